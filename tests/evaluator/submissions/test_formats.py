@@ -189,7 +189,7 @@ def test_trec_rag_2024(tmp_path: Path, benchmark: cf.Benchmark) -> None:
     path.write_text(json.dumps(row) + "\n")
     (answer,) = read(path, benchmark, "trec-rag24")
     # Citations count from 0 there, from 1 in this benchmark.
-    assert answer.output == "Io it is. [1][2]\nNothing."
+    assert answer.output == "Io it is [1][2].\nNothing."
     assert answer.passages is not None
     assert answer.passages[0].text.startswith("Io is the innermost")
     assert answer.passages[1].text == ""
@@ -204,7 +204,7 @@ def test_trec_rag_2025(tmp_path: Path, benchmark: cf.Benchmark) -> None:
     path = tmp_path / "run.jsonl"
     path.write_text(json.dumps(row) + "\n")
     (answer,) = read(path, benchmark, "trec-rag25")
-    assert answer.output == "Io. [2][1][3]"
+    assert answer.output == "Io [2][1][3]."
 
 
 def test_scores_say_what_was_read(inline: Inline, package: Path, tmp_path: Path) -> None:

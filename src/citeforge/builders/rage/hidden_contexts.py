@@ -128,6 +128,8 @@ class _Refusals:
     ) -> None:
         self._material, self._drop = material, drop
         self._relevant = mappings[RELEVANT]
+        near = mappings.get(SEEMINGLY_RELEVANT, MAPPING.empty_table())
+        self._near = set(rows_of(near, "query-id", "corpus-id"))
         self._relevant_of: dict[str, set[str]] = {query: set() for query in material.ids}
         for query, passage in rows_of(self._relevant, "query-id", "corpus-id"):
             self._relevant_of[query].add(passage)
@@ -135,7 +137,8 @@ class _Refusals:
         self._position: dict[str, int] = {}
 
     def __call__(self, pairs: Pairs) -> Pairs:
-        """Those that are excluded by place or text, or that the recipe would drop."""
+        """Those that are excluded by place or text, that are near the query, or that the recipe
+        would drop."""
         ids, exclusions = self._material.ids, self._exclusions
         ordered = sorted(pairs)
         self._locate({passage for _, passage in ordered})
@@ -147,6 +150,7 @@ class _Refusals:
             for (row, p), is_bad in zip(ordered, bad.tolist(), strict=True)
             if is_bad
             or p in self._relevant_of[ids[row]]
+            or (ids[row], p) in self._near
             or self._position[p] in exclusions.forbidden[row]
         }
         table = table_of([(ids[row], p, None, None, None) for row, p in ordered], MAPPING)
