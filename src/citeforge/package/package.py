@@ -18,7 +18,13 @@ from citeforge.package.items import Gold, GoldRows, Item, by_query, condensed
 from citeforge.package.kinds import Kind, kind_of
 from citeforge.package.manifest import load_intact, splits_of
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.benchmarks.tables import CORPUS, LABELS, TWINS
+from citeforge.schemas.benchmarks.tables import (
+    CORPUS,
+    COSINES,
+    LABELS,
+    SEEMINGLY_RELEVANT,
+    TWINS,
+)
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError, UnknownValueError, extras_named
 
@@ -289,6 +295,11 @@ class Package(Displayed):
     def twins(self) -> pa.Table:
         """Schema TWINS; no rows where the package has none."""
         return read_table(self.shards("twins", "twins"), TWINS)
+
+    @cached_property
+    def cosines(self) -> pa.Table:
+        """How near mined passages are (schema COSINES); no rows where the package does not say."""
+        return read_table(self.shards("cosines", SEEMINGLY_RELEVANT), COSINES)
 
     def passages(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The corpus, streamed batch by batch (schema CORPUS).

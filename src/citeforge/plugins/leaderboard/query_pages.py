@@ -9,7 +9,7 @@ from citeforge.builders.recipes.derive import Base
 from citeforge.engines.io.tables import rows_of
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.kg import Graph, Key
-from citeforge.schemas.benchmarks.tables import CONTEXTS, LABELS, SEEMINGLY_RELEVANT, UNJUDGED
+from citeforge.schemas.benchmarks.tables import CONTEXTS, LABELS, UNJUDGED
 
 _SPOKES = 18
 _CONTEXTS = 4
@@ -183,11 +183,9 @@ def _mining_notes(base: Base) -> dict[tuple[str, str], str]:
         if row["score"] is not None and row["rank"] is not None:
             pair = row["query-id"], row["corpus-id"]
             notes[pair] = f"score {row['score']:.3f}, rank {row['rank']}"
-    package = Package(base.folder, base.manifest)
-    if SEEMINGLY_RELEVANT in package.splits.get("cosines", []):
-        for row in package.table("cosines", SEEMINGLY_RELEVANT).to_pylist():
-            pair = row["query-id"], row["corpus-id"]
-            notes[pair] = f"cosine {row['cosine']:.3f}, rank {row['rank']}"
+    for row in Package(base.folder, base.manifest).cosines.to_pylist():
+        pair = row["query-id"], row["corpus-id"]
+        notes[pair] = f"cosine {row['cosine']:.3f}, rank {row['rank']}"
     return notes
 
 
