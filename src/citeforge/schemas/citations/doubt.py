@@ -38,6 +38,7 @@ _BEHIND = frozenset('.,;:!?)]}。！？、，；：）」』】।۔،"”’»*
 _WINDOW = 40
 
 
+@lru_cache(maxsize=1)  # an answer is asked about for each of its brackets
 def find_variables(output: str) -> frozenset[str]:
     """Names that are indexed in code, or by 0: they are variables wherever a bracket follows."""
     if "`" not in output and "[0]" not in output:
@@ -80,7 +81,7 @@ def is_subscript(output: str, start: int, end: int, variables: frozenset[str]) -
     return output.endswith(_GLUED, 0, start)
 
 
-@lru_cache(maxsize=1)  # an answer is asked about for each of its brackets
+@lru_cache(maxsize=1)
 def _is_about_programs(output: str) -> bool:
     return _PROGRAMMING.search(output) is not None
 
