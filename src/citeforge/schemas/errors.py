@@ -187,6 +187,7 @@ EXTRAS = {
     "torch": ("hf", "a model that runs here"),
     "transformers": ("hf", "a model that runs here"),
     "safetensors": ("hf", "a model that runs here"),
+    "tokenizers": ("hf", "a model that runs here"),
     "sentence_transformers": ("build", "an embedding model"),
     "datasets": ("build", "data sets of Hugging Face"),
     "spacy": ("build", "spaCy"),
