@@ -280,7 +280,7 @@ def test_workers_nominate_what_is_nominated_here(tmp_path: Path, cluster: RayOpt
 
 
 def _shard(path: Path, rows: npt.NDArray[np.float32]) -> VectorShard:
-    rows.astype("<f2").tofile(path)
+    rows.astype("<f4").tofile(path)
     return VectorShard(path, len(rows), rows.shape[1], path.name)
 
 
