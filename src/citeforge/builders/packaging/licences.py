@@ -54,9 +54,10 @@ def conflicts(manifest: Manifest) -> list[str]:
     licences = licences_of(manifest)
     extra = manifest.config.get("extra_corpus")
     problems = [
-        f"{what} has no stated licence; build with --{'extra-' if what == extra else ''}licence"
-        for what, licence in licences
-        if licence is None
+        f"{source.public_spec} has no stated licence; build with "
+        f"--{'extra-' if source.spec == extra else ''}licence"
+        for source in manifest.sources
+        if source.licence is None
     ]
     if manifest.licence is None:
         problems.append("the benchmark has no licence; build with --licence")
