@@ -43,7 +43,7 @@ class Correction(Protocol):
     """What scores are corrected with: labels of these answers, or error rates of the judge."""
 
     def require_known(self, systems: Sequence[tuple[str, str]]) -> None:
-        """Refuse labels that are of none of the systems.
+        """Stop where none of the systems that are scored has a label.
 
         Args:
             systems: (name, submission file) of what is scored.

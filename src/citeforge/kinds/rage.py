@@ -58,6 +58,7 @@ class RageKind(Kind):
         return passage_items(package, context, query_id)
 
     def reading(self, reads: str) -> Read:
+        """Find the function that reads answers; all measures read passages."""
         from citeforge.evaluator.statements.passages import read_passages
 
         return read_passages

@@ -131,7 +131,7 @@ class Package(Displayed):
 
     @cached_property
     def kind(self) -> Kind:
-        """What kind of benchmark it is.
+        """The kind of benchmark: its tables, default measures and checks.
 
         Raises:
             InputError: a kind that this installation does not know.

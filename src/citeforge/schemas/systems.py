@@ -79,7 +79,7 @@ _STROKES = str.maketrans("I1|0", "lllO")
 
 
 def fault_of(name: str) -> str | None:
-    """What is wrong with a name, in words for the user; None where it is fine."""
+    """Say what is wrong with the name of a system; None where nothing is."""
     if not name.strip():
         return "is empty"
     if len(name) > LONGEST:

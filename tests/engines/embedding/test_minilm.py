@@ -51,6 +51,7 @@ def test_equal_to_the_bit(folder: Path, peer: Any, batch: list[str], dtype: torc
     assert torch.equal(vectors, expected)
 
 
+@pytest.mark.slow
 def test_imports_neither_sentence_transformers_nor_the_package() -> None:
     program = (
         "import sys\n"

@@ -403,7 +403,7 @@ def test_a_key_and_an_unknown_path() -> None:
         (32, refusal("batch size 64 > maximum allowed batch size 32", 413, status=413)),  # TEI
         (32, refusal("batch size 64 > maximum allowed batch size 32", status=422)),
         (10, refusal("batch size is invalid, it should not be larger than 10.")),  # DashScope
-        (1, refusal("only one input")),
+        pytest.param(1, refusal("only one input"), marks=pytest.mark.slow),
     ],
 )
 def test_embedding_batches_are_halved_and_remembered(most: int, too_many: Sent) -> None:

@@ -414,6 +414,7 @@ def test_large_files_do_not_crowd_out_small_ones(tmp_path: Path) -> None:
     assert files[6:] == ["large.md"] * 99
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_package(tmp_path: Path) -> None:
     for name in ("one", "two"):
         write_documents(tmp_path / name / "docs", 20)

@@ -56,7 +56,7 @@ WORDS = "words per passage"
 
 
 class WordLengths:
-    """Passages by number of words; the chart in the card."""
+    """Counts passages by their number of words, for the chart in the card."""
 
     _EDGES = (10, 20, 40, 80, 160, 320, 640)
 

@@ -1,7 +1,7 @@
 """The mapping stage: which passages are irrelevant or seemingly relevant to which query."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -221,26 +221,28 @@ def _cosine_table(
     corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Mined]]
 ) -> pa.Table:
     """Schema COSINES, queries in order."""
-    flat = [(query, one) for query, row in zip(ids, passages, strict=True) for one in row]
-    names, _ = names_at(corpus, np.array([one.position for _, one in flat], np.int64))
-    rows = [
-        (query, name, round(one.score, 6), one.rank)
-        for (query, one), name in zip(flat, names, strict=True)
-    ]
-    return table_of(rows, COSINES)
+    named = _named(corpus, ids, passages)
+    return table_of([(q, name, round(one.score, 6), one.rank) for q, name, one in named], COSINES)
 
 
 def mapping_table(
     corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Mined]]
 ) -> pa.Table:
     """Schema MAPPING, queries in order, and the passages of each in theirs."""
-    flat = [(query, one) for query, row in zip(ids, passages, strict=True) for one in row]
-    names, _ = names_at(corpus, np.array([one.position for _, one in flat], np.int64))
     rows = [
         (query, name, None, *((one.score, one.rank) if one.rank else (None, None)))
-        for (query, one), name in zip(flat, names, strict=True)
+        for query, name, one in _named(corpus, ids, passages)
     ]
     return table_of(rows, MAPPING)
+
+
+def _named(
+    corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Mined]]
+) -> Iterator[tuple[str, str, Mined]]:
+    """(query, id of the passage, passage), queries in order."""
+    flat = [(query, one) for query, row in zip(ids, passages, strict=True) for one in row]
+    names, _ = names_at(corpus, np.array([one.position for _, one in flat], np.int64))
+    return ((query, name, one) for (query, one), name in zip(flat, names, strict=True))
 
 
 def count_far(

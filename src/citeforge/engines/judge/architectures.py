@@ -217,7 +217,7 @@ class ThreeHeadsModel(ClassifierModel):
 
 
 def _weights(settings: NliSettings) -> dict[str, Any]:
-    """Tensors of a model file by name; pickles are read as tensors alone."""
+    """Read the tensors of a model file, by name; no code in a pickle runs."""
     name = settings.profile.weights
     files = [settings.folder / name] if name else sorted(settings.folder.glob("*.safetensors"))
     path = next((f for f in files if f.is_file()), None)

@@ -150,7 +150,7 @@ class LlmJudge:
 
 
 def _reply_format(profile: JudgeProfile) -> dict[str, Any] | None:
-    """Structured output that a JSON profile asks for; None for a word."""
+    """The JSON schema of a verdict, for the request; None where the verdict is a word."""
     if not profile.field:
         return None
     p = profile

@@ -156,7 +156,7 @@ def read_error(status: int, body: bytes) -> EndpointError:
     try:
         content = msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return EndpointError(status, _shown(body))
+        return EndpointError(status, _excerpt(body))
     row = content[0] if isinstance(content, list) and content else content
     if isinstance(row, dict):
         inner = row.get("error") or row.get("detail")
@@ -208,5 +208,6 @@ def retry_delay(body: bytes) -> float | None:
     return None if match is None else float(match[1])
 
 
-def _shown(body: bytes) -> str:
+def _excerpt(body: bytes) -> str:
+    """The start of a body that is no JSON, on one line."""
     return " ".join(body.decode("utf-8", "replace").split())[:_SHOWN] or "no text"

@@ -163,7 +163,7 @@ class CertainSearch:
         finest = len(self.bounds) - 1
         for level in range(finest if to is None else to):
             if len(fresh := np.unique(positions[levels == level])):
-                self._raise(fresh, level + 1)
+                self._embed_finer(fresh, level + 1)
         self._make_exact(np.unique(rows[self._level[positions] == finest]))
         seen = np.abs(self.scores(rows, positions)[0] - before)
         measured = np.minimum(levels, finest - 1)
@@ -175,7 +175,8 @@ class CertainSearch:
     def _widen(self, level: int, bound: float) -> None:
         self.bounds[level] = max(self.bounds[level], bound)
 
-    def _raise(self, positions: Rows, level: int) -> None:
+    def _embed_finer(self, positions: Rows, level: int) -> None:
+        """Make vectors of passages at a level."""
         texts = titled(take_rows(self._corpus, positions, ["title", "text"]))
         refined = self._refined[level]
         shards = self._embed_passages(level, f"refined-{level}-{len(refined)}", texts)
@@ -183,6 +184,7 @@ class CertainSearch:
         self._level[positions] = level
 
     def _make_exact(self, rows: Rows) -> None:
+        """Make vectors of queries in float64."""
         fresh = rows[self._exact_row[rows] < 0]
         if len(fresh):
             known = len(self._exact_queries)

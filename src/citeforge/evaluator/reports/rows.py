@@ -256,7 +256,7 @@ def _judge_lines(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def _are_of_judges(entries: Sequence[MeasureScore]) -> bool:
-    """Whether the values of a measure are by one judge each."""
+    """Whether the values of a measure come from several judges, one from each."""
     recipes = {e.signature for e in entries}
     judged = all("|judge:" in recipe for recipe in recipes)
     return judged and 1 < len(recipes) == len(entries)

@@ -59,8 +59,8 @@ class _Completion(msgspec.Struct):
 
 
 def _read(prompt: _Prompt, body: bytes) -> Result:
-    """Mean negative log probability of the prompt's tokens: the first has none, the generated one
-    and what lies behind the prompt does not count."""
+    """Read a reply: the mean negative log probability of the prompt's tokens. The first token has
+    none; the generated one, and what lies behind the prompt, do not count."""
     try:
         completion = msgspec.json.decode(body, type=_Completion)
         choice = completion.choices[0]

@@ -276,7 +276,7 @@ def _unfit(
 
 
 def export_rl(folder: Path, out: Path, options: PromptOptions) -> DroppedFields:
-    """``data/train-*.parquet``: prompts, and what answers are held against.
+    """Write prompts, and the gold that rewards are computed from, as ``data/train-*.parquet``.
 
     Args:
         folder: benchmark that is to be answered.

@@ -58,7 +58,7 @@ def in_range(text: str, numbers: list[int], item: AnswerItem, inputs: Inputs) ->
 
 
 def strict_items(item: AnswerItem, inputs: Inputs) -> list[ListItem]:
-    """Items of a list answer."""
+    """Items of an answer that is a list, as ``strict`` reads them."""
     text = answer_part(item.output, inputs)
     return list_items(text, inputs.grammar.parse(text, len(item.passages)).markers)
 

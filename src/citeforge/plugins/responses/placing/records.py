@@ -121,7 +121,7 @@ class Response:
 
 @contextmanager
 def errors_at(path: Path, line: int) -> Iterator[None]:
-    """Add file and line to the errors of a response.
+    """Add file and line to errors that reading one response raises.
 
     Raises:
         InputError: the error raised inside, with file and line.
