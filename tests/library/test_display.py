@@ -167,6 +167,7 @@ def test_checks(package: Path, tmp_path: Path) -> None:
     assert "<b>" not in result._repr_html_()
 
 
+@pytest.mark.slow
 def test_audits_and_rebuilt_packages(package: Path, tmp_path: Path) -> None:
     shutil.copytree(package, tmp_path / "p")
     result = cf.audit(tmp_path / "p")

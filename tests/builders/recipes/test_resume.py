@@ -117,6 +117,7 @@ def source(tmp_path: Path) -> Path:
     return Path(shutil.copytree(EXAMPLES / "facts", tmp_path / "facts"))
 
 
+@pytest.mark.slow
 def test_resume_after_a_changed_corpus_line_redoes_its_shard(
     tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

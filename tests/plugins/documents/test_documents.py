@@ -85,6 +85,7 @@ def erring(tmp_path_factory: pytest.TempPathFactory) -> Built:
     return built(folder, ErringLlm(), n_queries=64)
 
 
+@pytest.mark.slow
 def test_each_error_is_caught_by_its_check_and_no_sound_question_is(erring: Built) -> None:
     taken = Counter((r["error"], r["check"]) for r in erring.rows)
     errors = {e for some in ERRORS.values() for e in some}
@@ -95,6 +96,7 @@ def test_each_error_is_caught_by_its_check_and_no_sound_question_is(erring: Buil
     assert accepted == {"single": 16, "pair": 16, "list": 16, "absent": 16}
 
 
+@pytest.mark.slow
 def test_every_rejected_question_says_why(erring: Built) -> None:
     assert all(r["reason"] for r in erring.rows if not r["accepted"])
     counts = erring.manifest.counts
@@ -106,6 +108,7 @@ def test_every_rejected_question_says_why(erring: Built) -> None:
     assert counts["questions written"] == len(erring.rows) == 64 + sum(by_check.values())
 
 
+@pytest.mark.slow
 def test_the_package_is_sound_and_its_gold_cites(erring: Built) -> None:
     assert verify(erring.folder) == []
     benchmark = load(erring.folder)
@@ -192,15 +195,16 @@ def test_of_few_documents_each_context_holds_all_that_every_question_has(tmp_pat
 
 
 def test_the_table_of_questions_is_read_once(
-    erring: Built, monkeypatch: pytest.MonkeyPatch
+    sound: Benchmark, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    package = Package(erring.folder)
+    package = Package(sound.folder)
     first = absent_rows(package)
     monkeypatch.setattr(package, "table", None)
     assert absent_rows(package) is first
     assert first.sum() == 16
 
 
+@pytest.mark.slow
 def test_people_decide_what_the_models_could_not(tmp_path: Path) -> None:
     write_documents(tmp_path / "docs", 12)
     for number in range(12):
@@ -278,6 +282,7 @@ def test_other_passages_that_answer_are_relevant(tmp_path: Path) -> None:
         assert news not in {d["corpus-id"] for d in base.negatives[row["_id"]]}
 
 
+@pytest.mark.slow
 def test_without_a_judge_the_reader_looks_for_other_answers(tmp_path: Path) -> None:
     write_documents(tmp_path / "docs", 12)
     llm = ErringLlm(errs=False)

@@ -57,6 +57,7 @@ def test_float32_is_what_the_library_gives(model: Path, tmp_path: Path) -> None:
     assert sys.modules["openvino_telemetry"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.numeric
 def test_vectors_depend_on_no_threads(model: Path) -> None:
     import torch
