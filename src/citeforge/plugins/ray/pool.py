@@ -1,7 +1,8 @@
 """Pieces of work done by an actor pool of Ray Data: results as they come, lost pieces by number.
 
-Ray Data places actors, and repeats a piece whose worker dies, without end. So the tries of each
-piece are counted; at the fourth one it is left out, and the others go on.
+Ray Data places actors, and repeats a piece whose worker dies, without end: its own limit is
+deprecated (Ray 2.60). So the tries of each piece are counted; at the fourth one it is left out, and
+the others go on.
 """
 
 import pickle
