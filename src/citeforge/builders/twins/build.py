@@ -106,12 +106,11 @@ def build_twins(
             contexts={n: own.contexts[n] for n in names},
             counts=counts,
             libraries={n: version(n) for n in ("spacy", "rapidfuzz", "py3langid")},
-            warnings=[*draft.warnings, *([NOT_CHECKED] if judge is None else [])],
         )  # fmt: skip
 
 
 NOT_CHECKED = (
-    "the meaning of twins was not checked: rules compared numbers, names, negations, opposites and "
+    "not checked by a judge: rules compared numbers, names, negations, opposites and "
     "units; only a judge (--judge) sees other changes"
 )
 """What the card says of twins that no judge saw."""
@@ -283,6 +282,8 @@ def _write_tables(
     table = pa.Table.from_pylist(rows, schema=TWINS)
     writer.add("twins", "twins", table)
     stats |= twin_stats(table, "entailment judge" in models)
+    if "entailment judge" not in models:
+        stats["meaning of twins"] = NOT_CHECKED
     return list(contexts), _counts(rewriting, recipe.keep_failed), stats
 
 

@@ -156,7 +156,8 @@ def _shown(text: Wording, place: int) -> str:
 
 def _denies(text: Wording, negation: int, place: int) -> bool:
     """Whether a negation is of a word, or is that word: no other word that matters is between."""
-    if text.tokens[negation] in _OF_NOUNS and text.tokens[negation + 1] != "longer":
+    is_of_noun = text.tokens[negation] in _OF_NOUNS
+    if place > negation and is_of_noun and text.tokens[negation + 1] != "longer":
         return False
     return 0 < place - negation <= NEAR and not any(
         text.is_content(i) and text.tokens[i] != "longer" for i in range(negation + 1, place)
