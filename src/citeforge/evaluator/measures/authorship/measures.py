@@ -179,8 +179,9 @@ def _over_placebo(cells: Cells, pair: OriginComparison, column: str) -> Floats |
         Shape (runs, queries); None of the placebo itself, and without its cell.
     """
     labelled, vanilla = pair.first, pair.second
-    placebo = next((c for c in cells.design.cells if c.labels == PLACEBO
-                    and (c.origins, c.mode) == (labelled.origins, labelled.mode)), None)  # fmt: skip
+    place = PLACEBO, labelled.origins, labelled.mode
+    alike = (c for c in cells.design.cells if (c.labels, c.origins, c.mode) == place)
+    placebo = next(alike, None)
     if placebo is None or labelled.labels == PLACEBO or placebo.context not in cells.scores:
         return None
     base, own, other = (cells.column(c.context, column) for c in (vanilla, labelled, placebo))
