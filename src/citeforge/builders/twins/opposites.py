@@ -129,7 +129,9 @@ def find_wording_faults(human: str, twin: str) -> Iterator[tuple[str, str]]:
                 break
         else:
             old, new = pairs[0]
-            swaps.append(f"{before.tokens[old]!r} became {after.tokens[new]!r}")
+            was, became = before.tokens[old], after.tokens[new]
+            is_same = was == became
+            swaps.append(f"sides of {was!r} exchanged" if is_same else f"{was!r} became {became!r}")
     turned = list[str]()
     for cues, text, other in ((lost, before, after), (added, after, before)):
         for cue in cues:
