@@ -66,6 +66,8 @@ def test_what_labels_change() -> None:
     # Binomial(1,000, .05) and (1,000, .5) likewise.
     assert 0.025 <= shares["p < 0.05"] <= 0.08
     assert 0.44 <= shares["p < 0.5"] <= 0.56
+    # 125 placebos of eight cells: Binomial(125, .05) is above .13 in 1 of 5,000.
+    assert shares["any of 8, Holm"] <= 0.13
 
 
 def test_error_rates_of_other_answers_and_a_cascade() -> None:

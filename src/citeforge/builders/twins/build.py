@@ -17,13 +17,15 @@ from citeforge.builders.stages.writing import writer_prompt
 from citeforge.builders.twins.checks import (
     CHECKS,
     ENTAILMENT,
+    WORDED,
     Checker,
     SourcePassage,
     Twin,
     TwinWriter,
     twin_request,
 )
-from citeforge.builders.twins.facts import Entities
+from citeforge.builders.twins.facts import Entities, language_of
+from citeforge.builders.twins.wording import count_denials
 from citeforge.engines.io.folders import beside
 from citeforge.engines.io.tables import rows_with
 from citeforge.engines.judge.session import JudgeSession
@@ -63,6 +65,7 @@ def build_twins(
         InputError: the package, the writer's store or the output folder is at fault.
         UnknownValueError: no such context set.
     """
+    _refuse_lexical(recipe)
     store = replay_store(run, recipe.llm) if llm is None else None
     if judge is None:
         judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
@@ -106,6 +109,22 @@ def build_twins(
         )  # fmt: skip
 
 
+NOT_CHECKED = (
+    "not checked by a judge: rules compared numbers, names, negations, opposites and "
+    "units; only a judge (--judge) sees other changes"
+)
+"""What the card says of twins that no judge saw."""
+
+
+def _refuse_lexical(recipe: TwinsRecipe) -> None:
+    if recipe.judging.judge == "lexical":
+        raise UsageError(
+            "--judge lexical: counts shared words, and does not notice a twin that says the "
+            "opposite; give hf:MODEL, openai:MODEL or table:FILE, or no judge",
+            code="unsupported",
+        )
+
+
 def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
     """Calls of a build if every first twin is accepted, and at most.
 
@@ -117,6 +136,7 @@ def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
         UnknownValueError: no such context set.
         UsageError: a writer that is not asked over a network.
     """
+    _refuse_lexical(recipe)
     llm = make_llm(recipe.llm, store=replay_store(run, recipe.llm), options=client_options(run))
     if not isinstance(llm, OpenAiLlm):
         raise UsageError("--dry-run: works for openai: models only", code="option-without-effect")
@@ -262,6 +282,8 @@ def _write_tables(
     table = pa.Table.from_pylist(rows, schema=TWINS)
     writer.add("twins", "twins", table)
     stats |= twin_stats(table, "entailment judge" in models)
+    if "entailment judge" not in models:
+        stats["meaning of twins"] = NOT_CHECKED
     return list(contexts), _counts(rewriting, recipe.keep_failed), stats
 
 
@@ -298,7 +320,8 @@ def _rows(
 
 
 def _counts(rewriting: Rewriting, keep_failed: bool) -> dict[str, int]:
-    base, reports = rewriting.base, [t.report for t in rewriting.twins.values()]
+    base, twins = rewriting.base, list(rewriting.twins.values())
+    reports = [t.report for t in twins]
     counts = {
         "queries in the benchmark": len(base.query_ids),
         "passages rewritten": sum(r.accepted for r in reports),
@@ -309,6 +332,14 @@ def _counts(rewriting: Rewriting, keep_failed: bool) -> dict[str, int]:
     counts[f"{without}, {'kept' if keep_failed else 'dropped'}"] = len(rewriting.dropped)
     if not any(base.answers.values()):
         counts["answer checks made (the benchmark has no gold short answers)"] = 0
+    human = [(t.passage.text, t.text, language_of(t.passage.text)) for t in twins if t.text]
+    if n := sum(language not in WORDED for *_, language in human):
+        counts["twins whose negations, opposites and units were not checked (not English)"] = n
+        counts["of these, German, French or Spanish twins with more or fewer negations"] = sum(
+            count_denials(a, language) != count_denials(b, language)
+            for a, b, language in human
+            if language is not None
+        )
     failed = Counter(name for report in reports for name in report.failed)
     return counts | {f"failed check: {n}": c for n, c in sorted(failed.items())}
 

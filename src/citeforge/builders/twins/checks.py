@@ -22,6 +22,8 @@ from citeforge.builders.twins.facts import (
     missing_quotations,
     numbers_in_text,
 )
+from citeforge.builders.twins.opposites import find_wording_faults
+from citeforge.builders.twins.units import find_unit_faults
 from citeforge.engines.io.progress import progress
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
@@ -39,9 +41,11 @@ _MARKDOWN = re.compile(r"(?m)^\s{0,3}(#{1,6} |[-*+] |>\s|```|\d+[.)] )|\*\*[^*\n
 
 CHECKS = (
     "length", "copy", "preamble", "markdown", "numbers", "dates", "quotations", "entities",
-    "answer", "language",
+    "answer", "language", "negation", "opposites", "units",
 )  # fmt: skip
 """Names of the checks that need no judge, in the order in which they are made."""
+WORDED = ("en", None)
+"""Languages whose negations, opposites and units are checked; None for short texts."""
 ENTAILMENT = "entailment"
 """Name of the judge's, which is asked about twins that pass the others."""
 _NO_REPLY = "answer from the writer"
@@ -156,6 +160,10 @@ class Checker:
         language, new_language = language_of(human), language_of(twin)
         if language is not None and new_language not in (None, language):
             yield "language", f"{new_language} instead of {language}"
+        if language in WORDED:
+            yield from find_wording_faults(human, twin)
+            if units := list(find_unit_faults(human, twin)):
+                yield "units", "; ".join(units)
 
 
 def measure(human: str, twin: str, n: int) -> TwinFigures:

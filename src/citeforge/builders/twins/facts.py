@@ -40,12 +40,22 @@ _LEAST_CHARACTERS = 40
 _LEAST_PROBABILITY = 0.95
 
 
+_OTHER_WORDS = {
+    "both": "2", "twice": "2", "double": "2", "half": "2", "pair": "2", "couple": "2", "twin": "2",
+    "twins": "2", "dual": "2", "latter": "2", "thrice": "3", "triple": "3", "decade": "10",
+    "dozen": "12", "fortnight": "2", "century": "100", "quarter": "4", "quarters": "4",
+}  # fmt: skip
+"""Words that may take the place of a number."""
+_AMBIGUOUS = frozenset({"one", "zero", "second", "first", "zeroth", "two", "hundred"})
+"""Number words that come and go in a rewrite: "the latter of the two", "a second later"."""
+
+
 class Numbers(NamedTuple):
     """Numbers of a text.
 
     Attributes:
-        required: written in digits; the other text must have them.
-        allowed: those, and small ones written as words.
+        required: in digits, or words that mean nothing else; the other text must have them.
+        allowed: those, and all others written as words.
     """
 
     required: frozenset[str]
@@ -60,8 +70,24 @@ def bare_words(text: str) -> list[str]:
 def numbers_in_text(text: str) -> Numbers:
     """Numbers with thousands separators and ordinal endings taken away (``1,200`` is ``1200``)."""
     digits = frozenset(_plain(n) for n in _NUMBER.findall(text))
-    words = frozenset(_WORD_NUMBERS[w] for w in bare_words(text) if w in _WORD_NUMBERS)
-    return Numbers(digits, digits | words)
+    required, allowed = set[str](), set[str]()
+    words = bare_words(text)
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        allowed.update(x for x in (_OTHER_WORDS.get(word),) if x)
+        if (number := _WORD_NUMBERS.get(word)) is None:
+            continue
+        allowed.add(number)
+        unit = _WORD_NUMBERS.get(following, "")
+        if len(number) == 2 and number[1] == "0" and number > "1" and len(unit) == 1:
+            allowed.add(number[0] + unit)  # twenty-five
+        elif word not in _AMBIGUOUS:
+            required.add(number)
+    return Numbers(digits | required, digits | required | allowed)
+
+
+def number_words() -> tuple[str, ...]:
+    """Cardinal numbers written as words."""
+    return tuple(w for w in _WORD_NUMBERS if w not in _ORDINALS)
 
 
 def _plain(number: str) -> str:

@@ -331,6 +331,11 @@ def _estimate(sample: Sample, level: float) -> Estimate:
         low, high = skewed(value, stderr, df, skewness, level)
     else:
         low, high = student(value, stderr, df, level)
+        if stderr == 0 and math.isfinite(span := sample.within.high - sample.within.low):
+            # 0 of n queries differ from the rest: their share is below this (Clopper-Pearson).
+            share = 1 - (1 - level) ** (1 / n)
+            low = value - share * (value - sample.within.low) if span else value
+            high = value + share * (sample.within.high - value) if span else value
     more = (spread, values) if len(runs) > 1 else (None, None)
     return Estimate(value, low, high, stderr, _sd(runs, sample), interval, *more)
 

@@ -160,11 +160,32 @@ def _difference(
         column = str(measure.parameters["of"])
         first, second = (cells.column(c.context, column) for c in (pair.first, pair.second))
         change = first - second
-        means = change[:, ~np.isnan(change).any(axis=0)].mean(axis=0)
+        tested: Floats | None = change
+        if not pair.omega:
+            tested = _over_placebo(cells, pair, column)
         sample = mean_sample(pair.omega * change if pair.omega else np.abs(change))
-        # The placebo is a control, and stays out of the table that is adjusted.
-        adjusted = None if pair.first.labels == PLACEBO else table
-        yield Row(measure, Measured(sample), place, paired_t(means), adjusted)
+        # The placebo is a control: its cells are a family of their own.
+        adjusted = f"{table} of the placebo" if pair.first.labels == PLACEBO else table
+        p = None
+        if tested is not None:
+            p = paired_t(tested[:, ~np.isnan(tested).any(axis=0)].mean(axis=0))
+        yield Row(measure, Measured(sample), place, p, adjusted)
+
+
+def _over_placebo(cells: Cells, pair: OriginComparison, column: str) -> Floats | None:
+    """How much further a label moves each answer than the placebo's label in the same mode.
+
+    Returns:
+        Shape (runs, queries); None of the placebo itself, and without its cell.
+    """
+    labelled, vanilla = pair.first, pair.second
+    place = PLACEBO, labelled.origins, labelled.mode
+    alike = (c for c in cells.design.cells if (c.labels, c.origins, c.mode) == place)
+    placebo = next(alike, None)
+    if placebo is None or labelled.labels == PLACEBO or placebo.context not in cells.scores:
+        return None
+    base, own, other = (cells.column(c.context, column) for c in (vanilla, labelled, placebo))
+    return np.abs(own - base) - np.abs(other - base)
 
 
 _PAPER = "Abolghasemi et al. 2025, section 3.3"

@@ -105,7 +105,8 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
         "−100 to +100; positive: towards human authorship (towards the first label of other sets). "
         "95 % intervals; "
         + (f"{DAGGER} and p: {_TEST}. " if _is_tested(files, "CAB.") else "")
-        + "Placebo: the same with labels that mean nothing.",
+        + f"Placebo: labels without meaning; {DAGGER}: Holm over its own cells. Several "
+        "intervals are shown, so one may leave 0 by chance.",
         ("system", "labels", "relevant", "others", "ΔP", "p", "ΔR", "p",
          "placebo ΔP", "placebo ΔR"),
         rows,
@@ -127,7 +128,11 @@ def sensitivity(files: Sequence[ScoreFile]) -> Table:
     return _table(
         "Attribution sensitivity (CAS)",
         "0 to 100, against vanilla. "
-        + (f"p of the labelled run against vanilla: {_TEST}. " if _is_tested(files, "CAS.") else "")
+        + (
+            f"p: CAS against the placebo's in the same mode, {_TEST}. "
+            if _is_tested(files, "CAS.")
+            else ""
+        )
         + "Also a system that ignores labels has a CAS above 0 when its answers vary: compare it "
         "with the placebo's.",
         ("system", "labels", "relevant", "others", "mode", "ΔP", "p", "ΔR", "p"),

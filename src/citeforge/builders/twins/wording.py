@@ -1,0 +1,231 @@
+"""Words of a text that decide what it says, by the lists in ``data/wording.toml``."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from citeforge.builders.twins.facts import number_words
+
+_DATA = Path(__file__).parent / "data" / "wording.toml"
+_NOT = re.compile(r"\b(?:(can)not|(\w+)n['’]t)\b", re.IGNORECASE)
+PREFIX = re.compile(r"(?:un|in|im|il|ir|dis|non)(?=[a-z]{3})")
+DIRECTION = re.compile(r"(north|south)?[- ]?(north|south|east|west)(?:ern(?:most)?|erly|wards?)?$")
+_STOP = frozenset(
+    "the and for that this with was were are has had have been its his her their which who whom "
+    "from into than then them they there these those one does did not but all any each".split()
+)
+WINDOW = 7
+"""Words to either side of a cue that say what it is about."""
+NEAR = 4
+"""Words between a negation and what it denies, at most."""
+_BOUNDS = {"over": "more", "above": "more", "under": "less", "below": "less"}
+_SUPERLATIVES = frozenset({"least", "worst"})
+
+
+class Cue(NamedTuple):
+    place: int
+    word: str
+    about: frozenset[str]
+
+
+class Side(NamedTuple):
+    group: int
+    side: int
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """Words of the data file by their forms."""
+
+    plain: frozenset[str]
+    strong: frozenset[str]
+    partial: frozenset[str]
+    whole: frozenset[str]
+    no_prefix: frozenset[str]
+    prefixed: frozenset[str]
+    opposites: dict[str, tuple[Side, ...]]
+    mutual: frozenset[int]
+    phrases: tuple[tuple[str, str], ...]
+    units: dict[str, tuple[tuple[str, str], ...]]
+    kinds: frozenset[str]
+    counted: dict[str, frozenset[str]]
+
+
+@cache
+def word_lists() -> _Lists:
+    data = tomllib.loads(_DATA.read_text(encoding="utf-8"))
+    negation = {name: text.split() for name, text in data["negation"].items()}
+    opposites: dict[str, list[Side]] = {}
+    mutual, phrases = set(), [w for words in negation.values() for w in words if "_" in w]
+    for group, line in enumerate(filter(None, data["opposites"]["pairs"].split("\n"))):
+        if line.startswith("~"):
+            mutual.add(group)
+        for side, words in enumerate(line.lstrip("~ ").split("|")):
+            phrases += [w for w in words.split() if "_" in w]
+            for form in {f for w in words.split() for f in _forms(w)}:
+                opposites.setdefault(form, []).append(Side(group, side))
+    units: dict[str, list[tuple[str, str]]] = {}
+    for kind, text in data["units"].items():
+        for spellings in (unit.split(",") for unit in text.split("|")):
+            for spelling in spellings:
+                for form in {spelling, *([f"{spelling}s"] if len(spelling) > 2 else [])}:
+                    units.setdefault(form, []).append((kind, spellings[0]))
+    return _Lists(
+        frozenset(negation["plain"]),
+        _all_forms(negation["strong"]),
+        _all_forms(negation["partial"]),
+        _all_forms(negation["whole"]),
+        frozenset(negation["no_prefix"]),
+        _all_forms(negation["prefixed"]),
+        {form: tuple(sides) for form, sides in opposites.items()},
+        frozenset(mutual),
+        # A neutral phrase loses its spaces, and with them the word of negation in it.
+        tuple((p.replace("_", " "), p) for p in sorted(set(phrases), key=len, reverse=True)),
+        {form: tuple(kinds) for form, kinds in units.items()},
+        frozenset(data["units"]),
+        {language: frozenset(words.split()) for language, words in data["counted"].items()},
+    )
+
+
+def _all_forms(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(form for word in words for form in _forms(word))
+
+
+def _forms(word: str) -> set[str]:
+    """A word with the regular endings of verbs, nouns and adjectives."""
+    if len(word) < 3 or "_" in word:
+        return {word}
+    stems = {word}
+    if word.endswith("e"):
+        stems.add(word[:-1])
+    elif word[-1] not in "aeiouwxy" and word[-2] in "aeiou":
+        stems.add(word + word[-1])
+    forms = {stem + end for stem in stems for end in ("ed", "ing", "er", "est")}
+    forms |= {f"{word}ly"} if len(word) > 4 else set()
+    forms |= {word, f"{word}s", f"{word}es", f"{word}d"}
+    if word.endswith("y"):
+        forms |= {f"{word[:-1]}{end}" for end in ("ies", "ied", "ier", "iest")}
+    return forms
+
+
+class Wording:
+    """Cues of one text: negations, opposites, and words about them."""
+
+    def __init__(self, text: str) -> None:
+        lists = word_lists()
+        lower = _NOT.sub(lambda m: f"{m[1] or m[2]} not", text).lower()
+        for phrase, joined in lists.phrases:
+            if phrase in lower:
+                lower = re.sub(rf"\b{phrase}\b", joined.replace("_", "\uf8ff"), lower)
+        self.tokens = [t.replace("\uf8ff", "_") for t in split_tokens(lower)]
+        self.words = frozenset(self.tokens)
+
+    def cue(self, place: int) -> Cue:
+        """The cue at a place, with the words of its sentence about it."""
+        return Cue(place, self.tokens[place], frozenset(map(stem, self.around(place))))
+
+    def around(self, place: int) -> list[str]:
+        """Content words near a place in its sentence."""
+        start, end = self.sentence(place)
+        first, last = max(start, place - WINDOW), min(end, place + WINDOW + 1)
+        return [self.tokens[i] for i in range(first, last) if i != place and self.is_content(i)]
+
+    def sentence(self, place: int) -> tuple[int, int]:
+        """Start and end of the sentence of a place."""
+        start = next((i + 1 for i in range(place, -1, -1) if self.tokens[i] in ".!?"), 0)
+        n = len(self.tokens)
+        return start, next((i for i in range(place, n) if self.tokens[i] in ".!?"), n)
+
+    def is_content(self, place: int) -> bool:
+        """Whether a word says what a sentence is about."""
+        word = self.tokens[place]
+        is_long = len(word) > 2 or word[:1].isdigit()
+        return is_long and word not in _STOP and word not in word_lists().plain
+
+    def about(self, place: int) -> set[str]:
+        """Stems of the content words in the sentence of a place."""
+        start, end = self.sentence(place)
+        return {stem(self.tokens[i]) for i in range(start, end) if self.is_content(i)}
+
+    def head(self, place: int) -> str:
+        """Stem of the word that a negation denies: the next content word."""
+        following = range(place + 1, min(self.sentence(place)[1], place + 1 + NEAR))
+        heads = (self.tokens[i] for i in following if self.is_content(i))
+        return next((stem(word) for word in heads if word != "longer"), "")
+
+    def has(self, beginning: str) -> bool:
+        """Whether a word begins so."""
+        return any(word.startswith(beginning) for word in self.words)
+
+    def is_near(self, beginning: str, place: int) -> bool:
+        """Whether a word of this stem is near a place."""
+        near = self.tokens[max(0, place - NEAR) : place + NEAR + 1]
+        return any(stem(word) == beginning for word in near)
+
+    def denies(self, place: int) -> bool:
+        """Whether the sentence of a place has a negation."""
+        start, end = self.sentence(place)
+        return not word_lists().plain.isdisjoint(self.tokens[start:end])
+
+    def softens(self, place: int) -> bool:
+        """Whether the sentence of a place has a word that may take the place of a negation."""
+        start, end = self.sentence(place)
+        return any(is_denial(w) or PREFIX.match(w) for w in self.tokens[start:end])
+
+    def count_superlatives(self) -> int:
+        """How often something is said to be the most; "more than any other" counts."""
+        return sum(w in _SUPERLATIVES or w.endswith(("est", "most")) for w in self.tokens) + (
+            "than any" in " ".join(self.tokens)
+        )
+
+    def sides(self) -> dict[Side, list[int]]:
+        """Places of all words that have an opposite; "less hard" is on the side of "easy"."""
+        found: dict[Side, list[int]] = {}
+        for place, word in enumerate(self.tokens):
+            previous = self.tokens[place - 1] if place else ""
+            is_less = previous in ("less", "least")
+            following = self.tokens[place + 1 : place + 2]
+            is_bound = following and (following[0][0].isdigit() or following[0] in number_words())
+            words = [word, *([_BOUNDS[word]] if is_bound and word in _BOUNDS else [])]
+            if word == "most" and previous in ("the", "and", "its", "their"):
+                continue  # of a superlative
+            for group, side in (s for w in words for s in _sides(w)):
+                found.setdefault(Side(group, 1 - side if is_less and side < 2 else side),
+                                 []).append(place)  # fmt: skip
+        return found
+
+
+def split_tokens(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+(?:[\uf8ff][^\W_]+)*(?:[.,]\d+)*|[.;:!?,]", text)
+
+
+def stem(word: str) -> str:
+    """The beginning of a word, which its forms share."""
+    return word[:5]
+
+
+def _sides(word: str) -> Iterator[Side]:
+    """Opposites that a word is on a side of; directions are the group -1."""
+    yield from word_lists().opposites.get(word, ())
+    if (match := DIRECTION.match(word)) is not None:
+        for part in filter(None, match.groups()):
+            yield Side(-1, "north south east west".split().index(part))
+
+
+def is_denial(word: str) -> bool:
+    lists = word_lists()
+    return word in lists.strong or word in lists.partial or word in lists.whole
+
+
+def count_denials(text: str, language: str) -> int | None:
+    """Count words of negation in a language whose rewrites are not refused for them.
+
+    Returns:
+        Their number; None for languages without a list.
+    """
+    words = word_lists().counted.get(language)
+    return None if words is None else sum(t in words for t in split_tokens(text.lower()))

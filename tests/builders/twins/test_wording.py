@@ -1,0 +1,66 @@
+"""Rules of wording on made-up passages, good rewrites of them, and wrong ones."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+import citeforge as cf
+from citeforge.builders.twins.build import build_twins
+from citeforge.builders.twins.checks import Checker, SourcePassage
+from citeforge.builders.twins.facts import Entities
+from citeforge.builders.twins.wording import count_denials
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes.base import Judging
+from citeforge.schemas.recipes.twins import Thresholds
+
+ROWS = yaml.safe_load((Path(__file__).parent / "rewrites.yaml").read_text(encoding="utf-8"))
+# Passages of twenty words are short for the check of length, which is not looked at here.
+CHECKER = Checker(Thresholds(length_ratio=(0.5, 2.0)), Entities())
+
+
+def failed(human: str, twin: str) -> dict[str, str]:
+    return CHECKER.check([(SourcePassage("p", "", human), twin)])[0].failed
+
+
+def test_most_wrong_rewrites_are_refused_and_few_good_ones() -> None:
+    good = [failed(row["passage"], row["good"]) for row in ROWS]
+    wrong = [
+        failed(row["passage"], row["good"].replace(old, new))
+        for row in ROWS
+        for _, old, new in row["wrong"]
+    ]
+    assert (len(good), len(wrong)) == (60, 191)
+    assert sum(map(bool, good)) <= 0.05 * len(good)
+    assert sum(map(bool, wrong)) >= 0.85 * len(wrong)
+
+
+@pytest.mark.parametrize(
+    ("human", "twin", "check"),
+    [
+        ("The gate is open.", "The gate is not open.", "negation"),
+        ("Frost is not uncommon there.", "There frost is common.", ""),
+        ("Frost is not uncommon there.", "There frost is uncommon.", "negation"),
+        ("It lies in the south.", "In the north it lies.", "opposites"),
+        ("Anna is older than Boris.", "Boris is younger than Anna.", ""),
+        ("Anna is older than Boris.", "Boris is older than Anna.", "opposites"),
+        ("The shop did not open.", "The shop stayed closed.", ""),
+        ("It weighs 5 kilograms.", "Its weight is 5 pounds.", "units"),
+        ("Three brothers ran it.", "It was run by four brothers.", "numbers"),
+    ],
+)
+def test_one_rule_each(human: str, twin: str, check: str) -> None:
+    assert set(failed(human, twin)) - {"length", "copy"} == ({check} if check else set())
+
+
+def test_negations_of_other_languages_are_counted() -> None:
+    assert count_denials("Das Tor ist nicht offen, und niemand wohnt dort.", "de") == 2
+    assert count_denials("La porte n'est pas ouverte.", "fr") == 1
+    assert count_denials("Nunca ha sido abierta.", "es") == 1
+    assert count_denials("Het is niet open.", "nl") is None
+
+
+def test_the_lexical_judge_is_refused(tmp_path: Path) -> None:
+    recipe = cf.TwinsRecipe(benchmark=tmp_path, llm="x", judging=Judging(judge="lexical"))
+    with pytest.raises(UsageError, match="says the opposite"):
+        build_twins(recipe, cf.RunOptions(out=tmp_path / "out"))
