@@ -72,7 +72,7 @@ def numbers_in_text(text: str) -> Numbers:
     digits = frozenset(_plain(n) for n in _NUMBER.findall(text))
     required, allowed = set[str](), set[str]()
     words = bare_words(text)
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in zip(words, [*words[1:], ""], strict=False):
         allowed.update(x for x in (_OTHER_WORDS.get(word),) if x)
         if (number := _WORD_NUMBERS.get(word)) is None:
             continue
