@@ -44,6 +44,8 @@ CHECKS = (
 """Names of the checks that need no judge, in the order in which they are made."""
 ENTAILMENT = "entailment"
 """Name of the judge's, which is asked about twins that pass the others."""
+_NGRAM = 3
+"""Length in words of the n-grams whose overlap is reported."""
 _NO_REPLY = "answer from the writer"
 """What fails where there is no twin to check."""
 
@@ -128,7 +130,7 @@ class Checker:
         return reports
 
     def _report(self, passage: SourcePassage, twin: str) -> TwinReport:
-        figures = measure(passage.text, twin, self.thresholds.ngram)
+        figures = measure(passage.text, twin, _NGRAM)
         return TwinReport(figures, dict(self._faults(passage, twin, figures)))
 
     def _faults(
