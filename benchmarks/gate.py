@@ -12,7 +12,7 @@ from citeforge.evaluator.gate.policy import PolicySource
 from citeforge.evaluator.measures.registry import parse
 from citeforge.evaluator.reports.entries import Row, make_entries
 from citeforge.evaluator.statistics.estimates import Measured, Sample
-from citeforge.plugins.labels.planning import queries_needed
+from citeforge.evaluator.statistics.power import queries_needed
 from citeforge.schemas.gate import GatePolicy
 from citeforge.schemas.scores import Counts, ScoreFile
 from citeforge.schemas.signature import Signature

@@ -17,8 +17,6 @@ CALLS = {
     "check": "citeforge.check",
     "score": "citeforge.score_files",
     "compare": "citeforge.compare",
-    "labels plan-effort": "citeforge.plugins.labels.effort.effort_plan",
-    "labels plan-queries": "citeforge.plugins.labels.planning.plan_queries",
     "labels calibrate": "citeforge.plugins.labels.correction.calibration.calibrate",
     "report": "citeforge.report",
     "gate": "citeforge.gate",

@@ -85,7 +85,7 @@ LIGHT = {"citeforge.cli.main", "citeforge.cli.command", "citeforge.cli.terminal"
 
 def test_help_imports_no_command_and_nothing_heavy() -> None:
     loaded = modules_after(("--help",))
-    assert not loaded & (HEAVY | {"pyarrow", "numpy", "pydantic", "importlib.metadata"})
+    assert not loaded & (HEAVY | {"pyarrow", "numpy", "pydantic"})
     assert not any(name.startswith("citeforge.cli.") for name in loaded - LIGHT)
 
 

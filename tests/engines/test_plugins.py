@@ -1,5 +1,6 @@
 """Plugins: found without being imported, named where they break, said where they decided."""
 
+import importlib
 import json
 import subprocess
 import sys
@@ -54,6 +55,7 @@ def install(site: Path, name: str, module: str, entries: str) -> None:
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.5\n")
     (info / "entry_points.txt").write_text(entries)
+    importlib.invalidate_caches()
     plugins._declared.cache_clear()
 
 

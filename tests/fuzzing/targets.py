@@ -90,9 +90,6 @@ _SCORES = (
         for ending in ("csv", "json", "tex", "md")
     ),
     "gate scores/random.json --baseline scores/top-1.json --out g.xml --out g.md --out g.json",
-    "labels plan-queries scores/random.json scores/top-1.json --effect 2",
-    "labels plan-effort scores/top-1.json --measure CiteP --query-cost 10",
-    "labels plan-queries scores/top-1.json --effect 2 --measure CiteP --power .9",
     "labels plan scores/random.json --half-width 5 --out plan.json",
     "labels plan scores/random.json --half-width 9 --correlation .5 --design stratified",
     "leaderboard build --benchmark {w}/facts --scores scores --out site",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import citeforge as cf
 from citeforge.kg.graph import open_graph
-from citeforge.kg.plain import _date
+from citeforge.kg.translation import _date
 from citeforge.kg.values import render_date
 from conftest import EXAMPLES, Inline, refused
 

@@ -13,7 +13,6 @@ from citeforge.engines.io.folders import beside
 from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.io.tables import iter_batches
 from citeforge.engines.llm.budget import RunPlan
-from citeforge.engines.plugins import require_return
 from citeforge.engines.runner import make_runner
 from citeforge.package.kinds import Kind, find_kind, kinds, plugin_of
 from citeforge.package.manifest import load_manifest
@@ -44,7 +43,7 @@ def build(recipe: Recipe, run: RunOptions) -> Manifest:
     make_runner(run).require()
     if run.secret_from is not None and not (isinstance(recipe, Hideable) and recipe.hidden):
         raise UsageError("--secret-from requires --hidden", code="missing-option")
-    return require_return(kind.build(recipe, run), Manifest, kind.build)
+    return kind.build(recipe, run)
 
 
 def plan_build(recipe: Recipe, run: RunOptions) -> RunPlan:

@@ -48,12 +48,10 @@ def command_of_plugin(name: str) -> click.Command | None:
         InputError: the plugin is broken.
         UsageError: two plugins give it.
     """
-    from citeforge.engines.plugins import find_typed, require_return
+    from citeforge.engines.plugins import find_typed
 
     command = find_typed("commands", name, Command, f"{name!r} of commands")
-    if command is None:
-        return None
-    return require_return(command.load(), click.Command, command.load)
+    return None if command is None else command.load()
 
 
 class NamedCommands(click.Group):

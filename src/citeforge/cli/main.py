@@ -190,9 +190,11 @@ def main(args: list[str] | None = None) -> None:
         if isinstance(cause, BrokenPipeError) and _reader_left():
             sys.stderr.close()
             os._exit(0)  # what stands in buffers can go nowhere
-        problem = None if cause is None else _explained(cause)
-        if problem is None:
+        if not isinstance(cause, OSError) or cause.errno is None:
             raise
+        from citeforge.engines.io.files import storage_error
+
+        problem = storage_error(cause, cause.filename)
         click.echo(f"error: {problem}", err=True)
         raise SystemExit(1) from problem
 
@@ -210,18 +212,6 @@ def _reader_left() -> bool:
     for stream in (1, 2):
         streams.register(stream, 0)
     return any(event & select.POLLERR for _, event in streams.poll(0))
-
-
-def _explained(error: BaseException) -> CiteforgeError | None:
-    """What to say of an error that is a plugin's, or the operating system's."""
-    from citeforge.engines.plugins import TRACEBACK, plugin_error
-
-    theirs = None if os.environ.get(TRACEBACK) else plugin_error(error)
-    if theirs is None and isinstance(error, OSError) and error.errno is not None:
-        from citeforge.engines.io.files import storage_error
-
-        return storage_error(error, error.filename)
-    return theirs
 
 
 if __name__ == "__main__":

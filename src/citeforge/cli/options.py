@@ -103,7 +103,7 @@ def _flags(record: type[BaseModel], only: Collection[str] | None) -> list[Flag]:
 
 
 def _option(flag: Flag, required: bool) -> click.Option:
-    attributes: dict[str, Any] = {"metavar": flag.option.metavar, "hidden": flag.option.hidden}
+    attributes: dict[str, Any] = {"metavar": flag.option.metavar}
     names = [flag.name, _parameter(flag)]
     is_setting = flag.place[0] in SETTINGS and (flag.record is RunOptions or len(flag.place) > 1)
     make = _Setting if is_setting else _Option

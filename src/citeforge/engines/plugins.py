@@ -10,9 +10,8 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
-from types import FrameType, UnionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from citeforge.engines.entry_points import PluginEntry, entry_points
@@ -29,7 +28,6 @@ GROUPS = tuple(
     ).split()
 )
 VARIABLE = "CITEFORGE_PLUGINS"
-TRACEBACK = "CITEFORGE_TRACEBACK"
 
 
 def add_file(path: Path) -> None:
@@ -92,22 +90,6 @@ def require_type(entry: tuple[object, str], record: type[T], what: str) -> T:
     raise broken_plugin(what, origin, reason)
 
 
-def require_return(value: T, expected: type | UnionType, function: Callable[..., T]) -> T:
-    """What a function that a plugin may give returned, which is of the type that it declares.
-
-    Raises:
-        InputError: it is of another type.
-    """
-    if isinstance(value, expected):
-        return value
-    name = f"{function.__module__}.{function.__qualname__}"
-    raise InputError(
-        f"{name} returned {value!r:.80}, which is not a {getattr(expected, '__name__', expected)}",
-        allowed="mend the plugin that it comes from",
-        code="broken-plugin",
-    )
-
-
 def find_typed(group: str, name: str, record: type[T], what: str) -> T | None:
     """What plugins give under a name; None when nobody does.
 
@@ -154,40 +136,6 @@ def broken_plugin(what: str, origin: str, error: BaseException) -> InputError:
         allowed="mend the plugin, or uninstall it",
         code="broken-plugin",
     )
-
-
-def plugin_error(error: BaseException) -> InputError | None:
-    """What to say of an error that the code of a plugin raised; None where it is none of theirs.
-
-    What a library raises is whose code called it; what our code raises is ours, whoever called it.
-    """
-    import traceback
-
-    origins = {_top(e.module): e for e in _entries()}
-    theirs: list[tuple[FrameType, int]] = []
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        top = _top(frame.f_globals.get("__name__", ""))
-        if top == "citeforge":
-            theirs = []
-        elif top in origins:
-            theirs.append((frame, line))
-    if not theirs:
-        return None
-    (hook, _), (last, line) = theirs[0], theirs[-1]
-    entry = origins[_top(hook.f_globals["__name__"])]
-    listed = ", ".join(f"{e.name!r} of {e.group}" for e in _entries() if e.origin == entry.origin)
-    return InputError(
-        f"the plugin {entry.origin} ({listed}) is broken: {hook.f_code.co_qualname} ended in "
-        f"{_in_one_line(error)}",
-        path=last.f_code.co_filename,
-        line=line,
-        allowed=f"mend the plugin, or uninstall it; with {TRACEBACK}=1 the traceback is shown",
-        code="broken-plugin",
-    )
-
-
-def _top(module: str) -> str:
-    return module.partition(".")[0]
 
 
 def broken_files() -> list[str]:

@@ -9,11 +9,11 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from jinja2 import Template, TemplateError
+from jinja2 import StrictUndefined, Template, TemplateError
+from jinja2.sandbox import SandboxedEnvironment
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from citeforge.engines.io.textfiles import read_yaml, validated
-from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
 from citeforge.kg.plain import (
     CLASS,
     DIRECT_IRI,
@@ -225,7 +225,7 @@ def with_article(name: str) -> str:
 
 @cache
 def _compiled(template: str) -> Template:
-    return BoundedEnvironment().from_string(template)
+    return SandboxedEnvironment(undefined=StrictUndefined).from_string(template)
 
 
 _DATA = Path(__file__).parent / "data"
@@ -309,7 +309,7 @@ class Domain(FrozenRecord):
     @field_validator("templates")
     @classmethod
     def _are_templates(cls, templates: dict[str, str]) -> dict[str, str]:
-        environment = BoundedEnvironment()
+        environment = SandboxedEnvironment(undefined=StrictUndefined)
         for task, text in templates.items():
             try:
                 environment.parse(text)
@@ -359,7 +359,7 @@ class Domain(FrozenRecord):
             "value": with_article(triple.value),
         }  # fmt: skip
         try:
-            text = bounded_text(_compiled(template), values)
+            text = _compiled(template).render(values)
         except TemplateError as error:
             raise InputError(
                 f"cannot be filled in ({error})", field=f"templates.{form}", code="bad-template"

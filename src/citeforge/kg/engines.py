@@ -14,7 +14,8 @@ from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.jsonlines import open_bytes, raw_lines, read_errors
 from citeforge.engines.registry import Registry, expected
 from citeforge.kg.endpoint import EndpointEngine, EndpointOptions, Limits, ReplayEngine, ReplyStore
-from citeforge.kg.plain import PlainModel, Translated, Translation
+from citeforge.kg.plain import PlainModel
+from citeforge.kg.translation import Translated, Translation
 from citeforge.kg.values import WIKIBASE, Row, Term
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.models.choices import GRAPHS as CHOICES

@@ -11,7 +11,8 @@ from citeforge.kg.domain import Domain, load_domain
 from citeforge.kg.endpoint import TooLongError
 from citeforge.kg.engines import GRAPHS, SparqlEngine, StoreEngine
 from citeforge.kg.facts import COUNT, FactReader, by_number
-from citeforge.kg.plain import PlainModel, Translated
+from citeforge.kg.plain import PlainModel
+from citeforge.kg.translation import Translated
 from citeforge.kg.values import FALLBACKS, Row, Term, iri, is_iri, languages_list, literal, query
 from citeforge.schemas.benchmarks.kg import Graph
 from citeforge.schemas.errors import InputError, UsageError

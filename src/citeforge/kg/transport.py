@@ -1,16 +1,15 @@
 """A request over HTTP that ends: a deadline and a bound of bytes for the whole, no redirects."""
 
+import asyncio
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import Request
-
-import anyio
-from anyio.from_thread import start_blocking_portal
 
 from citeforge.schemas.errors import InputError, without_credentials
 from citeforge.schemas.text import printable
@@ -86,10 +85,21 @@ def send_request(request: Request, seconds: float) -> HttpReply:
     import httpx2
 
     try:
-        with start_blocking_portal() as portal:  # the caller may be inside an event loop
-            return portal.call(_send, request, seconds)
+        return _run(_send(request, seconds))
+    except TimeoutError as error:
+        raise TimeoutError("timed out") from error
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise ConnectionError(printable(str(error)) or type(error).__name__) from error
+
+
+def _run(reply: Coroutine[Any, Any, HttpReply]) -> HttpReply:
+    """Wait for a reply, also where the caller is inside an event loop (notebooks)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(reply)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, reply).result()
 
 
 async def _send(request: Request, seconds: float) -> HttpReply:
@@ -98,15 +108,14 @@ async def _send(request: Request, seconds: float) -> HttpReply:
     headers = {**request.headers, "Accept-Encoding": "identity"}
     hooks = {"response": [_refuse_redirect]}
     content: Any = request.data
-    with anyio.move_on_after(seconds):
-        async with (
-            httpx2.AsyncClient(timeout=None, verify=_tls(), event_hooks=hooks) as client,
-            client.stream(
-                request.get_method(), request.full_url, content=content, headers=headers
-            ) as response,
-        ):
-            return await _read(response)
-    raise TimeoutError("timed out")
+    async with (
+        asyncio.timeout(seconds),
+        httpx2.AsyncClient(timeout=None, verify=_tls(), event_hooks=hooks) as client,
+        client.stream(
+            request.get_method(), request.full_url, content=content, headers=headers
+        ) as response,
+    ):
+        return await _read(response)
 
 
 async def _refuse_redirect(response: Any) -> None:
@@ -132,7 +141,7 @@ async def _read(response: Any) -> HttpReply:
                 if reply.is_success:
                     raise ReplySizeError(f"the reply is longer than {most:,} bytes")
                 break
-    except anyio.get_cancelled_exc_class():
+    except asyncio.CancelledError:
         if reply.is_success:
             raise
     reply.body = bytes(body)

@@ -77,7 +77,7 @@ def write_export(target: Export, source: Path, out: Path, options: Part) -> Drop
     with atomic_directory(out) as folder:
         if target.of != "scores":
             _require_fit(target, source)
-        return plugins.require_return(target.write(source, folder, options), list, target.write)
+        return target.write(source, folder, options)
 
 
 def _require_fit(export: Export, folder: Path) -> None:

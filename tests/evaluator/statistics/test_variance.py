@@ -12,7 +12,6 @@ from citeforge.evaluator.statistics.variance import (
     SOURCES,
     _half_width,
     shares_of,
-    spread_at,
     spread_of,
 )
 
@@ -133,17 +132,6 @@ def test_components_are_those_of_a_mixed_model() -> None:
     assert spread_of(values, ("runs", "queries")).stderr == pytest.approx(
         float(fit.bse_fe["Intercept"]), rel=1e-3
     )
-
-
-@pytest.mark.numeric
-def test_a_plan_expects_what_is_seen() -> None:
-    result = spread_of(design(3, 2, 2, 30), SOURCES)
-    if min(result.components.values()) < 0:  # these count as 0 in a plan
-        result = spread_at(result.components, result.levels)
-    again = spread_at(result.components, result.levels)
-    assert (again.stderr, again.df) == pytest.approx((result.stderr, result.df))
-    only = spread_at({"runs": 4.0, "queries": 9.0, "runs:queries": 1.0}, {"runs": 8, "queries": 6})
-    assert only.stderr == pytest.approx(math.sqrt(4 / 8 + 9 / 6 + 1 / 48))
 
 
 @pytest.mark.numeric

@@ -1,4 +1,4 @@
-"""Plans: power against statsmodels, labels against what corrected intervals turn out to be."""
+"""Plans of labels against what corrected intervals turn out to be."""
 
 import json
 import math
@@ -8,16 +8,12 @@ import numpy as np
 import pytest
 
 from citeforge.plugins.labels.correction.ppi import Units, powered
-from citeforge.plugins.labels.options import LabelPlanOptions, PlanOptions
+from citeforge.plugins.labels.options import LabelPlanOptions
 from citeforge.plugins.labels.planning import (
     half_width,
     labels_needed,
     plan_labels,
-    plan_queries,
-    power_of,
-    queries_needed,
     render_label_plan,
-    render_query_plans,
 )
 from citeforge.schemas.scores import Corrected, ScoreFile
 from conftest import Inline, refused
@@ -37,34 +33,6 @@ def file(values: list[float | None], system: str = "a", **corrected: object) -> 
             **corrected,  # type: ignore[arg-type]
         )  # fmt: skip
     return file
-
-
-@pytest.mark.parametrize("effect, sd, power", [(2, 20, 0.8), (5, 8, 0.9), (1, 0.5, 0.8)])
-def test_queries_are_those_of_statsmodels(effect: float, sd: float, power: float) -> None:
-    from statsmodels.stats.power import TTestPower
-
-    theirs = TTestPower().solve_power(effect / sd, power=power, alpha=0.05)
-    n = queries_needed(effect, sd, power)
-    assert n == math.ceil(float(np.ravel(theirs)[0]))
-    assert n is not None
-    assert power_of(effect, sd, n) == pytest.approx(TTestPower().power(effect / sd, n, 0.05))
-
-
-def test_plans_of_pairs_and_of_one_system() -> None:
-    one = file([0.0, 1.0, 0.5, None, 1.0])
-    two = file([0.0, 0.5, 1.0, 0.0, 0.0], "b")
-    (pair,) = plan_queries([one, two], PlanOptions(effect=10))
-    sd = float(np.std([0, -50, 50, -100], ddof=1))
-    assert (pair.n_now, pair.systems, pair.sd) == (4, ("a", "b"), pytest.approx(sd))
-    assert pair.n_needed == queries_needed(10, sd, 0.8)
-    (alone,) = plan_queries([one], PlanOptions(effect=10))
-    assert alone.sd == pytest.approx(math.sqrt(2) * np.std([0, 100, 50, 100], ddof=1))
-    assert "b − a" in render_query_plans([pair], 0.8)
-    assert "a alone" in render_query_plans([alone], 0.8)
-    with refused("unknown-name", value="CiteP"):
-        plan_queries([one], PlanOptions(effect=10, measure="CiteP"))
-    with refused("not-comparable"):
-        plan_queries([one, file([0.0, 1.0])], PlanOptions(effect=10))
 
 
 def test_half_widths_are_those_of_corrected_values() -> None:
@@ -143,9 +111,6 @@ def test_what_is_no_judged_measure() -> None:
 def test_commands(inline: Inline, tmp_path: Path) -> None:
     values = [i % 5 / 4 for i in range(50)]
     (tmp_path / "a.json").write_text(file(list(values)).model_dump_json())
-    shown = inline("labels", "plan-queries", "a.json", "--effect", "5")
-    assert shown.returncode == 0, shown.stderr
-    assert "needed for 80%" in shown.stdout
     shown = inline("labels", "plan", "a.json", "--half-width", "12", "--out", "plan.json")
     assert shown.returncode == 0, shown.stderr
     drawn = json.loads((tmp_path / "plan.json").read_text())

@@ -20,6 +20,8 @@ Check = Callable[[dict[str, str]], Mapping[str, str | None]]
 """Replies by pair id to why each cannot be taken; None where it can."""
 _QUOTED = re.compile(r"(?<= )(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?= |\Z)")
 _UNQUOTED = re.compile(r"^(says) .+?(?=;)|^(cites) [^:]+?(?=, which)")
+_FIRST_TEMPERATURE, _TEMPERATURE_STEP = 0.1, 0.3
+"""Temperature of first attempts, and what each further one adds."""
 _STOOD_IN = "no reply could be taken: the template wrote it"
 
 
@@ -121,7 +123,7 @@ class Asker:
             waiting = {n: v for n, v in values.items() if n not in replies.taken}
             if not waiting:
                 break
-            warmth = round(self.choices.temperature + attempt * self.choices.step, 6)
+            warmth = round(_FIRST_TEMPERATURE + attempt * _TEMPERATURE_STEP, 6)
             requests = [request(task, mine, attempt, warmth) for mine in waiting.values()]
             with progress(f"writing: {task}", len(requests), "texts") as advance:
                 results = dict(zip(waiting, llm.complete(requests), strict=True))

@@ -18,6 +18,11 @@ from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.benchmarks.kg import Graph, Key, Triple, relation_key
 from citeforge.schemas.recipes.kalma import Choices
 
+TRIPLES_PER_ROUND = 5
+"""Triples that a round tries before it gives up."""
+_KEPT_CANDIDATES = 10
+"""Candidates of every round that the package keeps."""
+
 
 @dataclass(frozen=True)
 class ScoredTriple:
@@ -276,7 +281,7 @@ class Evolver:
                 advance(1)
         notes: dict[str, list[str]] = {name: [] for name in active}
         written: dict[str, tuple[int, str]] = {}
-        for turn in range(self.choices.triples):
+        for turn in range(TRIPLES_PER_ROUND):
             waiting = {
                 name: scored[turn].triple
                 for name, scored in ranked.items()
@@ -291,7 +296,7 @@ class Evolver:
                 e.dropped = f"no triple could be written in round {number}"
                 continue
             turn, text = written[name]
-            best = tuple(ranked[name][: max(self.choices.kept_candidates, turn + 1)])
+            best = tuple(ranked[name][: max(_KEPT_CANDIDATES, turn + 1)])
             triple = ranked[name][turn].triple
             e.rounds.append(Round(number, text, (triple,), best, tuple(notes[name])))
 

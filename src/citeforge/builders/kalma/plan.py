@@ -7,7 +7,7 @@ from typing import Any
 from citeforge.builders.kalma.asking import template_writer_templates
 from citeforge.builders.kalma.build import select_pairs
 from citeforge.builders.kalma.check import ExtensionCheck
-from citeforge.builders.kalma.evolve import Evolver
+from citeforge.builders.kalma.evolve import TRIPLES_PER_ROUND, Evolver
 from citeforge.engines.llm.budget import Bound, RunPlan
 from citeforge.engines.llm.records import Request, Result
 from citeforge.engines.llm.writers import OpenAiLlm, TemplateWriter, make_llm
@@ -57,8 +57,14 @@ def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
 
     Evolver(kg, recorder, ngram, check, recipe.choices).evolve(pairs)
     plan = llm.plan(recorder.requests)
-    rounds, triples = recipe.choices.rounds - 1, recipe.choices.triples
-    per_pair = {"seed": 1, "annotate": 1, "extend": rounds * triples, "general": 1, "specific": 1}
+    rounds = recipe.choices.rounds - 1
+    per_pair = {
+        "seed": 1,
+        "annotate": 1,
+        "extend": rounds * TRIPLES_PER_ROUND,
+        "general": 1,
+        "specific": 1,
+    }
     most = Bound()
     for task, n in per_pair.items():
         asked = [r for r in recorder.requests if r.task == task]

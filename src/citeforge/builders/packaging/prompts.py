@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Template, TemplateError
+from jinja2 import StrictUndefined, Template, TemplateError
+from jinja2.sandbox import SandboxedEnvironment
 
-from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
 from citeforge.package.items import Item, Passage
 from citeforge.package.package import Package
 from citeforge.schemas.citations.grammar import Grammar
@@ -89,7 +89,9 @@ def load_template(name: str) -> Template:
             code="missing-file",
         )
     try:
-        template = BoundedEnvironment().from_string(path.read_text(encoding="utf-8"))
+        template = SandboxedEnvironment(undefined=StrictUndefined).from_string(
+            path.read_text(encoding="utf-8")
+        )
     except (TemplateError, UnicodeDecodeError, RecursionError) as error:
         line = getattr(error, "lineno", None)
         raise InputError(
@@ -109,11 +111,10 @@ def render_template(template: Template, allowed: str, **values: Any) -> str:
         values: what it may use.
 
     Raises:
-        InputError: it uses something that is not there, fails at what it does, or goes beyond the
-            bounds; with its line.
+        InputError: it uses something that is not there or fails at what it does; with its line.
     """
     try:
-        text = bounded_text(template, values)
+        text = template.render(values)
         text.encode()
     except (
         TemplateError, ArithmeticError, LookupError, TypeError, ValueError, MemoryError,

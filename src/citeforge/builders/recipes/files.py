@@ -7,7 +7,6 @@ from typing import Any
 
 import yaml
 from pydantic import BaseModel, ValidationError
-from pydantic_core import PydanticUndefined
 
 from citeforge.engines.io.files import read_json
 from citeforge.engines.io.textfiles import line_of_place, read_yaml, record_error
@@ -111,8 +110,9 @@ def _comment(flag: Flag) -> str:
 
 
 def _value(flag: Flag, recipe: Recipe | None) -> Any:
-    value = flag.field.get_default() if recipe is None else flag.of(recipe)
-    return None if value is PydanticUndefined else _plain(value)
+    if recipe is None and flag.field.is_required():
+        return None
+    return _plain(flag.field.get_default() if recipe is None else flag.of(recipe))
 
 
 def _plain(value: Any) -> Any:

@@ -5,9 +5,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from jinja2 import StrictUndefined
+from jinja2.sandbox import SandboxedEnvironment
+
 from citeforge.engines.io.files import digest
 from citeforge.engines.llm.records import Request
-from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
 
 _FOLDER = Path(__file__).parent.parent / "templates"
 
@@ -24,13 +26,13 @@ class WriterPrompt:
         path = _FOLDER / f"{name}.j2"
         source = path.read_text(encoding="utf-8")
         self.task, self.sha256 = path.stem, digest(source)
-        self._template = BoundedEnvironment().from_string(source)
+        self._template = SandboxedEnvironment(undefined=StrictUndefined).from_string(source)
 
     def request(
         self, values: Mapping[str, Any], params: Mapping[str, Any], attempt: int = 0
     ) -> Request:
         """The request of one attempt, counted from 0, with the values filled in."""
-        messages = (("user", bounded_text(self._template, values)),)
+        messages = (("user", self._template.render(values)),)
         return Request(messages, params, sample=attempt, task=self.task, values=dict(values))
 
 

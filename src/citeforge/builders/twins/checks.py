@@ -48,6 +48,8 @@ WORDED = ("en", None)
 """Languages whose negations, opposites and units are checked; None for short texts."""
 ENTAILMENT = "entailment"
 """Name of the judge's, which is asked about twins that pass the others."""
+_NGRAM = 3
+"""Length in words of the n-grams whose overlap is reported."""
 _NO_REPLY = "answer from the writer"
 """What fails where there is no twin to check."""
 
@@ -132,7 +134,7 @@ class Checker:
         return reports
 
     def _report(self, passage: SourcePassage, twin: str) -> TwinReport:
-        figures = measure(passage.text, twin, self.thresholds.ngram)
+        figures = measure(passage.text, twin, _NGRAM)
         return TwinReport(figures, dict(self._faults(passage, twin, figures)))
 
     def _faults(

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from jinja2 import TemplateError
+from jinja2 import StrictUndefined, TemplateError
+from jinja2.sandbox import SandboxedEnvironment
 
 from citeforge.engines import plugins
 from citeforge.engines.io.files import digest
@@ -16,7 +17,6 @@ from citeforge.engines.llm.reading import read_reply
 from citeforge.engines.llm.records import Llm, LlmReply, Request, Result, settle
 from citeforge.engines.llm.replay import OnResult, ReplayStore, Take, ask_once
 from citeforge.engines.registry import Registry, expected
-from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.models.choices import LLMS as CHOICES
 from citeforge.schemas.models.choices import Choice
@@ -163,7 +163,7 @@ class TemplateWriter:
         Raises:
             InputError: one of them is not a template.
         """
-        environment = BoundedEnvironment()
+        environment = SandboxedEnvironment(undefined=StrictUndefined)
         self._digest = digest(dict(templates))
         try:
             self._templates = {n: environment.from_string(t) for n, t in templates.items()}
@@ -188,7 +188,7 @@ class TemplateWriter:
         if request.task not in self._templates:
             raise UnknownValueError("task of the template writer", request.task, self._templates)
         try:
-            text = bounded_text(self._templates[request.task], request.values)
+            text = self._templates[request.task].render(request.values)
         except TemplateError as error:
             raise InputError(
                 f"cannot be filled in ({error})", path=request.task, code="bad-template"

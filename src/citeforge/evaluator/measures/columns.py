@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.plugins import require_return
 from citeforge.engines.text.segment import Segmenter
 from citeforge.evaluator.measures.declared import CannotError, Compute, Found, Measure
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
@@ -145,7 +143,7 @@ def per_answer(value: Callable[[AnswerItem], float | None]) -> Compute:
         (measure,) = measures
 
         def number(item: AnswerItem, inputs: Inputs) -> tuple[float] | None:
-            defined = require_return(value(item), Real | None, value)
+            defined = value(item)
             if defined is not None and not measure.low <= defined <= measure.range.high:
                 raise InputError(
                     f"{measure.name} of the query {item.query!r} is {defined:g}, and its range is "

@@ -69,17 +69,6 @@ def spread_of(values: npt.NDArray[np.float64], sources: Sequence[str]) -> Spread
     return _spread(squares, components, levels)
 
 
-def spread_at(components: Components, levels: Mapping[str, int]) -> Spread:
-    """Spread to expect of a mean over so many levels; components below 0 count as 0.
-
-    Args:
-        components: of all sources that have several levels.
-        levels: of every source; queries last, two or more.
-    """
-    positive = {effect: max(0.0, v) for effect, v in components.items()}
-    return _spread(_squares_at(positive, levels), components, levels)
-
-
 def _squares_at(components: Components, levels: Mapping[str, int]) -> dict[Effect, float]:
     """Mean squares to expect; those that components were made of, where they are unbiased."""
     several = [s for s in levels if levels[s] > 1]

@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from jinja2 import StrictUndefined
+from jinja2.sandbox import SandboxedEnvironment
+
 from citeforge.engines.io.files import digest
 from citeforge.engines.io.textfiles import read_yaml
 from citeforge.engines.llm.records import TRUNCATED, Failure, Llm, Request
-from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.documents.recipe import LIST
 
@@ -49,7 +51,7 @@ class PromptedLlm:
         self.prompts = {name: digest(text) for name, text in texts.items()}
         self._examples = read_yaml(_FOLDER / "examples.yaml")
         self.prompts["examples"] = digest(self._examples)
-        environment = BoundedEnvironment()
+        environment = SandboxedEnvironment(undefined=StrictUndefined)
         self._templates = {n: environment.from_string(t) for n, t in texts.items()}
 
     def to_write(self, question: Question) -> Request:
@@ -78,7 +80,7 @@ class PromptedLlm:
         return self._request(ANSWER, values, _LIST_TOKENS if several else _ANSWER_TOKENS, sample)
 
     def _filled(self, task: str, values: Mapping[str, object]) -> str:
-        return bounded_text(self._templates[task], values).strip()
+        return self._templates[task].render(values).strip()
 
     def _request(
         self,

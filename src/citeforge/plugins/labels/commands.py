@@ -18,11 +18,9 @@ from citeforge.cli.options import (
 from citeforge.cli.short_help import ManyOptions
 from citeforge.plugins.labels.options import (
     AnnotationOptions,
-    EffortOptions,
     LabelFiles,
     LabelPlanOptions,
     MetaEvalOptions,
-    PlanOptions,
 )
 from citeforge.schemas.command_options import JudgeOptions
 from citeforge.schemas.errors import FailuresError, UsageError
@@ -223,42 +221,6 @@ def _compare_preferences(options: MetaEvalOptions) -> None:
 @click.group(commands=[calibrate, meta_eval, judge])
 def labels() -> None:
     """Plan, collect and use labels of people, and measure judges by them."""
-
-
-@labels.command("plan-queries")
-@path_argument("scores", nargs=-1, required=True)
-@add_options(field_options(PlanOptions))
-def plan_queries(scores: tuple[Path, ...], **parameters: Any) -> None:
-    """Say how many queries a difference needs.
-
-    From the variance in score files: of two or more systems, that of their paired differences; of
-    one, the worst case of a second system that answers independently. Two-sided paired t-test at
-    p < .05.
-    """
-    from citeforge.evaluator.statistics.compare import load_scores
-    from citeforge.plugins.labels.planning import plan_queries as plan
-    from citeforge.plugins.labels.planning import render_query_plans
-
-    options = record_from(PlanOptions, parameters)
-    result = plan([load_scores(path) for path in scores], options)
-    click.echo(render_query_plans(result, options.power))
-
-
-@labels.command("plan-effort")
-@path_argument("scores", nargs=-1, required=True)
-@add_options(field_options(EffortOptions))
-def plan_effort(scores: tuple[Path, ...], **parameters: Any) -> None:
-    """Say which of more queries, runs, judges, repeats or labels narrows an interval most.
-
-    SCORES is one score file; or several of the same submission, one a judge. Each step adds a tenth
-    of the queries or labels, or one of the others; the one that narrows most per unit of cost
-    stands first.
-    """
-    from citeforge.evaluator.statistics.compare import load_scores
-    from citeforge.plugins.labels.effort import effort_plan, render_effort
-
-    options = record_from(EffortOptions, parameters)
-    click.echo(render_effort(effort_plan([load_scores(path) for path in scores], options)))
 
 
 @labels.command("export")

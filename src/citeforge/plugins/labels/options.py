@@ -46,32 +46,6 @@ class MetaEvalOptions(LabelFiles):
     """Exit with 0 in spite of failures."""
 
 
-class PlanOptions(Part):
-    """A difference that is to be found."""
-
-    effect: float = Field(gt=0)
-    """Difference of two systems, as displayed."""
-    power: float = Field(0.8, gt=0, lt=1)
-    """Probability of finding it."""
-    measure: str | None = None
-    """Measure (default: all in the files)."""
-
-
-class EffortOptions(Part):
-    """What more of everything costs, in any one unit."""
-
-    measure: str | None = None
-    """Measure (default: the first that a judge decides)."""
-    query_cost: float = Field(1, ge=0)
-    """Of a query with its passages."""
-    answer_cost: float = Field(1, ge=0)
-    """Of a system's answer."""
-    judging_cost: float = Field(1, ge=0)
-    """Of one judge's verdicts on an answer, once."""
-    label_cost: float = Field(1, ge=0)
-    """Of people's labels of an answer."""
-
-
 class LabelPlanOptions(JudgeOptions):
     """An interval that labels are to give."""
 

@@ -1,10 +1,8 @@
-"""How many queries a difference needs, and how many labels a corrected value needs."""
+"""How many labels a corrected value needs."""
 
-import itertools
 import json
 import math
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,114 +10,18 @@ import numpy as np
 
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.io.files import write_text
-from citeforge.engines.io.report_table import Table
 from citeforge.evaluator.reports.withhold import require_values
 from citeforge.evaluator.statistics.compare import load_scores
-from citeforge.evaluator.statistics.estimates import change, column, jackknife_pseudovalues
+from citeforge.evaluator.statistics.estimates import column
 from citeforge.library.scores import score_files
-from citeforge.plugins.labels.options import LabelPlanOptions, PlanOptions
+from citeforge.plugins.labels.options import LabelPlanOptions
 from citeforge.schemas.command_options import ScoreOptions
-from citeforge.schemas.errors import InputError, UnknownValueError, UsageError, extras_named
+from citeforge.schemas.errors import UnknownValueError, UsageError, extras_named
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
-_LEVEL = 0.05
-_MOST = 10_000_000
 _MEASURE = "ALCE.CitRec"
 """What labels are planned for, unless another judged measure is named."""
-
-
-@dataclass(frozen=True)
-class QueryPlan:
-    """Queries that a paired t-test needs.
-
-    Attributes:
-        measure: name.
-        systems: whose difference; one where the other is unknown.
-        sd: standard deviation of a query's difference, as displayed.
-        n_now: queries that both define.
-        n_needed: queries needed; None where nothing varies, or more than ten million.
-        power_now: power that ``n_now`` queries have.
-    """
-
-    measure: str
-    systems: tuple[str, ...]
-    sd: float
-    n_now: int
-    n_needed: int | None
-    power_now: float
-
-
-def plan_queries(files: Sequence[ScoreFile], options: PlanOptions) -> list[QueryPlan]:
-    """Queries needed to find a difference, from the variance that score files show.
-
-    With several files, of each pair's differences; with one, of the difference to a system that
-    varies as much and answers independently, which is the worst case.
-
-    Args:
-        files: score files of one benchmark.
-        options: the difference, as displayed, and the power.
-
-    Raises:
-        InputError: files of other queries.
-        UnknownValueError: no measure of that name.
-    """
-    require_values(files, "plan")
-    plans = []
-    tables = [(f, {m.name: m for m in f.measures}) for f in files]
-    names = list(dict.fromkeys(name for _, entries in tables for name in entries))
-    if options.measure is not None:
-        if options.measure not in names:
-            raise UnknownValueError("measure", options.measure, names)
-        names = [options.measure]
-    pairs = list(itertools.combinations(tables, 2)) or [(tables[0], tables[0])]
-    for (first, of_first), (second, of_second) in pairs:
-        if first.query_ids != second.query_ids:
-            raise InputError(
-                f"{first.system} and {second.system} have different queries", code="not-comparable"
-            )
-        for name in names:
-            if name not in of_first or name not in of_second:
-                continue
-            a, b = of_first[name], of_second[name]
-            moved = a.scale * jackknife_pseudovalues(a) if first is second else change(a, b)
-            defined = moved[~np.isnan(moved)]
-            if len(defined) < 2:
-                continue
-            sd = float(np.std(defined, ddof=1)) * (math.sqrt(2) if first is second else 1.0)
-            systems = tuple(dict.fromkeys([first.system, second.system]))
-            needed = queries_needed(options.effect, sd, options.power)
-            power = power_of(options.effect, sd, len(defined))
-            plans.append(QueryPlan(name, systems, sd, len(defined), needed, power))
-    return plans
-
-
-def power_of(effect: float, sd: float, n: int) -> float:
-    """Power of a two-sided paired t-test at level .05 (noncentral t).
-
-    Args:
-        effect: true mean difference.
-        sd: standard deviation of the differences.
-        n: queries.
-    """
-    from scipy.special import nctdtr, stdtrit
-
-    if n < 2:
-        return 0.0
-    if sd == 0:
-        return 1.0
-    df, shift = n - 1, abs(effect) / sd * math.sqrt(n)
-    bound = float(stdtrit(df, 1 - _LEVEL / 2))
-    power = float(1 - nctdtr(df, shift, bound) + nctdtr(df, shift, -bound))
-    return 1.0 if math.isnan(power) else power
-
-
-def queries_needed(effect: float, sd: float, power: float) -> int | None:
-    """Fewest queries with that power; None for more than ten million, or where nothing varies."""
-    if sd == 0:
-        return None
-    n = bisect_left(range(_MOST + 1), power, lo=2, key=lambda n: power_of(effect, sd, n))
-    return n if n <= _MOST else None
 
 
 @dataclass(frozen=True)
@@ -294,20 +196,6 @@ def _judged(file: ScoreFile, measure: str | None) -> MeasureScore:
     if entry is None:
         raise UnknownValueError("judged measure", measure, [m.name for m in judged])
     return entry
-
-
-def render_query_plans(plans: Iterable[QueryPlan], power: float) -> str:
-    """What ``labels plan-queries`` prints."""
-    head = ("measure", "systems", "sd", "queries", "power now", f"needed for {power:.0%}")
-    rows = []
-    for p in plans:
-        several = len(p.systems) > 1
-        systems = " − ".join(reversed(p.systems)) if several else f"{p.systems[0]} alone"
-        needed = "–" if p.n_needed is None else f"{p.n_needed:,}"
-        rows.append(
-            (p.measure, systems, f"{p.sd:.2f}", f"{p.n_now:,}", f"{p.power_now:.2f}", needed)
-        )
-    return "\n".join(Table(head, rows).text())
 
 
 def render_label_plan(plan: LabelPlan, half: float) -> str:

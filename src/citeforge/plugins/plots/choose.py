@@ -147,7 +147,7 @@ def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> F
     names = list(dict.fromkeys(m.name for f in files for m in f.measures))
     if measure is not None and measure not in names:
         raise UnknownValueError("measure", measure, names)
-    figure = _made(one, _best_first(files), measure or main_measure(files))
+    figure = one.make(_best_first(files), measure or main_measure(files))
     if figure is None:
         raise UsageError(f"--plot {name}: {one.needs}", code="not-computed")
     return _marked(figure, files)
@@ -161,12 +161,8 @@ def page_figures(files: Sequence[ScoreFile]) -> Iterator[Figure]:
     files = _best_first(files)
     for one in plots().values():
         if one.of_cells == of_cells(files):
-            figures = (_made(one, files, measure) for measure in one.page_measures(files, main))
+            figures = (one.make(files, measure) for measure in one.page_measures(files, main))
             yield from (_marked(figure, files) for figure in figures if figure is not None)
-
-
-def _made(plot: Plot, files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    return plugins.require_return(plot.make(files, measure), Figure | None, plot.make)
 
 
 def _marked(figure: Figure, files: Sequence[ScoreFile]) -> Figure:

@@ -80,14 +80,12 @@ class Option:
         flag: name of the option; None for the field's name with dashes.
         metavar: what stands for the value in help texts; None for the type's name.
         joined: the parts of a tuple stand in one word, with commas; otherwise the option repeats.
-        hidden: understood, and not listed by ``--help``.
         input: names something that is read: a source, a package, a file, a model.
     """
 
     flag: str | None = None
     metavar: str | None = None
     joined: bool = False
-    hidden: bool = False
     input: bool = False
 
 

@@ -30,19 +30,9 @@ class Choices(Part):
     """Weight of specificity; 0.5 is ours, the paper gives none."""
     attempts: int = Field(3, ge=1)
     """How often the writer is asked for one thing."""
-    triples: Annotated[int, Option(hidden=True)] = Field(5, ge=1)
-    """How many triples a round tries before it gives up."""
-    temperature: Annotated[float, Option(hidden=True)] = Field(0.1, ge=0, allow_inf_nan=False)
-    """Of first attempts."""
-    step: Annotated[float, Option("--temperature-step", hidden=True)] = Field(
-        0.3, ge=0, allow_inf_nan=False
-    )
-    """Added for every further attempt."""
     stand_in: bool = False
     """Where no reply of the writer can be taken, the template writes, and it is counted; else the
     triple or the pair is given up."""
-    kept_candidates: Annotated[int, Option(hidden=True)] = Field(10, ge=0)
-    """Candidates that the package keeps of every round."""
 
 
 class KalmaRecipe(Licensed):

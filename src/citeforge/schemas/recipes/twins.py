@@ -42,8 +42,6 @@ class Thresholds(Part):
     """Words of the twin as a share of the passage's."""
     copy_similarity: float = Field(0.95, gt=0, le=1)
     """Edit similarity from which a twin is a copy."""
-    ngram: Annotated[int, Option(hidden=True)] = Field(3, ge=1)
-    """Length in words of the n-grams whose overlap is reported."""
 
     @field_validator("length_ratio")
     @classmethod

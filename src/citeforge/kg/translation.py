@@ -1,0 +1,242 @@
+"""Plain RDF, translated into Wikidata's model as a domain's ``plain`` declares."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from pyoxigraph import Literal as RdfLiteral
+from pyoxigraph import NamedNode, Store
+
+from citeforge.kg.plain import (
+    ALT_LABEL,
+    CLASS,
+    DIRECT_IRI,
+    ENTITY_IRI,
+    INSTANCE_OF,
+    INSTANCE_OF_LABEL,
+    RDF,
+    RDF_TYPE,
+    RDFS_LABEL,
+    PlainModel,
+    local_words,
+)
+from citeforge.kg.values import WIKIBASE, XSD, iri, is_geometry, literal, precise_time
+
+_DATES = {XSD + name for name in ("date", "dateTime", "gYear", "gYearMonth")}
+_DATE = re.compile(
+    r"(-?[0-9]{4,9})(?:-([0-9]{2})(?:-([0-9]{2}))?)?(?:T.*|Z|[+-][0-9]{2}:[0-9]{2})?"
+)
+_PRECISION = {1: 9, 2: 10, 3: 11}
+"""Parts of a date that are known to wikibase:timePrecision: year, month, day."""
+
+
+@dataclass(frozen=True)
+class Translated:
+    """A plain graph in Wikidata's model.
+
+    Attributes:
+        lines: as N-Triples.
+        ids: IRI to id.
+        left_out: what is not, and why.
+        classes: classes of the plain graph, the most frequent first.
+        named: instances of the mapped classes that have a name.
+    """
+
+    lines: list[str]
+    ids: dict[str, str]
+    left_out: Counter[str] = field(default_factory=Counter)
+    classes: list[str] = field(default_factory=list)
+    named: int = 0
+
+
+class Translation:
+    """All of a store that the mapping names, in time linear in that."""
+
+    def __init__(self, store: Store, model: PlainModel) -> None:
+        self.store, self.model = store, model
+        self.counts: Counter[str] = Counter()
+        self.names = {p: self._literals(p) for p in dict.fromkeys((*model.labels, *model.aliases))}
+        self.named = {subject for label in model.labels for subject in self.names[label]}
+        self.instances = self._instances()
+        labels = dict.fromkeys(r.label for r in model.relations.values())
+        self.pids = {label: f"P{i}" for i, label in enumerate(labels, 1)}
+        self.facts = list(self._facts())
+        entities = {*self.instances, *(s for s, _, _ in self.facts)}
+        entities |= {o.value for _, _, o in self.facts if not isinstance(o, RdfLiteral)}
+        self.ids = {name: f"Q{i}" for i, name in enumerate(sorted(entities), 1)}
+
+    def result(self) -> Translated:
+        """The graph in Wikidata's model."""
+        lines = [*self._head(), *self._labels(), *self._classes(), *self._values()]
+        self._count_unmapped()
+        classes = (q.object for q in self._quads(RDF_TYPE))
+        types = Counter(c.value for c in classes if not isinstance(c, RdfLiteral))
+        return Translated(
+            sorted(set(lines)), self.ids, self.counts,
+            [name for name, _ in sorted(types.items(), key=lambda t: (-t[1], t[0]))],
+            len(self.instances & self.named),
+        )  # fmt: skip
+
+    def _quads(self, predicate: str, value: str | None = None) -> Iterator[Any]:
+        of = None if value is None else NamedNode(value)
+        return iter(self.store.quads_for_pattern(None, NamedNode(predicate), of))
+
+    def _literals(self, predicate: str) -> dict[str, list[Any]]:
+        """IRI to its literals of a predicate, sorted."""
+        literals: dict[str, list[Any]] = {}
+        for quad in self._quads(predicate):
+            if isinstance(quad.subject, NamedNode) and isinstance(quad.object, RdfLiteral):
+                literals.setdefault(quad.subject.value, []).append(quad.object)
+        for values in literals.values():
+            values.sort(key=lambda v: (v.value, v.language or ""))
+        return literals
+
+    def _instances(self) -> set[str]:
+        instances: set[str] = set()
+        nameless = set()
+        for name in self.model.classes:
+            for quad in self._quads(RDF_TYPE, name):
+                if isinstance(quad.subject, NamedNode):
+                    instances.add(quad.subject.value)
+                else:
+                    nameless.add(str(quad.subject))
+        self._count("entities left out: no IRI", len(nameless))
+        self._count("entities without a label", len(instances - self.named))
+        return instances
+
+    def _facts(self) -> Iterator[tuple[str, str, Any]]:
+        """(IRI, predicate, value) of what the mapping takes."""
+        subjects = self.instances | self.named
+        for predicate, relation in self.model.relations.items():
+            some = False
+            for quad in self._quads(predicate):
+                some = True
+                if not isinstance(quad.subject, NamedNode):
+                    self._count("facts left out: of an entity without an IRI")
+                elif quad.subject.value not in subjects:
+                    self._count("facts left out: of an entity without a label")
+                elif (why := self._misfit(quad.object, relation.values)) is not None:
+                    self._count(f"values left out: {why}")
+                else:
+                    yield quad.subject.value, predicate, quad.object
+            if not some:
+                self._count(f"relations of the mapping without a triple: {predicate}")
+
+    def _misfit(self, value: Any, value_type: str) -> str | None:
+        """Why a value is not of a type of PlainRelation.values; None where it is."""
+        if isinstance(value, RdfLiteral):
+            if is_geometry(value.datatype.value):
+                return "coordinates"
+            if value_type == "entity":
+                return "text where an entity is wanted"
+            if value_type == "number" and not _is_number(value.value):
+                return "no numbers"
+            is_date = _is_date(value, value_type)
+            return "dates that are none" if is_date and _date(value.value) is None else None
+        if value_type not in ("any", "entity"):
+            return f"an entity where a {value_type} is wanted"
+        if not isinstance(value, NamedNode):
+            return "entities without an IRI"
+        if value.value not in self.named:
+            return "IRIs without a label"
+        return None
+
+    def _head(self) -> Iterator[str]:
+        for label, pid in ((INSTANCE_OF_LABEL, INSTANCE_OF), *self.pids.items()):
+            prop = _own(pid)
+            yield _triple(prop, RDFS_LABEL, literal(label, self.model.language))
+            yield _triple(prop, WIKIBASE + "directClaim", iri(DIRECT_IRI + pid))
+        word = re.split(r"[#/:]", self.model.classes[0].rstrip("#/:"))[-1]
+        yield _triple(_own(CLASS), RDFS_LABEL, literal(word, self.model.language))
+
+    def _labels(self) -> Iterator[str]:
+        """The best name in each language as label, all others as aliases."""
+        for name, qid in self.ids.items():
+            languages: set[str] = set()
+            for predicate, literals in self.names.items():
+                for value in literals.get(name, ()):
+                    language = value.language or self.model.language
+                    best = predicate in self.model.labels and language not in languages
+                    languages |= {language} if best else set()
+                    kind = RDFS_LABEL if best else ALT_LABEL
+                    yield _triple(_own(qid), kind, literal(value.value, language))
+
+    def _classes(self) -> Iterator[str]:
+        for name in self.instances:
+            yield _triple(_own(self.ids[name]), DIRECT_IRI + INSTANCE_OF, _own(CLASS))
+
+    def _values(self) -> Iterator[str]:
+        for subject, predicate, value in self.facts:
+            relation = self.model.relations[predicate]
+            qid, pid = self.ids[subject], self.pids[relation.label]
+            if not isinstance(value, RdfLiteral):
+                yield _triple(_own(qid), DIRECT_IRI + pid, _own(self.ids[value.value]))
+                continue
+            date = _date(value.value) if _is_date(value, relation.values) else None
+            if date is None:
+                text = literal(_with_unit(value), value.language or None)
+                yield _triple(_own(qid), DIRECT_IRI + pid, text)
+                continue
+            text = f"{literal(date[0])}^^<{XSD}dateTime>"
+            yield _triple(_own(qid), DIRECT_IRI + pid, text)
+            yield from precise_time(ENTITY_IRI, qid, pid, text, date[1])
+
+    def _count_unmapped(self) -> None:
+        """Predicates of the classes' instances that the mapping does not name."""
+        predicates = {RDF_TYPE, *self.names, *self.model.relations}
+        other: Counter[str] = Counter()
+        for name in self.instances:
+            for quad in self.store.quads_for_pattern(NamedNode(name), None, None):
+                other[quad.predicate.value] += quad.predicate.value not in predicates
+        for predicate, n in sorted(other.items()):
+            self._count(f"facts left out: the mapping does not name {predicate}", n)
+
+    def _count(self, what: str, n: int = 1) -> None:
+        if n:
+            self.counts[what] += n
+
+
+def _own(name: str) -> str:
+    return iri(ENTITY_IRI + name)
+
+
+def _triple(subject: str, predicate: str, value: str) -> str:
+    return f"{subject} {iri(predicate)} {value} .\n"
+
+
+def _is_date(value: Any, value_type: str) -> bool:
+    """Whether a literal is read as a date."""
+    return value_type == "date" or (value_type == "any" and value.datatype.value in _DATES)
+
+
+def _with_unit(value: Any) -> str:
+    """A literal's text; a number whose datatype is a unit (``dbpedia:datatype/metre``) gets it."""
+    datatype = value.datatype.value
+    if datatype.startswith((XSD, RDF)) or not _is_number(value.value):
+        return str(value.value)
+    return f"{value.value.strip()} {local_words(datatype)}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return Decimal(text.strip()).is_finite()
+    except InvalidOperation:
+        return False
+
+
+def _date(text: str) -> tuple[str, int] | None:
+    """(xsd:dateTime, wikibase:timePrecision) of a date of XSD; None for what is no date."""
+    match = _DATE.fullmatch(text.strip())
+    if match is None:
+        return None
+    year, month, day = match.groups()
+    if int(month or 0) > 12 or int(day or 0) > 31:
+        return None
+    # A month or day 00 is unknown, as one that is not there.
+    month = None if month == "00" else month
+    day = None if day == "00" or month is None else day
+    n_parts = sum(part is not None for part in (year, month, day))
+    return f"{year}-{month or '01'}-{day or '01'}T00:00:00Z", _PRECISION[n_parts]
