@@ -7,7 +7,8 @@ from typing import NamedTuple
 from citeforge.engines.io.files import digest
 from citeforge.engines.io.textfiles import read_yaml
 from citeforge.engines.llm.records import TRUNCATED, Failure, Llm, Request
-from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
+from citeforge.engines.text.quoting import fill_quoting, without_tags
+from citeforge.engines.text.template_bounds import BoundedEnvironment
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.documents.recipe import LIST
 
@@ -78,7 +79,7 @@ class PromptedLlm:
         return self._request(ANSWER, values, _LIST_TOKENS if several else _ANSWER_TOKENS, sample)
 
     def _filled(self, task: str, values: Mapping[str, object]) -> str:
-        return bounded_text(self._templates[task], values).strip()
+        return fill_quoting(self._templates[task], values).strip()
 
     def _request(
         self,
@@ -103,7 +104,7 @@ class PromptedLlm:
             if isinstance(result, Failure):
                 replies.append(TextReply("", f"{result.reason}: {result.message}"))
                 continue
-            text = result.text.strip()
+            text = without_tags(result.text)
             if result.finish_reason == TRUNCATED:
                 text = text.rpartition("\n")[0] or text
             replies.append(TextReply(text))
