@@ -30,8 +30,11 @@ def replies() -> list[list[str]]:
             [rf"{passage}.*exam.*two or more answers", written("list", [one])],
             [rf"{passage}.*exam.*does not answer", written("absent", [one])],
             [rf"{passage}.*exam", written("single", [one])],
-            [rf"{passage}.*Question: Which person leads {one.name}\?", one.leader],
-            [rf"{passage}.*Question: Which plants grow around {one.name}\?", ", ".join(one.crops)],
+            [rf"{passage}.*Question:\n\S+\nWhich person leads {one.name}\?", one.leader],
+            [
+                rf"{passage}.*Question:\n\S+\nWhich plants grow around {one.name}\?",
+                ", ".join(one.crops),
+            ],
         ]
     return [*result, [".", "NOT ANSWERED"]]
 
