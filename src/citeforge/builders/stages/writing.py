@@ -7,8 +7,8 @@ from typing import Any
 
 from citeforge.engines.io.files import digest
 from citeforge.engines.llm.records import Request
-from citeforge.engines.text.quoting import fill_quoting
-from citeforge.engines.text.template_bounds import BoundedEnvironment
+from citeforge.engines.text.quoting import with_quotes
+from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
 
 _FOLDER = Path(__file__).parent.parent / "templates"
 
@@ -31,7 +31,7 @@ class WriterPrompt:
         self, values: Mapping[str, Any], params: Mapping[str, Any], attempt: int = 0
     ) -> Request:
         """The request of one attempt, counted from 0, with the values filled in."""
-        messages = (("user", fill_quoting(self._template, values)),)
+        messages = (("user", bounded_text(self._template, with_quotes(values))),)
         return Request(messages, params, sample=attempt, task=self.task, values=dict(values))
 
 

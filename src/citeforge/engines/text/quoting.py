@@ -5,10 +5,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from jinja2 import Template
-
-from citeforge.engines.text.template_bounds import bounded_text
-
 _SALT = b"citeforge quotes 1"
 _OPENING = re.compile(r"<(?=\s*/?\s*quote)", re.IGNORECASE)
 _TAG = re.compile(r"\s*</?quote-[0-9a-f]{16}>\s*")
@@ -48,15 +44,14 @@ class Quotes:
         return f"<quote-{self.nonce}>\n{_OPENING.sub('‹', text)}\n</quote-{self.nonce}>"
 
 
-def fill_quoting(template: Template, values: Mapping[str, Any]) -> str:
-    """Fill in a prompt of ours that quotes: ``{{ quote(TEXT) }}``, and ``{{ note }}`` after it.
+def with_quotes(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of a prompt of ours, and what it quotes with: ``quote(TEXT)``, and ``note`` behind.
 
     Args:
-        template: of a :class:`~citeforge.engines.text.template_bounds.BoundedEnvironment`.
-        values: what it may use; all of them decide the number of the quotes.
+        values: what the prompt's template may use; all of them decide the number of the quotes.
     """
     quotes = Quotes(repr(sorted(values.items())))
-    return bounded_text(template, {**values, "quote": quotes.quote, "note": quotes.note})
+    return {**values, "quote": quotes.quote, "note": quotes.note}
 
 
 def without_tags(reply: str) -> str:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from citeforge.engines.io.files import digest
 from citeforge.engines.io.textfiles import read_yaml
 from citeforge.engines.llm.records import TRUNCATED, Failure, Llm, Request
-from citeforge.engines.text.quoting import fill_quoting, without_tags
-from citeforge.engines.text.template_bounds import BoundedEnvironment
+from citeforge.engines.text.quoting import with_quotes, without_tags
+from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.documents.recipe import LIST
 
@@ -79,7 +79,7 @@ class PromptedLlm:
         return self._request(ANSWER, values, _LIST_TOKENS if several else _ANSWER_TOKENS, sample)
 
     def _filled(self, task: str, values: Mapping[str, object]) -> str:
-        return fill_quoting(self._templates[task], values).strip()
+        return bounded_text(self._templates[task], with_quotes(values)).strip()
 
     def _request(
         self,
