@@ -151,9 +151,9 @@ def test_documents_are_asked_about(served: Served, tmp_path: Path, inline: Inlin
     """A model of this size writes no question that passes: the build says what took it."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "bridges.md").write_text(
-        "# Bridges\n\nThe Golden Gate Bridge opened in 1937 after four years of work. It is "
-        "painted in orange. The Bay Bridge opened in 1936 between Oakland and San Francisco. Both span the "
-        "bay, and thousands of cars cross them on every day of the year.\n"
+        "# Bridges\n\nThe Golden Gate Bridge opened in 1937 after years of work. It is painted "
+        "in orange. The Bay Bridge opened in 1936 between Oakland and San Francisco. Both span "
+        "the bay, and thousands of cars cross them on every day of the year.\n"
     )
     shares = ("--single", 1, "--pair", 0, "--list", 0, "--absent", 0)
     done = inline(
