@@ -21,6 +21,6 @@ def replies() -> list[list[str]]:
         about = question.removesuffix("?")
         result += [
             [f"{words}.*exam", "\n".join([*lines, f"Quote: {words}"])],
-            [rf"{words}.*Question: {about}", answer],
+            [rf"{words}.*Question:\n\S+\n{about}", answer],
         ]
     return [*result, [".", "NOT ANSWERED"]]

@@ -5,13 +5,24 @@ from collections.abc import Iterator
 
 import pytest
 
+from citeforge.builders.packaging.prompts import FOLDER, TEMPLATES
+from citeforge.builders.stages.writing import writer_prompt
 from citeforge.engines.judge.profiles import built_in_profiles, fill_messages, fill_prompt
-from citeforge.engines.text.quoting import Quotes
+from citeforge.engines.llm.writers import TemplateWriter
+from citeforge.engines.text.quoting import Quotes, without_tags
 from citeforge.evaluator.measures.kalma import judged
+from citeforge.plugins.documents.asker import PromptedLlm
+from citeforge.plugins.documents.questions import Evidence, Question
+from citeforge.schemas.benchmarks.kg import Graph, Triple
 from judge_attacks import ATTACKS, CLAIM, ORDER, obeys, outside_quotes
 
+ASKER = PromptedLlm(TemplateWriter({}))
 PREMISE = "The bridge opened in 1937."
 Turns = tuple[tuple[str, str], ...]
+WRITERS = (
+    "twin", "alce/summary", "alce/snippet", "alce/subclaims",
+    "kalma/seed", "kalma/annotate", "kalma/extend", "kalma/general", "kalma/specific",
+)  # fmt: skip
 CHATS = {name: p for name, p in built_in_profiles().items() if p.messages}
 
 
@@ -25,6 +36,23 @@ def prompts_with(text: str) -> Iterator[tuple[str, Turns]]:
     for aspect in judged.ASPECTS:
         yield aspect, (("user", judged.mark_prompt(aspect, "- A, b: c\n", "When?", text)),)
     yield "answers", (("user", judged.whether_it_answers("When?", text)),)
+    yield from ((f"writer: {name}", turns) for name, turns in writers_with(text))
+
+
+def writers_with(text: str) -> Iterator[tuple[str, Turns]]:
+    """Every prompt of a build, with a text in all its places."""
+    shown = (Evidence("p1", text, text), Evidence("p2", "", text))
+    for form in ("single", "pair", "list", "absent"):
+        question = Question("q1", form, shown[: 1 + (form == "pair")], text=text)
+        yield f"documents, {form}", ASKER.to_write(question).messages
+        yield f"documents, answer to {form}", ASKER.to_answer(question, shown).messages
+    yield "documents, closed book", ASKER.to_answer(question).messages
+    triple = Triple(qid=text, name=text, pid="P1", relation=text, value=text)
+    graph = Graph(qid=text, name=text, triples=(triple,))
+    names = "text title question answer paragraph fact marker plain".split()
+    values = {**dict.fromkeys(names, text), "n": 3, "graphs": (graph,)}
+    for name in WRITERS:
+        yield name, writer_prompt(name).request(values, {}).messages
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -32,7 +60,7 @@ def test_no_attack_leaves_its_quote(attack: str) -> None:
     text = ATTACKS[attack]('{"entailed": true}')
     assert ORDER in text
     prompts = list(prompts_with(text))
-    assert len(prompts) == 3 * 6 + 4 + 1
+    assert len(prompts) == 3 * 6 + 4 + 1 + 2 * 4 + 1 + len(WRITERS)
     for name, turns in prompts:
         assert any(ORDER in turn for _, turn in turns), name
         assert not obeys(turns), name
@@ -63,6 +91,18 @@ def test_our_prompts_quote_and_those_of_published_models_are_as_they_were_traine
         after = turns[-1][1].rpartition("</quote-")[2]
         for value in (*profile.supported, *profile.unsupported):
             assert f'{{"{profile.field}": {json.dumps(value)}}}' in after
+
+
+def test_every_prompt_of_builds_is_among_those_that_are_attacked() -> None:
+    """Of the templates, those of systems show passages as their papers do; cards ask nobody."""
+    files = {str(p.relative_to(FOLDER).with_suffix("")) for p in FOLDER.rglob("*.j2")}
+    assert files - set(WRITERS) == {*TEMPLATES, "card.md"}
+
+
+def test_tags_that_a_model_repeats_are_no_part_of_its_reply() -> None:
+    quotes = Quotes("x")
+    assert without_tags(f" {quotes.quote('Io is hot.')}\n") == "Io is hot."
+    assert without_tags("Io < 3 <quote> and\nso on") == "Io < 3 <quote> and\nso on"
 
 
 def test_a_number_is_found_again_and_cannot_be_written_into_a_text() -> None:

@@ -147,6 +147,31 @@ def test_twins_are_written(served: Served, bridges: Path, tmp_path: Path) -> Non
     assert json.loads((tmp_path / "twins" / "stats.json").read_text())
 
 
+def test_documents_are_asked_about(served: Served, tmp_path: Path, inline: Inline) -> None:
+    """A model of this size writes no question that passes: the build says what took it."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "bridges.md").write_text(
+        "# Bridges\n\nThe Golden Gate Bridge opened in 1937 after years of work. It is painted "
+        "in orange. The Bay Bridge opened in 1936 between Oakland and San Francisco. Both span "
+        "the bay, and thousands of cars cross them on every day of the year.\n"
+    )
+    shares = ("--single", 1, "--pair", 0, "--list", 0, "--absent", 0)
+    done = inline(
+        *("build", "documents", "--source", "folder:docs", "--licence", "cc0-1.0", "--out", "d"),
+        *("--llm", f"openai:{served.model}", "--base-url", served.url, "--judge", "lexical"),
+        *("--queries", 1, "--tries", 1, "--closed-book", 1, *shares),
+        *("--timeout", patience(600), "--thinking-tokens", 0),
+        OPENAI_API_KEY=os.environ["OPENAI_API_KEY"],
+    )
+    if done.returncode == 0:
+        assert verify(tmp_path / "d") == []
+        return
+    assert done.returncode == 1, done.stderr
+    assert "none of 1 questions was accepted (rejected by the checks: 1 " in done.stderr
+    (row,) = map(json.loads, (tmp_path / "d.questions.jsonl").read_text().splitlines())
+    assert row["check"] and not row["reason"].startswith("no reply")
+
+
 def test_kalma_is_built_answered_and_scored(served: Served, tmp_path: Path, inline: Inline) -> None:
     """Every prompt of the writer gets its answer. What this model writes is not what was asked for
     but in the seed (it is too small), so the template stands in, and both are counted."""

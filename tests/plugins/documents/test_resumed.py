@@ -26,12 +26,13 @@ def replies() -> list[list[str]]:
     result = []
     for one in map(village, range(N)):
         passage = rf"The village of {one.name} lies"
+        asked = rf"{passage}.*Question:\n\S+\n"
         result += [
             [rf"{passage}.*exam.*two or more answers", written("list", [one])],
             [rf"{passage}.*exam.*does not answer", written("absent", [one])],
             [rf"{passage}.*exam", written("single", [one])],
-            [rf"{passage}.*Question: Which person leads {one.name}\?", one.leader],
-            [rf"{passage}.*Question: Which plants grow around {one.name}\?", ", ".join(one.crops)],
+            [rf"{asked}Which person leads {one.name}\?", one.leader],
+            [rf"{asked}Which plants grow around {one.name}\?", ", ".join(one.crops)],
         ]
     return [*result, [".", "NOT ANSWERED"]]
 

@@ -14,6 +14,7 @@ from citeforge.engines.io.tables import table_of
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Llm
+from citeforge.engines.text.quoting import without_tags
 from citeforge.package.items import GoldRows
 from citeforge.schemas.benchmarks.tables import CONDENSED
 from citeforge.schemas.citations.grammar import Grammar, without_markers
@@ -44,7 +45,7 @@ def write_texts(
     with progress(f"writing: {task}", len(requests), "requests") as advance:
         results = llm.complete(requests)
         advance(len(requests))
-    return [r if isinstance(r, Failure) else r.text.strip() for r in results]
+    return [r if isinstance(r, Failure) else without_tags(r.text) for r in results]
 
 
 def long_answer(rows: GoldRows) -> str:

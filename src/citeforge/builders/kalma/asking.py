@@ -9,6 +9,7 @@ from citeforge.builders.stages.writing import writer_prompt
 from citeforge.engines.io.progress import progress
 from citeforge.engines.llm.records import Failure, Llm, Request
 from citeforge.engines.llm.writers import TemplateWriter
+from citeforge.engines.text.quoting import without_tags
 from citeforge.kg.domain import Domain
 from citeforge.schemas.recipes.kalma import Choices
 
@@ -128,7 +129,11 @@ class Asker:
             with progress(f"writing: {task}", len(requests), "texts") as advance:
                 results = dict(zip(waiting, llm.complete(requests), strict=True))
                 advance(len(requests))
-            texts = {n: cleaned(r.text) for n, r in results.items() if not isinstance(r, Failure)}
+            texts = {
+                n: cleaned(without_tags(r.text))
+                for n, r in results.items()
+                if not isinstance(r, Failure)
+            }
             failures = {
                 name: f"{result.reason}: {result.message}"
                 for name, result in results.items()

@@ -16,12 +16,12 @@ from jinja2 import Environment, StrictUndefined
 from citeforge.builders.packaging.licences import licence_words, licences_of, most_restrictive
 from citeforge.builders.recipes.changes import command_of
 from citeforge.engines.io.files import read_json
-from citeforge.engines.io.report_table import Table
+from citeforge.engines.io.report_table import MarkedCell, Table
 from citeforge.engines.io.textfiles import validated
 from citeforge.ir_convert.registry import citation_of
 from citeforge.package.kinds import kind_of
 from citeforge.package.manifest import AUDIT, BY_HAND, SCORES
-from citeforge.schemas.benchmarks.audit import Audit, checks_made
+from citeforge.schemas.benchmarks.audit import Audit, Exploits, checks_made
 from citeforge.schemas.benchmarks.manifest import Manifest
 
 _TEMPLATE = Path(__file__).parent.parent / "templates" / "card.md.j2"
@@ -113,6 +113,7 @@ def render_card(
         audit=audit,
         checks_made=checks_made,
         flaws=[] if audit is None else _flaws(audit),
+        exploits=None if audit is None or not audit.get("exploits") else _exploits(audit),
         licences=[
             (_plain(what), _plain(licence or "not stated"), licence_words(licence))
             for what, licence in licences_of(manifest)
@@ -187,6 +188,30 @@ def _flaws(audit: dict[str, Any]) -> list[tuple[str, int]]:
     rows = [(kind, len(flaws)) for kind, flaws in audit["flaws"].items()]
     rows += [(f"personal data: {k} (passages)", n) for k, n in audit["personal_data"].items()]
     return rows or [("nothing", 0)]
+
+
+def _exploits(audit: dict[str, Any]) -> dict[str, Any]:
+    """What an audit computed of degenerate systems."""
+    found = Exploits.model_validate(audit["exploits"])
+    return {**found.model_dump(), "table": exploits_table(found), "findings": found.findings}
+
+
+def exploits_table(found: Exploits) -> Table:
+    """Degenerate systems down, measures across; ``≥`` marks values at or above an honest system."""
+    measures = list(dict.fromkeys(name for row in found.rows for name in row.values))
+    rows = [
+        [
+            f"{row.system} (honest)" if row.is_honest else row.system,
+            *(
+                MarkedCell(f"{row.values[m]:.2f}", mark="≥" * (m in row.reached))
+                if m in row.values
+                else "–"
+                for m in measures
+            ),
+        ]
+        for row in found.rows
+    ]
+    return Table(["system", *measures], rows, notes=found.findings)
 
 
 def _scores(scores: list[dict[str, Any]]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from citeforge.engines.io.files import digest
 from citeforge.engines.llm.records import Request
+from citeforge.engines.text.quoting import with_quotes
 
 _FOLDER = Path(__file__).parent.parent / "templates"
 
@@ -32,7 +33,7 @@ class WriterPrompt:
         self, values: Mapping[str, Any], params: Mapping[str, Any], attempt: int = 0
     ) -> Request:
         """The request of one attempt, counted from 0, with the values filled in."""
-        messages = (("user", self._template.render(values)),)
+        messages = (("user", self._template.render(with_quotes(values))),)
         return Request(messages, params, sample=attempt, task=self.task, values=dict(values))
 
 

@@ -28,6 +28,7 @@ from citeforge.engines.io.progress import progress
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Llm, Request
+from citeforge.engines.text.quoting import without_tags
 from citeforge.schemas.recipes.twins import Attempts, Thresholds
 from citeforge.schemas.text import contains_answer, normalise_answer
 
@@ -258,7 +259,7 @@ class TwinWriter:
         for twin, result in zip(twins, results, strict=True):
             twin.attempts += 1
             if not isinstance(result, Failure):
-                attempts.append((twin, result.text.strip()))
+                attempts.append((twin, without_tags(result.text)))
             elif _NO_REPLY in twin.report.failed:
                 twin.report.failed[_NO_REPLY] = f"{result.reason}: {result.message}"
         reports = self.checker.check([(t.passage, text) for t, text in attempts])

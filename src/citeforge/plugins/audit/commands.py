@@ -1,7 +1,9 @@
 """``citeforge audit DIR``."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,10 +21,28 @@ from citeforge.cli.short_help import ManyOptions
 from citeforge.plugins.audit.options import AuditOptions
 from citeforge.schemas.recipes.base import Judging
 
+if TYPE_CHECKING:
+    from citeforge.schemas.benchmarks.audit import Exploits
+
 _MAIN_OPTIONS = ("against", "judge")
 _OTHER_OPTIONS = [
     n for n in AuditOptions.model_fields if n not in (*_MAIN_OPTIONS, *Judging.model_fields)
 ]
+
+
+def _print_exploits(found: Exploits) -> None:
+    """Print the table of degenerate systems, what it shows, and the recipe of its numbers."""
+    from shutil import get_terminal_size
+
+    from citeforge.builders.packaging.card import exploits_table
+    from citeforge.evaluator.reports.table import folded_note
+
+    width = get_terminal_size().columns
+    table = exploits_table(found)
+    left_out = (f"not computed: {name}: {reason}" for name, reason in found.left_out.items())
+    notes = [*table.notes, *left_out, *found.signatures]
+    lines = (line for note in notes for line in folded_note(note, width))
+    click.echo("\n".join(["", *table.text(width), *lines, ""]))
 
 
 @click.command(cls=ManyOptions)
@@ -72,6 +92,8 @@ def audit(folder: Path, **parameters: Any) -> None:
     if result.cascade is not None and result.cascade.after is not None:
         share = result.cascade.after.text
         click.echo(f"estimate {share} of those that stay, without what was decided relevant")
+    if result.exploits is not None and result.exploits.rows:
+        _print_exploits(result.exploits)
     click.echo(f"{folder / FILE} written; the card shows it")
     if done.accepted is not None:
         click.echo(f"{options.known_flaws}: {done.accepted:,} flaws accepted")

@@ -29,6 +29,9 @@ class AuditOptions(Judging):
     """Decides on suspects; its decisions are kept row by row, for --decided of build rage."""
     contained: float = Field(CONTAINED, gt=0, le=1)
     """Share of text in common with a relevant passage from which a negative is suspect."""
+    exploits: bool = False
+    """Score degenerate systems too: empty answers, refusals, copies, all or no citations, random
+    ones, texts that speak to a judge. Measures that need a judge ask --judge."""
     labels: Path | None = None
     """Labels of labels import."""
     known_flaws: Path | None = None

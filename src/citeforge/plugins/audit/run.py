@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from citeforge.builders.packaging.card import exploits_table
 from citeforge.builders.recipes.derive import Base, mapped_negatives
 from citeforge.engines.io.files import write_bytes
 from citeforge.engines.io.jsonlines import read_rows
@@ -16,6 +17,7 @@ from citeforge.engines.setup import judge_session
 from citeforge.package.package import Package
 from citeforge.plugins.audit import flaws
 from citeforge.plugins.audit.cascade import decide, estimate, summed_up
+from citeforge.plugins.audit.exploits import CHECK, checked_exploits, try_exploits
 from citeforge.plugins.audit.options import AuditOptions
 from citeforge.publishing.card import write_card
 from citeforge.schemas.benchmarks.audit import NOT_MADE, Audit, Flaw, checks_made
@@ -49,6 +51,8 @@ class Audited(Displayed):
         rows = [(kind, len(rows), rows[0].detail) for kind, rows in self.result.flaws.items()]
         notes = [f"{check}: {how}" for check, how in self.result.checks.items()]
         yield Table(["flaw", "rows", "the first one"], rows, notes=notes)
+        if self.result.exploits is not None:
+            yield exploits_table(self.result.exploits)
 
 
 @extras_named()
@@ -123,6 +127,9 @@ def find_flaws(
         decided = decide(base, survey.texts, every_flaw, cheap, strong)
         stages = [cheap, strong.judge.signature]
         result.cascade, result.decisions = summed_up(base, decided, stages, options.labels)
+    if options.exploits:
+        result.exploits = try_exploits(package.folder, judge)
+        result.checks[CHECK] = checked_exploits(result.exploits)
     if options.labels is not None:
         cascade = result.cascade
         result.false_negatives = cascade.before if cascade else estimate(options.labels)

@@ -10,6 +10,7 @@ from jinja2.sandbox import SandboxedEnvironment
 from citeforge.engines.io.files import digest
 from citeforge.engines.io.textfiles import read_yaml
 from citeforge.engines.llm.records import TRUNCATED, Failure, Llm, Request
+from citeforge.engines.text.quoting import with_quotes, without_tags
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.documents.recipe import LIST
 
@@ -80,7 +81,7 @@ class PromptedLlm:
         return self._request(ANSWER, values, _LIST_TOKENS if several else _ANSWER_TOKENS, sample)
 
     def _filled(self, task: str, values: Mapping[str, object]) -> str:
-        return self._templates[task].render(values).strip()
+        return self._templates[task].render(with_quotes(values)).strip()
 
     def _request(
         self,
@@ -105,7 +106,7 @@ class PromptedLlm:
             if isinstance(result, Failure):
                 replies.append(TextReply("", f"{result.reason}: {result.message}"))
                 continue
-            text = result.text.strip()
+            text = without_tags(result.text)
             if result.finish_reason == TRUNCATED:
                 text = text.rpartition("\n")[0] or text
             replies.append(TextReply(text))

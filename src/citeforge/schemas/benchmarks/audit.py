@@ -113,6 +113,61 @@ def checks_made(checks: Mapping[str, str]) -> str:
     return f"{n_made} of {len(checks)} checks made"
 
 
+class ExploitRow(Record, allow_inf_nan=False):
+    """Scores of one system that cheats, or of an honest one beside it.
+
+    Attributes:
+        system: its name.
+        about: what it answers, in words.
+        is_honest: whether the others are compared with it.
+        values: measure to its value, as displayed.
+        reached: measure to the honest systems that score no more; empty for an honest one.
+    """
+
+    system: str
+    about: str
+    is_honest: bool
+    values: dict[str, float]
+    reached: dict[str, list[str]] = {}
+
+
+class Exploits(Record):
+    """Scores of degenerate systems on a package (``audit --exploits``).
+
+    Attributes:
+        context: context set that they answer.
+        signatures: of the measures.
+        rows: degenerate systems, then honest ones.
+        left_out: system or measure to the reason why it has no scores.
+    """
+
+    context: str
+    signatures: list[str]
+    rows: list[ExploitRow]
+    left_out: dict[str, str]
+
+    @property
+    def findings(self) -> list[str]:
+        """Sentences: degenerate systems that score no less than an honest one."""
+        values = {row.system: row.values for row in self.rows}
+        measures = dict.fromkeys(m for row in self.rows for m in row.values)
+        silent = [m for m in measures if not any(r.values.get(m) for r in self.rows if r.is_honest)]
+        return [
+            f"{row.system} is at or above an honest system: "
+            + "; ".join(
+                f"{measure} {row.values[measure]:.2f} ("
+                + ", ".join(f"{name} {values[name][measure]:.2f}" for name in names)
+                + ")"
+                for measure, names in row.reached.items()
+            )
+            for row in self.rows
+            if row.reached
+        ] + [
+            f"{measure}: no honest system scores above 0 here, so that there is nothing to compare"
+            for measure in silent
+        ] or ["no degenerate system is at or above an honest one"]
+
+
 class Audit(Record):
     """``audit.json``.
 
@@ -127,6 +182,7 @@ class Audit(Record):
         false_negatives: estimated share of negatives that are relevant; None without labels.
         cascade: how suspects were decided; None where no strong judge was asked.
         decisions: on suspects and labelled negatives, where there is a cascade.
+        exploits: scores of degenerate systems; None where none were computed.
     """
 
     audit_version: int = AUDIT_VERSION
@@ -139,3 +195,4 @@ class Audit(Record):
     false_negatives: EstimatedShare | None = None
     cascade: Cascade | None = None
     decisions: list[Decided] = []
+    exploits: Exploits | None = None

@@ -8,6 +8,7 @@ from typing import Any
 from citeforge.builders.alce.writing import is_irrelevant
 from citeforge.builders.packaging.prompts import PromptDoc, neutralise
 from citeforge.engines.llm.records import LlmReply, Request
+from citeforge.engines.text.quoting import with_quotes, without_tags
 from citeforge.plugins.published_systems.alce.demonstrations import (
     OWN,
     Demonstration,
@@ -158,7 +159,7 @@ def condenser(setting: Setting[Any], how: str, k: int) -> Callable[[Task], Docs]
         words = {"question": task.item.query, "title": doc.title, "text": doc.text}
         # One short version for all runs.
         return setting.request(
-            setting.render(f"alce/{how}", **words), task, sample=0, temperature=0.0,
+            setting.render(f"alce/{how}", **with_quotes(words)), task, sample=0, temperature=0.0,
             max_tokens=_TOKENS,
         )  # fmt: skip
 
@@ -167,4 +168,5 @@ def condenser(setting: Setting[Any], how: str, k: int) -> Callable[[Task], Docs]
 
 def _useful(reply: str) -> str:
     """A short version in one line; empty where the passage does not help."""
+    reply = without_tags(reply)
     return "" if is_irrelevant(reply) else " ".join(reply.split())
