@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from citeforge.builders.packaging.prompts import contexts_for, prompt_lines
+from citeforge.builders.packaging.prompts import contexts_for, prompt_lines, write_stub
 from citeforge.engines.io.files import atomic_file
 from citeforge.library.benchmarks import package_folder
 from citeforge.library.scores import Scores
@@ -27,6 +27,7 @@ from citeforge.schemas.errors import InputError, UsageError, extras_named
 def export_prompts(
     benchmark: Package | str | Path, out: str | Path | None = None, *,
     context: str | None = None, template: str | None = None, show: str | None = None,
+    stub: str | Path | None = None,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """One prompt per query; as ``citeforge export prompts``.
 
@@ -36,17 +37,21 @@ def export_prompts(
         context: context set, or ``all``; None for the only one, or the cells of an experiment.
         template: ``rage``, ``authorship``, ``kalma``, or a Jinja file; None for the kind's own.
         show: ``summary`` or ``snippet``: what stands for passages that have one.
+        stub: submission to write, with a header and empty answers to fill in; None for none.
 
     Returns:
         Rows with ``query_id``, ``context``, ``prompt``, ``benchmark`` and ``benchmark_hash``.
 
     Raises:
-        InputError: no such template, or it uses something that is not there.
+        InputError: no such template, it uses something that is not there, or ``stub`` exists.
         UnknownValueError: no such context set or form.
         UsageError: there are several context sets, and none is named.
     """
     package = benchmark if isinstance(benchmark, Package) else Package(package_folder(benchmark))
-    lines = list(prompt_lines(package, contexts_for(package, context), template, show))
+    contexts = contexts_for(package, context)
+    lines = list(prompt_lines(package, contexts, template, show))
+    if stub is not None:
+        write_stub(package, contexts, Path(stub))
     if out is not None:
         with atomic_file(Path(out)) as file:
             file.writelines(line.encode() for line in lines)
