@@ -146,8 +146,6 @@ def score(
             label = "" if text.startswith(UNVERIFIED) else "warning: "
             click.echo(f"{label}{file.submission}: {text}", err=True)
     session = scored.judge
-    if session is not None and scored.is_judged and not session.judge.comparable:
-        click.echo(f"judged by {session.judge.signature}: not comparable with published numbers")
     if allow_judge_failures:
         return
     if session is not None and session.n_failed:
@@ -187,8 +185,8 @@ def compare(scores: tuple[Path, ...], out: Path | None, **parameters: Any) -> No
     if out is None:
         width = get_terminal_size().columns
         click.echo(render_differences(comparison.differences, width))
-        signature = f"signature of the first measure: {comparison.differences[0].signature}"
-        for note in (*comparison.cautions, signature):
+        signatures = (f"signature: {text}" for text in comparison.signatures)
+        for note in (*comparison.scope, *comparison.cautions, *signatures):
             click.echo("\n".join(folded_note(note, width)))
     else:
         click.echo(f"{out}: {len(comparison.differences):,} differences")

@@ -13,7 +13,8 @@ from citeforge.engines.io.files import read_json
 from citeforge.engines.io.textfiles import validated
 from citeforge.evaluator.corrections import CorrectedDifference, find_corrections
 from citeforge.evaluator.measures.registry import find_measure
-from citeforge.evaluator.reports.rows import TRIVIAL, caution_lines, is_trivial, named_rows
+from citeforge.evaluator.reports.notes import limit_lines, scope_lines
+from citeforge.evaluator.reports.rows import TRIVIAL, is_trivial, named_rows
 from citeforge.evaluator.reports.withhold import require_values
 from citeforge.evaluator.slices import slice_pairs
 from citeforge.evaluator.statistics.estimates import (
@@ -36,7 +37,7 @@ from citeforge.evaluator.statistics.variance import half_of_difference
 from citeforge.schemas.benchmarks.authorship import PLACEBO
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.scores import SCORES_VERSION, MeasureScore, ScoreFile
-from citeforge.schemas.signature import differing_parts
+from citeforge.schemas.signature import differing_parts, joined_signatures
 
 ACROSS = {"contexts": "ctx", "benchmarks": "bench", "judges": "judge", "segmenters": "seg",
           "grammars": "gram", "gold": "gold", "options": "opt", "versions": "v"}  # fmt: skip
@@ -128,11 +129,15 @@ class Comparison:
         differences: in the order of the pairs.
         left_out: pairs that cannot be compared, each with the reason.
         cautions: what to know before the differences are believed.
+        scope: benchmark, context set, protocol and number of queries.
+        signatures: recipes of the values.
     """
 
     differences: list[Difference]
     left_out: list[str]
     cautions: list[str] = field(default_factory=list)
+    scope: list[str] = field(default_factory=list)
+    signatures: list[str] = field(default_factory=list)
 
 
 def load_scores(path: Path) -> ScoreFile:
@@ -189,8 +194,11 @@ def compare_many(
     if not differences:
         reason = left_out[0] if left_out else "there is no pair of systems"
         raise InputError(reason, allowed=_HINT if not across else None, code="not-comparable")
-    cautions = caution_lines(files, names) + run_lines(files, names) + small
-    return Comparison(differences, left_out, cautions)
+    cautions = limit_lines(files, names) + run_lines(files, names) + small
+    every_signature = [m.signature for f in files for m in f.measures if m.name in names]
+    return Comparison(
+        differences, left_out, cautions, scope_lines(files), joined_signatures(every_signature)
+    )
 
 
 def run_lines(files: Sequence[ScoreFile], names: Collection[str]) -> list[str]:
