@@ -9,7 +9,7 @@ from citeforge.schemas.scores import ScoreFile
 
 
 def scope_lines(files: Iterable[ScoreFile]) -> list[str]:
-    """List benchmark, context set, protocol and number of queries, with systems where these differ."""
+    """List benchmark, context set, protocol and number of queries, with systems if several."""
     systems: dict[str, dict[str, None]] = {}
     for f in files:
         context = "all cells" if f.design is not None else f"context {f.context}"
@@ -59,7 +59,8 @@ def limit_lines(files: Sequence[ScoreFile], measures: Collection[str] | None = N
     shown = {m.name for f in files for m in f.measures} if measures is None else measures
     return [
         *count_lines(files), *caution_lines(files, shown),
-        *(variances(files) if measures is None else ()), *judge_lines(files, shown), *warning_lines(files),
+        *(variances(files) if measures is None else ()), *judge_lines(files, shown),
+        *warning_lines(files),
     ]  # fmt: skip
 
 

@@ -150,7 +150,7 @@ class PublishedTable(Part):
     """Column to what its numbers are made of; nothing where the rows say so."""
     rows: tuple[PublishedRow, ...] = Field(min_length=1)
     result_files: tuple[str, ...] = ()
-    """Rows and columns that are printed in a file of results beside the outputs, not in the paper."""
+    """Rows and columns that are printed in a file beside the outputs, not in the paper."""
     cuts_digits: bool = False
     """Whether the paper cuts digits off in place of rounding."""
     differs: tuple[KnownDifference, ...] = ()

@@ -23,8 +23,10 @@ def number(printed: str) -> float:
 
 
 def is_printed_as(value: float, printed: str) -> bool:
-    """Whether a value, rounded to the printed digits, is the printed number; one halfway between two
-    numbers is printed as either."""
+    """Whether a value, rounded to the printed digits, is the printed number.
+
+    A value halfway between two numbers is printed as either.
+    """
     return abs(value - number(printed)) <= 0.5 * 10.0 ** -decimals(printed) + 1e-9
 
 
@@ -93,7 +95,7 @@ class ComparedTable(msgspec.Struct, frozen=True):
 
     @property
     def n_equal_in_files(self) -> int:
-        """Equal cells that are printed in a file of results beside the outputs, not in the paper."""
+        """Number of equal cells that are printed in a file beside the outputs, not in the paper."""
         files = self.declared.result_files
         equal = [cell for cell in self.cells if cell.verdict == "equal"]
         return sum(cell.row in files or cell.column in files for cell in equal)
