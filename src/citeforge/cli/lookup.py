@@ -119,6 +119,7 @@ def verify(folder: Path) -> None:
     Exit code 0 when it is sound, 1 with one line for each problem.
     """
     from citeforge.builders.packaging.verify import verify as find_problems
+    from citeforge.engines.io.textfiles import count_text
     from citeforge.library.benchmarks import package_folder
     from citeforge.package.manifest import load_manifest
     from citeforge.schemas.errors import InputError
@@ -128,7 +129,7 @@ def verify(folder: Path) -> None:
     for problem in problems:
         click.echo(f"{folder / problem.file}: {problem.message}", err=True)
     if problems:
-        raise InputError(f"{len(problems)} problems", path=folder, code="schema-mismatch")
+        raise InputError(count_text(len(problems), "problem"), path=folder, code="schema-mismatch")
     manifest = load_manifest(folder)
     click.echo(f"{folder}: {len(manifest.files)} files verified")
     click.echo(f"benchmark hash {manifest.benchmark_hash}")
