@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from citeforge.builders.packaging.licences import conflicts
 from citeforge.builders.packaging.verify import verify
-from citeforge.engines.io.files import read_json, sha256_file
+from citeforge.engines.io.files import digest, read_json, sha256_file
 from citeforge.package.manifest import MANIFEST, load_manifest, plain_file, pretty_json
 from citeforge.publishing.hub_changes import (
     LocalFile,
@@ -257,6 +257,7 @@ def package_files(folder: Path) -> dict[str, LocalFile]:
     files[MANIFEST] = LocalFile(path, sha256_file(path))
     content = read_json(path)
     if (public := _without_paths(content)) != content:
+        public["manifest_sha256"] = digest(public | {"manifest_sha256": ""})
         text = pretty_json(public).encode()
         files[MANIFEST] = LocalFile(path, hashlib.sha256(text).hexdigest(), text)
     return dict(sorted(files.items()))
