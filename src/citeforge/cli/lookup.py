@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from citeforge.cli.command import path_argument, path_option
+from citeforge.cli.command import ListedCommands, path_argument, path_option
 
 if TYPE_CHECKING:
     from citeforge.package.package import Package
@@ -151,7 +151,7 @@ def source_words(system: System) -> str:
     return f"{paper}, {system.section}" if paper and system.section else paper
 
 
-@click.group("list")
+@click.group("list", cls=ListedCommands)
 def lists() -> None:
     """List what can be named: sources, systems, measures."""
 
