@@ -218,9 +218,13 @@ def _command(recipe: type[Recipe]) -> click.Command:
 def _run(recipe: Recipe, run: RunOptions) -> None:
     from citeforge.builders.build import build as make
     from citeforge.builders.build import plan_build
+    from citeforge.builders.packaging.licences import conflicts
     from citeforge.cli.lookup import summarise
 
     if run.dry_run:
         click.echo("\n".join(plan_build(recipe, run).lines()))
         return
-    summarise(run.folder, make(recipe, run))
+    manifest = make(recipe, run)
+    summarise(run.folder, manifest)
+    for problem in conflicts(manifest):
+        click.echo(f"warning: publish will refuse this package: {problem}", err=True)

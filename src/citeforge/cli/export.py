@@ -17,7 +17,8 @@ from citeforge.schemas.errors import UnknownValueError
 @path_argument("folder")
 @path_option("--scores", multiple=True, help="Score files of baselines to show; repeatable.")
 @click.option("--version", metavar="X.Y.Z", help="Set the version of the benchmark.")
-def card(folder: Path, scores: tuple[Path, ...], version: str | None) -> None:
+@click.option("--licence", help="Licence of the benchmark, and of sources that state none.")
+def card(folder: Path, scores: tuple[Path, ...], version: str | None, licence: str | None) -> None:
     """Write README.md, croissant.json and eval.yaml of a package.
 
     From its manifest, statistics, audit.json, reference scores, and card.md, which is kept: write
@@ -26,7 +27,7 @@ def card(folder: Path, scores: tuple[Path, ...], version: str | None) -> None:
     from citeforge.builders.packaging.licences import conflicts
     from citeforge.library.publishing import card as write_card
 
-    manifest = write_card(folder, scores, version)
+    manifest = write_card(folder, scores, version, licence)
     click.echo(f"{folder / 'README.md'} and {folder / 'croissant.json'} written")
     for problem in conflicts(manifest):
         click.echo(f"licence: {problem}", err=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from itertools import groupby
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +16,10 @@ if TYPE_CHECKING:
     from citeforge.package.package import Package
     from citeforge.schemas.benchmarks.manifest import Manifest
     from citeforge.schemas.systems import System
+
+
+_MOST_DESCRIBED = 5
+"""Context sets that a summary describes; of more it lists the names."""
 
 
 def summarise(folder: Path, manifest: Manifest) -> None:
@@ -31,30 +37,37 @@ def summarise(folder: Path, manifest: Manifest) -> None:
             if " with extra fields " in what:
                 click.echo(f"warning: {source.spec}: {count:,} {what}", err=True)
     stats = read_stats(folder)
-    width = max(map(len, stats), default=0)
+    figures = {k: _figure(v) for k, v in (stats | manifest.counts).items() if type(v) is not dict}
+    width, digits = (max(map(len, texts), default=0) for texts in (figures, figures.values()))
+    for what, text in figures.items():
+        click.echo(f"  {what:<{width}}  {text:>{digits}}")
     for what, value in stats.items():
         if isinstance(value, dict):
-            parts = ", ".join(f"{k} {_figure(v)}" for k, v in list(value.items())[:8])
-            click.echo(f"  {what:<{width}}  {parts}{', …' if len(value) > 8 else ''}")
-        else:
-            click.echo(f"  {what:<{width}}  {_figure(value)}")
-    for what, count in manifest.counts.items():
-        click.echo(f"  {what:<{width}}  {count:,}")
+            parts = ", ".join(f"{k}: {_figure(v)}" for k, v in list(value.items())[:8])
+            click.echo(f"  {what}: {parts}{', …' if len(value) > 8 else ''}")
     if manifest.config.get("drop_suspects"):
         dropped = [n for what, n in manifest.counts.items() if what.startswith("suspect negatives")]
         click.echo(f"{sum(dropped):,} suspect negatives were dropped (--drop-suspects)")
     if manifest.short_mappings:
         n = len(manifest.short_mappings)
         click.echo(f"{n} queries have fewer negatives than asked (see manifest.json)")
-    for name, info in manifest.contexts.items():
-        short = f"; {len(info.short)} queries fall short" if info.short else ""
+    contexts = manifest.contexts
+    if len(contexts) > _MOST_DESCRIBED:
+        names = f"{len(contexts)} context sets: {', '.join(contexts)}"
+        width = shutil.get_terminal_size().columns
+        click.echo("\n".join(wrap(names, width, subsequent_indent="  ", break_on_hyphens=False)))
+        contexts = {}
+    for name, info in contexts.items():
+        short = f"; {len(info.short)} queries have fewer passages" if info.short else ""
         click.echo(f"context {name}: {info.description}{short}")
     for text in manifest.warnings:
         click.echo(f"warning: {text}", err=True)
 
 
 def _figure(value: object) -> str:
-    return f"{value:,}" if isinstance(value, (int, float)) else str(value)
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 @click.command()

@@ -60,14 +60,16 @@ def export_prompts(
 
 @extras_named()
 def card(
-    folder: str | Path, scores: Sequence[Scores | str | Path] = (), version: str | None = None
-) -> Manifest:
+    folder: str | Path, scores: Sequence[Scores | str | Path] = (), version: str | None = None,
+    licence: str | None = None,
+) -> Manifest:  # fmt: skip
     """Write README.md, croissant.json and eval.yaml of a package; as ``citeforge export card``.
 
     Args:
         folder: package.
         scores: scores of baselines to show; those given before stay when none are given.
         version: version of the benchmark, such as ``1.2.0``; None to leave it.
+        licence: licence of the benchmark, and of its sources that state none; None to leave it.
 
     Returns:
         The manifest of the package.
@@ -88,7 +90,7 @@ def card(
             raise InputError(
                 "is of another build of the benchmark", path=path, code="wrong-benchmark"
             )
-    return write_card(Path(folder), files, version)
+    return write_card(Path(folder), files, version, licence)
 
 
 @dataclass(frozen=True)
