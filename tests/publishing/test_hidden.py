@@ -195,7 +195,7 @@ def test_a_perfect_system_needs_gold(halves: tuple[Path, Path], tmp_path: Path) 
     out = tmp_path / "s.jsonl"
     with refused("no-relevant", path=halves[0]) as caught:
         cf.run("echo-relevant", halves[0], out=out)
-    assert "a public half has no gold" in str(caught.value.allowed)
+    assert "the public half of a benchmark has none" in str(caught.value.allowed)
     assert not out.exists()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from citeforge.cli.command import NamedCommands, path_argument, path_option
+from citeforge.cli.command import LONGEST_HELP, NamedCommands, path_argument, path_option
 from citeforge.cli.options import add_options, field_options, record_from
 from citeforge.cli.short_help import ManyOptions
 from citeforge.package.kinds import of_plugins, ours, recipe_named, recipes
@@ -185,10 +185,9 @@ class Builds(NamedCommands):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         texts = {n: c.short_help or c.help or "" for n, c in _BESIDE.items()}
         texts |= {k.name: k.recipe.__doc__ or "" for k in ours() if k.recipe}
-        width = formatter.width - 6 - max(map(len, texts))
         with formatter.section("Commands"):
             own = (click.Command(name, help=texts[name]) for name in sorted(texts))
-            formatter.write_dl([(c.name or "", c.get_short_help_str(width)) for c in own])
+            formatter.write_dl([(c.name or "", c.get_short_help_str(LONGEST_HELP)) for c in own])
         theirs = [(name, f"A kind of the plugin {origin}.") for name, origin in of_plugins()]
         if theirs:
             with formatter.section("Kinds of plugins"):
@@ -219,9 +218,13 @@ def _command(recipe: type[Recipe]) -> click.Command:
 def _run(recipe: Recipe, run: RunOptions) -> None:
     from citeforge.builders.build import build as make
     from citeforge.builders.build import plan_build
+    from citeforge.builders.packaging.licences import conflicts
     from citeforge.cli.lookup import summarise
 
     if run.dry_run:
         click.echo("\n".join(plan_build(recipe, run).lines()))
         return
-    summarise(run.folder, make(recipe, run))
+    manifest = make(recipe, run)
+    summarise(run.folder, manifest)
+    for problem in conflicts(manifest):
+        click.echo(f"warning: publish will refuse this package: {problem}", err=True)

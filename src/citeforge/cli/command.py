@@ -54,6 +54,21 @@ def command_of_plugin(name: str) -> click.Command | None:
     return None if command is None else command.load()
 
 
+LONGEST_HELP = 1000
+"""Characters of a command's first sentence in a list of commands, which is wrapped, not cut."""
+
+
+class ListedCommands(click.Group):
+    """A group whose help lists the whole first sentence of each command."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        rows = [(n, c.get_short_help_str(LONGEST_HELP)) for n, c in found if c and not c.hidden]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
+
+
 class NamedCommands(click.Group):
     """A group that makes its commands when they are used, and tells which there are.
 

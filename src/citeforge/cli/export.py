@@ -17,7 +17,8 @@ from citeforge.schemas.errors import UnknownValueError
 @path_argument("folder")
 @path_option("--scores", multiple=True, help="Score files of baselines to show; repeatable.")
 @click.option("--version", metavar="X.Y.Z", help="Set the version of the benchmark.")
-def card(folder: Path, scores: tuple[Path, ...], version: str | None) -> None:
+@click.option("--licence", help="Licence of the benchmark, and of sources that state none.")
+def card(folder: Path, scores: tuple[Path, ...], version: str | None, licence: str | None) -> None:
     """Write README.md, croissant.json and eval.yaml of a package.
 
     From its manifest, statistics, audit.json, reference scores, and card.md, which is kept: write
@@ -26,7 +27,7 @@ def card(folder: Path, scores: tuple[Path, ...], version: str | None) -> None:
     from citeforge.builders.packaging.licences import conflicts
     from citeforge.library.publishing import card as write_card
 
-    manifest = write_card(folder, scores, version)
+    manifest = write_card(folder, scores, version, licence)
     click.echo(f"{folder / 'README.md'} and {folder / 'croissant.json'} written")
     for problem in conflicts(manifest):
         click.echo(f"licence: {problem}", err=True)
@@ -43,17 +44,20 @@ def card(folder: Path, scores: tuple[Path, ...], version: str | None) -> None:
     "--show", help="`summary` or `snippet`: what stands for passages that have one (build alce)."
 )
 @path_option("--out", help="JSON Lines file (default: stdout).")
+@path_option("--stub", help="Also write a submission to fill in: header and empty answers.")
 def prompts(
-    folder: Path, context: str | None, template: str | None, show: str | None, out: Path | None
-) -> None:
-    """Write one prompt a query.
+    folder: Path, context: str | None, template: str | None, show: str | None, out: Path | None,
+    stub: Path | None,
+) -> None:  # fmt: skip
+    """Write one prompt per query.
 
-    Each line is {"query_id", "context", "prompt", "benchmark", "benchmark_hash"}; `llm run` hands
-    the last two on to the submission, so that it is never scored against another build. Citation
+    Each line is {"query_id", "context", "prompt", "benchmark", "benchmark_hash"}. `llm run` copies
+    the last two to the header of the submission, so that it is never scored against another build;
+    your own lines may keep all five and add "output". Citation
     marks inside passages are put into round brackets, so that a passage's own [3] is not mistaken
     for passage 3.
     """
-    from citeforge.builders.packaging.prompts import contexts_for, prompt_lines
+    from citeforge.builders.packaging.prompts import contexts_for, prompt_lines, write_stub
     from citeforge.engines.io.files import atomic_file
     from citeforge.library.benchmarks import package_folder
     from citeforge.package.package import Package
@@ -61,6 +65,9 @@ def prompts(
     package = Package(package_folder(folder))
     contexts = contexts_for(package, context)
     lines = prompt_lines(package, contexts, template, show)
+    if stub is not None:
+        write_stub(package, contexts, stub)
+        click.echo(f"{stub}: header and empty answers; write yours into them", err=True)
     if out is None:
         for line in lines:
             write_data(line)

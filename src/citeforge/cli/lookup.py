@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
 from itertools import groupby
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import click
 
-from citeforge.cli.command import path_argument, path_option
+from citeforge.cli.command import ListedCommands, path_argument, path_option
 
 if TYPE_CHECKING:
     from citeforge.package.package import Package
     from citeforge.schemas.benchmarks.manifest import Manifest
     from citeforge.schemas.systems import System
+
+
+_MOST_DESCRIBED = 5
+"""Context sets that a summary describes; of more it lists the names."""
 
 
 def summarise(folder: Path, manifest: Manifest) -> None:
@@ -31,30 +37,37 @@ def summarise(folder: Path, manifest: Manifest) -> None:
             if " with extra fields " in what:
                 click.echo(f"warning: {source.spec}: {count:,} {what}", err=True)
     stats = read_stats(folder)
-    width = max(map(len, stats), default=0)
+    figures = {k: _figure(v) for k, v in (stats | manifest.counts).items() if type(v) is not dict}
+    width, digits = (max(map(len, texts), default=0) for texts in (figures, figures.values()))
+    for what, text in figures.items():
+        click.echo(f"  {what:<{width}}  {text:>{digits}}")
     for what, value in stats.items():
         if isinstance(value, dict):
-            parts = ", ".join(f"{k} {_figure(v)}" for k, v in list(value.items())[:8])
-            click.echo(f"  {what:<{width}}  {parts}{', …' if len(value) > 8 else ''}")
-        else:
-            click.echo(f"  {what:<{width}}  {_figure(value)}")
-    for what, count in manifest.counts.items():
-        click.echo(f"  {what:<{width}}  {count:,}")
+            parts = ", ".join(f"{k}: {_figure(v)}" for k, v in list(value.items())[:8])
+            click.echo(f"  {what}: {parts}{', …' if len(value) > 8 else ''}")
     if manifest.config.get("drop_suspects"):
         dropped = [n for what, n in manifest.counts.items() if what.startswith("suspect negatives")]
         click.echo(f"{sum(dropped):,} suspect negatives were dropped (--drop-suspects)")
     if manifest.short_mappings:
         n = len(manifest.short_mappings)
         click.echo(f"{n} queries have fewer negatives than asked (see manifest.json)")
-    for name, info in manifest.contexts.items():
-        short = f"; {len(info.short)} queries fall short" if info.short else ""
+    contexts = manifest.contexts
+    if len(contexts) > _MOST_DESCRIBED:
+        names = f"{len(contexts)} context sets: {', '.join(contexts)}"
+        width = shutil.get_terminal_size().columns
+        click.echo("\n".join(wrap(names, width, subsequent_indent="  ", break_on_hyphens=False)))
+        contexts = {}
+    for name, info in contexts.items():
+        short = f"; {len(info.short)} queries have fewer passages" if info.short else ""
         click.echo(f"context {name}: {info.description}{short}")
     for text in manifest.warnings:
         click.echo(f"warning: {text}", err=True)
 
 
 def _figure(value: object) -> str:
-    return f"{value:,}" if isinstance(value, (int, float)) else str(value)
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 @click.command()
@@ -119,6 +132,7 @@ def verify(folder: Path) -> None:
     Exit code 0 when it is sound, 1 with one line for each problem.
     """
     from citeforge.builders.packaging.verify import verify as find_problems
+    from citeforge.engines.io.textfiles import count_text
     from citeforge.library.benchmarks import package_folder
     from citeforge.package.manifest import load_manifest
     from citeforge.schemas.errors import InputError
@@ -128,7 +142,7 @@ def verify(folder: Path) -> None:
     for problem in problems:
         click.echo(f"{folder / problem.file}: {problem.message}", err=True)
     if problems:
-        raise InputError(f"{len(problems)} problems", path=folder, code="schema-mismatch")
+        raise InputError(count_text(len(problems), "problem"), path=folder, code="schema-mismatch")
     manifest = load_manifest(folder)
     click.echo(f"{folder}: {len(manifest.files)} files verified")
     click.echo(f"benchmark hash {manifest.benchmark_hash}")
@@ -150,7 +164,7 @@ def source_words(system: System) -> str:
     return f"{paper}, {system.section}" if paper and system.section else paper
 
 
-@click.group("list")
+@click.group("list", cls=ListedCommands)
 def lists() -> None:
     """List what can be named: sources, systems, measures."""
 

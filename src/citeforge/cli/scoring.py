@@ -29,9 +29,6 @@ from citeforge.schemas.command_options import (
 )
 from citeforge.schemas.models.choices import FINDING, FORMATS, listed
 
-_MOST_PRINTED = 50
-"""Errors, and warnings, that are printed; the others are counted."""
-
 
 @click.command()
 @path_argument("submission")
@@ -44,24 +41,25 @@ _MOST_PRINTED = 50
     show_default=True,
     help=f"auto, {listed(FORMATS)}. {FINDING}",
 )
-def check(submission: Path, benchmark: Path, context: str | None, file_format: str) -> None:
+@click.option("--verbose", is_flag=True, help="Print every finding, not one line per kind.")
+def check(
+    submission: Path, benchmark: Path, context: str | None, file_format: str, verbose: bool
+) -> None:
     """Check a submission; never changes it.
 
-    Exit code 1 on errors (unreadable lines, wrong types, unknown or duplicate keys), 0 when there
-    are only warnings (missing keys, marks that are not read or out of range, no benchmark hash,
-    answers that are empty or were cut).
+    Exit code 1 on errors (unreadable lines, wrong types, unknown or duplicate keys, another
+    benchmark or context set), 0 when there are only warnings (missing keys, marks that are not read
+    or out of range, no benchmark hash, answers that are empty or were cut).
     """
     from citeforge.engines.io.textfiles import count_text
+    from citeforge.evaluator.submissions.finding import describe
     from citeforge.library.checks import check as find
     from citeforge.schemas.errors import InputError
 
     result = find(submission, benchmark, context, file_format)
-    for kind, findings in (("error", result.errors), ("warning", result.warnings)):
-        for found in findings[:_MOST_PRINTED]:
-            place = f"{submission}" if found.line is None else f"{submission}:{found.line}"
-            click.echo(f"{place}: {kind}: {found}")
-        if (rest := len(findings) - _MOST_PRINTED) > 0:
-            click.echo(f"… and {rest:,} more {kind}s")
+    for severity, findings in (("error", result.errors), ("warning", result.warnings)):
+        for line in describe(findings, severity, submission, one_by_one=verbose):
+            click.echo(line)
     click.echo(result.summary())
     if result.errors:
         raise InputError(
@@ -121,6 +119,7 @@ def score(
     of the scores. Absent answers score the worst value.
     """
     from citeforge.evaluator.reports.table import render_scores
+    from citeforge.evaluator.submissions.finding import UNVERIFIED
     from citeforge.library.scores import plan_scores, score_files
     from citeforge.schemas.errors import FailuresError
 
@@ -144,10 +143,9 @@ def score(
     click.echo(render_scores(files, shutil.get_terminal_size().columns, verbose, leading))
     for file in files:
         for text in file.warnings:
-            click.echo(f"warning: {file.submission}: {text}", err=True)
+            label = "" if text.startswith(UNVERIFIED) else "warning: "
+            click.echo(f"{label}{file.submission}: {text}", err=True)
     session = scored.judge
-    if session is not None and scored.is_judged and not session.judge.comparable:
-        click.echo(f"judged by {session.judge.signature}: not comparable with published numbers")
     if allow_judge_failures:
         return
     if session is not None and session.n_failed:
@@ -187,8 +185,8 @@ def compare(scores: tuple[Path, ...], out: Path | None, **parameters: Any) -> No
     if out is None:
         width = get_terminal_size().columns
         click.echo(render_differences(comparison.differences, width))
-        signature = f"signature of the first measure: {comparison.differences[0].signature}"
-        for note in (*comparison.cautions, signature):
+        signatures = (f"signature: {text}" for text in comparison.signatures)
+        for note in (*comparison.scope, *comparison.cautions, *signatures):
             click.echo("\n".join(folded_note(note, width)))
     else:
         click.echo(f"{out}: {len(comparison.differences):,} differences")

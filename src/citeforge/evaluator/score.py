@@ -219,6 +219,7 @@ def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
         counts.n_premises_cut = judge.cuts()
     signatures = [_signature(row, submission, reading, options.only_asked) for row in rows]
     entries = make_entries(rows, signatures, clusters)
+    asks = _ask_judge(row.measure for row in rows)
     warnings = [str(finding) for finding in (*reading.warnings, *submission.spoken_warnings())]
     if setup.correction is not None:
         signed = {r.measure.name: s for r, s in zip(rows, signatures, strict=True)}
@@ -241,9 +242,10 @@ def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
         design=reading.design,
         answers=reading.details,
         about=submission.about,
-        same_family=(
-            judge.family_of(submission.families)
-            if judge is not None and _ask_judge(row.measure for row in rows)
+        same_family=judge.family_of(submission.families) if judge is not None and asks else None,
+        unpublished_judge=(
+            judge.judge.signature
+            if judge is not None and asks and not judge.judge.comparable
             else None
         ),
         is_control=submission.header.get(CONTROL) is True,

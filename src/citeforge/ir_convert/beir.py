@@ -169,7 +169,7 @@ def find_qrels(folder: Path, split: str) -> Path:
             code="missing-file",
         )
     if split not in files:
-        raise UnknownValueError(f"--split (default 'test') of {folder}", split, files)
+        raise UnknownValueError("split", split, files, place=f"{folder / 'qrels'} (--split)")
     return files[split]
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from citeforge.builders.packaging.prompts import contexts_for, prompt_lines
+from citeforge.builders.packaging.prompts import contexts_for, prompt_lines, write_stub
 from citeforge.engines.io.files import atomic_file
 from citeforge.library.benchmarks import package_folder
 from citeforge.library.scores import Scores
@@ -27,6 +27,7 @@ from citeforge.schemas.errors import InputError, UsageError, extras_named
 def export_prompts(
     benchmark: Package | str | Path, out: str | Path | None = None, *,
     context: str | None = None, template: str | None = None, show: str | None = None,
+    stub: str | Path | None = None,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """One prompt per query; as ``citeforge export prompts``.
 
@@ -36,17 +37,21 @@ def export_prompts(
         context: context set, or ``all``; None for the only one, or the cells of an experiment.
         template: ``rage``, ``authorship``, ``kalma``, or a Jinja file; None for the kind's own.
         show: ``summary`` or ``snippet``: what stands for passages that have one.
+        stub: submission to write, with a header and empty answers to fill in; None for none.
 
     Returns:
         Rows with ``query_id``, ``context``, ``prompt``, ``benchmark`` and ``benchmark_hash``.
 
     Raises:
-        InputError: no such template, or it uses something that is not there.
+        InputError: no such template, it uses something that is not there, or ``stub`` exists.
         UnknownValueError: no such context set or form.
         UsageError: there are several context sets, and none is named.
     """
     package = benchmark if isinstance(benchmark, Package) else Package(package_folder(benchmark))
-    lines = list(prompt_lines(package, contexts_for(package, context), template, show))
+    contexts = contexts_for(package, context)
+    lines = list(prompt_lines(package, contexts, template, show))
+    if stub is not None:
+        write_stub(package, contexts, Path(stub))
     if out is not None:
         with atomic_file(Path(out)) as file:
             file.writelines(line.encode() for line in lines)
@@ -55,14 +60,16 @@ def export_prompts(
 
 @extras_named()
 def card(
-    folder: str | Path, scores: Sequence[Scores | str | Path] = (), version: str | None = None
-) -> Manifest:
+    folder: str | Path, scores: Sequence[Scores | str | Path] = (), version: str | None = None,
+    licence: str | None = None,
+) -> Manifest:  # fmt: skip
     """Write README.md, croissant.json and eval.yaml of a package; as ``citeforge export card``.
 
     Args:
         folder: package.
         scores: scores of baselines to show; those given before stay when none are given.
         version: version of the benchmark, such as ``1.2.0``; None to leave it.
+        licence: licence of the benchmark, and of its sources that state none; None to leave it.
 
     Returns:
         The manifest of the package.
@@ -83,7 +90,7 @@ def card(
             raise InputError(
                 "is of another build of the benchmark", path=path, code="wrong-benchmark"
             )
-    return write_card(Path(folder), files, version)
+    return write_card(Path(folder), files, version, licence)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.setup import client_options, costs
-from citeforge.evaluator.reports.rows import caution_lines
+from citeforge.evaluator.reports.notes import limit_lines
+from citeforge.evaluator.reports.rows import named_rows
 from citeforge.evaluator.score import score_contexts, setup_of
 from citeforge.evaluator.statistics.compare import compare_pairs
 from citeforge.evaluator.submissions.benchmark import Benchmark
@@ -223,12 +224,11 @@ def _require(
 
 def _differences(scores: Sequence[Scores]) -> Comparisons:
     """Systems are compared where they were shown the same; all these rows are one table."""
-    pairs = [
-        (a.file, b.file) for a, b in combinations(scores, 2) if a.file.context == b.file.context
-    ]
+    files = named_rows([s.file for s in scores])
+    pairs = [(a, b) for a, b in combinations(files, 2) if a.context == b.context]
     names = {name for s in scores for name in s}
     differences = chain.from_iterable(compare_pairs(pairs, names))
-    return Comparisons(list(differences), caution_lines([s.file for s in scores], names))
+    return Comparisons(list(differences), limit_lines(files, names))
 
 
 def _options(system: str, options: Options) -> Part:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import yaml
 
 from citeforge.builders.packaging.card import Beside
+from citeforge.builders.packaging.licences import with_licence
 from citeforge.builders.packaging.package import WORDS, refreshed, word_lengths
 from citeforge.engines.io.folders import amending
 from citeforge.engines.io.tables import read_schema
@@ -199,6 +200,7 @@ def write_card(
     folder: Path,
     scores: Sequence[ScoreFile] = (),
     version: str | None = None,
+    licence: str | None = None,
     audit: str | None = None,
     checked: Package | None = None,
     lengths: Mapping[str, int] | None = None,
@@ -211,6 +213,7 @@ def write_card(
         folder: package.
         scores: reference scores to show; those given before stay when none are given.
         version: version of the benchmark; None to leave it.
+        licence: licence of the benchmark, and of its sources that state none; None to leave it.
         audit: text of a new ``audit.json``; None to leave it.
         checked: the package, when its files have been checked already.
         lengths: its passages by number of words, when they have been counted already.
@@ -226,6 +229,8 @@ def write_card(
             manifest = load_intact(folder, beside=True)
         if version is not None:
             manifest = manifest.model_copy(update={"version": version})
+        if licence is not None:
+            manifest = with_licence(manifest, licence)
         stats = read_stats(folder)
         words = word_lengths(Package(folder, manifest)) if lengths is None else lengths
         if words:

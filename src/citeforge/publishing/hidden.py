@@ -170,7 +170,9 @@ def _open_manifest(half: Package, contexts: Sequence[str], metadata: Collection[
     """The manifest of the public half: no choice, count or hash of what is hidden."""
     cleared: dict[str, Any] = {name: {} for name in ("counts", "short_mappings", "models", "files")}
     sources = [
-        s.model_copy(update={"split": None, "files": {}, "rules": {}, "counts": {}})
+        s.model_copy(
+            update={"spec": s.public_spec, "split": None, "files": {}, "rules": {}, "counts": {}}
+        )
         for s in half.manifest.sources
     ]
     sizes = {name: _sizes(half.context_table(name)) for name in contexts}

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from citeforge.builders.packaging.licences import conflicts
 from citeforge.builders.packaging.verify import verify
-from citeforge.engines.io.files import sha256_file
-from citeforge.package.manifest import MANIFEST, load_manifest, plain_file
+from citeforge.engines.io.files import digest, read_json, sha256_file
+from citeforge.package.manifest import MANIFEST, load_manifest, plain_file, pretty_json
 from citeforge.publishing.hub_changes import (
     LocalFile,
     Published,
@@ -25,6 +26,7 @@ from citeforge.publishing.hub_errors import (
     is_network,
 )
 from citeforge.schemas.benchmarks.manifest import SECRET, Manifest
+from citeforge.schemas.benchmarks.sources import without_folders
 from citeforge.schemas.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -205,7 +207,7 @@ class Publisher:
         operations = [
             CommitOperationDelete(c.path)
             if c.state == "removed"
-            else CommitOperationAdd(c.path, str(files[c.path].path))
+            else CommitOperationAdd(c.path, files[c.path].content or str(files[c.path].path))
             for c in plan.moving()
         ]
         if not operations:
@@ -248,9 +250,26 @@ class Publisher:
 
 
 def package_files(folder: Path) -> dict[str, LocalFile]:
-    """Files of a sound package as its manifest knows them, and the manifest."""
-    hashes = {**load_manifest(folder).files, MANIFEST: sha256_file(folder / MANIFEST)}
-    return {name: LocalFile(folder / name, hashes[name]) for name in sorted(hashes)}
+    """Files of a sound package as its manifest knows them, and the manifest without folders of this
+    machine."""
+    path, hashes = folder / MANIFEST, load_manifest(folder).files
+    files = {name: LocalFile(folder / name, sha256) for name, sha256 in hashes.items()}
+    files[MANIFEST] = LocalFile(path, sha256_file(path))
+    content = read_json(path)
+    if (public := _without_paths(content)) != content:
+        public["manifest_sha256"] = digest(public | {"manifest_sha256": ""})
+        text = pretty_json(public).encode()
+        files[MANIFEST] = LocalFile(path, hashlib.sha256(text).hexdigest(), text)
+    return dict(sorted(files.items()))
+
+
+def _without_paths(value: Any) -> Any:
+    """Replace paths of this machine in the values of JSON by the names of their files."""
+    if isinstance(value, dict):
+        return {key: _without_paths(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_without_paths(inner) for inner in value]
+    return without_folders(value) if isinstance(value, str) else value
 
 
 def check_sound(folder: Path) -> Manifest:

@@ -21,18 +21,25 @@ class LocalFile:
     Attributes:
         path: where it is.
         sha256: as its manifest says; hashed once, when the package was checked.
+        content: bytes that are published in its place; None for the file itself.
     """
 
     path: Path
     sha256: str
+    content: bytes | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes that are published."""
+        return self.path.stat().st_size if self.content is None else len(self.content)
 
     def equals(self, other: RepoFile | None) -> bool:
         """Whether the Hub has the same content."""
-        if other is None or other.size != self.path.stat().st_size:
+        if other is None or other.size != self.size:
             return False
         if other.lfs is not None:
             return other.lfs.sha256 == self.sha256
-        content = self.path.read_bytes()  # git's id of a file
+        content = self.content or self.path.read_bytes()  # git's id of a file
         return other.blob_id == hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
@@ -95,6 +102,6 @@ def changes_of(files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile]) -
     changes = []
     for name, file in files.items():
         same: State = "same" if file.equals(remote.get(name)) else "changed"
-        changes.append(Change(name, file.path.stat().st_size, same if name in remote else "new"))
+        changes.append(Change(name, file.size, same if name in remote else "new"))
     gone = sorted(n for n in remote if n not in files and n.endswith(".parquet"))
     return changes + [Change(n, remote[n].size, "removed") for n in gone]

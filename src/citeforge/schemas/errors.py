@@ -128,6 +128,10 @@ class UsageError(CiteforgeError):
     exit_code = 2
 
 
+_MOST_LISTED = 40
+"""Known names that a message lists."""
+
+
 class UnknownValueError(UsageError):
     """A name that is not among the known ones.
 
@@ -137,7 +141,9 @@ class UnknownValueError(UsageError):
         known: the legal names.
     """
 
-    def __init__(self, what: str, value: str, choices: Iterable[str], command: str = "") -> None:
+    def __init__(
+        self, what: str, value: str, choices: Iterable[str], command: str = "", place: str = ""
+    ) -> None:
         """Say what is unknown, what was probably meant, and what there is.
 
         Args:
@@ -145,13 +151,18 @@ class UnknownValueError(UsageError):
             value: the name given.
             choices: the legal names.
             command: the command that lists them, where they are too many for a message.
+            place: where it was looked for, and the option that names it; empty for nowhere else.
         """
         self.what = what
         self.value = value
         self.known = sorted(choices)
         hint = suggestion(value, self.known)
-        others = f"`{command}` lists them all" if command else f"known: {', '.join(self.known)}"
-        super().__init__(f"unknown {what} {value!r}{hint}; {others}", code="unknown-name")
+        most = _MOST_LISTED
+        more = f", … ({len(self.known):,} in all)" * (len(self.known) > most)
+        listed = f"known: {', '.join(self.known[:most])}{more}"
+        others = f"`{command}` lists them all" if command else listed
+        where = f" in {place}" if place else ""
+        super().__init__(f"unknown {what} {value!r}{where}{hint}; {others}", code="unknown-name")
 
 
 class MissingExtraError(UsageError):

@@ -369,6 +369,8 @@ class ScoreFile(Record):
             its submission's header says: it is shown apart and never ranked.
         same_family: family, or model, that system and judge share by what header and judge profile
             declare; None where they share none, or nothing was judged.
+        unpublished_judge: signature of a judge whose verdicts no published number is made of; None
+            for others, or where nothing was judged.
         gold: whether the labels that it was scored with are ``public``. Where they are hidden, a
             file that tells of single queries is ``private``, for the maintainer alone, and one that
             may be published is ``withheld``: rounded figures of the whole and no values by query.
@@ -395,6 +397,7 @@ class ScoreFile(Record):
     about: About | None = None
     is_control: bool = False
     same_family: str | None = None
+    unpublished_judge: str | None = None
     gold: Gold = "public"
 
     @model_validator(mode="after")

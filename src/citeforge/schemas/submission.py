@@ -130,6 +130,9 @@ class SubmissionLine(msgspec.Struct, gc=False, forbid_unknown_fields=True):
             ``max_tokens`` and what else servers call an answer that was cut.
         spans: which words are cited for, and which are quoted, where the system says.
         meta: anything else.
+        prompt: what was asked, as ``export prompts`` wrote it; not read.
+        benchmark: name of the benchmark that was answered, likewise.
+        benchmark_hash: its hash, as in a header: a line of another benchmark is refused.
     """
 
     query_id: str
@@ -142,6 +145,9 @@ class SubmissionLine(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     finish_reason: str | None = None
     spans: list[CitedSpan] | None = None
     meta: Any = None
+    prompt: str | None = None
+    benchmark: str | None = None
+    benchmark_hash: str | None = None
 
     @property
     def is_truncated(self) -> bool:

@@ -37,9 +37,11 @@ def lines(
         return citing(benchmark, contexts, runs, partial(_drawn, seed))
     if not any(benchmark.context(c).is_relevant.any() for c in contexts):
         raise InputError(
-            f"{name} needs gold, and no passage of {', '.join(contexts)} is marked as relevant",
+            f"{name} cites the relevant passages, and none of the context set "
+            f"{', '.join(contexts)} is marked as relevant",
             path=benchmark.folder,
-            allowed="the whole package, since a public half has no gold; or another system",
+            allowed="a package with labels: the public half of a benchmark has none; or run "
+            "another system, such as random",
             code="no-relevant",
         )
     # What a perfect system would cite.

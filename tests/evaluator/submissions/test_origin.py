@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ def texts(findings: Iterable[cf.Finding]) -> list[str]:
     return list(map(str, findings))
 
 
-def lines_of(path: Path) -> list[dict[str, object]]:
+def lines_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
@@ -80,7 +81,74 @@ def test_the_same_names_and_other_contexts(
     (warning,) = cf.check(bare, there).warnings
     assert (warning.code, result.file.warnings) == ("missing-hash", [str(warning)])
     shown = inline("score", bare, "--benchmark", other)
-    assert "warning: bare.jsonl: the header has no benchmark_hash" in shown.stderr
+    assert "\nbare.jsonl: not verified: " in f"\n{shown.stderr}"
+    # The header that the warning offers is taken; with the other hash in each line, it is refused.
+    offered = str(warning).partition("begin the file with ")[2]
+    assert there.manifest.benchmark_hash in offered
+    bare.write_text(f"{offered}\n{bare.read_text()}")
+    assert "missing-hash" not in [f.code for f in cf.check(bare, there).warnings]
+    assert refused_lines(bare, there) == []
+
+
+def refused_lines(path: Path, benchmark: cf.Benchmark) -> list[tuple[int | None, str]]:
+    return [(f.line, f.code) for f in cf.check(path, benchmark).errors]
+
+
+def test_lines_keep_the_fields_of_their_prompts(
+    inline: Inline, package: Path, other: Path, tmp_path: Path
+) -> None:
+    """By them each line says what it answers, and no header is needed."""
+    here, there = cf.load(package), cf.load(other)
+    prompts = cf.export_prompts(here)
+    rows = [prompt | {"output": "So it is [1]."} for prompt in prompts]
+    path = write_jsonl(tmp_path / "kept.jsonl", rows)
+    assert cf.check(path, here).warnings == cf.check(path, here).errors == []
+    assert cf.score(path, here, ["CiteP"]).file.warnings == []
+    assert refused_lines(path, there) == [(i, "wrong-benchmark") for i in range(1, len(rows) + 1)]
+    with refused("wrong-benchmark", path=path, line=1, field="benchmark_hash"):
+        cf.score(path, there)
+    shown = inline("check", path, "--benchmark", other).stdout.splitlines()
+    assert "error (30 times: q01, q02, q03, …): benchmark_hash: " in shown[0]
+    assert shown[1:] == ["30 answers read, 30 errors, 0 warnings"]
+    every = inline("check", path, "--benchmark", other, "--verbose").stdout.splitlines()
+    assert len(every) == 30 + 1
+    # One line without its hash leaves the file unverified.
+    del rows[7]["benchmark_hash"]
+    write_jsonl(path, rows)
+    assert [f.code for f in cf.check(path, here).warnings] == ["missing-hash"]
+
+
+def test_a_stub_is_filled_in_once(package: Path, tmp_path: Path) -> None:
+    benchmark, stub = cf.load(package), tmp_path / "mine.jsonl"
+    cf.export_prompts(benchmark, stub=stub)
+    header, *rows = lines_of(stub)
+    assert header["submission"]["system"] == "mine"
+    assert rows == [{"query_id": q, "context": "mix", "output": ""} for q in benchmark.query_ids]
+    write_jsonl(stub, [header, *(row | {"output": "[1]"} for row in rows)])
+    assert cf.check(stub, benchmark).warnings == []
+    with refused("output-exists", path=stub):
+        cf.export_prompts(benchmark, stub=stub)
+
+
+@pytest.mark.parametrize(
+    ("named", "of_line", "error"),
+    [
+        (["gone"], None, (1, "unknown-context")),
+        ("gone", None, (1, "unknown-context")),
+        (["mix"], "mix", None),
+        (["mix"], None, None),
+        (["none"], None, None),
+    ],
+)
+def test_the_contexts_of_the_header(
+    package: Path, tmp_path: Path, named: object, of_line: str | None,
+    error: tuple[int, str] | None,
+) -> None:  # fmt: skip
+    benchmark = cf.load(package)
+    header = {"submission": {"system": "s", "contexts": named}}
+    row = {"query_id": "q01", "output": "[1]"} | ({"context": of_line} if of_line else {})
+    path = write_jsonl(tmp_path / "s.jsonl", [header, row])
+    assert refused_lines(path, benchmark) == ([error] if error else [])
 
 
 @pytest.mark.slow
@@ -118,7 +186,7 @@ def test_authorship_of_another_k(inline: Inline, package: Path, tmp_path: Path) 
     # Where they belong, nothing is said of the passages.
     own = tmp_path / "bare-three.jsonl"
     (warning,) = cf.score(own, three, ["authorship"]).file.warnings
-    assert "has no benchmark_hash" in warning
+    assert warning.startswith("not verified: ")
 
 
 def test_prompts_of_two_benchmarks_are_not_one_submission(

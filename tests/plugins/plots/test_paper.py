@@ -125,7 +125,9 @@ def test_latex_is_latex(files: list[ScoreFile]) -> None:
     shown = hostile.replace("^", "\u02c6")  # the accent, as pylatexenc tells \textasciicircum
     assert plain(rows[4][0]).replace(" ", "") == shown.replace(" ", "")
     assert r"\textbf{72.50}\textsuperscript{\textdagger{}} & " in text
-    assert "Holm" in plain(rows[-2][0])
+    notes = [plain(row[0]) for row in rows]
+    assert any("Holm" in note for note in notes)
+    assert any("3lx@11111111, context mix, protocol strict: 10 queries." in n for n in notes)
     assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 1
 
 

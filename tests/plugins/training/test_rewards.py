@@ -50,8 +50,8 @@ def test_conversations_and_texts_are_rewarded_alike() -> None:
 
 
 def test_passages_may_count_from_0() -> None:
-    assert citation_reward(["[1][3]"], [OF_5 | {"base": 0}]) == [1.0]
-    assert citation_reward(["(1)"], [OF_5 | {"base": 0, "form": "(n)"}]) == [(1 + 1 / 2) / 2]
+    assert citation_reward(["[1][3]"], [OF_5 | {"numbering": 0}]) == [1.0]
+    assert citation_reward(["(1)"], [OF_5 | {"numbering": 0, "form": "(n)"}]) == [(1 + 1 / 2) / 2]
 
 
 def test_terms_for_length_and_format() -> None:
@@ -106,7 +106,7 @@ def test_without_a_relevant_passage_precision_stands_in() -> None:
         (["x"], [{"n_passages": 3}], "wrong-type"),
         (["x"], ["mix"], "wrong-type"),
         (["x"], [{"n_passages": 3, "relevant": [3]}], "out-of-range"),
-        (["x"], [OF_5 | {"base": "one"}], "wrong-type"),
+        (["x"], [OF_5 | {"numbering": "one"}], "wrong-type"),
         ([3], [OF_5], "wrong-type"),
         ([[]], [OF_5], "wrong-type"),
         ([[{"role": "assistant"}]], [OF_5], "wrong-type"),

@@ -179,7 +179,7 @@ def _value(value: object) -> str:
     if not isinstance(value, dict):
         return f"{value:,}" if isinstance(value, int) else str(value)
     numbers = [v for v in value.values() if isinstance(v, int | float)]
-    parts = ", ".join(f"{k} {v}" for k, v in list(value.items())[:8])
+    parts = ", ".join(f"{k}: {v}" for k, v in list(value.items())[:8])
     return f"`{bars(numbers)}` {parts}{', …' if len(value) > 8 else ''}"
 
 

@@ -49,6 +49,17 @@ def most_restrictive(manifest: Manifest) -> str | None:
     return max((licence for _, licence in licences), key=restrictiveness)
 
 
+def with_licence(manifest: Manifest, licence: str) -> Manifest:
+    """State the licence of a benchmark, and of its sources that state none, but an extra corpus."""
+    extra = manifest.config.get("extra_corpus")
+    sources = [
+        s.model_copy(update={"licence": licence}) if s.licence is None and s.spec != extra else s
+        for s in manifest.sources
+    ]
+    config = manifest.config | ({"licence": licence} if "licence" in manifest.config else {})
+    return manifest.model_copy(update={"licence": licence, "sources": sources, "config": config})
+
+
 def conflicts(manifest: Manifest) -> list[str]:
     """Why a benchmark cannot be published under its licence; empty when it can."""
     licences = licences_of(manifest)
@@ -60,7 +71,7 @@ def conflicts(manifest: Manifest) -> list[str]:
         if source.licence is None
     ]
     if manifest.licence is None:
-        problems.append("the benchmark has no licence; build with --licence")
+        problems.append("the benchmark has no licence; build or export card with --licence")
         return list(dict.fromkeys(problems))
     stated = [(what, licence) for what, licence in licences if licence is not None]
     for what, licence in stated:

@@ -76,7 +76,9 @@ class WordLengths:
 
     def table(self) -> dict[str, int]:
         """Range of words to the number of passages."""
-        names = [f"up to {self._EDGES[0]}", *(f"to {e}" for e in self._EDGES[1:]), "more"]
+        starts = [0, *(edge + 1 for edge in self._EDGES)]
+        names = [f"{a}–{b}" for a, b in zip(starts, self._EDGES, strict=False)]
+        names.append(f"{starts[-1]} or more")
         return dict(zip(names, self._counts.tolist(), strict=True))
 
 

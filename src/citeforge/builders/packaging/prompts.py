@@ -5,16 +5,20 @@ import re
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from jinja2 import StrictUndefined, Template, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
+from msgspec import to_builtins
 
+from citeforge.engines.io.files import atomic_file
 from citeforge.package.items import Item, Passage
 from citeforge.package.package import Package
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.schemas.submission import make_header
 from citeforge.schemas.text import spliced
 
 FOLDER = Path(__file__).parent.parent / "templates"
@@ -179,6 +183,32 @@ def prompt_lines(
         for query, text in render_prompts(package, name, loaded, show):
             row = {"query_id": query, "context": name, "prompt": text, **origin}
             yield json.dumps(row, ensure_ascii=False) + "\n"
+
+
+def write_stub(package: Package, contexts: Sequence[str], path: Path) -> None:
+    """Write a submission to fill in: its header, and an empty answer per query and context set.
+
+    Args:
+        package: the benchmark.
+        contexts: its context sets; see :func:`contexts_for`.
+        path: file to write, named after the system; it must not exist, for it may be filled in.
+
+    Raises:
+        InputError: the file exists, or cannot be written.
+    """
+    if path.exists():
+        raise InputError("exists, and may hold answers", path=path, allowed="a new name for --stub",
+                         code="output-exists")  # fmt: skip
+    manifest = package.manifest
+    header = make_header(path.stem, manifest.name, manifest.benchmark_hash, contexts)
+    rows = (
+        {"query_id": query, "context": name, "output": ""}
+        for name in contexts
+        for query in package.query_ids
+    )
+    with atomic_file(path, exclusive=True) as file:
+        for row in chain([to_builtins(header)], rows):
+            file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
 
 
 def render_prompts(

@@ -103,6 +103,13 @@ def freeze(
     )
     if one_size is not None:
         description += f"; always {one_size.size}: negatives take the places of missing ones"
+    relevant = pools.by_label[RELEVANT]
+    n_few = sum(len(relevant[query]) < mixture.relevant for query in pools.query_ids)
+    if n_few:
+        description += (
+            f"; {n_few:,} of {len(pools.query_ids):,} queries have fewer than {mixture.relevant} "
+            "relevant passages"
+        )
     info = ContextSet(description=description, sizes=mixture.sizes, short=short)
     return contexts, info
 

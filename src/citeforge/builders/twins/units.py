@@ -27,9 +27,9 @@ def find_unit_faults(human: str, twin: str) -> Iterator[str]:
         if units and there and not units.keys() & there.keys():
             yield f"{next(iter(units.values()))!r} became {next(iter(there.values()))!r}"
             return
-    for kind in word_lists().kinds - {"time"}:  # where a rewrite moved the unit to another number
+    for quantity in word_lists().kinds - {"time"}:  # where a rewrite moved the unit to another number
         sides = [{u: words for units in found.values() for u, words in units.items()
-                  if u.startswith(f"{kind}:")} for found in (old, new)]  # fmt: skip
+                  if u.startswith(f"{quantity}:")} for found in (old, new)]  # fmt: skip
         if all(sides) and not sides[0].keys() & sides[1].keys():
             yield " became ".join(repr(next(iter(side.values()))) for side in sides)
             return
@@ -48,9 +48,9 @@ def _units(text: str) -> dict[str, dict[str, str]]:
             *match["after"].lower().replace("° ", "°").split(),
         ]
         for word in words:
-            for kind, unit in units.get(word.strip(), ()):
-                if kind != "money" or len(units[word]) == 1 or not own:
-                    own[f"{kind}:{unit}"] = match.group().strip()
+            for quantity, unit in units.get(word.strip(), ()):
+                if quantity != "money" or len(units[word]) == 1 or not own:
+                    own[f"{quantity}:{unit}"] = match.group().strip()
     return found
 
 

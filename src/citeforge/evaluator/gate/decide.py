@@ -23,7 +23,8 @@ from citeforge.evaluator.gate.rows import (
     required_rows,
 )
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.reports.rows import caution_lines, main_measure
+from citeforge.evaluator.reports.notes import limit_lines, scope_lines
+from citeforge.evaluator.reports.rows import main_measure
 from citeforge.evaluator.reports.withhold import require_values
 from citeforge.evaluator.slices import slice_pairs
 from citeforge.evaluator.statistics.compare import compare_pairs, run_lines
@@ -341,12 +342,11 @@ def _notes(pairs: Sequence[Pair], tests: Sequence[_Test]) -> list[str]:
     """What to know before the verdict is believed."""
     files = [f for p in pairs for f in (p.old, p.new) if f is not None]
     names = {t.new.name for t in tests}
-    notes = caution_lines(files, names) + run_lines(files, names)
+    notes = scope_lines(files) + limit_lines(files, names) + run_lines(files, names)
     raw = [t.row.what for t in tests if t.new.corrected is not None and not t.is_corrected]
     if raw:
         notes.append(f"{', '.join(raw)}: not corrected, since labels are not of the same queries")
     for pair in pairs:
-        notes += [f"{pair.new.system}: {text}" for text in pair.new.warnings]
         if pair.old is None:
             continue
         if pair.old.submission_sha256 == pair.new.submission_sha256:

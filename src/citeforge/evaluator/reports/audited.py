@@ -58,6 +58,8 @@ def told_of_negatives(audit: Audit) -> list[str]:
         else f"What share of the {audit.negatives:,} negatives is relevant was not estimated: "
         "nobody labelled a sample (labels export --task audit-negative)."
     ]
+    flaws = [f"{len(rows):,} {kind}" for kind, rows in audit.flaws.items() if rows]
+    lines.append(f"The audit lists: {', '.join(flaws) or 'no flaws'}.")
     if cascade is not None:
         strata = ", ".join(f"{n:,} {name}" for name, n in cascade.strata.items())
         lines.append(f"Suspects were decided by {', then '.join(cascade.stages)}: {strata}.")

@@ -15,16 +15,13 @@ from citeforge.engines.io.report_table import Table, comment
 from citeforge.evaluator.measures.authorship.tables import signature_lines, tables
 from citeforge.evaluator.reports.audited import audit_for, told_of_negatives
 from citeforge.evaluator.reports.markup import page_templates
+from citeforge.evaluator.reports.notes import report_lines
 from citeforge.evaluator.reports.rows import (
-    caution_lines,
     compared_across,
     is_trivial,
-    missing_lines,
     named_rows,
-    not_comparable,
     of_cells,
     references_last,
-    variance_lines,
 )
 from citeforge.evaluator.reports.slices import NOTE, slice_tables
 from citeforge.evaluator.reports.table import difference_tables, scores_table
@@ -133,12 +130,9 @@ def render_markdown(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> s
     texts = [f"{head}{t.markdown()}\n" for head, t in zip(heads, parts, strict=True)]
     slices = list(slice_tables(files))
     texts += [f"## {t.title}\n\n{t.markdown()}\n" for t in slices]
-    missing = [f"- {NOTE}"] * bool(slices)
-    missing += [f"- not computed: {line}" for line in missing_lines(files)]
-    missing += [f"- {line}" for line in caution_lines(files) + variance_lines(files)]
-    alike = compared_across(files, across)
-    apart = [f"- not comparable: {line}" for line in not_comparable(alike)]
-    return "\n".join([*texts, *(f"- `{s}`" for s in recipes), *missing, *apart]) + "\n"
+    notes = report_lines(files, compared_across(files, across)) + [NOTE] * bool(slices)
+    lines = [*(f"- {note}" for note in notes), *(f"- `{recipe}`" for recipe in recipes)]
+    return "\n".join([*texts, *lines]) + "\n"
 
 
 def render_latex(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
@@ -151,10 +145,8 @@ def render_latex(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
         lines += replace(table, notes=()).latex()
     for table in (slices := list(slice_tables(files))):
         lines += [comment(table.title), *table.latex()]
-    recipes += [NOTE] * bool(slices) + caution_lines(files)
-    alike = compared_across(files, across)
-    apart = [comment(f"not comparable: {line}") for line in not_comparable(alike)]
-    return "\n".join([*lines, *map(comment, recipes), *apart]) + "\n"
+    notes = report_lines(files, compared_across(files, across)) + [NOTE] * bool(slices)
+    return "\n".join([*lines, *map(comment, notes + recipes)]) + "\n"
 
 
 def render_csv(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
@@ -256,25 +248,32 @@ def make_report(
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _NOTE = (
-    "Second minus first system over the queries that both define; 95 % intervals; p of paired t "
-    "and permutation tests, the latter adjusted by Holm over all pairs and measures of this table; "
-    "the smallest difference that 80 % power finds."
+    "Second minus first system; 95 % intervals; p of paired t and permutation tests, the latter "
+    "adjusted by Holm over all pairs and measures of this table; the smallest difference that 80 % "
+    "power finds; n: queries that both define, for quotients of sums those that enter either."
 )
 
 
 def _note(comparison: Comparison) -> str:
     """How the tables are to be read."""
     marked = any(d.by_query for d in comparison.differences)
-    return " ".join(
-        [_NOTE, *[BY_QUERY_NOTE] * marked, *(f"{line}." for line in comparison.cautions)]
-    )
+    return " ".join([_NOTE, *[BY_QUERY_NOTE] * marked])
+
+
+def _foot(comparison: Comparison) -> list[str]:
+    """What was compared on what, what limits it, and which pairs were not compared."""
+    apart = [f"not compared: {line}" for line in comparison.left_out]
+    return [*comparison.scope, *comparison.cautions, *apart]
 
 
 def to_html(comparison: Comparison) -> str:
     """One page that asks nothing from outside."""
     tables = difference_tables(comparison.differences, has_bold=True)
     template = page_templates(_TEMPLATES).get_template("comparison.html.j2")
-    return template.render(tables=tables, note=_note(comparison), left_out=comparison.left_out)
+    return template.render(
+        tables=tables, note=_note(comparison), notes=_foot(comparison),
+        signatures=comparison.signatures,
+    )  # fmt: skip
 
 
 def to_markdown(comparison: Comparison) -> str:
@@ -282,7 +281,8 @@ def to_markdown(comparison: Comparison) -> str:
     parts = [_note(comparison)]
     for _, table in difference_tables(comparison.differences):
         parts += [f"## {table.title}" + "".join(f" ({n})" for n in table.notes), table.markdown()]
-    return "\n\n".join([*parts, *(f"Not compared: {line}" for line in comparison.left_out)]) + "\n"
+    foot = [*(f"- {x}" for x in _foot(comparison)), *(f"- `{s}`" for s in comparison.signatures)]
+    return "\n\n".join([*parts, "\n".join(foot)]) + "\n"
 
 
 def to_latex(comparison: Comparison) -> str:
@@ -291,7 +291,8 @@ def to_latex(comparison: Comparison) -> str:
     for _, table in difference_tables(comparison.differences):
         heading = comment(" ".join([table.title, *table.notes]))
         lines += [heading, *replace(table, notes=()).latex()]
-    return "\n".join([*lines, *(comment(f"not compared: {x}") for x in comparison.left_out)]) + "\n"
+    foot = map(comment, [*_foot(comparison), *comparison.signatures])
+    return "\n".join([*lines, *foot]) + "\n"
 
 
 _FIGURES = ("n", "difference", "low", "high", "p_t", "p_permutation", "p_holm", "detectable")
@@ -318,7 +319,7 @@ def to_json(comparison: Comparison) -> str:
         }
 
     differences = [plain(d) for d in comparison.differences]
-    beside = {"left_out": comparison.left_out, "cautions": comparison.cautions}
+    beside = {k: v for k, v in vars(comparison).items() if k != "differences"}
     content = {"differences": differences, **beside}
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 

@@ -3,6 +3,7 @@ doubtful, said once a reason.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import PurePath
 
 from citeforge.engines.io.textfiles import count_text
 from citeforge.evaluator.statistics.judges import over_judges, values_by_layer
@@ -199,7 +200,8 @@ def caution_lines(
     families: dict[str, dict[str, None]] = {}
     for file in files:
         if file.same_family is not None:
-            families.setdefault(file.same_family, {})[file.system] = None
+            family = PurePath(file.same_family.rstrip("/")).name or file.same_family
+            families.setdefault(family, {})[file.system] = None
     return trivial_lines(files, measures) + [
         f"the judge is of the family of {', '.join(systems)} ({family}), and judges tend to prefer "
         "their own family's texts: score with another judge, too"

@@ -7,6 +7,7 @@ from textwrap import wrap
 
 from citeforge.engines.io.report_table import MarkedCell, Table
 from citeforge.evaluator.corrections import find_corrections
+from citeforge.evaluator.reports.notes import judge_lines
 from citeforge.evaluator.reports.rows import (
     caution_lines,
     marked_name,
@@ -68,7 +69,7 @@ def render_scores(
                if r.submission_format != "citeforge"]  # fmt: skip
     missing = [f"not shown: {', '.join(left_out)} (--verbose shows them)"] if left_out else []
     missing += [f"not computed: {line}" for line in missing_lines(results)]
-    missing += caution_lines(results) + variance_lines(results)
+    missing += caution_lines(results) + variance_lines(results) + judge_lines(results)
     signatures = signature_notes(results)
     if not verbose:
         signatures = _first_signatures(signatures)
@@ -250,6 +251,7 @@ def _render_design(results: list[ScoreFile], width: int | None) -> str:
             + (f", {c.n_no_gold:,} queries without gold" if c.n_no_gold else "")
         )
     lines += [f"not computed: {line}" for line in missing_lines(results)]
+    lines += judge_lines(results)
     lines += [f"signature: {s}" for s in signature_lines(results)]
     lines += interval_note(m.interval for r in results for m in r.measures)
     return "\n".join([*lines, "all cells, and tables for papers: citeforge report SCORES"])

@@ -2,7 +2,8 @@
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -10,10 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.io.files import read_json
+from citeforge.engines.io.jsonlines import read_start
 from citeforge.engines.io.textfiles import validated
 from citeforge.evaluator.corrections import CorrectedDifference, find_corrections
 from citeforge.evaluator.measures.registry import find_measure
-from citeforge.evaluator.reports.rows import TRIVIAL, caution_lines, is_trivial, named_rows
+from citeforge.evaluator.reports.notes import limit_lines, scope_lines
+from citeforge.evaluator.reports.rows import TRIVIAL, is_trivial, named_rows
 from citeforge.evaluator.reports.withhold import require_values
 from citeforge.evaluator.slices import slice_pairs
 from citeforge.evaluator.statistics.estimates import (
@@ -36,15 +39,23 @@ from citeforge.evaluator.statistics.variance import half_of_difference
 from citeforge.schemas.benchmarks.authorship import PLACEBO
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.scores import SCORES_VERSION, MeasureScore, ScoreFile
-from citeforge.schemas.signature import differing_parts
+from citeforge.schemas.signature import differing_parts, joined_signatures
 
 ACROSS = {"contexts": "ctx", "benchmarks": "bench", "judges": "judge", "segmenters": "seg",
           "grammars": "gram", "gold": "gold", "options": "opt", "versions": "v"}  # fmt: skip
 """What a comparison may reach across when it is named, and the part of signatures that it is; what
 a measure means (protocol, plugin) is not among them."""
-_HINT = "equal signatures, or --across with what differs: " + ", ".join(
-    f"{name} ({part})" for name, part in ACROSS.items()
-)
+
+
+def _hint(parts: Iterable[str]) -> str:
+    """What would make two scores comparable that differ in these parts of their signatures."""
+    names = {part: name for name, part in ACROSS.items()}
+    differing = [part.partition(":")[0] for part in parts]
+    if all(part in names for part in differing):
+        return f"equal signatures, or --across {','.join(names[part] for part in differing)}"
+    return "scores of one protocol, made in the same way: nothing else can be compared"
+
+
 _OF_THESE_RUNS = (
     "intervals hold over new runs and verdicts, too, where there are several; p-values, ranks and "
     "what is detectable are of these very runs and verdicts"
@@ -53,6 +64,8 @@ _OF_THESE_RUNS = (
 _ALPHA, _POWER = 1.959963984540054, 0.8416212335729143
 
 
+HEADER_OR_ANSWER = re.compile(rb'\s*\{\s*"(?:submission"\s*:\s*\{|query_id"|output")')
+"""How a submission begins, and no score file."""
 BY_QUERY = "(by query)"
 BY_QUERY_NOTE = (
     f"{BY_QUERY}: the mean difference of the queries' own values; the measure's value is made of "
@@ -128,11 +141,15 @@ class Comparison:
         differences: in the order of the pairs.
         left_out: pairs that cannot be compared, each with the reason.
         cautions: what to know before the differences are believed.
+        scope: benchmark, context set, protocol and number of queries.
+        signatures: recipes of the values.
     """
 
     differences: list[Difference]
     left_out: list[str]
     cautions: list[str] = field(default_factory=list)
+    scope: list[str] = field(default_factory=list)
+    signatures: list[str] = field(default_factory=list)
 
 
 def load_scores(path: Path) -> ScoreFile:
@@ -141,6 +158,12 @@ def load_scores(path: Path) -> ScoreFile:
     Raises:
         InputError: not one.
     """
+    if HEADER_OR_ANSWER.match(read_start(path, 1 << 10)):
+        raise InputError(
+            "is a submission, not a score file", path=path,
+            allowed=f"score it first: citeforge score {path} --benchmark DIR --out SCORES.json",
+            code="wrong-kind",
+        )  # fmt: skip
     version = ("scores_version", SCORES_VERSION)
     return validated(ScoreFile, read_json(path), path, allowed="a score file", version=version)
 
@@ -174,23 +197,25 @@ def compare_many(
     renamed = dict(zip(map(id, files), named_rows(files), strict=True))
     pairs = [(renamed[id(a)], renamed[id(b)]) for a, b in _pairs(files, against)]
     pairs.sort(key=lambda pair: pair[0].is_control or pair[1].is_control)
-    left_out: list[str] = []
+    errors: list[InputError] = []
     parts, small = slice_pairs(pairs, by)
     every = [("", *pair) for pair in pairs] + parts
-    results = compare_pairs(
-        [(a, b) for _, a, b in every], names, allowed, lambda error: left_out.append(error.message)
-    )
+    results = compare_pairs([(a, b) for _, a, b in every], names, allowed, errors.append)
     differences = [
         replace(d, slice=label)
         for (label, _, _), found in zip(every, results, strict=True)
         for d in found
     ]
-    left_out = list(dict.fromkeys(left_out))
+    left_out = list(dict.fromkeys(error.message for error in errors))
     if not differences:
-        reason = left_out[0] if left_out else "there is no pair of systems"
-        raise InputError(reason, allowed=_HINT if not across else None, code="not-comparable")
-    cautions = caution_lines(files, names) + run_lines(files, names) + small
-    return Comparison(differences, left_out, cautions)
+        if errors:
+            raise errors[0]
+        raise InputError("there is no pair of systems", code="not-comparable")
+    cautions = limit_lines(files, names) + run_lines(files, names) + small
+    every_signature = [m.signature for f in files for m in f.measures if m.name in names]
+    return Comparison(
+        differences, left_out, cautions, scope_lines(files), joined_signatures(every_signature)
+    )
 
 
 def run_lines(files: Sequence[ScoreFile], names: Collection[str]) -> list[str]:
@@ -402,7 +427,7 @@ def _shared(
             raise InputError(
                 f"{first.system} and {second.system} are not comparable on {mine.name}: "
                 + "; ".join(parts),
-                allowed=_HINT,
+                allowed=_hint(parts),
                 code="not-comparable",
             )
         if first.query_ids != second.query_ids:

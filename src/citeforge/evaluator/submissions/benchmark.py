@@ -4,6 +4,7 @@ import json
 import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -72,6 +73,26 @@ class Benchmark(Package):
     """
 
     also_known: frozenset[str] = frozenset()
+
+    @property
+    def known_hashes(self) -> tuple[str, ...]:
+        """Hashes that a submission may name: the half without labels shows what the whole does."""
+        whole = self.manifest.config.get("joined_hash")
+        return (self.manifest.benchmark_hash, *self.also_known, *([whole] if whole else []))
+
+    def require_hash(self, named: object, path: Path, line: int) -> None:
+        """Refuse answers to another build of the benchmark: other contexts were shown.
+
+        Raises:
+            InputError: the hash named is none of :attr:`known_hashes`.
+        """
+        if named is not None and named not in self.known_hashes:
+            raise InputError(
+                f"was made on a benchmark with hash {str(named)[:16]}…, "
+                f"this one has {self.manifest.benchmark_hash[:16]}…",
+                path=path, line=line, field="benchmark_hash",
+                allowed="score it against the benchmark that it answers", code="wrong-benchmark",
+            )  # fmt: skip
 
     @property
     def has_hidden_gold(self) -> bool:

@@ -155,13 +155,16 @@ class _Checker:
             name = self._context_of(answer)
             row = self.places.row(line, answer, name)
         except InputError as error:
-            self.findings.errors.append(Finding(error.code, error.message, line, error.field))
+            found = Finding(error.code, error.message, line, error.field, answer.query_id)
+            self.findings.errors.append(found)
             return
         self.provided.add(answer)
         self.findings.n_empty += not answer.output.strip()
         self.findings.n_truncated += answer.is_truncated
         warnings = self.answers.warnings(answer, name, row)
-        self.findings.warnings += [replace(warning, line=line) for warning in warnings]
+        self.findings.warnings += [
+            replace(warning, line=line, query_id=answer.query_id) for warning in warnings
+        ]
 
     def _context_of(self, answer: SubmissionLine) -> str:
         """The context set that an answer is about.
@@ -185,23 +188,27 @@ class _Checker:
         places = self.places.missing
         names = {name for name, _ in places}
         is_design = self.benchmark.kind.is_design
-        missing: list[str] = []
+        missing: list[Finding] = []
         if is_design and names:
             missing += [
-                f"no answer to the cell {name}: what needs it is not computed"
+                Finding(
+                    "missing-cell", f"no answer to the cell {name}: what needs it is not computed"
+                )
                 for name in self.sets
                 if name not in names
             ]
         # Of those that were not asked (--limit) there is one warning, not one each.
         limit = self.submission.asked or len(self.benchmark.query_ids)
         missing += [
-            f"no answer to {self.benchmark.query_ids[row]!r} (context {name}, run {run}): "
-            "scored as worst"
+            Finding(
+                "missing-answer",
+                f"no answer to {query!r} (context {name}, run {run}): scored as worst",
+                query_id=query,
+            )
             for (name, run), rows in places.items()
-            for row in rows
-            if row < limit
+            for query in (self.benchmark.query_ids[row] for row in rows if row < limit)
         ]
-        self.findings.warnings += [Finding("missing-answer", text) for text in missing]
+        self.findings.warnings += missing
         if names and self.asked not in (None, *names) and not is_design:
             self.findings.errors.append(
                 Finding("no-answers", f"the file contains no answer to context {self.asked!r}")

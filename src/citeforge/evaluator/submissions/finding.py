@@ -1,8 +1,15 @@
 """One error or warning about a submission."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from citeforge.schemas.errors import CiteforgeError, InputError
+
+UNVERIFIED = "not verified: "
+"""Begins the one warning that all others depend on: which benchmark was answered is not known."""
+_MOST_PLACES = 3
+"""Queries, or lines, that are named of each kind of finding."""
 
 
 @dataclass(frozen=True)
@@ -15,12 +22,14 @@ class Finding:
         message: what is wrong, and what would be right.
         line: 1-based line in the file; None for the file as a whole.
         field: field at fault.
+        query_id: query that the answer is, or should be, about; None for the file as a whole.
     """
 
     code: str
     message: str
     line: int | None = None
     field: str | None = None
+    query_id: str | None = None
 
     def __str__(self) -> str:
         return self.message if self.field is None else f"{self.field}: {self.message}"
@@ -32,3 +41,30 @@ class Finding:
             return cls(error.code, str(error))
         allowed = f"; {error.allowed}" if error.allowed else ""
         return cls(error.code, f"{error.message}{allowed}", error.line, error.field)
+
+
+def describe(
+    findings: Sequence[Finding], severity: str, path: Path, one_by_one: bool = False
+) -> Iterator[str]:
+    """Describe findings in one line per kind, with its first queries or lines.
+
+    Args:
+        findings: of one submission.
+        severity: ``error`` or ``warning``.
+        path: the submission.
+        one_by_one: describe each finding in a line of its own.
+    """
+    kinds: dict[object, list[Finding]] = {}
+    for number, found in enumerate(findings):
+        is_of_whole = found.line is None and found.query_id is None
+        kind = number if one_by_one or is_of_whole else (found.code, found.field)
+        kinds.setdefault(kind, []).append(found)
+    for first, *others in kinds.values():
+        place = f"{path}" if first.line is None else f"{path}:{first.line}"
+        times = ""
+        if others:
+            named = [f.query_id or f"line {f.line}" for f in (first, *others)[:_MOST_PLACES]]
+            more = ", …" * (len(others) >= _MOST_PLACES)
+            times = f" ({len(others) + 1:,} times: {', '.join(named)}{more})"
+        is_unverified = first.message.startswith(UNVERIFIED)
+        yield f"{place}: {first}" if is_unverified else f"{place}: {severity}{times}: {first}"

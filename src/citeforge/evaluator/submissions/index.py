@@ -6,13 +6,16 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
+import msgspec
+
 from citeforge.engines.io.files import digest_folder, sha256_file
 from citeforge.engines.io.textfiles import validated
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.finding import Finding
+from citeforge.evaluator.submissions.finding import UNVERIFIED, Finding
 from citeforge.evaluator.submissions.format import Lines, OnError, Origin
-from citeforge.evaluator.submissions.formats import answers_of, detect, format_of_file
+from citeforge.evaluator.submissions.formats import OURS, answers_of, detect, format_of_file
 from citeforge.evaluator.submissions.reader import (
+    CLOSED_BOOK,
     FULL,
     OWN,
     require_name,
@@ -21,7 +24,8 @@ from citeforge.evaluator.submissions.reader import (
 from citeforge.evaluator.submissions.spoken import SpokenCounts
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import About
-from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.submission import SubmissionLine, make_header
+from citeforge.schemas.text import printable
 
 _MOST_KEPT = 20_000
 """Lines that are kept while it is found out what they are about; a longer file is read again."""
@@ -70,11 +74,13 @@ class Submission:
         self.form = detect(path) if form == "auto" else form
         self._format = format_of_file(path, self.form)
         self._looked_at: Lines | None = None
+        self._n_lines = self._n_lines_with_hash = 0
         self._origin = Origin()
+        self._sets: list[str] = []
         with self._passed_over():
             if self._format.origin is not None:
                 self._origin = self._format.origin(path)
-                self._require_same_benchmark()
+                self._sets = self._sets_of_header()
         limit = self.header.get("limit")
         self.asked = limit if type(limit) is int and 0 < limit < len(benchmark) else None
         self._vain_option = only_asked and limit is None
@@ -92,22 +98,25 @@ class Submission:
                 raise
             self._on_error(error)
 
-    def _require_same_benchmark(self) -> None:
-        """Refuse a header that names another build of the benchmark: other contexts were shown."""
-        manifest, theirs = self.benchmark.manifest, self.header.get("benchmark_hash")
-        # The half without labels shows what the whole does.
-        whole = manifest.config.get("joined_hash")
-        hashes = [manifest.benchmark_hash, whole, *self.benchmark.also_known]
-        if theirs is not None and theirs not in hashes:
-            raise InputError(
-                f"was made on a benchmark with hash {str(theirs)[:16]}…, "
-                f"this one has {manifest.benchmark_hash[:16]}…",
-                path=self.path,
-                line=1,
-                field="benchmark_hash",
-                allowed="score it against the benchmark that it answers",
-                code="wrong-benchmark",
-            )
+    def _sets_of_header(self) -> list[str]:
+        """Read which frozen context sets the header names; none for own passages.
+
+        Raises:
+            InputError: the header names another build of the benchmark, whose contexts differ, or
+                a context set that this one does not have.
+        """
+        benchmark = self.benchmark
+        benchmark.require_hash(self.header.get("benchmark_hash"), self.path, 1)
+        named, known = self.header.get("contexts", []), list(benchmark.manifest.contexts)
+        names = named if isinstance(named, list) else [named]
+        for name in names:
+            if name not in (*known, OWN, CLOSED_BOOK):
+                raise InputError(
+                    f"{printable(str(name))} is unknown", path=self.path, line=1, field="contexts",
+                    allowed=f"a list of context sets of {benchmark.label}: {', '.join(known)}",
+                    code="unknown-context",
+                )  # fmt: skip
+        return [name for name in names if name in known]
 
     @property
     def header(self) -> Mapping[str, object]:
@@ -116,8 +125,10 @@ class Submission:
 
     @property
     def is_anonymous(self) -> bool:
-        """Whether it does not say by a hash which benchmark it answers."""
-        return self.header.get("benchmark_hash") is None
+        """Whether neither its header nor each line read so far says by a hash which benchmark it
+        answers."""
+        is_said = self._n_lines > 0 and self._n_lines_with_hash == self._n_lines
+        return self.header.get("benchmark_hash") is None and not is_said
 
     def warnings(self) -> list[Finding]:
         """Warn of a missing hash of the benchmark, and of queries that were not asked."""
@@ -143,13 +154,16 @@ class Submission:
                 )
             )
         if self.is_anonymous:
-            name, own = self.header.get("benchmark"), benchmark.manifest.name
-            other = "" if name in (None, own) else f", and its benchmark is {name!r}"
+            name, own = self.header.get("benchmark"), benchmark.manifest
+            other = "" if name in (None, own.name) else f" (the header says benchmark {name!r})"
+            header = make_header(self.system, own.name, own.benchmark_hash, ())
+            line = msgspec.json.encode(header).decode()
+            hint = f"; if it was, begin the file with {line}" if self.form == OURS else ""
             findings.append(
                 Finding(
                     "missing-hash",
-                    f"the header has no benchmark_hash{other}: nothing tells that the answers were "
-                    f"made on {benchmark.label}; prompts of `citeforge export prompts` carry it",
+                    f"{UNVERIFIED}neither the header nor every line says by benchmark_hash that "
+                    f"{benchmark.label} was answered{other}{hint}",
                 )
             )
         return findings
@@ -230,6 +244,8 @@ class Submission:
         Raises:
             UsageError: the benchmark has several sets, and nothing names one.
         """
+        if self.header.get("contexts") == [CLOSED_BOOK]:
+            return [CLOSED_BOOK]
         contexts, lines = list(self.benchmark.manifest.contexts), self._read()
         buffer: list[tuple[int, SubmissionLine]] = []
         names: set[str] = set()
@@ -269,9 +285,37 @@ class Submission:
 
     def _read(self) -> Lines:
         self.around = SpokenCounts()
+        self._n_lines = self._n_lines_with_hash = 0
         for line, answer in answers_of(self.path, self.benchmark, self.form, self._on_error):
+            self._n_lines += 1
+            self._n_lines_with_hash += answer.benchmark_hash is not None
+            try:
+                self._place_by_header(line, answer)
+            except InputError as error:
+                if self._on_error is None:
+                    raise
+                self._on_error(error)
+                continue
             spoken = self.around.spoken(answer)
             yield line, answer if self._is_raw else spoken
+
+    def _place_by_header(self, line: int, answer: SubmissionLine) -> None:
+        """Give a line without a context set the only one of the header.
+
+        Raises:
+            InputError: the line names a set that the header does not name.
+        """
+        sets = self._sets
+        if not sets or answer.passages is not None:
+            return
+        if answer.context is None:
+            answer.context = sets[0] if len(sets) == 1 else None
+        elif answer.context not in sets and answer.context in self.benchmark.manifest.contexts:
+            raise InputError(
+                f"{printable(answer.context)} is not among the contexts of the header",
+                path=self.path, line=line, field="context", allowed=", ".join(sets),
+                code="wrong-context",
+            )  # fmt: skip
 
     def spoken_warnings(self) -> list[Finding]:
         """Warn of thoughts and JSON in the answers read so far."""

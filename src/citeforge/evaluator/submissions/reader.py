@@ -82,9 +82,11 @@ class Places:
         """Row of the query that a line answers in a context set.
 
         Raises:
-            InputError: an unknown query, a negative run, a run too many, or a second line for the
-                same place.
+            InputError: an unknown query, a negative run, a run too many, a second line for the
+                same place, or the hash of another benchmark.
         """
+        if answer.benchmark_hash is not None:
+            self._benchmark.require_hash(answer.benchmark_hash, self._path, line)
         if answer.passages is not None and self._benchmark.has_graphs:
             self._refuse(line, "passages", OWN_PASSAGES, "wrong-kind")
         row = self._benchmark.row_of.get(answer.query_id)

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from citeforge.cli.command import path_argument, path_option
+from citeforge.cli.command import ListedCommands, path_argument, path_option
 from citeforge.cli.options import (
     add_options,
     endpoint_options,
@@ -218,7 +218,7 @@ def _compare_preferences(options: MetaEvalOptions) -> None:
     click.echo(render_preferences(measure, annotators, among, options.tie_threshold, n_repeats))
 
 
-@click.group(commands=[calibrate, meta_eval, judge])
+@click.group(cls=ListedCommands, commands=[calibrate, meta_eval, judge])
 def labels() -> None:
     """Plan, collect and use labels of people, and measure judges by them."""
 

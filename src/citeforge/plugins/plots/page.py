@@ -9,19 +9,20 @@ from urllib.parse import quote
 from citeforge.engines.io.files import write_text
 from citeforge.engines.io.folders import atomic_directory, files_below, is_temporary
 from citeforge.evaluator.measures.authorship.tables import tables
+from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.reports.audited import told_of_negatives
 from citeforge.evaluator.reports.markup import script_json
+from citeforge.evaluator.reports.notes import limit_lines, scope_lines
 from citeforge.evaluator.reports.rows import (
-    caution_lines,
     compared_across,
     counts_of,
+    marked_name,
     missing_lines,
     named_rows,
     not_comparable,
     of_cells,
     references_last,
     systems_text,
-    variance_lines,
 )
 from citeforge.evaluator.statistics.ranks import rank_text, ranks_by_measure
 from citeforge.plugins.plots.choose import page_figures
@@ -29,6 +30,9 @@ from citeforge.plugins.plots.explorer import INLINE, chunk_file, explorer_part
 from citeforge.plugins.plots.markup import plots_part, render_markup, text_of
 from citeforge.schemas.benchmarks.audit import Audit
 from citeforge.schemas.scores import ScoreFile
+
+ARROWS = {True: "↑", False: "↓", None: ""}
+"""Direction that is better."""
 
 
 def page_report(
@@ -114,5 +118,11 @@ def _data(files: Sequence[ScoreFile], alike: Sequence[ScoreFile]) -> dict[str, A
         "design": of_cells(files),
         "warnings": not_comparable(alike),
         "not_computed": missing_lines(files),
-        "cautions": caution_lines(files) + variance_lines(files),
+        "scope": scope_lines(files),
+        "cautions": limit_lines(files),
+        "definitions": [
+            [marked_name(files, name), measure.definition, ARROWS[measure.higher_is_better]]
+            for name in dict.fromkeys(m.name.partition("[")[0] for f in files for m in f.measures)
+            if (measure := find_measure(name)) is not None
+        ],
     }

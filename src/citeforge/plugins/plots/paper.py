@@ -7,9 +7,9 @@ from itertools import compress
 
 from citeforge.engines.io.report_table import MarkedCell, Table, comment
 from citeforge.evaluator.measures.registry import direction
+from citeforge.evaluator.reports.notes import report_lines
 from citeforge.evaluator.reports.rows import (
     TRIVIAL,
-    caution_lines,
     compared_across,
     is_trivial,
     marked_references,
@@ -132,7 +132,7 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
             cells[at] = TableCell(m, p=p, is_trivial=is_trivial(file, m.name))
     if options.best == "bold":
         _mark_best(columns, cells, alike)
-    cautions = [f"{line}." for line in caution_lines(files, wanted)]
+    cautions = [f"{line}." for line in report_lines(rows, [], wanted)]
     return PaperTable(
         [c for c in columns if any(at == c for _, at in cells)],
         list(dict.fromkeys(f.system for f in rows)), cells,
@@ -182,12 +182,12 @@ def _left_out(
     files: Sequence[ScoreFile], alike: Sequence[ScoreFile], names: Collection[str],
     options: TableOptions,
 ) -> list[str]:  # fmt: skip
-    """Which systems bold and marks do not tell apart, and why; nothing where there are neither."""
-    if options.best == "none" and options.against is None:
-        return []
+    """List which systems may not be compared, and why."""
+    is_marked = options.best != "none" or options.against is not None
+    effect = ", so neither bold nor marks tell of it" * is_marked
     contexts = list(dict.fromkeys(f.context for f in files)) if options.per_context else [None]
     lines = [
-        f"Not comparable, so neither bold nor marks tell of it: {line}."
+        f"Not comparable{effect}: {line}."
         for context in contexts
         for line in not_comparable([
             f.model_copy(update={"measures": [m for m in f.measures if m.name in names]})

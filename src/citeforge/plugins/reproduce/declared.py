@@ -116,7 +116,8 @@ class PublishedRow(Part):
 
 
 class KnownDifference(Part):
-    """Numbers that are known to differ from what is printed, all for one reason."""
+    """Numbers that are known to differ from what is printed, or to be of something else than the
+    paper says, all for one reason."""
 
     why: str = Field(min_length=20)
     """One sentence, or a few."""
@@ -148,6 +149,8 @@ class PublishedTable(Part):
     columns: dict[str, Quantity | None]
     """Column to what its numbers are made of; nothing where the rows say so."""
     rows: tuple[PublishedRow, ...] = Field(min_length=1)
+    result_files: tuple[str, ...] = ()
+    """Rows and columns that are printed in a file beside the outputs, not in the paper."""
     cuts_digits: bool = False
     """Whether the paper cuts digits off in place of rounding."""
     differs: tuple[KnownDifference, ...] = ()
@@ -191,6 +194,8 @@ class PublishedTable(Part):
                 if row.value is None and self.columns[column] is None:
                     raise ValueError(f"row {row.name!r}: nothing says what {column!r} is made of")
         cells = {(row.name, column) for row in self.rows for column in row.printed}
+        if unknown := set(self.result_files) - {name for cell in cells for name in cell}:
+            raise ValueError(f"result_files: no row or column is called {min(unknown)!r}")
         reasons: tuple[KnownDifference | UnpublishedOutputs, ...] = self.differs + self.unpublished
         for reason in reasons:
             for cell in ((name, column) for name in reason.cells for column in reason.cells[name]):

@@ -33,7 +33,10 @@ def summary_line(tables: Sequence[ComparedTable]) -> str:
     """The last line: how many numbers, and what is said of them."""
     counts = {VERDICTS[v]: n for v, n in totals(tables).items() if n or v == "not explained"}
     by_verdict = ", ".join(f"{n:,} {text}" for text, n in counts.items())
-    return f"{sum(len(t.cells) for t in tables):,} printed numbers: {by_verdict}"
+    n_in_files = sum(t.n_equal_in_files for t in tables)
+    files = f"; of the equal ones, {n_in_files:,} are printed in files of results, not in a paper"
+    all_cells = sum(len(t.cells) for t in tables)
+    return f"{all_cells:,} printed numbers: {by_verdict}{files if n_in_files else ''}"
 
 
 def table_lines(table: ComparedTable) -> list[str]:

@@ -143,8 +143,8 @@ def _compared(
             return replace(
                 cell, verdict="needs a model", why=f"{quantity.judge}; ours is by {judge}"
             )
-    if is_printed_as(cell.ours, printed):
-        return replace(cell, verdict="equal")
     if expected is not None and is_printed_as(cell.ours, expected):
         return replace(cell, verdict="explained", why=why)
+    if is_printed_as(cell.ours, printed):
+        return replace(cell, verdict="equal")
     return replace(cell, verdict="not explained")

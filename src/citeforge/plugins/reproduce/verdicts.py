@@ -23,7 +23,10 @@ def number(printed: str) -> float:
 
 
 def is_printed_as(value: float, printed: str) -> bool:
-    """Whether a value, rounded to the printed digits, is the printed number."""
+    """Whether a value, rounded to the printed digits, is the printed number.
+
+    A value halfway between two numbers is printed as either.
+    """
     return abs(value - number(printed)) <= 0.5 * 10.0 ** -decimals(printed) + 1e-9
 
 
@@ -89,6 +92,13 @@ class ComparedTable(msgspec.Struct, frozen=True):
     def count(self, verdict: CellVerdict) -> int:
         """Cells of which this is said."""
         return sum(cell.verdict == verdict for cell in self.cells)
+
+    @property
+    def n_equal_in_files(self) -> int:
+        """Number of equal cells that are printed in a file beside the outputs, not in the paper."""
+        files = self.declared.result_files
+        equal = [cell for cell in self.cells if cell.verdict == "equal"]
+        return sum(cell.row in files or cell.column in files for cell in equal)
 
     @property
     def notes(self) -> list[str]:

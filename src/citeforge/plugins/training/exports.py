@@ -42,8 +42,8 @@ SFT_ROWS = _rows(
     cite_p=_VALUE, cite_r=_VALUE, cite_f1=_VALUE,
 )  # fmt: skip
 """Rows as TRL's ``SFTTrainer`` reads them; columns but the first two are for people."""
-_SHOWN = pa.struct({"n_passages": pa.int32(), "relevant": pa.list_(pa.int32()), "base": pa.int32(),
-                    "form": _TEXT})  # fmt: skip
+_SHOWN = pa.struct({"n_passages": pa.int32(), "relevant": pa.list_(pa.int32()),
+                    "numbering": pa.int32(), "form": _TEXT})  # fmt: skip
 RL_ROWS = _rows(
     prompt=_CHAT, contexts=_SHOWN, query_id=_TEXT, context_set=_TEXT, benchmark_hash=_TEXT
 )
@@ -302,7 +302,7 @@ def export_rl(folder: Path, out: Path, options: PromptOptions) -> DroppedFields:
                     export.counts[f"prompts {reason}"] += 1
                     continue
                 about = {"n_passages": table.sizes[row], "relevant": sorted(table.relevant[row]),
-                         "base": grammar.base, "form": grammar.form}  # fmt: skip
+                         "numbering": grammar.base, "form": grammar.form}  # fmt: skip
                 yield {"prompt": prompt, "contexts": about, "query_id": benchmark.query_ids[row],
                        "context_set": name, "benchmark_hash": benchmark.hash}  # fmt: skip
 

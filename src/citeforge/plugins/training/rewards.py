@@ -30,8 +30,9 @@ def citation_reward_with(
     """A reward function ``function(completions, contexts, **kwargs)``.
 
     Its completions are texts, or conversations (lists of messages), whose last message counts; each
-    has its context: a mapping with ``n_passages``, ``relevant`` (0-based positions) and, where they
-    are others than 1 and ``[n]``, ``base`` and ``form``. What a trainer passes besides is not
+    has its context: a mapping with ``n_passages``, ``relevant`` (positions from 0) and, where they
+    are others than 1 and ``[n]``, ``numbering`` (number that a mark of the first passage has) and
+    ``form``. What a trainer passes besides is not
     looked at. It raises UsageError for what is none of these.
 
     The reward is the weighted mean ``(citations + length_weight · length + format_weight · form) /
@@ -93,7 +94,7 @@ def reward_of(measure: RewardMeasure) -> Callable[[AnswerValues], float]:
 def _numbers(output: str, context: Mapping[str, Any]) -> AnswerValues:
     try:
         n, relevant = int(context["n_passages"]), frozenset(map(int, context["relevant"]))
-        score = _scorer(int(context.get("base", 1)), str(context.get("form", "[n]")))
+        score = _scorer(int(context.get("numbering", 1)), str(context.get("form", "[n]")))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UsageError(
             f"contexts: expected n_passages and relevant (0-based positions), got {context!r:.200}",

@@ -61,7 +61,7 @@ def open_miracl(argument: str, split: str | None, options: ReadOptions) -> Judge
     judged: tuple[Path, ...] = ()
     if not options.passages_only:
         if split not in by_split:
-            raise UnknownValueError(f"--split (default 'test') of {folder}", split, by_split)
+            raise UnknownValueError("split", split, by_split, place=f"{folder} (--split)")
         for name in ("topics", "qrels"):
             if name not in by_split[split]:
                 raise InputError(f"has no {name} of {split}", path=folder, code="missing-file")

@@ -265,12 +265,11 @@ def read_design(submission: Submission, measures: Sequence[Measure], tools: Tool
     makes_numbers = CellNumbers(grammar, table, gold, tools.options.protocol)
     n = len(benchmark.query_ids)
     cells = {c.context: PerAnswerScores(makes_numbers, n) for c in design.cells}
-    is_doubtful = submission.form == "citeforge" and submission.is_anonymous
     tally, reach = Tally(), CitationRange()
     for cell, row, answer in answers_by_cell(cells, submission):
         numbers = cells[cell].add(row, answer)
         tally.add(answer, numbers.distinct, numbers.n_out_of_range, numbers.n_unparsed)
-        if is_doubtful:
+        if submission.form == "citeforge" and submission.is_anonymous:
             reach.look(answer, grammar, table.sizes[row])
     for scores in cells.values() if is_strict else ():
         scores.fill()  # missing answers of cells that were run

@@ -1,0 +1,87 @@
+"""Notes that stand with scores in every output: what was scored on what, and what limits it."""
+
+from collections.abc import Collection, Iterable, Sequence
+
+from citeforge.engines.io.textfiles import count_text
+from citeforge.evaluator.reports.rows import caution_lines, missing_lines, not_comparable
+from citeforge.evaluator.reports.rows import variance_lines as variances
+from citeforge.schemas.scores import ScoreFile
+
+
+def scope_lines(files: Iterable[ScoreFile]) -> list[str]:
+    """List benchmark, context set, protocol and number of queries, with systems if several."""
+    systems: dict[str, dict[str, None]] = {}
+    for f in files:
+        context = "all cells" if f.design is not None else f"context {f.context}"
+        queries = f"{f.counts.n_queries:,} {'query' if f.counts.n_queries == 1 else 'queries'}"
+        label = f"{f.benchmark}@{f.benchmark_hash[:8]}"
+        place = f"{label}, {context}, protocol {f.protocol}: {queries}"
+        systems.setdefault(place, {})[f.system] = None
+    if len(systems) == 1:
+        return list(systems)
+    return [f"{place} ({', '.join(names)})" for place, names in systems.items()]
+
+
+def count_lines(files: Iterable[ScoreFile]) -> list[str]:
+    """List the systems that left queries unanswered."""
+    return [
+        f"{f.system}: {count_text(f.counts.n_missing, 'answer')} missing"
+        + (", with the worst value each" if f.protocol == "strict" else ", which are left out")
+        for f in files
+        if f.counts.n_missing
+    ]
+
+
+def judge_lines(files: Iterable[ScoreFile], measures: Collection[str] | None = None) -> list[str]:
+    """List judges of the measures shown whose verdicts are not those of a published evaluation."""
+    judges = dict.fromkeys(
+        f.unpublished_judge for f in files
+        if f.unpublished_judge and any(
+            f"|judge:{f.unpublished_judge}" in m.signature
+            for m in f.measures if measures is None or m.name in measures
+        )
+    )  # fmt: skip
+    return [f"judged by {judge}: not comparable with published numbers" for judge in judges]
+
+
+def warning_lines(files: Iterable[ScoreFile]) -> list[str]:
+    """List the warnings of score files, each with its system."""
+    return [f"{f.system}: {text}" for f in files for text in f.warnings]
+
+
+def limit_lines(files: Sequence[ScoreFile], measures: Collection[str] | None = None) -> list[str]:
+    """List what limits scores, other than signatures that differ.
+
+    Args:
+        files: score files whose names tell them apart.
+        measures: those that are shown; None for all.
+    """
+    shown = {m.name for f in files for m in f.measures} if measures is None else measures
+    return [
+        *count_lines(files), *caution_lines(files, shown),
+        *(variances(files) if measures is None else ()), *judge_lines(files, shown),
+        *warning_lines(files),
+    ]  # fmt: skip
+
+
+def report_lines(
+    files: Sequence[ScoreFile], alike: Sequence[ScoreFile], measures: Collection[str] | None = None
+) -> list[str]:
+    """List everything that stands below a table of scores, except signatures.
+
+    Args:
+        files: score files whose names tell them apart.
+        alike: the same files, perhaps without parts of signatures in which they may differ.
+        measures: those that are shown; None for all.
+    """
+    if measures is not None:
+        alike = [
+            f.model_copy(update={"measures": [m for m in f.measures if m.name in measures]})
+            for f in alike
+        ]
+    return [
+        *scope_lines(files),
+        *(f"not computed: {line}" for line in missing_lines(files) if measures is None),
+        *limit_lines(files, measures),
+        *(f"not comparable: {line}" for line in not_comparable(alike)),
+    ]
