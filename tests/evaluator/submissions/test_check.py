@@ -25,7 +25,7 @@ LINES = [
     "not json",
     '{"query_id": "q99", "output": "x"}',
     '{"query_id": "q01", "output": "again"}',
-    '{"query_id": 2, "output": "x"}',
+    '{"query_id": 2.5, "output": "x"}',
     '{"query_id": "q02", "output": "x", "context": "other"}',
     '{"query_id": "q02", "output": "x", "run": -1}',
     '{"query_id": "q03", "output": "In [2019], and [50], [60]."}',

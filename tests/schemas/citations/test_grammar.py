@@ -95,7 +95,7 @@ CASES: list[tuple[str, list[list[int]], list[str]]] = [
     ("~~~\nx[1]\n~~~\nand [2].", [[2]], []),
     # A passage that is named in a sentence counts where nothing is cited.
     ("Document 2 says so, and so does 文档3.", [], ["Document 2", "文档3"]),
-    ("Document 2 says so [1].", [[1]], []),
+    ("Document 2 says so [1].", [[1]], ["Document 2"]),
     ("A document 5 of 9 sources", [], ["document 5"]),
     # A footnote that stands for a passage.
     ("One[^1]. Two[^2].\n\n[^1]: Passage 5, Bridges\n[^2]: Passage 3", [[5], [3], [], []], []),

@@ -138,11 +138,12 @@ class _Checker:
         yield from self.answers.summary()
         n_told = self.submission.around.n_endless  # both cut and empty, as the thoughts' line says
         if n_cut := self.findings.n_truncated - n_told:
-            text = f"{count_text(n_cut, 'answer')} cut, by finish_reason, and scored as it is"
+            were = "answer was cut, as its" if n_cut == 1 else "answers were cut, as their"
+            text = f"{n_cut:,} {were} finish_reason reports; what is there is scored"
             yield Finding("truncated-answer", text)
         if n_empty := self.findings.n_empty - n_told:
-            text = f"{count_text(n_empty, 'answer')} empty; scored as an answer"
-            yield Finding("empty-text", text)
+            are = "answer is empty" if n_empty == 1 else "answers are empty"
+            yield Finding("empty-text", f"{n_empty:,} {are}; scored as answers")
 
     def _unreadable(self, error: InputError) -> None:
         self.findings.errors.append(Finding.from_error(error))
