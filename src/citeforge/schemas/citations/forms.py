@@ -130,7 +130,17 @@ _MATHS = (
 _DOLLAR = rf"\$\^\{{?\[?(?P<dollar>{_DIGITS})\]?\}}?\$"
 _ESCAPED = rf"\\{{1,4}}\[(?P<escaped>{_INSIDE}?)\\{{1,4}}\]"
 _ALL = "|".join(
-    (_RESIDUE, _DOUBLE, _IN_ROUND, _HIDDEN, _ESCAPED, _DOLLAR, f"(?P<maths>{_MATHS})", _MARKS, _NOISE)
+    (
+        _RESIDUE,
+        _DOUBLE,
+        _IN_ROUND,
+        _HIDDEN,
+        _ESCAPED,
+        _DOLLAR,
+        f"(?P<maths>{_MATHS})",
+        _MARKS,
+        _NOISE,
+    )
 )
 # Alternatives that begin with one character each: only then is the search fast.
 _STARTS = (

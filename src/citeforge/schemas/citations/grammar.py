@@ -300,7 +300,9 @@ class _Scan:
             numbers: tuple[int, ...] = (ord(body) - ord("①") + 1,)
         else:
             if form != "caret" and not is_raised_mark(output, start, end):
-                if form == "raised":  # only its tags are no words
+                if form == "dollar":  # a power
+                    self.hidden.append((start, end))
+                elif form == "raised":  # only its tags are no words
                     first = output.index(">", start) + 1
                     last = output.rindex("<", start, end)
                     self.markers.append(Marker(start, first, (), is_residue=True))
@@ -343,9 +345,7 @@ class _Scan:
         return Parsed(tuple(markers), tuple(sorted(unparsed)), tuple(lists))
 
 
-def mentions(
-    output: str, base: int, n_docs: int, cited: Set[int]
-) -> Iterator[tuple[int, int]]:
+def mentions(output: str, base: int, n_docs: int, cited: Set[int]) -> Iterator[tuple[int, int]]:
     """Places where an output names a passage that no mark cites: ``Document 5 states``.
 
     ``#5`` counts only in an output without marks: it may be a rank.
