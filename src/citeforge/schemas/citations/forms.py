@@ -163,7 +163,7 @@ SUSPECT = re.compile(
     r"\[[^\[\]\n]{0,80}\d[^\[\]\n]{0,80}\]|【[^【】\n]{0,80}\d[^【】\n]{0,80}】"
     r"|［[^［］\n]{0,80}\d[^［］\n]{0,80}］|(?<![\w\\]){\d{1,2}}|(?<=\s)<\d{1,2}>|⟨\d{1,2}⟩"
     r"|\[[一二三四五六七八九十]{1,3}\]"
-    # Roman numbers; `[I]` and `[X]` only where a mark may stand, as they are words and crosses, too.
+    # Roman numbers; `[I]` and `[X]` only where a mark may stand: they are words and crosses, too.
     r"|\[(?:V|[IVX]{2,5}|[IX](?=\]\s*(?:[.,;:!?)\[]|\Z)))\](?!\w)"
 )
 """Brackets that look like a mark."""
