@@ -115,7 +115,7 @@ class _AnswerReader:
         for at, node in enumerate(nodes):
             source = read_source(node, layout.has_whole_sources)
             if layout.heading and (heading := re.match(layout.heading, source.text)):
-                source = replace(source, text=source.text[heading.end() :])
+                source = replace(source, text=source.text[heading.end() :].removesuffix("\n"))
             number = node.number(layout.number)
             if number is not None:
                 source = replace(source, index=number - 1)
