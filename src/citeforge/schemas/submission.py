@@ -1,9 +1,15 @@
 """A system's submission: one JSON line for each (query, context set, run)."""
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+
+if TYPE_CHECKING:
+    TextId = str
+else:
+    TextId = str | int
+    """An id; a whole number in a file is read as its text."""
 
 TRUNCATED = "length"
 """``finish_reason`` of an answer that was cut, as the OpenAI protocol names it."""
@@ -33,9 +39,13 @@ class OwnPassage(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """
 
     text: str = ""
-    docid: str | None = None
+    docid: TextId | None = None
     title: str = ""
     url: str = ""
+
+    def __post_init__(self) -> None:
+        if self.docid is not None:
+            self.docid = str(self.docid)
 
 
 class CitedSpan(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -135,7 +145,7 @@ class SubmissionLine(msgspec.Struct, gc=False, forbid_unknown_fields=True):
         benchmark_hash: its hash, as in a header: a line of another benchmark is refused.
     """
 
-    query_id: str
+    query_id: TextId
     output: str
     context: str | None = None
     run: int = 0
@@ -148,6 +158,9 @@ class SubmissionLine(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     prompt: str | None = None
     benchmark: str | None = None
     benchmark_hash: str | None = None
+
+    def __post_init__(self) -> None:
+        self.query_id = str(self.query_id)
 
     @property
     def is_truncated(self) -> bool:

@@ -24,6 +24,9 @@ THOUGHT = "Passage [3] says 1931."
         f"<|begin_of_solution|>{ANSWER}<|end_of_solution|>",
         f"<reasoning>{THOUGHT}</reasoning>\n<answer>{ANSWER}</answer>",
         f"<reasoning>{THOUGHT}</reasoning>\n<answer>{ANSWER}",
+        f"<scratchpad>{THOUGHT}</scratchpad>{ANSWER}",
+        f"<analysis>{THOUGHT}</analysis>\n<final>{ANSWER}</final>",
+        f"Here is my thought process: {THOUGHT}\nHere is my response: {ANSWER}",
         f"<|channel|>analysis<|message|>{THOUGHT}<|end|><|start|>assistant"
         f"<|channel|>final<|message|>{ANSWER}<|return|>",
         f"<|channel|>analysis<|message|>{THOUGHT}<|channel|>final<|message|>{ANSWER}",
@@ -57,6 +60,7 @@ def test_a_thought_that_never_ends_leaves_no_answer(text: str) -> None:
     [
         ANSWER,
         "",
+        "<summary>It is long [1].</summary>\n<analysis>It is old [2].</analysis>",
         "The tag `<think>` opens a thought and `</think>` ends it [2].",
         "```html\n<think>\n</think>\n```\nSo it is written [1].",
         "In a text, <think> is a tag of some models [1].",

@@ -12,6 +12,7 @@ import citeforge as cf
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.score import ScoringSetup, score, setup_of
+from citeforge.evaluator.submissions.reader import read_answers
 from conftest import refused, write_jsonl
 
 
@@ -25,7 +26,7 @@ LINES = [
     "not json",
     '{"query_id": "q99", "output": "x"}',
     '{"query_id": "q01", "output": "again"}',
-    '{"query_id": 2, "output": "x"}',
+    '{"query_id": 2.5, "output": "x"}',
     '{"query_id": "q02", "output": "x", "context": "other"}',
     '{"query_id": "q02", "output": "x", "run": -1}',
     '{"query_id": "q03", "output": "In [2019], and [50], [60]."}',
@@ -54,6 +55,39 @@ def test_everything_is_reported_with_its_line(tmp_path: Path, benchmark: cf.Benc
     whole = [f.code for f in result.warnings if f.line is None]
     assert whole == ["missing-hash", *["missing-answer"] * (30 - 2)]
     assert path.read_bytes() == before
+
+
+def test_whole_numbers_are_ids(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text('{"query_id": 21, "output": "", "passages": [{"docid": 7, "text": "a"}]}\n')
+    ((_, answer),) = read_answers(path)
+    assert (answer.query_id, answer.passages and answer.passages[0].docid) == ("21", "7")
+
+
+@pytest.mark.parametrize(
+    ("fields", "hint"),
+    [
+        ('"query_id": 2.5, "output": ""', "quotes around it"),
+        ('"query_id": "q01", "output": null', "leave the line out"),
+        ('"query_id": "q01", "output": "", "run": "0"', "without quotes"),
+        ('"query_id": "q01 ", "output": ""', "did you mean 'q01'?"),
+    ],
+)
+def test_an_error_of_a_type_or_an_id_says_what_would_be_right(
+    fields: str, hint: str, tmp_path: Path, benchmark: cf.Benchmark
+) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text(f"{{{fields}}}\n")
+    assert hint in " ".join(map(str, cf.check(path, benchmark).errors))
+
+
+def test_an_endless_thought_is_told_once(tmp_path: Path, benchmark: cf.Benchmark) -> None:
+    rows = [{"query_id": "q01", "output": "<think>Is it [3]?"}]
+    found = cf.check(write_jsonl(tmp_path / "s.jsonl", rows), benchmark)
+    codes = {w.code for w in found.warnings} - {"missing-answer", "anonymous"}
+    assert "thoughts" in codes
+    assert not codes & {"truncated-answer", "empty-text"}
+    assert (found.n_empty, found.n_truncated) == (1, 1)
 
 
 def test_a_wrong_field_of_the_header(tmp_path: Path, benchmark: cf.Benchmark) -> None:

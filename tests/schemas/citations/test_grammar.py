@@ -93,9 +93,31 @@ CASES: list[tuple[str, list[list[int]], list[str]]] = [
     ("Vitamin C[4] and `table[1]`, so table[2]", [[4]], ["[2]"]),
     ('The word "[3]" and the interval [1, 5]', [], ["[3]", "[1, 5]"]),
     ("~~~\nx[1]\n~~~\nand [2].", [[2]], []),
-    # A passage that is named in a sentence counts where nothing is cited.
+    # Numbers in other signs: read in brackets with #, else counted.
+    ("A [#2]. B [#1, #3]. C [#1-#3]. D [Document ID: 4].", [[2], [1, 3], [1, 2, 3], [4]], []),
+    ("A #5. B (#2)", [], ["#5", "#2"]),
+    ("It reached #5 [2].", [[2]], []),
+    ("A [V]. B [II]. C [I]. D [X]", [], ["[V]", "[II]", "[I]", "[X]"]),
+    ("“[I] saw it”\n- [X] done, [V]alue", [], []),
+    ("A ⟨2⟩", [], ["⟨2⟩"]),
+    ("The set S = [1, 5] holds [2].", [[2]], ["[1, 5]"]),
+    # Marks of other assistants.
+    ("甲^[5]^。", [[5]], []),
+    ('A<sup id="c2">[2]</sup>.', [[2]], []),
+    (
+        'The span<sup><a href="#r5">5</a></sup>. B <source id="2"/>, <cite index=\'3\'></cite>.',
+        [[5], [2], [3]],
+        [],
+    ),
+    ("It is long$^{5}$, 10$^{2}$ m, 3 cm$^2$.", [[5]], []),
+    ("A [5].<｜end▁of▁sentence｜>", [[5]], []),
+    # Labels of further languages.
+    ("[Zdroj 1] [Kilde 2] [Πηγή 3] [מקור 4] [Джерело 5]", [[1], [2], [3], [4], [5]], []),
+    ("[Tài liệu 1] [Forrás 2] [Sursa 3] [Evidence 4]", [[1], [2], [3], [4]], []),
+    # A passage that is named in a sentence counts where no mark cites it.
+    ("As Document 3 says [1], and Document 1 too.", [[1]], ["Document 3"]),
     ("Document 2 says so, and so does 文档3.", [], ["Document 2", "文档3"]),
-    ("Document 2 says so [1].", [[1]], []),
+    ("Document 2 says so [1].", [[1]], ["Document 2"]),
     ("A document 5 of 9 sources", [], ["document 5"]),
     # A footnote that stands for a passage.
     ("One[^1]. Two[^2].\n\n[^1]: Passage 5, Bridges\n[^2]: Passage 3", [[5], [3], [], []], []),

@@ -27,7 +27,8 @@ def find_unit_faults(human: str, twin: str) -> Iterator[str]:
         if units and there and not units.keys() & there.keys():
             yield f"{next(iter(units.values()))!r} became {next(iter(there.values()))!r}"
             return
-    for quantity in word_lists().kinds - {"time"}:  # where a rewrite moved the unit to another number
+    # A rewrite may have moved the unit to another number.
+    for quantity in word_lists().kinds - {"time"}:
         sides = [{u: words for units in found.values() for u, words in units.items()
                   if u.startswith(f"{quantity}:")} for found in (old, new)]  # fmt: skip
         if all(sides) and not sides[0].keys() & sides[1].keys():

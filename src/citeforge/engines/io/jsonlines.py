@@ -117,6 +117,15 @@ _COMPRESSED: tuple[tuple[re.Pattern[bytes], Callable[[IO[bytes]], Any]], ...] = 
 """First bytes of compressed files, and what opens them."""
 _PATH = re.compile(r" - at `\$(?:\[\d+\])?\.?(.*)`$")
 _UNKNOWN = re.compile(r"unknown field `([^`]*)`")
+_TYPES = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
+_HINTS = (
+    ("str", "int", "a text: put quotes around it"),
+    ("str", "float", "a text: put quotes around it"),
+    ("str", "null", 'a text, "" if it is empty; or leave the line out'),
+    ("int", "str", "a number, without quotes"),
+    ("float", "str", "a number, without quotes"),
+)
+"""Wanted type, type in the file, and what would be right."""
 _MISSING = re.compile(r"missing required field `([^`]*)`")
 
 Row = TypeVar("Row", bound=msgspec.Struct)
@@ -338,7 +347,11 @@ def _validation_error(
     missing = _MISSING.search(message)
     field = place.group(1) if place else None
     reason, allowed = _PATH.sub("", message), f"fields: {names}"
-    code = "wrong-type" if "`, got `" in message else "wrong-value"
+    types = _TYPES.search(message)
+    code = "wrong-type" if types else "wrong-value"
+    if types:
+        wanted = types[1].split(" | ")
+        allowed = next((hint for t, g, hint in _HINTS if t in wanted and types[2] == g), types[1])
     if missing:
         field, reason = ".".join(filter(None, (field, missing.group(1)))), "is missing"
         code = "missing-field"

@@ -30,7 +30,10 @@ class _Tags(NamedTuple):
     closing: str
 
 
-_NAMES = "think|thinking|thought|thoughts|reasoning|seed:think|reflection"
+_NAMES = (
+    "think|thinking|thought|thoughts|reasoning|seed:think|longcat_think|reflection|scratchpad|"
+    "thought_process|chain_of_thought|inner_monologue"
+)
 _TAGS = (
     _Tags(rf"<(?:{_NAMES})>", rf"</(?:{_NAMES})>"),
     _Tags(r"\[THINK\]", r"\[/THINK\]"),
@@ -41,7 +44,7 @@ _TAGS = (
 _OPENING = re.compile("|".join(t.opening for t in _TAGS), re.IGNORECASE)
 _CLOSING = re.compile("|".join(t.closing for t in _TAGS), re.IGNORECASE)
 _EITHER = re.compile(f"{_OPENING.pattern}|{_CLOSING.pattern}", re.IGNORECASE)
-_SIGNS = ("<", "◁", "THINK]", "think]", "Think]")
+_SIGNS = ("<", "◁", "THINK]", "think]", "Think]", "my response:")
 """Without one of these there is no tag."""
 _WRAPPED = re.compile(
     r"\s*(?:<answer>(.*?)(?:</answer>\s*)?|<\|START_RESPONSE\|>(.*?)(?:<\|END_RESPONSE\|>\s*)?"
@@ -58,6 +61,13 @@ _CHANNEL = re.compile(
 """A message of gpt-oss (OpenAI's response format "harmony"): its channel, and its text."""
 _BARE_CHANNELS = re.compile(r"\Aanalysis(.*?)(?:assistantfinal(.*))?\Z", re.DOTALL)
 """The same after a server dropped the special tokens."""
+_TWO_PARTS = re.compile(
+    r"\s*(?:<(?P<tag>\w{2,30})>(?P<before>(?:(?!</(?P=tag)>).)*)</(?P=tag)>\s*"
+    r"<(?P<end>answer|final|final_answer|response)>(?P<answer>.*?)(?:</(?P=end)>)?"
+    r"|Here is my thought process:(?P<process>.*?)Here is my response:(?P<response>.*))\s*\Z",
+    re.DOTALL | re.IGNORECASE,
+)
+"""A part in tags of any name, and the answer in tags; the two headings of Granite."""
 
 
 def split_thoughts(text: str) -> Spoken:
@@ -72,6 +82,11 @@ def split_thoughts(text: str) -> Spoken:
         return Spoken(match[2].strip(), _parts(match[1]))
     if not any(sign in text for sign in _SIGNS):
         return Spoken(text)
+    if match := _TWO_PARTS.match(text):
+        return Spoken(
+            (match["answer"] or match["response"] or "").strip(),
+            _parts(match["before"] or match["process"] or ""),
+        )
     if not _EITHER.search(text):
         return Spoken(_unwrapped(text))
     code = [m.span() for m in _CODE.finditer(text)]

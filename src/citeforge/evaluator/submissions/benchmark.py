@@ -128,11 +128,11 @@ class Benchmark(Package):
 
     @cached_property
     def _by_normal_form(self) -> dict[str, str]:
-        return {unicodedata.normalize("NFC", query): query for query in self.query_ids}
+        return {_question_key(query): query for query in self.query_ids}
 
     def unknown_query(self, query: str) -> str:
         """What is said of the id of no query; names the one that prints like it."""
-        twin = self._by_normal_form.get(unicodedata.normalize("NFC", query))
+        twin = self._by_normal_form.get(_question_key(query))
         hint = suggestion(query, [] if twin is None else [twin])
         return f"{printable(query)} is not in the benchmark{hint}"
 
@@ -244,5 +244,5 @@ class QueryFinder:
 
 
 def _question_key(text: str) -> str:
-    """A question as questions are compared."""
+    """A question or an id as they are compared: without white space around, composed."""
     return " ".join(unicodedata.normalize("NFC", text).split())

@@ -136,16 +136,14 @@ class _Checker:
         yield from self.provided.warnings()
         yield from self.submission.spoken_warnings()
         yield from self.answers.summary()
-        if self.findings.n_truncated:
-            yield Finding(
-                "truncated-answer",
-                f"{self.findings.n_truncated:,} answers were cut, as their finish_reason reports; "
-                "they are scored as they are",
-            )
-        if n_empty := self.findings.n_empty:
-            yield Finding(
-                "empty-text", f"{n_empty:,} answers are empty; they are scored as answers"
-            )
+        n_told = self.submission.around.n_endless  # both cut and empty, as the thoughts' line says
+        if n_cut := self.findings.n_truncated - n_told:
+            were = "answer was cut, as its" if n_cut == 1 else "answers were cut, as their"
+            text = f"{n_cut:,} {were} finish_reason reports; what is there is scored"
+            yield Finding("truncated-answer", text)
+        if n_empty := self.findings.n_empty - n_told:
+            are = "answer is empty" if n_empty == 1 else "answers are empty"
+            yield Finding("empty-text", f"{n_empty:,} {are}; scored as answers")
 
     def _unreadable(self, error: InputError) -> None:
         self.findings.errors.append(Finding.from_error(error))

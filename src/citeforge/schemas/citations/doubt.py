@@ -6,7 +6,7 @@ from functools import lru_cache
 _SPACED = frozenset(
     "at para para. paras paras. paragraph paragraphs pinpoint § §§ rn. rz. п. пункт пункте "
     "alinéa considérant l'article l’article apdo. interval intervall intervalle intervalo "
-    "интервал интервале отрезок отрезке".split()
+    "интервал интервале отрезок отрезке = := ∈ ⊂ ⊆".split()
 )
 """Words before a bracket that is a paragraph number of a judgment, or an interval."""
 _GLUED = ("区间", "區間", "区間", "구간")

@@ -19,7 +19,7 @@ _WORD = (
     r"\u060c\u061b\u2010-\u2015\u2212\uff0d\uff5e\u301c~-]{1,20}+"
 )
 _WORDS = rf"(?:{_WORD}\s*+[:：#_.]{{0,2}}+\s*+)"
-_RANGE = rf"{_NUMBER}(?:{_TO}{_NUMBER})?"
+_RANGE = rf"#?{_NUMBER}(?:{_TO}#?{_NUMBER})?"
 _JOINED = (
     rf"(?:\s*+(?:[,;，、；،|・&]|(?<=\s)/(?=\s))\s*+{_WORDS}{{0,3}}|\s*+{_WORDS}{{1,3}}"
     r"|[ ](?=\d{1,2}(?!\d)))"
@@ -82,16 +82,19 @@ _IN_ROUND = (
     rf"[(（](?P<before>[^\[\]()（）\d\n]{{0,30}})(?P<wrapped>\[{_INSIDE}\](?:[\s,;]*\[{_INSIDE}\])*)"
     r"\s*+[)）]"
 )
+_SUP, _END_SUP = r"<sup\b[^<>]{0,99}>\s*+(?:<a\s[^<>]{1,200}>)?", r"(?:</a>)?\s*+</sup>"
 _MARKS = (
     rf"\[(?P<from>\d{{1,3}})\]{_DASH}\[(?P<to>\d{{1,3}})\]"
     r"|\[ID\s*+[:：]\s*+(?P<ids>\d{1,3}(?:\s*+,\s*+(?:ID\s*+[:：]\s*+)?\d{1,3})*)\s*+\]"
     r"|[(（]ID\s*+[:：]\s*+(?P<round_ids>\d{1,3}(?:\s*+,\s*+\d{1,3})*)[)）]"
     rf"|\[REF\](?P<ref>{_DIGITS})\[/REF\]"
     r"|\[\s*+(?P<na>NA)\s*+\]"
-    rf"|(?:\^\{{?)?\[(?P<square>[^\[\]]{{1,200}})\](?:(?<=\])\}}(?=\W|\Z))?"
+    rf"|(?:\^\{{?)?\[(?P<square>[^\[\]]{{1,200}})\](?:(?<=\])[\}}^](?=\W|\Z))?"
     rf"|[［【〔〖⟦](?P<wide>{_INSIDE}?)(?:†[^【】\n]{{0,200}})?[］】〕〗⟧]"
     rf"|[(（](?P<named>{_INSIDE})[)）]|\{{\{{?(?P<brace>{_INSIDE})\}}?\}}"
-    rf"|<sup>\s*+[\[(](?P<sup>{_DIGITS})[\])]\s*+</sup>|<sup>(?P<raised>{_DIGITS})</sup>"
+    rf"|{_SUP}[\[(](?P<sup>{_DIGITS})[\])]{_END_SUP}|{_SUP}(?P<raised>{_DIGITS}){_END_SUP}"
+    r"|<(?P<empty>cite|ref|citation|source|doc|document)\s++(?:id|index|num|number|doc|source)\s*+="
+    r"\s*+[\"']?(?P<attribute>\d{1,3})[\"']?\s*+(?:/>|>\s*+</(?P=empty)>)"
     rf"|<(?:cite|ref|citation|source|doc)>\s*+\[?(?P<tag>{_DIGITS})\]?\s*+</\w+>"
     rf"|\\(?:citep?|citet|textsuperscript)\{{(?P<tex>{_DIGITS})\}}"
     rf"|&#91;(?P<entity>{_INSIDE})&#93;|##(?P<ragflow>\d{{1,3}})\$\$|\^(?P<caret>\d{{1,2}})\^"
@@ -114,7 +117,7 @@ _TAGS = (
     r"blockquote|cite|ref|answer|response|final"
 )
 _NOISE = (
-    rf"(?P<noise><!--.*?(?:-->|\Z)|<\|[a-z][a-z0-9_]{{1,30}}\|>|</?s>|<end_of_turn>|<eos>"
+    rf"(?P<noise><!--.*?(?:-->|\Z)|<\|[a-z][a-z0-9_]{{1,30}}\|>|<｜[^<>\n]{{1,40}}｜>|</?s>|<end_of_turn>|<eos>"
     rf"|</?(?:{_TAGS})(?:{_ATTRIBUTE})*\s*/?>|</co(?::[^<>\n]{{0,60}})?>)"
 )
 BLOCK_TAG = re.compile(r"</?(?:p|br|li|ul|ol|div|tr|table|h[1-6]|blockquote|hr)\b", re.IGNORECASE)
@@ -124,9 +127,20 @@ _MATHS = (
     r"\$\$.{1,500}?\$\$|\$(?=[^\s$])[^$\n]{1,200}(?<=\S)\$(?!\d)"
     r"|\\\(.{1,500}?\\\)|\\\[.{1,500}?\\\]"
 )
+_DOLLAR = rf"\$\^\{{?\[?(?P<dollar>{_DIGITS})\]?\}}?\$"
 _ESCAPED = rf"\\{{1,4}}\[(?P<escaped>{_INSIDE}?)\\{{1,4}}\]"
 _ALL = "|".join(
-    (_RESIDUE, _DOUBLE, _IN_ROUND, _HIDDEN, _ESCAPED, f"(?P<maths>{_MATHS})", _MARKS, _NOISE)
+    (
+        _RESIDUE,
+        _DOUBLE,
+        _IN_ROUND,
+        _HIDDEN,
+        _ESCAPED,
+        _DOLLAR,
+        f"(?P<maths>{_MATHS})",
+        _MARKS,
+        _NOISE,
+    )
 )
 # Alternatives that begin with one character each: only then is the search fast.
 _STARTS = (
@@ -144,11 +158,13 @@ def full() -> re.Pattern[str]:
     return re.compile(_ALL, _FLAGS)
 
 
-RANGES = re.compile(rf"({_NUMBER})(?:{_TO}({_NUMBER}))?", re.IGNORECASE)
+RANGES = re.compile(rf"({_NUMBER})(?:{_TO}#?({_NUMBER}))?", re.IGNORECASE)
 SUSPECT = re.compile(
     r"\[[^\[\]\n]{0,80}\d[^\[\]\n]{0,80}\]|【[^【】\n]{0,80}\d[^【】\n]{0,80}】"
-    r"|［[^［］\n]{0,80}\d[^［］\n]{0,80}］|(?<![\w\\]){\d{1,2}}|(?<=\s)<\d{1,2}>"
+    r"|［[^［］\n]{0,80}\d[^［］\n]{0,80}］|(?<![\w\\]){\d{1,2}}|(?<=\s)<\d{1,2}>|⟨\d{1,2}⟩"
     r"|\[[一二三四五六七八九十]{1,3}\]"
+    # Roman numbers; `[I]` and `[X]` only where a mark may stand: they are words and crosses, too.
+    r"|\[(?:V|[IVX]{2,5}|[IX](?=\]\s*(?:[.,;:!?)\[]|\Z)))\](?!\w)"
 )
 """Brackets that look like a mark."""
 FREE_BRACKET = re.compile(r"(?:^|[^\w}\])'^])\s*[\[【［]|\s[\[【［]")

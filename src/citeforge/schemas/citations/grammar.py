@@ -8,7 +8,7 @@ rules ``strict2`` (docs/definitions.md#citations).
 import re
 import sys
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -50,17 +50,18 @@ _SIMPLE = re.compile(
     re.IGNORECASE,
 )
 _PLAIN_MARK = re.compile(r"\[(\d{1,3})\](?![(}\-\u2010-\u2015\u2212\uff0d\uff5e])")
-_SPECIAL = re.compile(r"[`【］$\\<^{〔〖⟦（_§⁽⁰¹²³⁴-⁹①-⑳\ue200-\ue2ff]")
+_SPECIAL = re.compile(r"[`【］$\\<^{〔〖⟦⟨（_§⁽⁰¹²³⁴-⁹①-⑳\ue200-\ue2ff]")
 _BEHIND_MARK = re.compile(r"\](?:\(|[-\u2010-\u2015\u2212\uff0d\uff5e]\[)")
 _ROUND = re.compile(r"\([^()\d\[\n]{0,60}(?:\[|\d{1,3}(?!\d))")
 _SIGNS = re.compile(r"citeturn|~~~|&#91;")
 _FROM_ZERO = frozenset(("ids", "round_ids", "ragflow"))
 """Forms of RAGFlow, which counts from 0 whatever the prompt says."""
 _IN_TEXT = re.compile(r"(?<![\d.,:\[(])\d{1,3}(?![\w%.,:]?\d)")
+_HASH = re.compile(r"(?:^|[\s(])#\d")
 _LONGEST_LABEL = 24
 _WITH_BODY = frozenset("double wrapped square wide named brace entity escaped".split())
-_OTHER_BRACKET = re.compile(r"[【［{<]")
-_UNSURE = frozenset(("caret", "super", "raised", "circled"))
+_OTHER_BRACKET = re.compile(r"[【［{<⟨]")
+_UNSURE = frozenset(("caret", "super", "raised", "circled", "dollar"))
 """Forms that only cite a passage that was shown."""
 
 
@@ -153,7 +154,7 @@ class Grammar:
         simple = _SIMPLE.findall(output)
         if len(simple) == output.count("[") and not self.needs_care(output):
             numbers = {int(n) for n in simple}
-            unparsed = 0 if numbers else sum(1 for _ in mentions(output, self.base, n_docs))
+            unparsed = sum(1 for _ in mentions(output, self.base, n_docs, numbers))
         else:
             parsed = self.parse(output, n_docs)
             numbers = {n for marker in parsed.markers for n in marker.numbers}
@@ -299,7 +300,9 @@ class _Scan:
             numbers: tuple[int, ...] = (ord(body) - ord("①") + 1,)
         else:
             if form != "caret" and not is_raised_mark(output, start, end):
-                if form == "raised":  # only its tags are no words
+                if form == "dollar":  # a power
+                    self.hidden.append((start, end))
+                elif form == "raised":  # only its tags are no words
                     first = output.index(">", start) + 1
                     last = output.rindex("<", start, end)
                     self.markers.append(Marker(start, first, (), is_residue=True))
@@ -314,7 +317,7 @@ class _Scan:
     def _suspects(self) -> None:
         """Count brackets with a digit of which nothing was read."""
         output = self.output
-        if any(sign in output for sign in "[【［{<"):
+        if any(sign in output for sign in "[【［{<⟨"):
             spans = sorted(
                 [*self.hidden, *self.unparsed, *((m.start, m.end) for m in self.markers)]
             )
@@ -334,17 +337,24 @@ class _Scan:
                 else replace(m, numbers=tuple(stands_for.get(n, n) for n in m.numbers))
                 for m in markers
             ]
-        elif not any(m.numbers for m in markers):
+        else:
             spans = sorted([*self.hidden, *unparsed, *((m.start, m.end) for m in markers)])
-            named = mentions(output, self.grammar.base, self.n_docs)
+            cited = {n for m in markers for n in m.numbers}
+            named = mentions(output, self.grammar.base, self.n_docs, cited)
             unparsed.extend(span for span in named if not overlaps(span, spans))
         return Parsed(tuple(markers), tuple(sorted(unparsed)), tuple(lists))
 
 
-def mentions(output: str, base: int, n_docs: int) -> Iterator[tuple[int, int]]:
-    """Places where an output names a passage in a sentence: ``Document 5 states``."""
+def mentions(output: str, base: int, n_docs: int, cited: Set[int]) -> Iterator[tuple[int, int]]:
+    """Places where an output names a passage that no mark cites: ``Document 5 states``.
+
+    ``#5`` counts only in an output without marks: it may be a rank.
+    """
     for match in _IN_TEXT.finditer(output):
-        if 0 <= int(match[0]) - base < n_docs:
+        if 0 <= int(match[0]) - base < n_docs and int(match[0]) not in cited:
+            if not cited and _HASH.match(output, max(0, match.start() - 2)):
+                yield match.start() - 1, match.end()
+                continue
             window = max(0, match.start() - _LONGEST_LABEL)
             label = find_last_label(output[window : match.start()].rstrip(" \u00a0."))
             if label >= 0:

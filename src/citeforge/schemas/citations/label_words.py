@@ -6,6 +6,21 @@ A word that ends in ``~`` stands for its inflected forms, too.
 import re
 
 LABELS: dict[str, str] = {
+    "bg": "източник източници документ документи",
+    "ca": "font fonts",
+    "cs": "zdroj zdroje dokument dokumenty",
+    "da": "kilde kilder",
+    "el": "πηγή πηγές έγγραφο έγγραφα",
+    "et": "allikas allikad dokument",
+    "he": "מקור מקורות מסמך מסמכים",
+    "hr": "izvor izvori dokument",
+    "hu": "forrás források dokumentum",
+    "lt": "šaltinis šaltiniai dokumentas",
+    "ro": "sursa surse sursele documentul",
+    "sl": "vir viri",
+    "uk": "джерело джерела джерелі",
+    "ur": "ماخذ دستاویز",
+    "vi": "nguồn tài liệu đoạn",
     "ar": "المصدر مصدر المصادر مصادر المستند مستند للمستند المستندات الوثيقة وثيقة الوثائق المرجع "
     "مرجع النص المقطع السياق",
     "bn": "নথি উৎস দলিল তথ্যসূত্র সূত্র ডকুমেন্ট প্রসঙ্গ",
@@ -13,7 +28,7 @@ LABELS: dict[str, str] = {
     "beleg auszug kontext",
     "en": "document documents doc docs source sources passage passages context contexts reference "
     "references ref refs citation citations cite chunk chunks excerpt excerpts snippet snippets "
-    "webpage web result",
+    "webpage web result evidence search",
     "es": "fuente fuentes documento documentos pasaje pasajes referencia referencias fragmento "
     "contexto extracto",
     "fa": "منبع منابع سند اسناد مدرک متن",
@@ -50,7 +65,7 @@ AND = frozenset(
 )
 """Words between two numbers."""
 
-_SIGNS = frozenset(("n", "n°", "nº", "º", "°", "no", "nr", "№"))
+_SIGNS = frozenset(("n", "n°", "nº", "º", "°", "no", "nr", "№", "id", "number"))
 """What may be written for "number"."""
 _WORDS = [word for line in LABELS.values() for word in line.split()]
 _LABELS = frozenset(word for word in _WORDS if not word.endswith("~"))

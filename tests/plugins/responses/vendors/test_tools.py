@@ -72,6 +72,11 @@ PLAIN = {
     "anthropic": anthropic(words(TEXT, citations=None)),
     "anthropic with thoughts": anthropic(THOUGHT, words(TEXT)),
     "ollama": {"model": "m", "message": said(TEXT), "done": True, "done_reason": "stop"},
+    "LangChain": said(TEXT, type="ai", response_metadata={}),
+    "LangChain, dumped": {"lc": 1, "type": "constructor", "id": [], "kwargs": {"content": [{"type": "reasoning", "reasoning": "Is it [2]?"}, words(TEXT)]}},
+    "LangChain, LLMResult": {"generations": [[{"text": TEXT, "message": {"type": "ai", "content": TEXT}}]]},
+    "LangChain, LLMResult of a text": {"generations": [[{"text": TEXT}]]},
+    "Mistral, Conversations": {"conversation_id": "c", "outputs": [{"type": "message.output", "content": TEXT}]},
     "ollama generate": {"model": "m", "response": TEXT, "thinking": "Is it [2]?", "done": True},
     "cohere": {"id": "c", "finish_reason": "COMPLETE", "message": {"role": "assistant", "content": [THOUGHT, words(TEXT)]}},
     "bedrock": {"output": {"message": said([{"reasoningContent": {"reasoningText": {"text": "Is it [2]?"}}}, {"text": TEXT}])}, "stopReason": "end_turn"},
@@ -143,6 +148,12 @@ OWN = {
     "langchain, message as a dict": {"input": QUESTION, "context": [DOC], "answer": {"type": "ai", "data": {"content": TEXT}}},
     "langchain, parts": {"input": QUESTION, "context": [DOC], "answer": {"type": "ai", "content": [THOUGHT, words(TEXT)]}},
     "langchain, state": {"question": QUESTION, "context": [DOC], "messages": [{"type": "human", "content": "?"}, {"type": "ai", "content": TEXT}]},
+    "langchain, chain with docs": {"question": QUESTION, "docs": [DOC], "answer": TEXT},
+    "langchain, response": {"question": QUESTION, "context": [DOC], "response": {"type": "ai", "content": TEXT, "response_metadata": {}}},
+    "langchain, dumped message of a dict": {"input": QUESTION, "context": [DOC], "answer": {"type": "ai", "data": AI["kwargs"]}},
+    "langchain, agent": {"messages": [{"type": "human", "content": QUESTION}, {"type": "tool", "content": "?", "artifact": [DOC]}, {"type": "ai", "content": TEXT}]},
+    "langchain, agent with a dumped message": {"messages": [{"kwargs": {"type": "human", "content": QUESTION}}, {"kwargs": {"type": "tool", "artifact": [DOC]}}, {**AI, "kwargs": {**AI["kwargs"], "type": "ai"}}]},
+    "haystack, components flat": {"query": QUESTION, "replies": [TEXT], "documents": [{"content": "Io is hot."}]},
     "ragas": {"user_input": QUESTION, "response": TEXT, "retrieved_contexts": ["Io is hot."], "reference": "Io"},
     "ragas, older": {"question": QUESTION, "answer": TEXT, "contexts": ["Io is hot."], "ground_truth": "Io"},
     "ragas, conversation": {"user_input": [{"type": "human", "content": QUESTION}, {"type": "ai", "content": TEXT}], "retrieved_contexts": ["Io is hot."]},
@@ -186,6 +197,9 @@ CITED = {
     "Azure": (chat(said("Io is hot [doc1].", context={"citations": [{"content": "Io is hot.", "title": "Io", "filepath": "io.pdf"}]}), object="extensions.chat.completion"), "Io is hot [doc1].", ["Io is hot."]),
     "Mistral": (chat(said([words("Io is hot"), {"type": "tool_reference", "title": "X", "url": URLS[0]}, words(".")])), "Io is hot[1].", [""]),
     "Mistral, own documents": (chat(said([words("Io is hot"), {"type": "reference", "reference_ids": ["d7"]}, words(".")])), "Io is hot[1].", [""]),
+    "Mistral, Conversations": ({"outputs": [{"content": [words("Io is hot"), {"type": "tool_reference", "title": "X", "url": URLS[0]}, words(".")]}]}, "Io is hot[1].", [""]),
+    "LangChain": ({"type": "ai", "response_metadata": {}, "content": [words("Io is hot. It is old.", annotations=[{"type": "citation", "url": URLS[0], "start_index": 0, "end_index": 9, "cited_text": "Io"}])]}, "Io is hot[1]. It is old.", ["Io"]),
+    "LangChain, a whole block": ({"type": "ai", "response_metadata": {}, "content": [words("It is old. "), words("Io is hot.", annotations=[{"type": "citation", "title": "Io"}])]}, "It is old. Io is hot[1].", [""]),
     # Spans of words.
     "Cohere 1": ({"text": "Io is hot. It is old.", "citations": [{"start": 0, "end": 9, "text": "Io is hot", "document_ids": ["doc_1"]}], "documents": [{"id": "doc_0", "text": "No."}, {"id": "doc_1", "text": "Io is hot."}]}, "Io is hot[2]. It is old.", ["No.", "Io is hot."]),
     "Cohere 2": ({"finish_reason": "COMPLETE", "message": {"content": [words("Io is hot. It is old.")], "citations": [
@@ -226,6 +240,15 @@ def test_converse_cites_documents_of_the_request(benchmark: Benchmark, tmp_path:
     (answer,) = read(write_jsonl(tmp_path / "a.jsonl", [row]), benchmark)
     assert (answer.output, answer.is_truncated) == ("Io is hot[2].", True)
     assert answer.spans is not None and answer.spans[0].quote == "Io is"
+
+
+def test_numbers_of_mistral_are_those_of_the_documents(
+    benchmark: Benchmark, tmp_path: Path
+) -> None:
+    body = chat(said([words("Io is hot"), {"type": "reference", "reference_ids": [1]}, words(".")]))
+    row = {"query_id": "q01", "response": body, "documents": ["No.", "Io is hot."]}
+    (answer,) = read(write_jsonl(tmp_path / "a.jsonl", [row]), benchmark)
+    assert answer.output == "Io is hot[2]."
 
 
 def test_an_empty_document_keeps_its_number(benchmark: Benchmark, tmp_path: Path) -> None:

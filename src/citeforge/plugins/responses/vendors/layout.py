@@ -124,7 +124,11 @@ class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def layouts() -> tuple[Layout, ...]:
     """All layouts, in the order in which a line is compared with them."""
     text = (Path(__file__).parent / "data" / "layouts.toml").read_text(encoding="utf-8")
-    return msgspec.convert(tomllib.loads(text)["layout"], tuple[Layout, ...])
+    data = tomllib.loads(text)
+    for layout in data["layout"]:
+        shared = (data["citations"][name] for name in layout.pop("shared_citations", ()))
+        layout["citations"] = [*layout.get("citations", ()), *shared]
+    return msgspec.convert(data["layout"], tuple[Layout, ...])
 
 
 def _has(body: Node, sign: str) -> bool:

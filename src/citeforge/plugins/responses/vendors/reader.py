@@ -64,7 +64,10 @@ class _AnswerReader:
         return response
 
     def _each(self, paths: str) -> list[Node]:
-        return self._answer.each(paths) or self._body.each(paths)
+        """Values at the first path, from the answer, else from the response or the message."""
+        message = self._answer.first(self._layout.text)
+        roots = [self._answer, self._body, *([message] if message else [])]
+        return next((nodes for root in roots if (nodes := root.each(paths))), [])
 
     def _read_text(self) -> list[Part]:
         """Add the texts of all parts to the answer; thoughts stay apart."""
@@ -91,7 +94,7 @@ class _AnswerReader:
                 is_apart = False
             part.start = len(response.text)
             response.text += part.text if part.is_text else ""
-        beside = [p for node in self._answer.each(layout.thoughts) for p in read_parts(node)]
+        beside = [p for node in self._each(layout.thoughts) for p in read_parts(node)]
         response.thoughts = [
             p.text for p in [*beside, *(p for p in parts if p.is_thought)] if p.text.strip()
         ]
@@ -112,7 +115,7 @@ class _AnswerReader:
         for at, node in enumerate(nodes):
             source = read_source(node, layout.has_whole_sources)
             if layout.heading and (heading := re.match(layout.heading, source.text)):
-                source = replace(source, text=source.text[heading.end() :])
+                source = replace(source, text=source.text[heading.end() :].removesuffix("\n"))
             number = node.number(layout.number)
             if number is not None:
                 source = replace(source, index=number - 1)
@@ -137,7 +140,8 @@ class _AnswerReader:
         for node, at in zip(nodes, spans, strict=True):
             quote = node.text(citations.quote)
             sources = self._sources(citations, node, quote)
-            if citations.unit == "guessed" and not at[1]:
+            is_whole = citations.in_part and at[1] is None
+            if citations.unit == "guessed" and not at[1] and not is_whole:
                 continue  # servers that give no place: the text has the number of the source
             nth = node.number(citations.part)
             if nth is not None and not 0 <= nth < len(parts):
@@ -149,7 +153,7 @@ class _AnswerReader:
             text, before = (part.text, part.start) if part else (response.text, 0)
             is_mark = citations.is_place
             first, last = 0, 0 if is_mark else len(text)
-            if citations.end:
+            if citations.end and not is_whole:
                 words = node.text(citations.words)
                 first, last = locate(citations, text, at, spans, words, node.place)
                 first, last, is_mark = link_span(text, first, last)
