@@ -21,7 +21,9 @@ from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.models.choices import LLMS as CHOICES
 from citeforge.schemas.models.choices import Choice
 
-CHAT: Route[Request] = Route("LLM", "chat.completions", lambda _, body: read_reply(body), settle)
+CHAT: Route[Request] = Route(
+    "LLM", "chat.completions", lambda _, body: read_reply(body), settle, "/v1/chat/completions"
+)
 
 
 def _with_effort(requests: Sequence[Request], options: ClientOptions | None) -> Sequence[Request]:
@@ -53,6 +55,11 @@ class OpenAiLlm:
         """Store of its replies."""
         return self._endpoint.store
 
+    @property
+    def is_batched(self) -> bool:
+        """Whether requests are submitted as batches."""
+        return self._endpoint.options.batch
+
     def identity(self) -> dict[str, Any]:
         return _identity(self.model, self._endpoint.options)
 
@@ -75,8 +82,9 @@ class OpenAiLlm:
         again = [*rest, *further, *[r for r in distinct.values() for _ in range(tries - 1)]]
         again += [r for r in further for _ in range(tries - 1)]
         most = sum((bound_calls([r], self._endpoint.room(r)) for r in again), Bound())
-        price = self._endpoint.options.price
-        return RunPlan(len(distinct), len(stored), estimate_calls(rest), most, price)
+        o = self._endpoint.options
+        bounds = (estimate_calls(rest), most)
+        return RunPlan(len(distinct), len(stored), *bounds, o.price, o.price_share)
 
     def complete(
         self, requests: Sequence[Request], on_result: OnResult | None = None
