@@ -139,7 +139,9 @@ class BatchServer:
         return refusal("Unknown request URL", status=404)
 
     def _upload(self, headers: Any, body: bytes) -> Sent:
-        form = message_from_bytes(b"Content-Type: " + headers["Content-Type"].encode() + b"\n\n" + body)
+        form = message_from_bytes(
+            b"Content-Type: " + headers["Content-Type"].encode() + b"\n\n" + body
+        )
         parts: dict[str, Any] = {}
         for part in form.get_payload():  # type: ignore[union-attr]
             name = part.get_param("name", header="content-disposition")  # type: ignore[union-attr]
@@ -242,7 +244,9 @@ def batch_server(
             self.send_response(sent.status)
             for name, value in sent.headers.items():
                 self.send_header(name.replace("_", "-"), value)
-            self.send_header("Content-Type", "application/octet-stream" if raw else "application/json")
+            self.send_header(
+                "Content-Type", "application/octet-stream" if raw else "application/json"
+            )
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)

