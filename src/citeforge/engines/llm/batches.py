@@ -222,6 +222,7 @@ class Batches:
 
     async def _find(self, name: str, since: float) -> Batch | None:
         """The provider's batch with our name, among those that are not older."""
+        batch: Batch
         async for batch in self.client.batches.list(limit=100):
             if (batch.metadata or {}).get(_NAME) == name:
                 return batch
@@ -231,7 +232,8 @@ class Batches:
 
     async def _retrieve(self, batch_id: str) -> Batch:
         try:
-            return await self.client.batches.retrieve(batch_id)
+            batch: Batch = await self.client.batches.retrieve(batch_id)
+            return batch
         except openai.APIError as error:
             self._refuse(error, f"batch {batch_id} cannot be looked up: ")
 

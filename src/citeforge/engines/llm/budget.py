@@ -101,8 +101,8 @@ class RunPlan:
         elif costs[0] is None or costs[1] is None:
             cost = "no limit: requests without max_tokens"
         else:
-            about_cost, most_cost = (self.share * cost for cost in costs)
-            cost = f"about {about_cost:,.4f}{once}; at most {most_cost:,.4f}"
+            first, last = self.share * costs[0], self.share * costs[1]
+            cost = f"about {first:,.4f}{once}; at most {last:,.4f}"
             if self.share != 1:
                 cost += f" (batches: {self.share:g} of --price)"
         return [

@@ -2,10 +2,9 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 from citeforge.engines.llm.calls import Run
-from citeforge.engines.llm.records import Failure, LlmReply, Result
+from citeforge.engines.llm.records import Failure, Result
 from citeforge.engines.llm.replay import OnResult, Take, ask_once
 from citeforge.engines.llm.served import C, Route, ServedModel
 from citeforge.schemas.errors import InputError
@@ -42,17 +41,6 @@ class Endpoint(ServedModel):
                 self.tokens = run.budget.tokens
 
         return ask_once(calls, self.model, self.store, route.settle, ask, on_result)
-
-    def ask_numbers(self, route: Route[C], calls: Sequence[C], allowed: str) -> list[Any]:
-        """The numbers of calls that must all be answered.
-
-        Raises:
-            InputError: some failed, or see :meth:`ask`; ``allowed`` says what would help.
-            BudgetError: the next call could pass the cost limit.
-        """
-        results = self.ask(route, calls)
-        self.require_replies(route, results, allowed)
-        return [r.numbers for r in results if isinstance(r, LlmReply)]
 
     def require_replies(self, route: Route[C], results: Sequence[Result], allowed: str) -> None:
         """Refuse results with a failure among them.

@@ -66,11 +66,6 @@ class ClientOptions:
         return without_key(public_url(url).rstrip("/"))
 
     @property
-    def price_share(self) -> float:
-        """Share of the price that chat requests cost."""
-        return BATCH_PRICE if self.batch else 1.0
-
-    @property
     def deadline(self) -> float:
         """Seconds until a whole reply must be there."""
         return 5 * self.timeout

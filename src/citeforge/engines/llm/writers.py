@@ -11,7 +11,7 @@ from citeforge.engines import plugins
 from citeforge.engines.io.files import digest
 from citeforge.engines.llm.budget import Bound, RunPlan, bound_calls, estimate_calls
 from citeforge.engines.llm.endpoint import Endpoint, Route
-from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.options import BATCH_PRICE, ClientOptions
 from citeforge.engines.llm.reading import read_reply
 from citeforge.engines.llm.records import Llm, LlmReply, Request, Result, settle
 from citeforge.engines.llm.replay import OnResult, ReplayStore, Take, ask_once
@@ -82,9 +82,8 @@ class OpenAiLlm:
         again = [*rest, *further, *[r for r in distinct.values() for _ in range(tries - 1)]]
         again += [r for r in further for _ in range(tries - 1)]
         most = sum((bound_calls([r], self._endpoint.room(r)) for r in again), Bound())
-        o = self._endpoint.options
-        bounds = (estimate_calls(rest), most)
-        return RunPlan(len(distinct), len(stored), *bounds, o.price, o.price_share)
+        price, share = self._endpoint.options.price, BATCH_PRICE if self.is_batched else 1.0
+        return RunPlan(len(distinct), len(stored), estimate_calls(rest), most, price, share)
 
     def complete(
         self, requests: Sequence[Request], on_result: OnResult | None = None
