@@ -120,7 +120,7 @@ def largest_circle() -> int:
 
 LIMITS = {
     "code lines": (lambda: house().code_lines, 53_000),
-    "code lines of the core": (lambda: house().core_lines, 34_500),
+    "code lines of the core": (lambda: house().core_lines, 34_640),
     "files in the largest circle": (largest_circle, 1),
     "arrows that run up the floors": (arrows_up, 0),
     "texts that name code": (lambda: house().texts, 0),

@@ -239,5 +239,21 @@ def test_endpoints_without_batches(store: ReplayStore) -> None:
             llm(server, store).complete(requests())
         assert "or run without --batch" in str(caught.value)
         assert texts(llm(server, store, batch=False).complete(requests(1))) == ["echo t0"]
+        full = refusal("You exceeded your current quota", "insufficient_quota", status=429)
+        server.faults += [("POST /v1/batches$", full)] * 4  # tried again three times
+        with refused("endpoint-refused") as caught:
+            llm(server, store).complete(requests(1, 5))
+        assert "You exceeded your current quota" in str(caught.value)
+        assert texts(llm(server, store, batch=False).complete(requests(1, 5))) == ["echo t5"]
+        # Here it is not known whether there is a batch.
+        server.faults += [("POST /v1/batches$", refusal("Overloaded", status=503))] * 4
+        with refused("endpoint-refused"):
+            llm(server, store).complete(requests(1, 6))
+        server.faults.append(("GET /v1/batches", refusal("Wrong key", status=401)))
+        with refused("endpoint-refused"):
+            llm(server, store).complete(requests(1, 6))
+        with refused("open-batch"):
+            llm(server, store, batch=False).complete(requests(1, 6))
+        assert texts(llm(server, store).complete(requests(1, 6))) == ["echo t6"]
         with refused("missing-option"):
             llm(server, None).complete(requests())

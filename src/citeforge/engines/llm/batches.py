@@ -189,28 +189,31 @@ class Batches:
                 try:
                     batch = await self._find(name, since) if is_unsure else None
                     if batch is None:
+                        is_unsure = False
                         content = b"".join(c.line(self.url) for c in calls)
                         file = (f"{name}.jsonl", content)
                         upload = upload or await self.client.files.create(
                             file=file, purpose="batch"
                         )
                         is_unsure = True
-                        batch = await once.batches.create(
-                            input_file_id=upload.id, endpoint=self.url, completion_window="24h",
-                            metadata={_NAME: name},
-                        )  # fmt: skip
+                        try:
+                            batch = await once.batches.create(
+                                input_file_id=upload.id, endpoint=self.url,
+                                completion_window="24h", metadata={_NAME: name},
+                            )  # fmt: skip
+                        except openai.APIStatusError as error:
+                            is_unsure = error.status_code >= 500
+                            raise
                     break
                 except _UNSURE:
                     if (seconds := next(pauses, None)) is None:
                         raise
                     await asyncio.sleep(seconds)
-        except openai.APIStatusError as error:
-            if not isinstance(error, _UNSURE):
-                failed = asdict(Failure("refused", "no batch was created", error.status_code))
+        except openai.APIError as error:
+            if not is_unsure:  # there is none: its requests may be asked directly
+                failed = asdict(Failure("refused", "no batch was created"))
                 update = "UPDATE kept SET kind = ?, content = ? WHERE kind = ? AND content = ?"
                 self.store.rows(update, FAILURE, canonical_json(failed), PENDING, name)
-            self._refuse(error)
-        except openai.APIConnectionError as error:
             self._refuse(error)
         update = "UPDATE kept SET content = ? WHERE kind = ? AND asked = ?"
         self.store.rows(update, canonical_json(batch.id), BATCH, name)
