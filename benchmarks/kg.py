@@ -4,11 +4,14 @@ The peer asks as published scripts do: one request for the statements of an enti
 label of every value and one for the label of every relation of each statement.
 """
 
+import json
 import os
 import sys
 import tempfile
 import time
 from pathlib import Path
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
@@ -17,16 +20,14 @@ N_PEOPLE = 500
 
 def one_by_one(url: str, people: list[str]) -> int:
     """Number of requests that a script sends which asks one thing at a time."""
-    from SPARQLWrapper import JSON, SPARQLWrapper
-
-    wrapper = SPARQLWrapper(url, returnFormat=JSON)
     sent = 0
 
     def ask(query: str) -> list[dict[str, dict[str, str]]]:
         nonlocal sent
         sent += 1
-        wrapper.setQuery(query)
-        return wrapper.queryAndConvert()["results"]["bindings"]
+        form, accept = urlencode({"query": query}), {"Accept": "application/sparql-results+json"}
+        with urlopen(Request(f"{url}?{form}", None, accept)) as reply:
+            return json.load(reply)["results"]["bindings"]
 
     label = "SELECT ?l WHERE {{ <{}> <http://www.w3.org/2000/01/rdf-schema#label> ?l }}"
     for qid in people:

@@ -54,7 +54,7 @@ def chat(content: Any, reason: str | None = "stop", **message: Any) -> Sent:
         {
             "id": "c", "object": "chat.completion", "created": 0, "model": "m",
             "choices": [{**choice, "finish_reason": reason}],
-            "usage": {"prompt_tokens": 10, "completion_tokens": 5},
+            "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
         }
     )  # fmt: skip
 

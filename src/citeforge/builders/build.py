@@ -41,6 +41,7 @@ def build(recipe: Recipe, run: RunOptions) -> Manifest:
     if kind.recipe is None:
         raise UsageError(f"{recipe.kind} benchmarks cannot be built", code="wrong-kind")
     make_runner(run).require()
+    _refuse_batch(recipe, run)
     if run.secret_from is not None and not (isinstance(recipe, Hideable) and recipe.hidden):
         raise UsageError("--secret-from requires --hidden", code="missing-option")
     return kind.build(recipe, run)
@@ -59,8 +60,17 @@ def plan_build(recipe: Recipe, run: RunOptions) -> RunPlan:
         raise UsageError(
             f"--dry-run works for builds of {', '.join(kinds_with_plan)} only", code="wrong-kind"
         )
+    _refuse_batch(recipe, run)
     planned: RunPlan = kind.plan(recipe, run)
     return planned
+
+
+def _refuse_batch(recipe: Recipe, run: RunOptions) -> None:
+    if run.batch and recipe.no_batch:
+        raise UsageError(
+            f"--batch: not for build {recipe.kind}: {recipe.no_batch}, and a batch may take a day",
+            code="option-without-effect",
+        )
 
 
 def _kind(recipe: Recipe) -> Kind:

@@ -56,6 +56,7 @@ def run(prompts: Path, out: Path, dry_run: bool, **parameters: Any) -> None:
 @add_options(field_options(RunOptions, ("price",)))
 def stats(store: Path, **parameters: Any) -> None:
     """Count the answers, failures and tokens of a store."""
+    from citeforge.engines.llm.budget import total_cost
     from citeforge.engines.llm.replay import ReplayStore
     from citeforge.engines.setup import client_options
 
@@ -69,9 +70,12 @@ def stats(store: Path, **parameters: Any) -> None:
         click.echo(f"  {kind:<16} {count:,}")
     click.echo(f"prompt tokens      {figures.prompt_tokens:,}")
     click.echo(f"completion tokens  {figures.completion_tokens:,}")
+    if any(figures.batch_tokens):
+        click.echo("of batches         {:,} and {:,}".format(*figures.batch_tokens))
     price = client_options(run_options(parameters)).price
     if price is not None:
-        cost = price.cost(figures.prompt_tokens, figures.completion_tokens)
+        tokens = (figures.prompt_tokens, figures.completion_tokens)
+        cost = total_cost(price, tokens, figures.batch_tokens)
         click.echo(f"cost               {cost:.4f}")
 
 

@@ -25,6 +25,7 @@ def client_options(run: RunOptions) -> ClientOptions:
         max_cost=run.max_cost,
         thinking_tokens=run.thinking_tokens,
         reasoning_effort=run.reasoning_effort,
+        batch=run.batch,
         runner=make_runner(run),
     )
 

@@ -1,4 +1,4 @@
-"""A SPARQL 1.1 endpoint, asked politely through SPARQLWrapper, with its replies kept."""
+"""A SPARQL 1.1 endpoint, asked politely, with its replies kept."""
 
 import hashlib
 import os
@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
+from urllib.request import Request
 
 import msgspec
 
@@ -268,15 +270,15 @@ class EndpointEngine:
         )
 
     def _send(self, query: str, timeout: float) -> HttpReply:
-        from SPARQLWrapper import GET, JSON, POST, SPARQLWrapper
-
-        wrapper = SPARQLWrapper(self.url, agent=self.agent, returnFormat=JSON)
-        wrapper.setQuery(query)
-        wrapper.setMethod(POST if len(query) > _POST_FROM else GET)
-        wrapper.addCustomHttpHeader("Accept", "application/sparql-results+json")
+        headers = {"Accept": "application/sparql-results+json", "User-Agent": self.agent}
+        form = urlencode({"query": query})
+        if len(query) > _POST_FROM:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+            request = Request(self.url, form.encode(), headers)
+        else:  # short queries stay cacheable
+            request = Request(f"{self.url}{'&' if '?' in self.url else '?'}{form}", None, headers)
         self.requests += 1
-        # Its own way of sending has neither a deadline nor a bound, and follows any redirect.
-        return send_request(wrapper._createRequest(), timeout)
+        return send_request(request, timeout)
 
     def _after(self, refusal: HttpReply) -> float | None:
         """Seconds to wait after a refusal; None when the endpoint does not say.

@@ -204,7 +204,6 @@ EXTRAS = {
     "spacy": ("build", "spaCy"),
     "bm25s": ("build", "BM25"),
     "rapidfuzz": ("build", "a check of built texts"),
-    "SPARQLWrapper": ("kg", "a SPARQL endpoint"),
     "pyoxigraph": ("kg", "a knowledge graph"),
     **dict.fromkeys(("datasketch", "py3langid"), ("audit", "near duplicates and languages")),
     "markdown_it": ("markdown", "Markdown"),

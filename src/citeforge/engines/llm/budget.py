@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from citeforge.engines.llm.options import BATCH_PRICE, ClientOptions
 from citeforge.engines.llm.records import Call, Price, Result
 from citeforge.schemas.errors import FailuresError, UsageError
 
@@ -74,6 +75,7 @@ class RunPlan:
         most: all calls that there can be: further tries, replacements, later rounds; prompts of a
             token per byte, and replies as long as they may be, thoughts included.
         price: of the tokens; None without one.
+        share: of the price that is paid; less than 1 in batches.
         notes: what is not counted.
     """
 
@@ -82,6 +84,7 @@ class RunPlan:
     about: Bound
     most: Bound
     price: Price | None = None
+    share: float = 1.0
     notes: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
@@ -98,7 +101,10 @@ class RunPlan:
         elif costs[0] is None or costs[1] is None:
             cost = "no limit: requests without max_tokens"
         else:
-            cost = f"about {costs[0]:,.4f}{once}; at most {costs[1]:,.4f}"
+            first, last = self.share * costs[0], self.share * costs[1]
+            cost = f"about {first:,.4f}{once}; at most {last:,.4f}"
+            if self.share != 1:
+                cost += f" (batches: {self.share:g} of --price)"
         return [
             f"requests           {self.requests:,}",
             f"answered by store  {self.stored:,}",
@@ -135,38 +141,50 @@ class Budget:
 
     Calls in flight hold their upper bound back; a call that does not fit waits until they have
     ended, and is refused only when it does not fit even then.
+
+    Attributes:
+        tokens: prompt and completion tokens that were paid for.
+        batch_tokens: of these, tokens of batches.
     """
 
-    def __init__(self, price: Price | None, limit: float | None, spent: tuple[int, int]) -> None:
-        """Start from the tokens that were spent before.
+    def __init__(
+        self, options: ClientOptions, tokens: tuple[int, int],
+        batch_tokens: tuple[int, int] = (0, 0), is_batched: bool = False,
+    ) -> None:  # fmt: skip
+        """Start from the tokens that were paid for before.
+
+        Args:
+            options: price and limit.
+            tokens: see above.
+            batch_tokens: likewise.
+            is_batched: whether calls are made in batches.
 
         Raises:
             UsageError: a limit without a price.
         """
-        if limit is not None and price is None:
+        if options.max_cost is not None and options.price is None:
             raise UsageError(
                 "--max-cost requires --price IN,OUT (per million tokens)", code="missing-option"
             )
-        self._price = price
-        self._limit = limit
-        self.tokens = spent
+        self._price, self._limit = options.price, options.max_cost
+        self._share = BATCH_PRICE if is_batched else 1.0
+        self.tokens, self.batch_tokens = tokens, batch_tokens
         self._held: list[float] = []
         self._freed = asyncio.Condition()
 
     @property
     def spent(self) -> float | None:
         """Cost of all runs so far; None without a price."""
-        return None if self._price is None else self._price.cost(*self.tokens)
+        return (
+            None if self._price is None else total_cost(self._price, self.tokens, self.batch_tokens)
+        )
 
-    async def hold(self, call: Call, room: int = 0) -> float:
-        """Hold back the upper bound of a call.
+    def try_hold(self, call: Call, room: int = 0) -> float | None:
+        """Hold back the upper bound of a call; None when it could pass the limit now.
 
         Args:
             call: the call.
             room: tokens that its reply may have beside its limit.
-
-        Raises:
-            BudgetError: the call could pass the limit.
         """
         if self._limit is None or self._price is None:
             return 0.0
@@ -176,23 +194,47 @@ class Budget:
                 "--max-cost requires a limit on the answer (max_tokens) of every request",
                 code="missing-option",
             )
-        bound = self._price.cost(most_prompt_tokens(call), completion + room)
-        async with self._freed:
-            while (self.spent or 0.0) + math.fsum(self._held) + bound > self._limit:
-                if not self._held:
-                    raise BudgetError(self.spent or 0.0, self._limit)
-                await self._freed.wait()
-            self._held.append(bound)
+        bound = self._share * self._price.cost(most_prompt_tokens(call), completion + room)
+        if (self.spent or 0.0) + math.fsum(self._held) + bound > self._limit:
+            return None
+        self._held.append(bound)
         return bound
+
+    async def hold(self, call: Call, room: int = 0) -> float:
+        """Hold back the upper bound of a call as soon as it fits; see :meth:`try_hold`.
+
+        Raises:
+            BudgetError: the call could pass the limit.
+        """
+        async with self._freed:
+            while (bound := self.try_hold(call, room)) is None:
+                if not self._held:
+                    raise self.error()
+                await self._freed.wait()
+        return bound
+
+    def error(self) -> "BudgetError":
+        """The error of a call that does not fit."""
+        return BudgetError(self.spent or 0.0, self._limit or 0.0)
 
     async def settle(self, reserve: float, result: Result) -> None:
         """Release what was held and count what was paid."""
         async with self._freed:
             if reserve in self._held:
                 self._held.remove(reserve)
-            prompt, completion = self.tokens
-            self.tokens = (prompt + result.prompt_tokens, completion + result.completion_tokens)
+            self.tokens = _add(self.tokens, result)
+            if self._share != 1:
+                self.batch_tokens = _add(self.batch_tokens, result)
             self._freed.notify_all()
+
+
+def total_cost(price: Price, tokens: tuple[int, int], batch_tokens: tuple[int, int]) -> float:
+    """Cost of tokens, of which those of batches cost a share."""
+    return price.cost(*tokens) - (1 - BATCH_PRICE) * price.cost(*batch_tokens)
+
+
+def _add(tokens: tuple[int, int], result: Result) -> tuple[int, int]:
+    return tokens[0] + result.prompt_tokens, tokens[1] + result.completion_tokens
 
 
 class BudgetError(FailuresError):

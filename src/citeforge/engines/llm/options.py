@@ -19,6 +19,8 @@ MARK = "[key]"
 _LEAST_KEY_LENGTH = 12
 """Keys that are shorter ("none", "EMPTY", "ollama") are words that local servers are given."""
 _LONGEST_MESSAGE = 300
+BATCH_PRICE = 0.5
+"""Share of the price that a request of a batch costs, as OpenAI declares it."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class ClientOptions:
         give_up_after: stop when so many calls have ended and all of them failed.
         thinking_tokens: room for thoughts that replies of judges and writers get beside their own
             limit.
+        batch: submit chat requests as batches of the provider.
         reasoning_effort: sent with every chat request; None to leave it out.
         runner: what runs a local embedder or judge.
     """
@@ -53,6 +56,7 @@ class ClientOptions:
     give_up_after: int = 10
     thinking_tokens: int = THINKING_TOKENS
     reasoning_effort: str | None = None
+    batch: bool = False
     runner: Runner = LOCAL
 
     @property

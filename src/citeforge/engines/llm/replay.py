@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -30,6 +30,8 @@ OnResult = Callable[[int, Result], None]
 Take = Callable[[str, Result], None]
 """Takes the result of a call by its key."""
 REPLY, FAILURE = "reply", "failure"
+PENDING, BATCH = "pending", "batch"
+"""Kinds of rows: a request of a batch, and the batch itself, with the tokens paid for in it."""
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -54,6 +56,27 @@ class ExportedRow(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     asked: dict[str, Any] = {}
 
 
+class BatchedCall(NamedTuple):
+    """A request of a batch.
+
+    Attributes:
+        asked: hash of the request as it was asked; the line's ``custom_id``.
+        sent: its body.
+        sample: index of a repeated request.
+        changes: see :class:`ExportedRow` (``asked``).
+    """
+
+    asked: str
+    sent: dict[str, Any]
+    sample: int
+    changes: dict[str, Any]
+
+    def line(self, url: str) -> bytes:
+        """Line of the file that is uploaded."""
+        row = {"custom_id": self.asked, "method": "POST", "url": url, "body": self.sent}
+        return msgspec.json.encode(row) + b"\n"
+
+
 @dataclass(frozen=True)
 class StoreStats:
     """Totals of a store, over all runs.
@@ -63,6 +86,7 @@ class StoreStats:
         failures: requests that ended in a failure and have no reply.
         prompt_tokens: paid for, failures included.
         completion_tokens: the same for replies.
+        batch_tokens: of both, those of batches.
         kinds: failures by reason.
         models: replies by model.
     """
@@ -71,6 +95,7 @@ class StoreStats:
     failures: int
     prompt_tokens: int
     completion_tokens: int
+    batch_tokens: tuple[int, int]
     kinds: dict[str, int]
     models: dict[str, int]
 
@@ -106,7 +131,8 @@ class ReplayStore(Store):
 
     def keep(
         self, asked: str, payload: Mapping[str, Any], sample: int, result: Result,
-        changes: Mapping[str, Any] | None = None, is_paid: bool = True, created: float | None = None
+        changes: Mapping[str, Any] | None = None, is_paid: bool = True,
+        created: float | None = None, batch: str = ""
     ) -> bool:  # fmt: skip
         """Store the result of a request, and its cost. A reply stays, whatever comes after it.
 
@@ -118,6 +144,7 @@ class ReplayStore(Store):
             changes: see :class:`ExportedRow` (``asked``).
             is_paid: whether its tokens were paid for with this store.
             created: time; None for now.
+            batch: name of the batch that it comes from.
 
         Returns:
             Whether it is new.
@@ -131,6 +158,9 @@ class ReplayStore(Store):
             find = "SELECT kind, prompt_tokens, completion_tokens FROM kept WHERE asked = ?"
             stored, *before = db.execute(find, (asked,)).fetchone() or ("", 0, 0)
             total = [a + b for a, b in zip(before, paid, strict=True)]
+            if batch:
+                add = "prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?"
+                db.execute(f"UPDATE kept SET {add} WHERE asked = ?", (*paid, batch))
             if stored == REPLY:
                 update = "UPDATE kept SET prompt_tokens = ?, completion_tokens = ? WHERE asked = ?"
                 db.execute(update, (*total, asked))
@@ -143,11 +173,21 @@ class ReplayStore(Store):
             db.execute(f"INSERT OR REPLACE INTO kept VALUES ({', '.join('?' * len(row))})", row)
         return True
 
-    def tokens(self) -> tuple[int, int]:
-        """Prompt and completion tokens paid for so far, in all runs."""
+    def tokens(self, in_batches: bool = False) -> tuple[int, int]:
+        """Prompt and completion tokens paid for so far, in all runs; or those of batches alone."""
         sums = "SELECT total(prompt_tokens), total(completion_tokens) FROM kept"
-        ((prompt, completion),) = self.rows(sums)
+        sign = "=" if in_batches else "!="
+        ((prompt, completion),) = self.rows(f"{sums} WHERE kind {sign} ?", BATCH)
         return int(prompt), int(completion)
+
+    def open_batches(self, keys: Iterable[str]) -> list[str]:
+        """Names of the submitted batches that contain some of the requests."""
+        rows = self.rows(
+            "SELECT DISTINCT content FROM kept WHERE kind = ? AND asked IN "
+            "(SELECT value FROM json_each(?))",
+            *(PENDING, canonical_json(list(keys))),
+        )
+        return [name for (name,) in rows]
 
     def stats(self) -> StoreStats:
         """Totals."""
@@ -158,7 +198,8 @@ class ReplayStore(Store):
 
         kinds = count(FAILURE, "content, '$.reason'")
         models = count(REPLY, "payload, '$.model'")
-        return StoreStats(sum(models.values()), sum(kinds.values()), *self.tokens(), kinds, models)
+        paid = (*self.tokens(), self.tokens(in_batches=True))
+        return StoreStats(sum(models.values()), sum(kinds.values()), *paid, kinds, models)
 
     def export(self) -> Iterator[ExportedRow]:
         """All replies as rows that ``import_rows`` takes, ordered by key; no failures."""

@@ -12,7 +12,7 @@ from citeforge.engines import plugins
 from citeforge.engines.io.files import digest
 from citeforge.engines.llm.budget import Bound, RunPlan, bound_calls, estimate_calls
 from citeforge.engines.llm.endpoint import Endpoint, Route
-from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.options import BATCH_PRICE, ClientOptions
 from citeforge.engines.llm.reading import read_reply
 from citeforge.engines.llm.records import Llm, LlmReply, Request, Result, settle
 from citeforge.engines.llm.replay import OnResult, ReplayStore, Take, ask_once
@@ -21,7 +21,9 @@ from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.models.choices import LLMS as CHOICES
 from citeforge.schemas.models.choices import Choice
 
-CHAT: Route[Request] = Route("LLM", "chat.completions", lambda _, body: read_reply(body), settle)
+CHAT: Route[Request] = Route(
+    "LLM", "chat.completions", lambda _, body: read_reply(body), settle, "/v1/chat/completions"
+)
 
 
 def _with_effort(requests: Sequence[Request], options: ClientOptions | None) -> Sequence[Request]:
@@ -53,6 +55,11 @@ class OpenAiLlm:
         """Store of its replies."""
         return self._endpoint.store
 
+    @property
+    def is_batched(self) -> bool:
+        """Whether requests are submitted as batches."""
+        return self._endpoint.options.batch
+
     def identity(self) -> dict[str, Any]:
         return _identity(self.model, self._endpoint.options)
 
@@ -75,8 +82,8 @@ class OpenAiLlm:
         again = [*rest, *further, *[r for r in distinct.values() for _ in range(tries - 1)]]
         again += [r for r in further for _ in range(tries - 1)]
         most = sum((bound_calls([r], self._endpoint.room(r)) for r in again), Bound())
-        price = self._endpoint.options.price
-        return RunPlan(len(distinct), len(stored), estimate_calls(rest), most, price)
+        price, share = self._endpoint.options.price, BATCH_PRICE if self.is_batched else 1.0
+        return RunPlan(len(distinct), len(stored), estimate_calls(rest), most, price, share)
 
     def complete(
         self, requests: Sequence[Request], on_result: OnResult | None = None

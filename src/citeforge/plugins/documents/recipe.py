@@ -74,6 +74,7 @@ class DocumentsRecipe(Licensed):
 
     kind: ClassVar[str] = "documents"
     run_options: ClassVar[tuple[str, ...]] = (*DRY, *EMBEDDING, *LOCAL_JUDGE, *ENDPOINT, *RUNNER)
+    no_batch: ClassVar[str] = "questions are written and checked in rounds until there are enough"
 
     source: Annotated[str, Option(input=True)]
     """folder:PATH, or another source of passages (corpus:PATH), which are taken as they are."""

@@ -106,10 +106,13 @@ class EndpointModel:
             InputError: the endpoint gives no log probabilities of prompts, or cannot be reached.
             BudgetError: the next call could pass the cost limit.
         """
-        numbers = self._endpoint.ask_numbers(
+        results = self._endpoint.ask(_COMPLETIONS, [_Prompt(t) for t in texts])
+        self._endpoint.require_replies(
             _COMPLETIONS,
-            [_Prompt(t) for t in texts],
+            results,
             "an endpoint with /completions, echo and logprobs (vLLM, llama.cpp); "
             "or --perplexity ngram",
         )
-        return [math.exp(mean) for (mean,) in numbers]
+        return [
+            math.exp(mean) for r in results if isinstance(r, LlmReply) for mean in r.numbers or ()
+        ]

@@ -106,12 +106,7 @@ PERPLEXITY = (
 SEGMENTERS = (Choice("nupunkt", "", "with our rules"), Choice("punkt", "", "NLTK's"))
 GRAPHS = (
     Choice("file", "PATH (.nt, .ttl, .gz)", "an embedded store"),
-    Choice(
-        "sparql",
-        "URL (such as sparql:https://query.wikidata.org/sparql)",
-        "an endpoint",
-        needs="SPARQLWrapper",
-    ),
+    Choice("sparql", "URL (such as sparql:https://query.wikidata.org/sparql)", "an endpoint"),
     Choice("replay", "FILE", "what an endpoint once said"),
 )
 FORMATS = tuple(

@@ -164,11 +164,13 @@ class Recipe(Part):
         kind: word after ``citeforge build``, and ``kind`` of manifests.
         run_options: fields of RunOptions that such a build takes.
         main_input: field that names what the benchmark is made of.
+        no_batch: why such a build refuses --batch; empty where it does not.
     """
 
     kind: ClassVar[str]
     run_options: ClassVar[tuple[str, ...]] = ()
     main_input: ClassVar[str] = "source"
+    no_batch: ClassVar[str] = ""
 
     name: str | None = None
     """Name in signatures and card (default: the folder's)."""
@@ -281,7 +283,7 @@ ALWAYS = ("out", "overwrite", "resume")
 DRY = ("dry_run",)
 ENDPOINT = (
     *("base_url", "concurrency", "timeout", "rpm", "tpm", "price", "max_cost", "store"),
-    *("thinking_tokens", "reasoning_effort"),
+    *("thinking_tokens", "reasoning_effort", "batch"),
 )
 EMBEDDING = ("device", "embeddings", "shard_rows", "compute")
 LOCAL = ("device", "batch_size")
@@ -346,6 +348,9 @@ class RunOptions(Part):
     needs."""
     reasoning_effort: str | None = None
     """Sent to models that think: low, medium, high, or what the provider knows."""
+    batch: bool = False
+    """Submit chat requests to the provider's batch endpoint: half the price, replies within a day.
+    A killed command finds its batch in the store."""
     secret_from: Path | None = None
     """With --hidden: take the secret of this package or gold half, not a new one."""
     engine: str = "local"

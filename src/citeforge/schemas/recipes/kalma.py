@@ -44,6 +44,7 @@ class KalmaRecipe(Licensed):
 
     kind: ClassVar[str] = "kalma"
     run_options: ClassVar[tuple[str, ...]] = (*DRY, *GRAPH, *LOCAL_JUDGE, *ENDPOINT, *RUNNER)
+    no_batch: ClassVar[str] = "each question depends on the reply before it"
     main_input: ClassVar[str] = "kg"
 
     licence: Licence = None

@@ -102,6 +102,12 @@ def prepare(
             f"--template: {system.name} has no main prompt that could be replaced",
             code="option-without-effect",
         )
+    if options.later_calls and isinstance(llm, OpenAiLlm) and llm.is_batched:
+        raise UsageError(
+            f"--batch: not for {system.name} with these options: it asks in rounds, up to "
+            f"{1 + options.later_calls} for one query, and each would wait up to a day for a batch",
+            code="option-without-effect",
+        )
     edited = options if isinstance(options, EditedOptions) else EditedOptions()
     instead = {} if options.template is None else {system.template: options.template}
     prompts = Prompts(instead, system.templates)
