@@ -4,6 +4,7 @@ Nothing in the code is specific to people but ``data/people.yaml``.
 """
 
 import re
+import tomllib
 from collections.abc import Mapping
 from functools import cache, cached_property
 from pathlib import Path
@@ -231,6 +232,13 @@ def _compiled(template: str) -> Template:
 _DATA = Path(__file__).parent / "data"
 
 
+@cache
+def _groups() -> tuple[tuple[str, ...], ...]:
+    """Read the built-in groups of relations that state one fact with the same value."""
+    text = (_DATA / "same_value.toml").read_text(encoding="utf-8")
+    return tuple(map(tuple, tomllib.loads(text)["groups"]))
+
+
 def _id(text: str) -> str:
     if not text or not is_iri(f"http://a/{text}"):
         raise ValueError(f"{text[:80]!r} is not an id, such as Q5 or P31")
@@ -255,6 +263,7 @@ class Domain(FrozenRecord):
         uninformative: labels of relations that no round picks.
         single_valued: relations that have one true value, with words that announce them.
         inverse: relation label to the label of its inverse.
+        same_value: groups of relations; with the same value, two of one group state one fact.
         relation_words: words of input files to relation labels.
         forms: relation label to its form, where the rule of :mod:`verbalise` is wrong.
         templates: sentences by task; see :mod:`citeforge.builders.kalma.asking`.
@@ -273,6 +282,7 @@ class Domain(FrozenRecord):
     uninformative: tuple[str, ...] = ()
     single_valued: dict[str, tuple[str, ...]] = {}
     inverse: dict[str, tuple[str, ...]] = {}
+    same_value: tuple[tuple[str, ...], ...] = Field(default_factory=_groups)
     relation_words: dict[str, str] = {}
     forms: dict[str, str] = {}
     templates: dict[str, str] = {}

@@ -28,6 +28,7 @@ INSTANCE_OF_LABEL = "instance of"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDF_TYPE = RDF + "type"
 RDFS_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+INVERSE_OF = "http://www.w3.org/2002/07/owl#inverseOf"
 ALT_LABEL = "http://www.w3.org/2004/02/skos/core#altLabel"
 _DATES = {XSD + name for name in ("date", "dateTime", "gYear", "gYearMonth")}
 _DATE = re.compile(
@@ -210,6 +211,11 @@ class Translation:
             prop = _own(pid)
             yield _triple(prop, RDFS_LABEL, literal(label, self.model.language))
             yield _triple(prop, WIKIBASE + "directClaim", iri(DIRECT_IRI + pid))
+        for quad in self._quads(INVERSE_OF):
+            ends = [getattr(end, "value", "") for end in (quad.subject, quad.object)]
+            if all(end in self.model.relations for end in ends):
+                one, other = (self.pids[self.model.relations[end].label] for end in ends)
+                yield _triple(_own(one), INVERSE_OF, _own(other))
         word = re.split(r"[#/:]", self.model.classes[0].rstrip("#/:"))[-1]
         yield _triple(_own(CLASS), RDFS_LABEL, literal(word, self.model.language))
 

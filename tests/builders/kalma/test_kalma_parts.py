@@ -14,6 +14,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.domain import load_domain
 from citeforge.kg.engines import StoreEngine
+from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.benchmarks.kg import Graph, Triple
 from conftest import EXAMPLES
@@ -124,7 +125,7 @@ def entries(n: int) -> list[KalmaQuestion]:
 
 
 def test_absent_sets_are_nested_and_leak_nothing() -> None:
-    made = make_contexts(entries(12), PEOPLE, seed=3)
+    made = make_contexts(entries(12), Equivalence(PEOPLE), seed=3)
     before: set[tuple[str, Triple]] = set()
     inverses = 0
     for size in (1, 2, 3):
@@ -149,7 +150,7 @@ def test_absent_sets_are_nested_and_leak_nothing() -> None:
 
 def test_retrieval_sets_are_nested_and_exact() -> None:
     everything = entries(10)
-    made = make_contexts(everything, PEOPLE, seed=3)
+    made = make_contexts(everything, Equivalence(PEOPLE), seed=3)
     own = {e.query_id: {g.qid for g in e.graphs} for e in everything}
     before: set[tuple[str, str]] | None = None
     for share in (80, 60, 40, 20):
@@ -166,7 +167,7 @@ def test_retrieval_sets_are_nested_and_exact() -> None:
 def test_a_short_minimum_set_is_recorded() -> None:
     first, *_ = entries(3)
     short = KalmaQuestion(first.query_id, first.graphs, first.gold[:2])
-    made = make_contexts([short, *entries(3)[1:]], PEOPLE, seed=0)
+    made = make_contexts([short, *entries(3)[1:]], Equivalence(PEOPLE), seed=0)
     assert {name: c.short for name, c in made.items() if c.short} == {
         "absent_3": {"q0": {"absent": 2}}
     }

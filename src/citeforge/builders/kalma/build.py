@@ -12,6 +12,8 @@ from citeforge.builders.kalma.contexts import (
     RETRIEVED,
     KalmaQuestion,
     TripleContext,
+    count_answers,
+    find_equivalents,
     make_contexts,
     retrieve_graphs,
 )
@@ -29,7 +31,8 @@ from citeforge.engines.plugins import warn
 from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.ir_convert.kalma import read_entries, read_gold
-from citeforge.kg.domain import Domain, load_domain
+from citeforge.kg.domain import load_domain
+from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import KnowledgeGraph, open_graph
 from citeforge.schemas.benchmarks.kg import EMPTY, Key, Triple
 from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
@@ -90,7 +93,11 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
         if not usable:
             raise _nothing_left(dropped, evolver.asker.refused, writer)
         questions = [_question(e) for e in usable]
-        contexts, retrieved = _contexts(recipe, questions, kg.domain, kg)
+        graphs = {g.qid: g for q in questions for g in q.graphs}
+        labels = {t.pid: t.relation for g in graphs.values() for t in g.triples}
+        stated = {labels[pid]: names for pid, names in kg.inverses(sorted(labels)).items()}
+        equivalence = Equivalence(kg.domain, stated, graphs.values())
+        contexts, retrieved = _contexts(recipe, questions, equivalence, kg)
         counts = {"pairs selected": len(selected.pairs), **selected.counts, **kg.counts}
         for what, numbers in (
             ("pairs dropped", dropped.items()),
@@ -101,16 +108,18 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
         counts |= retrieved | _wordless(kg, evolver, len(usable))
         if evolver.perplexity is not None:
             models = models | {"perplexity": evolver.perplexity.identity()}
-        return _finish(build, draft, questions, usable, contexts, counts=counts, models=models)
+        return _finish(
+            build, draft, questions, usable, contexts, equivalence, counts=counts, models=models
+        )
 
 
 def _contexts(
-    recipe: KalmaRecipe, questions: Sequence[KalmaQuestion], domain: Domain,
+    recipe: KalmaRecipe, questions: Sequence[KalmaQuestion], equivalence: Equivalence,
     kg: KnowledgeGraph | None,
 ) -> tuple[dict[str, TripleContext], dict[str, int]]:  # fmt: skip
     """Context sets, with what the baseline's retrieval finds where the recipe asks for it; counts
     of that."""
-    contexts = make_contexts(questions, domain, recipe.seed)
+    contexts = make_contexts(questions, equivalence, recipe.seed)
     counts: dict[str, int] = {}
     if recipe.retrieved and kg is not None:
         contexts[RETRIEVED], counts = retrieve_graphs(kg, questions, recipe.ner)
@@ -119,11 +128,14 @@ def _contexts(
 
 def _finish(
     build: Build, draft: Manifest, questions: Sequence[KalmaQuestion],
-    evolutions: Sequence[Evolution], contexts: Mapping[str, TripleContext], **learnt: Any,
+    evolutions: Sequence[Evolution], contexts: Mapping[str, TripleContext],
+    equivalence: Equivalence, **learnt: Any,
 ) -> Manifest:  # fmt: skip
     writer = build.package()
-    sets = write_tables(writer, questions, evolutions, contexts)
-    return build.finish(draft, writer, kalma_stats(questions), contexts=sets, **learnt)
+    equivalents = find_equivalents(questions, contexts, equivalence)
+    sets = write_tables(writer, questions, evolutions, contexts, equivalents)
+    stats = kalma_stats(questions, count_answers(questions, equivalents, equivalence))
+    return build.finish(draft, writer, stats, contexts=sets, **learnt)
 
 
 def _config(
@@ -240,8 +252,10 @@ def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
         draft = build.draft(config, sources, licence, {}, _GRAMMAR)
         if (finished := build.finished(draft)) is not None:
             return finished
-        contexts, retrieved = _contexts(recipe, questions, domain, kg)
-        return _finish(build, draft, questions, [], contexts, counts=source.counts | retrieved)
+        equivalence = Equivalence(domain, graphs=(g for q in questions for g in q.graphs))
+        contexts, retrieved = _contexts(recipe, questions, equivalence, kg)
+        counts = source.counts | retrieved
+        return _finish(build, draft, questions, [], contexts, equivalence, counts=counts)
 
 
 def _read_published(specific: Path, recipe: KalmaRecipe) -> tuple[list[KalmaQuestion], SourceInfo]:
