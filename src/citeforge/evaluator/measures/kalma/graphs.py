@@ -354,7 +354,7 @@ def _details(inputs: KalmaInputs) -> list[AnswerDetail]:
                         text=f"{t.relation}: {t.value}",
                         label="minimum knowledge"
                         if t.key.compared in gold
-                        else "states minimum knowledge, too"
+                        else "also minimum knowledge"
                         if t.key.compared in same
                         else None,
                     )
