@@ -233,9 +233,9 @@ _DATA = Path(__file__).parent / "data"
 
 
 @cache
-def _groups() -> tuple[tuple[str, ...], ...]:
-    """Read the built-in groups of relations that state one fact with the same value."""
-    text = (_DATA / "same_value.toml").read_text(encoding="utf-8")
+def word_groups(name: str) -> tuple[tuple[str, ...], ...]:
+    """Read the groups of ``data/NAME.toml``: relations, or words, that mean the same."""
+    text = (_DATA / f"{name}.toml").read_text(encoding="utf-8")
     return tuple(map(tuple, tomllib.loads(text)["groups"]))
 
 
@@ -262,6 +262,7 @@ class Domain(FrozenRecord):
         min_name_parts: fewest words of a name that is looked up.
         uninformative: labels of relations that no round picks.
         single_valued: relations that have one true value, with words that announce them.
+        announced: relations that a text states only in a clause with one of these words.
         inverse: relation label to the label of its inverse.
         same_value: groups of relations; with the same value, two of one group state one fact.
         relation_words: words of input files to relation labels.
@@ -281,8 +282,11 @@ class Domain(FrozenRecord):
     min_name_parts: int = Field(2, ge=1)
     uninformative: tuple[str, ...] = ()
     single_valued: dict[str, tuple[str, ...]] = {}
+    announced: dict[str, tuple[str, ...]] = {}
     inverse: dict[str, tuple[str, ...]] = {}
-    same_value: tuple[tuple[str, ...], ...] = Field(default_factory=_groups)
+    same_value: tuple[tuple[str, ...], ...] = Field(
+        default_factory=lambda: word_groups("same_value")
+    )
     relation_words: dict[str, str] = {}
     forms: dict[str, str] = {}
     templates: dict[str, str] = {}

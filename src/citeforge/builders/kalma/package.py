@@ -82,7 +82,7 @@ def write_tables(
     return {n: ContextSet(description=c.description, short=c.short) for n, c in contexts.items()}
 
 
-def kalma_stats(questions: Sequence[KalmaQuestion], further: Mapping[str, int]) -> Stats:
+def kalma_stats(questions: Sequence[KalmaQuestion], further: Mapping[str, object]) -> Stats:
     """Statistics as the paper gives them (section 2.3), spreads, and further counts."""
     graphs = {g.qid: g for q in questions for g in q.graphs}
     triples = [t for g in graphs.values() for t in g.triples]
