@@ -165,9 +165,10 @@ class Item(Displayed):
     def _tables(self) -> Iterator[Table]:
         rows = [
             (n, x.title, shorten(x.text, 200), x.label or "")
-            if isinstance(x, Passage) else (n, x.name, f"{x.relation}: {x.value}", self.gold_label(x))
+            if isinstance(x, Passage)
+            else (n, x.name, f"{x.relation}: {x.value}", self.gold_label(x))
             for n, x in enumerate(self.evidence, 1)
-        ]  # fmt: skip
+        ]
         yield Table(["number", "title", "text", "label"], rows, left=3)
 
 

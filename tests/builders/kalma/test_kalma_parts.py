@@ -81,16 +81,16 @@ def test_extensions(after: str, triple: Triple, reason: str | None) -> None:
 def test_a_judge_asks_whether_the_sentence_says_its_fact() -> None:
     judge = JudgeSession(Facts(), None)  # entails when it has all capitals of A to F
     checker = check.ExtensionCheck(PEOPLE, SentenceSegmenter(), judge)
-    told = f"{BEFORE} For Ada and Byron it was mathematics {MARK}."
+    told = f"{BEFORE} It was mathematics for Ada and Byron {MARK}."
     bare = f"{BEFORE} It was mathematics {MARK}."
-    failing = f"{BEFORE} For Ada and Byron it was mathematics # {MARK}."
+    failing = f"{BEFORE} It was mathematics for Ada and Byron # {MARK}."
     unmarked = f"{BEFORE} For Ada and Byron it was mathematics."
     texts = [told, bare, failing, unmarked]
     result = checker.wrong([check.Extension(BEFORE, t, MATHS, POOL) for t in texts])
     assert result[:2] == [None, "does not say the new fact (judge)"]
     assert str(result[2]).startswith("the judge failed")
     assert result[3] == "does not add just the citation of the new fact"
-    assert len(judge.judge.asked) == 3  # not the one that breaks a rule
+    assert len(judge.judge.asked) == 2 * 3  # not the one that breaks a rule
     assert "judge facts@1" in checker.checked_by
 
 
@@ -227,7 +227,8 @@ def test_marks_of_a_model_on_somebody_elses_fact_are_refused() -> None:
 
 def test_tokens_of_a_writer_are_bounded() -> None:
     plain, paragraph = {"plain": "x" * 1000}, {"paragraph": "x" * 1000}
-    sizes = {t: request(t, {**plain, **paragraph, "fact": "", "marker": "", "graphs": []}, 0, 0)
+    sizes = {t: request(t, {**plain, **paragraph, "fact": "", "marker": "", "graphs": [],
+                        "again": "", "facts": [], "names": []}, 0, 0)
              for t in TASKS}  # fmt: skip
     assert {t: r.params["max_tokens"] for t, r in sizes.items()} == {
         "seed": 80, "annotate": 160 + 500, "extend": 120 + 500, "general": 100, "specific": 200,

@@ -257,10 +257,9 @@ def question_check(
         UsageError: no such model.
         InputError: its replies cannot be read.
     """
-    is_rule = checker == RULE
-    return QuestionCheck(
-        domain, None if is_rule else make_llm(checker, store=store, options=options)
-    )
+    if checker == RULE:
+        return QuestionCheck(domain)
+    return QuestionCheck(domain, make_llm(checker, store=store, options=options))
 
 
 def share_text(hits: int, of: int) -> str:

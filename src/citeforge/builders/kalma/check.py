@@ -139,9 +139,8 @@ class ExtensionCheck:
         says = {i: Pair(s, self.domain.verbalise(extensions[i].triple)) for i, s in open_.items()}
         rests = {i: Pair(self._known(extensions[i]), s) for i, s in open_.items()}
         decisions = self.judge.ask([*says.values(), *rests.values()])
-        for pairs, reason in (
-            (rests, "claims what no triple says (judge)"), (says, "does not say the new fact (judge)")
-        ):  # fmt: skip
+        claims, silent = "claims what no triple says", "does not say the new fact"
+        for pairs, reason in ((rests, f"{claims} (judge)"), (says, f"{silent} (judge)")):
             for i, pair in pairs.items():
                 decision = decisions[pair]
                 if isinstance(decision, JudgeFailure):
@@ -189,14 +188,11 @@ class ExtensionCheck:
         """A number, a name, a span of time or a judgement of a sentence that no triple has."""
         words = [self._known(extension), *(w for t in extension.pool for w in (t.name, t.value))]
         words += [shape for t in extension.pool for shape in renderings(t)]
-        known = normalise_em(" ".join(words)).split()
-        first = _TOKEN.search(sentence)
+        known = {word.lower() for word in _TOKEN.findall(" ".join(words))}
         for match in _CLAIM.finditer(sentence):
-            is_opener = first is not None and match.start() == first.start() and match[0].istitle()
-            word = normalise_em(match[0])
-            if word and not set(word.split()) <= set(known) and not (
-                is_opener and not _SPAN.fullmatch(match[0])
-            ):  # fmt: skip
+            # The first word has a capital, whatever it is.
+            is_opener = not sentence[: match.start()].strip() and not _SPAN.fullmatch(match[0])
+            if not is_opener and not {w.lower() for w in _TOKEN.findall(match[0])} <= known:
                 return f"claims what no triple says: {match[0]!r}"
         return None
 
