@@ -107,7 +107,8 @@ def show(folder: Path, query: str | None, context: str | None, full: bool, trace
             for graph in item.graphs:
                 click.echo(f"  {graph.qid} {graph.name}")
                 for triple in graph.triples:
-                    click.echo(f"      {triple.relation}: {triple.value}")
+                    mark = f" ({label})" if (label := item.gold_label(triple)) else ""
+                    click.echo(f"      {triple.relation}: {triple.value}{mark}")
 
 
 def _show_trace(package: Package, query: str) -> None:

@@ -4,6 +4,7 @@ Nothing in the code is specific to people but ``data/people.yaml``.
 """
 
 import re
+import tomllib
 from collections.abc import Mapping
 from functools import cache, cached_property
 from pathlib import Path
@@ -231,6 +232,13 @@ def _compiled(template: str) -> Template:
 _DATA = Path(__file__).parent / "data"
 
 
+@cache
+def word_groups(name: str) -> tuple[tuple[str, ...], ...]:
+    """Read the groups of ``data/NAME.toml``: relations, or words, that mean the same."""
+    text = (_DATA / f"{name}.toml").read_text(encoding="utf-8")
+    return tuple(map(tuple, tomllib.loads(text)["groups"]))
+
+
 def _id(text: str) -> str:
     if not text or not is_iri(f"http://a/{text}"):
         raise ValueError(f"{text[:80]!r} is not an id, such as Q5 or P31")
@@ -254,7 +262,9 @@ class Domain(FrozenRecord):
         min_name_parts: fewest words of a name that is looked up.
         uninformative: labels of relations that no round picks.
         single_valued: relations that have one true value, with words that announce them.
+        announced: relations that a text states only in a clause with one of these words.
         inverse: relation label to the label of its inverse.
+        same_value: groups of relations; with the same value, two of one group state one fact.
         relation_words: words of input files to relation labels.
         forms: relation label to its form, where the rule of :mod:`verbalise` is wrong.
         templates: sentences by task; see :mod:`citeforge.builders.kalma.asking`.
@@ -272,7 +282,11 @@ class Domain(FrozenRecord):
     min_name_parts: int = Field(2, ge=1)
     uninformative: tuple[str, ...] = ()
     single_valued: dict[str, tuple[str, ...]] = {}
+    announced: dict[str, tuple[str, ...]] = {}
     inverse: dict[str, tuple[str, ...]] = {}
+    same_value: tuple[tuple[str, ...], ...] = Field(
+        default_factory=lambda: word_groups("same_value")
+    )
     relation_words: dict[str, str] = {}
     forms: dict[str, str] = {}
     templates: dict[str, str] = {}

@@ -230,14 +230,22 @@ class KnowledgeGraph:
 
     def aliases(self, qids: Iterable[str]) -> dict[str, list[str]]:
         """Other names of entities."""
-        names_of: dict[str, set[str]] = {q: set() for q in qids}
+        return self._names("aliases", qids)
+
+    def inverses(self, pids: Iterable[str]) -> dict[str, list[str]]:
+        """Names of the relations that the graph declares to be the inverse of some, from either
+        end: owl:inverseOf, Wikidata's inverse property (P1696) and inverse label (P7087)."""
+        return self._names("inverses", pids)
+
+    def _names(self, template: str, ids: Iterable[str]) -> dict[str, list[str]]:
+        """Id to the names that a query finds for it, sorted."""
+        names_of: dict[str, set[str]] = {q: set() for q in ids}
 
         def ask(part: Sequence[str]) -> list[Row]:
-            entities = " ".join(self._entity(q) for q in part)
-            text = query("aliases", entities=entities, languages=self._languages)
-            rows = self.engine.select(text)
-            ids = [self.domain.entity_iri + q for q in part]
-            return _asked_for(rows, "entity", ids, "alias")
+            entities, direct = " ".join(map(self._entity, part)), self.domain.direct_iri
+            text = query(template, entities=entities, languages=self._languages, direct=direct)
+            asked = [self.domain.entity_iri + q for q in part]
+            return _asked_for(self.engine.select(text), "entity", asked, "alias")
 
         for _, rows in self._batched(list(names_of), ask):
             for row in rows:

@@ -22,6 +22,7 @@ INSTANCE_OF_LABEL = "instance of"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDF_TYPE = RDF + "type"
 RDFS_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+INVERSE_OF = "http://www.w3.org/2002/07/owl#inverseOf"
 ALT_LABEL = "http://www.w3.org/2004/02/skos/core#altLabel"
 
 

@@ -17,6 +17,7 @@ from citeforge.kg.plain import (
     ENTITY_IRI,
     INSTANCE_OF,
     INSTANCE_OF_LABEL,
+    INVERSE_OF,
     RDF,
     RDF_TYPE,
     RDFS_LABEL,
@@ -149,6 +150,11 @@ class Translation:
             prop = _own(pid)
             yield _triple(prop, RDFS_LABEL, literal(label, self.model.language))
             yield _triple(prop, WIKIBASE + "directClaim", iri(DIRECT_IRI + pid))
+        for quad in self._quads(INVERSE_OF):
+            ends = [getattr(end, "value", "") for end in (quad.subject, quad.object)]
+            if all(end in self.model.relations for end in ends):
+                one, other = (self.pids[self.model.relations[end].label] for end in ends)
+                yield _triple(_own(one), INVERSE_OF, _own(other))
         word = re.split(r"[#/:]", self.model.classes[0].rstrip("#/:"))[-1]
         yield _triple(_own(CLASS), RDFS_LABEL, literal(word, self.model.language))
 

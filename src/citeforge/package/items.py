@@ -126,6 +126,7 @@ class Item(Displayed):
         graphs: sub-graphs that systems are shown; empty where they are shown passages.
         gold: gold rows, in order.
         knowledge: minimum knowledge set (KaLMA): the triples that an answer should cite.
+        equivalents: triples that state one of these in other words, to the one that they state.
     """
 
     query_id: str
@@ -135,6 +136,7 @@ class Item(Displayed):
     graphs: tuple[Graph, ...] = ()
     gold: GoldRows = field(default_factory=GoldRows)
     knowledge: tuple[Triple, ...] = ()
+    equivalents: Mapping[Triple, Triple] = field(default_factory=dict)
 
     @property
     def relevant(self) -> tuple[int, ...]:
@@ -146,6 +148,14 @@ class Item(Displayed):
         """Passages or triples that systems are shown, in order."""
         return self.passages or tuple(t for graph in self.graphs for t in graph.triples)
 
+    def gold_label(self, triple: Triple) -> str:
+        """Say whether a shown triple is gold, or which gold fact it states, too."""
+        if triple in self.knowledge:
+            return "gold"
+        if (same := self.equivalents.get(triple)) is None:
+            return ""
+        return f"gold, as {same.name}, {same.relation}: {same.value}"
+
     def _headline(self) -> str:
         what = f"{len(self.relevant)} relevant" if self.passages else "triples"
         return (
@@ -155,9 +165,10 @@ class Item(Displayed):
     def _tables(self) -> Iterator[Table]:
         rows = [
             (n, x.title, shorten(x.text, 200), x.label or "")
-            if isinstance(x, Passage) else (n, x.name, f"{x.relation}: {x.value}", "")
+            if isinstance(x, Passage)
+            else (n, x.name, f"{x.relation}: {x.value}", self.gold_label(x))
             for n, x in enumerate(self.evidence, 1)
-        ]  # fmt: skip
+        ]
         yield Table(["number", "title", "text", "label"], rows, left=3)
 
 

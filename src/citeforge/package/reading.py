@@ -46,4 +46,7 @@ def graph_items(package: Package, context: str, query_id: str | None) -> Iterato
             graphs = tuple(graphs_of([from_row(t) for t in triples]))
             # A triple that counts in several rounds is one piece of knowledge.
             knowledge = tuple(dict.fromkeys(from_row(g) for g in gold.get(query, [])))
-            yield Item(query, questions[row], context, graphs=graphs, knowledge=knowledge)
+            same = {from_row(t): from_row(g) for g in gold.get(query, []) for t in g["equivalents"]}
+            yield Item(
+                query, questions[row], context, graphs=graphs, knowledge=knowledge, equivalents=same
+            )

@@ -14,6 +14,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.domain import load_domain
 from citeforge.kg.engines import StoreEngine
+from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.benchmarks.kg import Graph, Triple
 from conftest import EXAMPLES
@@ -80,16 +81,16 @@ def test_extensions(after: str, triple: Triple, reason: str | None) -> None:
 def test_a_judge_asks_whether_the_sentence_says_its_fact() -> None:
     judge = JudgeSession(Facts(), None)  # entails when it has all capitals of A to F
     checker = check.ExtensionCheck(PEOPLE, SentenceSegmenter(), judge)
-    told = f"{BEFORE} For Ada and Byron it was mathematics {MARK}."
+    told = f"{BEFORE} It was mathematics for Ada and Byron {MARK}."
     bare = f"{BEFORE} It was mathematics {MARK}."
-    failing = f"{BEFORE} For Ada and Byron it was mathematics # {MARK}."
+    failing = f"{BEFORE} It was mathematics for Ada and Byron # {MARK}."
     unmarked = f"{BEFORE} For Ada and Byron it was mathematics."
     texts = [told, bare, failing, unmarked]
     result = checker.wrong([check.Extension(BEFORE, t, MATHS, POOL) for t in texts])
     assert result[:2] == [None, "does not say the new fact (judge)"]
     assert str(result[2]).startswith("the judge failed")
     assert result[3] == "does not add just the citation of the new fact"
-    assert len(judge.judge.asked) == 3  # not the one that breaks a rule
+    assert len(judge.judge.asked) == 2 * 3  # not the one that breaks a rule
     assert "judge facts@1" in checker.checked_by
 
 
@@ -124,7 +125,7 @@ def entries(n: int) -> list[KalmaQuestion]:
 
 
 def test_absent_sets_are_nested_and_leak_nothing() -> None:
-    made = make_contexts(entries(12), PEOPLE, seed=3)
+    made = make_contexts(entries(12), Equivalence(PEOPLE), seed=3)
     before: set[tuple[str, Triple]] = set()
     inverses = 0
     for size in (1, 2, 3):
@@ -149,7 +150,7 @@ def test_absent_sets_are_nested_and_leak_nothing() -> None:
 
 def test_retrieval_sets_are_nested_and_exact() -> None:
     everything = entries(10)
-    made = make_contexts(everything, PEOPLE, seed=3)
+    made = make_contexts(everything, Equivalence(PEOPLE), seed=3)
     own = {e.query_id: {g.qid for g in e.graphs} for e in everything}
     before: set[tuple[str, str]] | None = None
     for share in (80, 60, 40, 20):
@@ -166,7 +167,7 @@ def test_retrieval_sets_are_nested_and_exact() -> None:
 def test_a_short_minimum_set_is_recorded() -> None:
     first, *_ = entries(3)
     short = KalmaQuestion(first.query_id, first.graphs, first.gold[:2])
-    made = make_contexts([short, *entries(3)[1:]], PEOPLE, seed=0)
+    made = make_contexts([short, *entries(3)[1:]], Equivalence(PEOPLE), seed=0)
     assert {name: c.short for name, c in made.items() if c.short} == {
         "absent_3": {"q0": {"absent": 2}}
     }
@@ -226,7 +227,8 @@ def test_marks_of_a_model_on_somebody_elses_fact_are_refused() -> None:
 
 def test_tokens_of_a_writer_are_bounded() -> None:
     plain, paragraph = {"plain": "x" * 1000}, {"paragraph": "x" * 1000}
-    sizes = {t: request(t, {**plain, **paragraph, "fact": "", "marker": "", "graphs": []}, 0, 0)
+    sizes = {t: request(t, {**plain, **paragraph, "fact": "", "marker": "", "graphs": [],
+                        "again": "", "facts": [], "names": []}, 0, 0)
              for t in TASKS}  # fmt: skip
     assert {t: r.params["max_tokens"] for t, r in sizes.items()} == {
         "seed": 80, "annotate": 160 + 500, "extend": 120 + 500, "general": 100, "specific": 200,

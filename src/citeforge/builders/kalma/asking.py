@@ -112,16 +112,21 @@ class Asker:
         return self.llm.identity().get("name") == "template"
 
     def ask(self, task: str, values: Mapping[str, dict[str, Any]], check: Check) -> Replies:
-        """Ask until every reply is taken or no attempt is left.
+        """Ask until every reply is taken or no attempt is left; prompts get the reason of the last
+        refusal as ``again``.
 
         Args:
             task: name of the prompt.
             values: pair id to what its prompt says.
             check: looks at all replies of one attempt together.
         """
-        replies = Replies({}, {name: [] for name in values})
+        replies, again = Replies({}, {name: [] for name in values}), dict[str, str]()
         for llm, attempt in self._turns:
-            waiting = {n: v for n, v in values.items() if n not in replies.taken}
+            waiting = {
+                name: {**mine, "again": again.get(name, "")}
+                for name, mine in values.items()
+                if name not in replies.taken
+            }
             if not waiting:
                 break
             warmth = round(_FIRST_TEMPERATURE + attempt * _TEMPERATURE_STEP, 6)
@@ -143,6 +148,7 @@ class Asker:
             for name in results:
                 reason, text = reasons[name], texts.get(name, "")
                 if reason is not None:
+                    again[name] = "" if name in failures else reason
                     replies.refused[name].append(f"{reason}: {text}" if text else reason)
                     self.refused[f"{task}: {refusal_kind(reason)}"] += 1
                     continue

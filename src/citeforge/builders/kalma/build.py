@@ -6,16 +6,25 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from citeforge.builders.kalma.asked import (
+    LEAST,
+    QuestionCheck,
+    error_stats,
+    question_check,
+    share_stats,
+)
 from citeforge.builders.kalma.asking import prompt_hashes, template_writer_templates
 from citeforge.builders.kalma.check import ExtensionCheck
 from citeforge.builders.kalma.contexts import (
     RETRIEVED,
     KalmaQuestion,
     TripleContext,
+    count_answers,
+    find_equivalents,
     make_contexts,
     retrieve_graphs,
 )
-from citeforge.builders.kalma.evolve import Evolution, Evolver
+from citeforge.builders.kalma.evolve import Evolution, Evolver, controls
 from citeforge.builders.kalma.package import kalma_stats, write_tables
 from citeforge.builders.kalma.selection import Selected, disambiguate, from_graph, read_stated
 from citeforge.builders.stages.build import Build, building
@@ -30,6 +39,7 @@ from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.ir_convert.kalma import read_entries, read_gold
 from citeforge.kg.domain import Domain, load_domain
+from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import KnowledgeGraph, open_graph
 from citeforge.schemas.benchmarks.kg import EMPTY, Key, Triple
 from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
@@ -63,7 +73,8 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
             "give either --pairs FILE or --pairs-from-kg RELATION,…",
             code="missing-option" if recipe.pairs is None else "conflicting-options",
         )
-    store = replay_store(run, recipe.writer, recipe.perplexity) if llm is None else None
+    named = (recipe.writer, recipe.perplexity, recipe.checker)
+    store = replay_store(run, *named) if llm is None else None
     judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
     client = client_options(run)
     templates = template_writer_templates(kg.domain)
@@ -76,10 +87,13 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
     if judge is not None:
         models["judge of sentences"] = judge.judge.identity()
     check = ExtensionCheck(kg.domain, SentenceSegmenter(), judge)
-    evolver = Evolver(kg, writer, perplexity, check, recipe.choices)
+    asks = question_check(kg.domain, recipe.checker, store, client)
+    if asks.llm is not None:
+        models["checker of questions"] = asks.llm.identity()
+    evolver = Evolver(kg, writer, perplexity, check, recipe.choices, asks)
     with building(recipe, run) as build:
         source, spec = _source(kg, recipe.licence)
-        config = _config(recipe, kg, spec, models, check)
+        config = _config(recipe, kg, spec, models, check, asks)
         draft = build.draft(config, [source], recipe.licence, models, _GRAMMAR)
         if (finished := build.finished(draft)) is not None:
             return finished
@@ -90,7 +104,11 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
         if not usable:
             raise _nothing_left(dropped, evolver.asker.refused, writer)
         questions = [_question(e) for e in usable]
-        contexts, retrieved = _contexts(recipe, questions, kg.domain, kg)
+        graphs = {g.qid: g for q in questions for g in q.graphs}
+        labels = {t.pid: t.relation for g in graphs.values() for t in g.triples}
+        stated = {labels[pid]: names for pid, names in kg.inverses(sorted(labels)).items()}
+        equivalence = Equivalence(kg.domain, stated, graphs.values())
+        contexts, retrieved = _contexts(recipe, questions, equivalence, kg)
         counts = {"pairs selected": len(selected.pairs), **selected.counts, **kg.counts}
         for what, numbers in (
             ("pairs dropped", dropped.items()),
@@ -101,16 +119,28 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
         counts |= retrieved | _wordless(kg, evolver, len(usable))
         if evolver.perplexity is not None:
             models = models | {"perplexity": evolver.perplexity.identity()}
-        return _finish(build, draft, questions, usable, contexts, counts=counts, models=models)
+        shares = {} if evolver.asker.is_template else _shares(kg.domain, asks, usable)
+        if asks.failed:
+            counts["questions that the checker could not check"] = asks.failed
+        return _finish(
+            build, draft, questions, usable, contexts, equivalence, shares,
+            counts=counts, models=models,
+        )  # fmt: skip
+
+
+def _shares(domain: Domain, asks: QuestionCheck, kept: Sequence[Evolution]) -> dict[str, str]:
+    """What a model's questions ask for, and how often the check of that errs."""
+    forms = {form: [e.asking(getattr(e, form)) for e in kept] for form in LEAST}
+    return share_stats(asks, forms) | error_stats(asks, controls(domain, kept))
 
 
 def _contexts(
-    recipe: KalmaRecipe, questions: Sequence[KalmaQuestion], domain: Domain,
+    recipe: KalmaRecipe, questions: Sequence[KalmaQuestion], equivalence: Equivalence,
     kg: KnowledgeGraph | None,
 ) -> tuple[dict[str, TripleContext], dict[str, int]]:  # fmt: skip
     """Context sets, with what the baseline's retrieval finds where the recipe asks for it; counts
     of that."""
-    contexts = make_contexts(questions, domain, recipe.seed)
+    contexts = make_contexts(questions, equivalence, recipe.seed)
     counts: dict[str, int] = {}
     if recipe.retrieved and kg is not None:
         contexts[RETRIEVED], counts = retrieve_graphs(kg, questions, recipe.ner)
@@ -119,11 +149,15 @@ def _contexts(
 
 def _finish(
     build: Build, draft: Manifest, questions: Sequence[KalmaQuestion],
-    evolutions: Sequence[Evolution], contexts: Mapping[str, TripleContext], **learnt: Any,
+    evolutions: Sequence[Evolution], contexts: Mapping[str, TripleContext],
+    equivalence: Equivalence, shares: Mapping[str, str], **learnt: Any,
 ) -> Manifest:  # fmt: skip
     writer = build.package()
-    sets = write_tables(writer, questions, evolutions, contexts)
-    return build.finish(draft, writer, kalma_stats(questions), contexts=sets, **learnt)
+    equivalents = find_equivalents(questions, contexts, equivalence)
+    sets = write_tables(writer, questions, evolutions, contexts, equivalents)
+    counted = count_answers(questions, equivalents, equivalence)
+    stats = kalma_stats(questions, {**counted, **shares})
+    return build.finish(draft, writer, stats, contexts=sets, **learnt)
 
 
 def _config(
@@ -132,6 +166,7 @@ def _config(
     spec: str,
     models: dict[str, dict[str, Any]],
     check: ExtensionCheck,
+    asks: QuestionCheck,
 ) -> dict[str, Any]:
     """``config`` of the manifest."""
     judge = model_name(models, "judge of sentences")
@@ -143,11 +178,13 @@ def _config(
         "writer": model_name(models, "writer"),
         "perplexity": model_name(models, "perplexity"),
         "judging": recipe.judging.model_copy(update={"judge": judge}),
+        "checker": recipe.checker if asks.llm is None else asks.llm.identity()["name"],
     }
     return recipe.model_copy(update=update).recorded(
         pairs_sha256=None if recipe.pairs is None else sha256_file(recipe.pairs),
         prompts=prompt_hashes(),
         checked_by=check.checked_by,
+        questions_checked_by=asks.checked_by,
     )
 
 
@@ -240,8 +277,10 @@ def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
         draft = build.draft(config, sources, licence, {}, _GRAMMAR)
         if (finished := build.finished(draft)) is not None:
             return finished
-        contexts, retrieved = _contexts(recipe, questions, domain, kg)
-        return _finish(build, draft, questions, [], contexts, counts=source.counts | retrieved)
+        equivalence = Equivalence(domain, graphs=(g for q in questions for g in q.graphs))
+        contexts, retrieved = _contexts(recipe, questions, equivalence, kg)
+        counts = source.counts | retrieved
+        return _finish(build, draft, questions, [], contexts, equivalence, {}, counts=counts)
 
 
 def _read_published(specific: Path, recipe: KalmaRecipe) -> tuple[list[KalmaQuestion], SourceInfo]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from citeforge.builders.kalma.mentions import Mentions, holds, renderings, words_in
+from citeforge.builders.kalma.mentions import Mentions, holds, is_denied, renderings, words_in
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.segment import Segmenter
@@ -15,6 +15,16 @@ from citeforge.schemas.citations.triples import TripleGrammar
 from citeforge.schemas.text import normalise_em
 
 _YEAR = re.compile(r"(?<!\d)\d{3,4}(?!\d)")
+_TOKEN = re.compile(r"\w+")
+_SPANS = (
+    r"decades?|centur(?:y|ies)|years|months|weeks|lifelong|always|never|famous(?:ly)?|renowned"
+    r"|celebrated|legendary|greatest|finest|leading|brilliant|distinguished|pioneering|influential"
+    r"|best|first|last|only|most|many|several|dozens?|hundreds?|thousands?|because|therefore|despite"
+)
+_SPAN = re.compile(_SPANS, re.IGNORECASE)
+_CLAIM = re.compile(rf"\d[\d.,]*|\b(?:{_SPANS}|(?-i:[A-Z])[\w’']+)\b", re.IGNORECASE)
+"""What says more than its fact, unless a triple has it: numbers, names, spans of time, praise and
+reasons. Other words may only put the fact into a sentence; of them a judge has to decide."""
 
 
 def without_citations(paragraph: str, pool: Sequence[Triple]) -> str:
@@ -53,6 +63,8 @@ def _wrong_places(
     places = mentions.places(shapes, within)
     if not places:
         return f"names {triple.value!r} only inside another name"
+    if all(is_denied(mentions.text, *place) for place in places):
+        return f"denies {triple.value!r}"
     for at, _ in places:
         if not mentions.names_in_sentence(at) or mentions.subject(at) == triple.qid:
             return None
@@ -113,8 +125,8 @@ class ExtensionCheck:
         """What finds contradictions, and whether a sentence says its fact; for the manifest."""
         clash = "contradictions: value clash on single-valued relations"
         if self.judge is None:
-            return f"{clash}; fact: its value or an alias stands in the text"
-        return f"{clash}; fact: judge {self.judge.judge.signature}"
+            return f"{clash}; fact: its value or an alias is in the text; claims: numbers and names"
+        return f"{clash}; fact and claims: judge {self.judge.judge.signature}"
 
     def wrong(self, extensions: Sequence[Extension]) -> list[str | None]:
         """Why each extension cannot be taken; None when it can. The judge is asked once for all of
@@ -123,19 +135,25 @@ class ExtensionCheck:
         reasons = [reason for reason, _ in checked]
         if self.judge is None:
             return reasons
-        pairs = {
-            i: Pair(sentence, self.domain.verbalise(extensions[i].triple))
-            for i, (reason, sentence) in enumerate(checked)
-            if reason is None
-        }
-        decisions = self.judge.ask(pairs.values())
-        for i, pair in pairs.items():
-            decision = decisions[pair]
-            if isinstance(decision, JudgeFailure):
-                reasons[i] = f"the judge failed ({decision.message})"
-            elif not decision.entailed:
-                reasons[i] = "does not say the new fact (judge)"
+        open_ = {i: sentence for i, (reason, sentence) in enumerate(checked) if reason is None}
+        says = {i: Pair(s, self.domain.verbalise(extensions[i].triple)) for i, s in open_.items()}
+        rests = {i: Pair(self._known(extensions[i]), s) for i, s in open_.items()}
+        decisions = self.judge.ask([*says.values(), *rests.values()])
+        claims, silent = "claims what no triple says", "does not say the new fact"
+        for pairs, reason in ((rests, f"{claims} (judge)"), (says, f"{silent} (judge)")):
+            for i, pair in pairs.items():
+                decision = decisions[pair]
+                if isinstance(decision, JudgeFailure):
+                    reasons[i] = f"the judge failed ({decision.message})"
+                elif not decision.entailed:
+                    reasons[i] = reason
         return reasons
+
+    def _known(self, extension: Extension) -> str:
+        """All that a new sentence may claim: the paragraph, the fact, and the entities' names."""
+        before = without_citations(extension.before, extension.pool)
+        names = f" Also called: {', '.join(extension.aliases)}." if extension.aliases else ""
+        return f"{before} {self.domain.verbalise(extension.triple)}{names}"
 
     def _checked(self, extension: Extension) -> tuple[str | None, str]:
         """The rule that an extension breaks, if any, and the sentences that it adds."""
@@ -163,7 +181,20 @@ class ExtensionCheck:
         if begin >= 0 and _names(added, shapes):
             sentence = slice(begin, begin + len(added))
             reason = _wrong_places(Mentions.of(text, pool), triple, shapes, sentence)
-        return reason or self._contradiction(added, pool), added
+        reason = reason or self._contradiction(added, pool)
+        return reason or self._unsupported(added, extension), added
+
+    def _unsupported(self, sentence: str, extension: Extension) -> str | None:
+        """A number, a name, a span of time or a judgement of a sentence that no triple has."""
+        words = [self._known(extension), *(w for t in extension.pool for w in (t.name, t.value))]
+        words += [shape for t in extension.pool for shape in renderings(t)]
+        known = {word.lower() for word in _TOKEN.findall(" ".join(words))}
+        for match in _CLAIM.finditer(sentence):
+            # The first word has a capital, whatever it is.
+            is_opener = not sentence[: match.start()].strip() and not _SPAN.fullmatch(match[0])
+            if not is_opener and not {w.lower() for w in _TOKEN.findall(match[0])} <= known:
+                return f"claims what no triple says: {match[0]!r}"
+        return None
 
     def _sentences(self, text: str) -> list[str]:
         return [text[s:e] for s, e in self.segmenter.split(text)]

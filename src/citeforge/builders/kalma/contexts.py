@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from citeforge.engines.draws import generator, key
-from citeforge.kg.domain import Domain
+from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.link import Linker, linking_quality
 from citeforge.schemas.benchmarks.kg import GENERAL, Graph, Triple
@@ -41,6 +41,12 @@ class KalmaQuestion:
     general: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def link(self) -> Triple | None:
+        """The gold fact that connects the two entities of a question built here; else None."""
+        ends = [*self.metadata.get("entities", ()), self.metadata.get("relation")]
+        return next((t for t, _ in self.gold if [t.qid, t.value_id, t.relation] == ends), None)
+
 
 @dataclass(frozen=True)
 class TripleContext:
@@ -60,14 +66,14 @@ class TripleContext:
 
 
 def make_contexts(
-    questions: Sequence[KalmaQuestion], domain: Domain, seed: int
+    questions: Sequence[KalmaQuestion], equivalence: Equivalence, seed: int
 ) -> dict[str, TripleContext]:
     """Freeze all context sets, by name.
 
     Args:
         questions: queries in order; without gold there are no ``absent`` sets, and with general
             texts there is one more that goes with those.
-        domain: knows which relations are inverse.
+        equivalence: finds triples that state the same as a removed one.
         seed: seed of all draws; sets of one kind are nested.
     """
     full = {q.query_id: [t for g in q.graphs for t in g.triples] for q in questions}
@@ -77,15 +83,15 @@ def make_contexts(
         words = "the same sub-graphs, with the general question"
         contexts[GENERAL] = TripleContext(words, full)
     if any(q.gold for q in questions):
-        contexts |= {f"absent_{n}": _absent(questions, full, domain, n, seed) for n in ABSENT}
+        contexts |= {f"absent_{n}": _absent(questions, full, equivalence, n, seed) for n in ABSENT}
     if len({g.qid for q in questions for g in q.graphs}) > 2:
         contexts |= _retrieval(questions, seed)
     return contexts
 
 
 def _absent(
-    questions: Sequence[KalmaQuestion], full: dict[str, list[Triple]], domain: Domain, size: int,
-    seed: int,
+    questions: Sequence[KalmaQuestion], full: dict[str, list[Triple]], equivalence: Equivalence,
+    size: int, seed: int,
 ) -> TripleContext:  # fmt: skip
     facts = "fact" if size == 1 else "facts"
     made = TripleContext(
@@ -99,21 +105,65 @@ def _absent(
         absent = order[:size]
         if len(absent) < size:
             made.short[name] = {"absent": len(absent)}
-        leaks = [
-            t for t in triples if t not in absent and any(_leaks(t, a, domain) for a in absent)
-        ]
+        same = {t for a in absent for t in equivalence.equivalents(a, triples)}
+        leaks = [t for t in triples if t not in absent and t in same]
         made.removed[name] = [(t, "gold") for t in absent] + [(t, "inverse") for t in leaks]
         gone = {*absent, *leaks}
         made.triples[name] = [t for t in triples if t not in gone]
     return made
 
 
-def _leaks(triple: Triple, gone: Triple, domain: Domain) -> bool:
-    """Whether a triple says what a removed one said: the other way round, or in the same words."""
-    if triple.key == gone.key:
-        return True
-    mirrored = triple.qid == gone.value_id and triple.value_id == gone.qid
-    return mirrored and triple.relation in domain.inverses(gone.relation)
+Equivalents = dict[str, dict[Triple, list[Triple]]]
+"""Query to its gold facts, each with the other shown triples that state it."""
+
+
+def find_equivalents(
+    questions: Sequence[KalmaQuestion],
+    contexts: Mapping[str, TripleContext],
+    equivalence: Equivalence,
+) -> Equivalents:
+    """Find the triples of any context set that state a gold fact in other words."""
+    found: Equivalents = {}
+    for question in questions:
+        name = question.query_id
+        shown = dict.fromkeys(t for c in contexts.values() for t in c.triples[name])
+        found[name] = {
+            fact: [
+                t
+                for t in equivalence.equivalents(fact, shown)
+                if t.key.compared != fact.key.compared
+            ]
+            for fact, _ in question.gold
+        }
+    return found
+
+
+def count_answers(
+    questions: Sequence[KalmaQuestion], equivalents: Equivalents, equivalence: Equivalence
+) -> dict[str, int]:
+    """Count what a right answer may cite besides the gold facts.
+
+    The link of a question asks for no relation: the question names both of its entities.
+    """
+    n_facts = n_questions = n_other = 0
+    for question in questions:
+        same = equivalents[question.query_id]
+        n_facts += sum(map(bool, same.values()))
+        n_questions += any(same.values())
+        right = {t.key.compared for fact, more in same.items() for t in (fact, *more)}
+        further = [t for t, _ in question.gold if t != question.link]
+        n_other += any(
+            equivalence.answers(t, fact)
+            for graph in question.graphs
+            for t in graph.triples
+            if t.key.compared not in right
+            for fact in further
+        )
+    return {
+        "gold facts that other shown triples state, too": n_facts,
+        "questions with such facts": n_questions,
+        "questions with a shown answer that strict counts as wrong": n_other,
+    }
 
 
 def _retrieval(

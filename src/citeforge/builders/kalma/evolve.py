@@ -4,9 +4,11 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from citeforge.builders.kalma import check
+from citeforge.builders.kalma.asked import Asking, Controls, QuestionCheck
 from citeforge.builders.kalma.asking import Asker, Replies, each
 from citeforge.builders.kalma.mentions import annotate, marker
 from citeforge.builders.kalma.phrasing import Composer, cannot_be_asked, gives_away
@@ -14,6 +16,7 @@ from citeforge.builders.kalma.selection import EntityPair, missing_values, value
 from citeforge.engines.io.progress import progress
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.models.perplexity import Perplexity
+from citeforge.kg.domain import Domain
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.benchmarks.kg import Graph, Key, Triple, relation_key
 from citeforge.schemas.recipes.kalma import Choices
@@ -22,6 +25,8 @@ TRIPLES_PER_ROUND = 5
 """Triples that a round tries before it gives up."""
 _KEPT_CANDIDATES = 10
 """Candidates of every round that the package keeps."""
+_CONTROLS = 50
+"""Questions at most by which a check of questions is measured."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +140,10 @@ class Evolution:
         """What questions ask for one by one: all but what connects the two."""
         return [triple for triple, _ in self.gold if triple.key != self.pair.link.key]
 
+    def asking(self, question: str) -> Asking:
+        """What a question for its facts is held against."""
+        return Asking(question, tuple(self.further_facts), self.pair.pool, self.pair.link)
+
     @property
     def missing_gold(self) -> list[Triple]:
         """Values that its gold lacks of relations that it has other values of."""
@@ -151,7 +160,9 @@ class Evolver:
         make_perplexity: Callable[[list[str]], Perplexity],
         extension: check.ExtensionCheck,
         choices: Choices,
+        questions: QuestionCheck | None = None,
     ) -> None:
+        self.questions = questions or QuestionCheck(kg.domain)
         self.kg, self.choices = kg, choices
         self.make_perplexity = make_perplexity
         self.perplexity: Perplexity | None = None
@@ -333,11 +344,22 @@ class Evolver:
                 name: {**_question_values(e), "question": compose(e.pair, e.further_facts)}
                 for name, e in active.items()
             }
-            taken, _ = self.asker.ask(task, values, each(self._wrong_question))
+            taken, _ = self.asker.ask(task, values, partial(self._wrong_questions, task))
             for name, e in active.items():
                 setattr(e, task, taken.get(name, ""))
                 if name not in taken:
                     e.dropped = f"the writer asked no {task} question"
+
+    def _wrong_questions(self, form: str, replies: dict[str, str]) -> dict[str, str | None]:
+        reasons = {name: self._wrong_question(name, reply) for name, reply in replies.items()}
+        if self.asker.is_template:
+            return reasons  # composed from the facts
+        asked = {n: self._evolutions[n].asking(r) for n, r in replies.items() if not reasons[n]}
+        for (name, asking), found in zip(
+            asked.items(), self.questions.check(list(asked.values())), strict=True
+        ):
+            reasons[name] = found.wrong(form, asking, self.questions.llm is not None)
+        return reasons
 
     def _wrong_question(self, name: str, reply: str) -> str | None:
         e = self._evolutions[name]
@@ -345,6 +367,16 @@ class Evolver:
             return reason
         leak = gives_away(reply, e.further_facts)
         return None if leak is None else f"gives away {leak.relation}: {leak.value}"
+
+
+def controls(domain: Domain, evolutions: Sequence[Evolution]) -> Controls:
+    """Compose questions that leave one relation of their gold out, to measure a check by."""
+    composer = Composer(domain)
+    for e in evolutions[:_CONTROLS]:
+        first = relation_key(e.further_facts[0].relation) if e.further_facts else ""
+        absent = frozenset(t for t in e.further_facts if relation_key(t.relation) == first)
+        if facts := [t for t in e.further_facts if t not in absent]:
+            yield e.asking(composer.specific(e.pair, facts)), absent
 
 
 def _question_values(e: Evolution) -> dict[str, Any]:

@@ -30,6 +30,12 @@ _CLAUSE = re.compile(
     r"|,?\sand\s(?=(?:his|her|their|he|she|it|they|the|[A-Z]\w*)\b)"
 )
 
+_DENIAL = re.compile(
+    r"\b(?:never|not(?! only)|no|nor|neither|without|\w+n['’]t|(?:failed|refused|declined) to"
+    r"|(?:denied|refused|declined|rejected))\b",
+    re.IGNORECASE,
+)
+
 
 def words_in(
     text: str, words: Sequence[str], within: slice = slice(None)
@@ -176,7 +182,7 @@ def annotate(text: str, pool: Sequence[Triple], domain: Domain, link: Triple) ->
     places: dict[int, Triple] = {}
     for triple in [link, *sorted(facts, key=lambda t: t.qid != link.qid)]:
         for start, end in mentions.places(renderings(triple)):
-            is_of_it = mentions.subject(start) == triple.qid
+            is_of_it = mentions.subject(start) == triple.qid and not is_denied(text, start, end)
             if triple.key == link.key or (
                 is_of_it and _is_announced(text, start, end, triple.relation, domain)
             ):
@@ -189,7 +195,12 @@ def annotate(text: str, pool: Sequence[Triple], domain: Domain, link: Triple) ->
 
 
 def _is_announced(text: str, start: int, end: int, relation: str, domain: Domain) -> bool:
-    """Whether the nearest cue of the clause is one of this relation, where it has cues."""
+    """Whether the nearest cue of the clause is one of this relation, where it has cues, and a word
+    that announces it is in the clause, where it needs one."""
+    if announcing := domain.announced.get(relation):
+        clause = text[slice(*_clause(text, start, end))]
+        if not any(words_in(clause.lower(), [relation.lower(), *announcing])):
+            return False
     cues = domain.single_valued.get(relation)
     if not cues:
         return True
@@ -199,6 +210,12 @@ def _is_announced(text: str, start: int, end: int, relation: str, domain: Domain
     before = [(at, cue) for at, cue in places if begin + at < start]
     nearest = max(before) if before else min(places, default=None)
     return nearest is not None and nearest[1] in cues
+
+
+def is_denied(text: str, start: int, end: int) -> bool:
+    """Check whether the clause of a mention denies what it says: ``never won the Booker Prize``."""
+    begin, _ = _clause(text, start, end)
+    return _DENIAL.search(text, begin, start) is not None
 
 
 def _clause(text: str, start: int, end: int) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.builders.kalma.contexts import KalmaQuestion, TripleContext
+from citeforge.builders.kalma.contexts import Equivalents, KalmaQuestion, TripleContext
 from citeforge.builders.kalma.evolve import Evolution
 from citeforge.builders.kalma.mentions import marker
 from citeforge.builders.kalma.selection import missing_values
@@ -32,6 +32,7 @@ def write_tables(
     questions: Sequence[KalmaQuestion],
     evolutions: Sequence[Evolution],
     contexts: Mapping[str, TripleContext],
+    equivalents: Equivalents,
 ) -> dict[str, ContextSet]:
     """Write the tables; gives what the manifest says of the context sets.
 
@@ -40,6 +41,7 @@ def write_tables(
         questions: in their order.
         evolutions: how questions grew; none where they did not.
         contexts: what is shown, by the name of the set.
+        equivalents: triples that state the gold facts in other words.
     """
 
     def add(config: str, split: str, rows: Iterable[dict[str, Any]]) -> None:
@@ -60,8 +62,11 @@ def write_tables(
         if context.removed:
             gone = [(query, t, why) for query, row in context.removed.items() for t, why in row]
             add("absent", name, ({"query_id": q, **as_row(t), "why": why} for q, t, why in gone))
-    gold = [(q.query_id, t, number) for q in questions for t, number in q.gold]
-    add("gold", "gold", ({"query_id": q, **as_row(t), "round": number} for q, t, number in gold))
+    add("gold", "gold", (
+        {"query_id": q.query_id, **as_row(t), "round": number,
+         "equivalents": list(map(as_row, equivalents[q.query_id][t]))}
+        for q in questions for t, number in q.gold
+    ))  # fmt: skip
     add("evolution", "evolution", (
         {
             "query_id": e.pair.id,
@@ -77,8 +82,8 @@ def write_tables(
     return {n: ContextSet(description=c.description, short=c.short) for n, c in contexts.items()}
 
 
-def kalma_stats(questions: Sequence[KalmaQuestion]) -> Stats:
-    """Statistics as the paper gives them (section 2.3), and spreads."""
+def kalma_stats(questions: Sequence[KalmaQuestion], further: Mapping[str, object]) -> Stats:
+    """Statistics as the paper gives them (section 2.3), spreads, and further counts."""
     graphs = {g.qid: g for q in questions for g in q.graphs}
     triples = [t for g in graphs.values() for t in g.triples]
 
@@ -105,6 +110,7 @@ def kalma_stats(questions: Sequence[KalmaQuestion]) -> Stats:
         "countries": distinct("country of citizenship", "country"),
         "places of birth": distinct("place of birth"),
         "repeated questions": sum(n - 1 for n in texts.values()),
+        **further,
     }
     if years:
         stats["years of birth"] = f"{_year(min(years))} to {_year(max(years))}"
@@ -183,7 +189,11 @@ def wrong_kalma(package: Package) -> Problems:
     # Published graphs are what a retrieval found; their gold may be of others.
     is_published = "kalma" in {source.kind for source in package.manifest.sources}
     full = {q: {t.key for t in triples} for q, triples in per_set["full"].items()}
+    shown = {q: {t.key for mine in per_set.values() for t in mine[q]} for q in ids}
     for row in package.gold.to_pylist():
+        for key in (from_row(t).key for t in row["equivalents"]):
+            if key not in shown.get(row["query_id"], ()):
+                yield "gold", f"query {row['query_id']!r}: the equivalent {key} is shown nowhere"
         if row["query_id"] not in full:
             yield "gold", f"names the query {row['query_id']!r}, which is not in queries"
         elif from_row(row).key not in full[row["query_id"]] and not is_published:

@@ -16,6 +16,7 @@ from citeforge.engines.setup import client_options, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.graph import open_graph
 from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes.kalma import RULE
 from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 
 
@@ -74,6 +75,8 @@ def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
     notes = ["paragraphs are as long as the template's"]
     if recipe.judging.judge is not None:
         notes.append("not counted: questions to the judge, one per extended paragraph at most")
+    if recipe.checker != RULE:
+        notes.append("not counted: the checker, about three calls per question")
     if recipe.perplexity.startswith("openai:"):
         notes.append("not counted: perplexities")
     return replace(plan, most=most, notes=tuple(notes))

@@ -45,7 +45,7 @@ def read_field(text: str, field: str, values: Collection[Value]) -> set[Value]:
         The values that were found; empty where there is none.
     """
     by_word = {_word(value): value for value in values}
-    found = {_word(v) for row in _objects(text) for k, v in row.items() if k.lower() == field}
+    found = {_word(v) for row in json_objects(text) for k, v in row.items() if k.lower() == field}
     if not found:  # no JSON: {entailed: True}, or the value alone
         legal = "|".join(map(re.escape, sorted(by_word, key=len, reverse=True)))
         pattern = rf"\b{re.escape(field)}\b[\s\"'*]*[:=][\s\"'*]*({legal})\b"
@@ -59,8 +59,8 @@ def _word(value: object) -> str:
     return str(value).strip().lower()
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """JSON objects in a text, outermost ones, in order."""
+def json_objects(text: str) -> Iterator[dict[str, Any]]:
+    """Find the JSON objects in a text, outermost ones, in order."""
     decoder, at = json.JSONDecoder(), text.find("{")
     while at >= 0:
         try:

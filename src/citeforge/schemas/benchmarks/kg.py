@@ -125,7 +125,14 @@ _SCORES = ("score", "specificity", "coherence", "perplexity")
 _CANDIDATE = pa.struct([("triple", TRIPLE), *((name, pa.float64()) for name in _SCORES)])
 
 KG_CONTEXTS = pa.schema([*required(TEXT, "query_id"), *required(_TRIPLES, "triples")])
-KG_GOLD = pa.schema([*required(TEXT, "query_id"), *TRIPLE, *required(pa.int32(), "round")])
+KG_GOLD = pa.schema(
+    [
+        *required(TEXT, "query_id"),
+        *TRIPLE,
+        *required(pa.int32(), "round"),
+        *required(_TRIPLES, "equivalents"),  # other shown triples that state the same fact
+    ]
+)
 KG_ABSENT = pa.schema([*required(TEXT, "query_id"), *TRIPLE, *required(TEXT, "why")])
 """``why`` is ``gold`` or ``inverse``."""
 KG_EVOLUTION = pa.schema(

@@ -20,6 +20,9 @@ from citeforge.schemas.recipes.base import (
     Words,
 )
 
+RULE = "rule"
+"""Checker of questions that asks no model."""
+
 
 class Choices(Part):
     """How questions evolve."""
@@ -77,6 +80,9 @@ class KalmaRecipe(Licensed):
     """What measures perplexity."""
     judging: Judging = Judging()
     """Which judge checks that a sentence says its fact."""
+    checker: Annotated[str, Option(input=True)] = RULE
+    """What checks that a model's questions ask for their facts: `rule` (words of the relations),
+    `openai:MODEL` or `replay:FILE`."""
     choices: Choices = Choices()
     """How questions evolve."""
     retrieved: bool = False

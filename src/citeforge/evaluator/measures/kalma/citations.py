@@ -19,6 +19,7 @@ from citeforge.evaluator.statistics.estimates import (
     mean_sample,
     ratio,
 )
+from citeforge.schemas.benchmarks.kg import Key
 
 Counts = tuple[float, float]
 """(hits, out of)."""
@@ -27,16 +28,18 @@ Counts = tuple[float, float]
 def strict_counts(reading: ParsedAnswer) -> dict[str, Counts]:
     """Hits and totals of one answer.
 
-    A citation is correct when it is complete and its triple was shown; precise when it is also in
-    the minimum knowledge set. A triple cited twice counts each time for P and once for R.
+    A citation is correct when it is complete and its triple was shown; precise when it also states
+    a fact of the minimum knowledge set, which any equivalent triple does. A triple cited twice
+    counts each time for P; a fact counts once for R, whichever of its triples are cited.
     """
-    gold = {key.compared for key, _ in reading.shown.gold}
+    facts = reading.shown.facts
+    gold = frozenset[Key]().union(*facts)
     correct = [c.compared for c in reading.citations if reading.shown.shows(c)]
     n = len(reading.citations)
     return {
         "Corr": (float(len(correct)), float(n)),
         "P": (float(sum(k in gold for k in correct)), float(n)),
-        "R": (float(len(gold & set(correct))), float(len(gold))),
+        "R": (float(sum(not fact.isdisjoint(correct) for fact in facts)), float(len(facts))),
     }
 
 

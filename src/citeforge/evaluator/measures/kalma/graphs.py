@@ -39,6 +39,7 @@ class ShownGraphs:
         gold: minimum knowledge set, with the round of each.
         absent: triples that were removed from the graph.
         blank: relations that the published graphs show with an empty value: (QID, relation, value).
+        equivalents: gold facts that other triples state, too, each with the keys of these.
     """
 
     question: str
@@ -46,6 +47,18 @@ class ShownGraphs:
     gold: tuple[tuple[Key, int], ...]
     absent: tuple[Triple, ...]
     blank: tuple[Key, ...] = ()
+    equivalents: tuple[frozenset[Key], ...] = ()
+
+    @cached_property
+    def facts(self) -> tuple[frozenset[Key], ...]:
+        """Gold facts, each as all triples that state it, as keys are compared; see ``strict``."""
+        facts: list[frozenset[Key]] = []
+        for keys in (*self.equivalents, *(frozenset([key]) for key, _ in self.gold)):
+            fact = frozenset(key.compared for key in keys)
+            meeting = [other for other in facts if other & fact]
+            facts = [other for other in facts if not other & fact]
+            facts.append(fact.union(*meeting))
+        return tuple(facts)
 
     @cached_property
     def citable(self) -> frozenset[Key]:
@@ -199,8 +212,13 @@ def read_shown(benchmark: Benchmark, context: str) -> tuple[list[ShownGraphs], f
         centres = dict.fromkeys(t.qid for t in triples)
         empty = tuple(key for qid in centres for key in blanks.get(qid, ()))
         right = tuple((from_row(r).key, r["round"]) for r in gold.get(query, []))
+        same = tuple(
+            frozenset(from_row(t).key for t in (r, *r["equivalents"]))
+            for r in gold.get(query, [])
+            if r["equivalents"]
+        )
         gone = tuple(from_row(r) for r in absent.get(query, []) if r["why"] == "gold")
-        graphs.append(ShownGraphs(question, triples, right, gone, empty))
+        graphs.append(ShownGraphs(question, triples, right, gone, empty, same))
     return graphs, frozenset(t.relation for s in graphs for t in s.triples)
 
 
@@ -315,6 +333,7 @@ def _details(inputs: KalmaInputs) -> list[AnswerDetail]:
         graphs = reading.shown
         place = {t.key.compared: i for i, t in enumerate(graphs.triples)}
         gold = {key.compared for key, _ in graphs.gold}
+        same = frozenset[Key]().union(*graphs.facts) - gold
         details.append(
             AnswerDetail(
                 query_id=inputs.benchmark.query_ids[reading.row],
@@ -333,7 +352,11 @@ def _details(inputs: KalmaInputs) -> list[AnswerDetail]:
                         id=t.qid,
                         title=t.name,
                         text=f"{t.relation}: {t.value}",
-                        label="minimum knowledge" if t.key.compared in gold else None,
+                        label="minimum knowledge"
+                        if t.key.compared in gold
+                        else "also minimum knowledge"
+                        if t.key.compared in same
+                        else None,
                     )
                     for t in graphs.triples
                 ],

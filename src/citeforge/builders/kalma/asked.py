@@ -1,0 +1,304 @@
+"""Whether questions ask for their gold facts, and for anything else: by rule, or by a model."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from citeforge.builders.stages.writing import writer_prompt
+from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.records import Failure, Llm, Request, Result
+from citeforge.engines.llm.replay import ReplayStore
+from citeforge.engines.llm.writers import make_llm
+from citeforge.engines.text.quoting import Quotes
+from citeforge.engines.text.short_replies import json_objects
+from citeforge.kg.domain import Domain, word_groups
+from citeforge.schemas.benchmarks.kg import Triple, relation_key
+from citeforge.schemas.recipes.kalma import RULE
+
+LEAST = {"specific": 1.0, "general": 0.5}
+"""Share of its gold facts that a question of each form must ask for; a general question asks for
+facts by their topic, and only a model can tell by which."""
+_TRIES = 2
+_WORD = re.compile(r"[^\W\d_]+")
+_SLOT = re.compile(r"\{\w+\}")
+_TAIL = re.compile(r" (?:of|in|for|at|to|by|from|on|with|outside|as)\b|,| \(")
+_PRONOUN = re.compile(r"\b(?:he|his|him|she|her|hers|they|their|them|both|each|two|it|its)\b")
+_STOP = frozenset(
+    "a an and as at by did do does each for from had has have his her how in is it its of on or "
+    "the their to was were what which with".split()
+)
+_GENERIC = frozenset(
+    "when where who number name work member person part kind type first last life group".split()
+)
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A question that is to be checked.
+
+    Attributes:
+        question: its text.
+        facts: gold facts that it is to ask for.
+        shown: triples of its sub-graphs.
+        link: the fact that connects its two entities; None where there is none.
+    """
+
+    question: str
+    facts: tuple[Triple, ...]
+    shown: tuple[Triple, ...]
+    link: Triple | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a question asks for.
+
+    Attributes:
+        missing: gold facts that it does not ask for.
+        beyond: what it asks for that is no gold fact, in words.
+        failure: why it could not be checked; empty where it was.
+    """
+
+    missing: tuple[Triple, ...] = ()
+    beyond: tuple[str, ...] = ()
+    failure: str = ""
+
+    def wrong(self, form: str, asking: Asking, has_model: bool) -> str | None:
+        """Say why a question of a form cannot be taken; None where it can."""
+        if form == "general" and not has_model:
+            return None
+        if self.failure:
+            return f"could not be checked: {self.failure}"
+        if len(asking.facts) - len(self.missing) < LEAST[form] * len(asking.facts):
+            listed = "; ".join(f"{t.relation} of {t.name}" for t in self.missing)
+            return f"does not ask for its facts: {listed}"
+        if form == "specific" and self.beyond:
+            return f"asks for what is no gold: {'; '.join(self.beyond)}"
+        return None
+
+
+_UNREAD = Asked(failure="not asked yet")
+
+
+@cache
+def _same_words() -> Mapping[str, str]:
+    groups = word_groups("same_words")
+    return {_stem(word): _stem(group[0]) for group in groups for word in group}
+
+
+def _stem(word: str) -> str:
+    """An English word without a regular ending."""
+    for ending, rest in (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("e", "")):
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+            return word[: -len(ending)] + rest
+    return word
+
+
+def _words(text: str, stop: frozenset[str] = _STOP) -> frozenset[str]:
+    """Stems of the words that carry meaning, synonyms as one."""
+    stems = (_stem(w) for w in _WORD.findall(text.lower().replace("'s ", " ")) if w not in stop)
+    return frozenset(_same_words().get(stem, stem) for stem in stems)
+
+
+class QuestionCheck:
+    """Checks whether questions ask for their facts.
+
+    Attributes:
+        domain: words of relations.
+        llm: the model that is asked; None for the rule by words of relations.
+        failed: questions of which no reply could be read.
+    """
+
+    def __init__(self, domain: Domain, llm: Llm | None = None) -> None:
+        self.domain, self.llm = domain, llm
+        self.failed = 0
+        self._known: dict[Asking, Asked] = {}
+        self._ways: dict[str, list[frozenset[str]]] = {}
+
+    @property
+    def checked_by(self) -> str:
+        """Name what checks, for manifests."""
+        if self.llm is None:
+            return "rule: words of the relations"
+        return f"{self.llm.identity()['name']}, prompt {writer_prompt('kalma/asks').sha256[:8]}"
+
+    def check(self, askings: Sequence[Asking]) -> list[Asked]:
+        """Say what each question asks for; a model gets one call per question."""
+        if self.llm is None:
+            return [self._by_rule(a) for a in askings]
+        for attempt in range(_TRIES):
+            waiting = [a for a in dict.fromkeys(askings) if self._known.get(a, _UNREAD).failure]
+            requests = [_request(a, attempt) for a in waiting]
+            results = self.llm.complete(requests) if requests else []
+            self._known |= {a: _read(r, a) for a, r in zip(waiting, results, strict=True)}
+        self.failed += sum(bool(self._known[a].failure) for a in askings)
+        return [self._known[a] for a in askings]
+
+    def _by_rule(self, asking: Asking) -> Asked:
+        """A fact is asked for where its entity is named and all words of one way to ask for its
+        relation are in the question."""
+        names = {t.qid: t.name for t in asking.shown} | {t.qid: t.name for t in asking.facts}
+        text = asking.question
+        for name in sorted(names.values(), key=len, reverse=True):
+            text = text.replace(name, " ")
+        words = _words(text)
+        speaks_on = bool(_PRONOUN.search(asking.question.lower()))
+        missing = tuple(
+            t
+            for t in asking.facts
+            if not self._match(t.relation, words)
+            or not (speaks_on or _is_named(t.name, asking.question))
+        )
+        gold = {relation_key(t.relation) for t in asking.facts}
+        ours = [*asking.facts, *([asking.link] if asking.link else [])]
+        known = _GENERIC.union(*(way for t in ours for way in self._ways_to_ask(t.relation)))
+        beyond = {
+            relation_key(t.relation): t.relation
+            for t in asking.shown
+            if t.relation not in self.domain.uninformative
+            and relation_key(t.relation) not in gold
+            and any(way - known for way in self._match(t.relation, words))
+        }
+        return Asked(missing, tuple(beyond.values()))
+
+    def _match(self, relation: str, words: frozenset[str]) -> list[frozenset[str]]:
+        return [way for way in self._ways_to_ask(relation) if way <= words]
+
+    def _ways_to_ask(self, relation: str) -> list[frozenset[str]]:
+        """Sets of words, each of which asks for a relation: of its label, its clause and noun in
+        the domain, the nouns' head, and what input files call it."""
+        key = relation_key(relation)
+        if key not in self._ways:
+            phrase = self.domain.questions and self.domain.questions.phrase(relation)
+            nouns = [relation, *filter(None, (phrase.noun, phrase.nouns) if phrase else ())]
+            heads = [_TAIL.split(noun)[0].split()[-1:] for noun in nouns]
+            clauses = filter(None, (phrase.ask, phrase.many) if phrase else ())
+            texts = [
+                *nouns,
+                *(word for head in heads for word in head),
+                *(_SLOT.sub(" ", clause) for clause in clauses),
+                *(w for w, r in self.domain.relation_words.items() if relation_key(r) == key),
+            ]
+            ways = dict.fromkeys(_words(text) for text in texts)
+            self._ways[key] = [w for w in ways if w - _GENERIC] or [_words(relation, frozenset())]
+        return self._ways[key]
+
+
+def _is_named(name: str, question: str) -> bool:
+    return any(part in question for part in name.split() if part[:1].isupper()) or name in question
+
+
+class _Reply(msgspec.Struct):
+    """What a model replies: numbers of the facts asked for, and what else is asked for."""
+
+    asked: list[int]
+    other: list[str] = []
+
+
+_FORMAT = {
+    "type": "json_schema",
+    "json_schema": {
+        "name": "asked",
+        "strict": True,
+        "schema": {
+            "type": "object",
+            "properties": {
+                "asked": {"type": "array", "items": {"type": "integer"}},
+                "other": {"type": "array", "items": {"type": "string"}},
+            },
+            "required": ["asked", "other"],
+            "additionalProperties": False,
+        },
+    },
+}
+
+
+def _request(asking: Asking, sample: int) -> Request:
+    facts = [*asking.facts, *([asking.link] if asking.link else [])]
+    lines = "\n".join(
+        f"{n}. {t.relation} of {t.name}: {t.value}" for n, t in enumerate(facts, start=1)
+    )
+    quotes = Quotes(asking.question, lines)
+    values: dict[str, Any] = {
+        "question": quotes.quote(asking.question), "facts": quotes.quote(lines),
+        "note": quotes.note,
+    }  # fmt: skip
+    params = {"temperature": 0.0, "max_tokens": 200, "response_format": _FORMAT}
+    return writer_prompt("kalma/asks").request(values, params, sample)
+
+
+def _read(result: Result, asking: Asking) -> Asked:
+    """What a reply says; numbers of no fact are passed over."""
+    if isinstance(result, Failure):
+        return Asked(failure=f"{result.reason}: {result.message}")
+    replies: list[_Reply] = []
+    for row in json_objects(result.text):
+        try:
+            replies.append(msgspec.convert(row, _Reply))
+        except msgspec.ValidationError:
+            continue  # another object; without the one asked for the reply is counted as failed
+    if len(replies) != 1:
+        return Asked(failure=f"the reply {result.text[:60]!r} is not the object asked for")
+    asked = set(replies[0].asked)
+    missing = tuple(t for n, t in enumerate(asking.facts, start=1) if n not in asked)
+    return Asked(missing, tuple(" ".join(o.split()) for o in replies[0].other if o.strip()))
+
+
+def question_check(
+    domain: Domain, checker: str, store: ReplayStore | None, options: ClientOptions
+) -> QuestionCheck:
+    """Make the check of a name: ``rule``, or a model.
+
+    Raises:
+        UsageError: no such model.
+        InputError: its replies cannot be read.
+    """
+    if checker == RULE:
+        return QuestionCheck(domain)
+    return QuestionCheck(domain, make_llm(checker, store=store, options=options))
+
+
+def share_text(hits: int, of: int) -> str:
+    """Write a share with its counts: ``9 of 10 (90.0 %)``."""
+    return f"{hits:,} of {of:,} ({100 * hits / of:.1f} %)" if of else "0 of 0"
+
+
+def share_stats(check: QuestionCheck, askings_of: Mapping[str, Sequence[Asking]]) -> dict[str, str]:
+    """Count the gold facts that the questions of each form ask for, and the questions that ask for
+    more; the paper calls the first share relevance."""
+    stats = {}
+    for form, askings in askings_of.items():
+        read = [(a, r) for a, r in zip(askings, check.check(askings), strict=True) if not r.failure]
+        n_facts = sum(len(a.facts) for a, _ in read)
+        n_asked = n_facts - sum(len(r.missing) for _, r in read)
+        n_beyond = sum(bool(r.beyond) for _, r in read)
+        stats[f"gold facts that {form} questions ask for"] = share_text(n_asked, n_facts)
+        stats[f"{form} questions that ask for what is no gold"] = share_text(n_beyond, len(read))
+    return stats
+
+
+Controls = Iterable[tuple[Asking, frozenset[Triple]]]
+"""Composed questions, each with those of its facts that it does not ask for."""
+
+
+def error_stats(check: QuestionCheck, controls: Controls) -> dict[str, str]:
+    """Count the errors of a check on questions of which is known what they ask for."""
+    rows = list(controls)
+    n_asked = n_overlooked = n_absent = n_imagined = 0
+    for (asking, absent), found in zip(rows, check.check([a for a, _ in rows]), strict=True):
+        if found.failure:
+            continue  # counted by the check
+        missing = set(found.missing)
+        n_asked += len(set(asking.facts) - absent)
+        n_overlooked += len(missing - absent)
+        n_absent += len(absent)
+        n_imagined += len(absent - missing)
+    error = "error of the check of questions"
+    return {
+        f"{error}: asked facts taken for missing": share_text(n_overlooked, n_asked),
+        f"{error}: missing facts taken for asked": share_text(n_imagined, n_absent),
+    }

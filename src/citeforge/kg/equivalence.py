@@ -1,0 +1,117 @@
+"""Equivalent triples: the same fact stated the other way round, or by a related relation."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+
+from citeforge.kg.domain import Domain
+from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
+
+MIN_LINKS, MIN_SHARE = 5, 0.5
+"""Two relations are inverse where so many links of a graph are stated both ways, and these are such
+a share of the links of either relation."""
+
+
+class Equivalence:
+    """Which triples state the same fact.
+
+    Two triples do so in the same words; about the same entity, with the same value, by two
+    relations of a declared group; or about each other's values, by inverse relations.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        stated: Mapping[str, Iterable[str]] | None = None,
+        graphs: Iterable[Graph] = (),
+    ) -> None:
+        """Collect inverse relations and groups.
+
+        Args:
+            domain: declares some of both.
+            stated: relation to the names of its inverses, as the graph states them.
+            graphs: sub-graphs whose links show further inverses.
+        """
+        self._inverse: defaultdict[str, set[str]] = defaultdict(set)
+        self._group: defaultdict[str, set[str]] = defaultdict(set)
+        declared = ((r, o) for r, others in domain.inverse.items() for o in others)
+        pairs = ((r, o) for r, others in (stated or {}).items() for o in others)
+        for one, other in chain(declared, pairs, observed_inverses(graphs)):
+            self._inverse[relation_key(one)].add(relation_key(other))
+            self._inverse[relation_key(other)].add(relation_key(one))
+        for group in domain.same_value:
+            for relation in group:
+                self._group[relation_key(relation)] |= set(map(relation_key, group))
+
+    def related(self, relation: str) -> set[str]:
+        """Keys of the relations that share a group with a relation, and its own."""
+        key = relation_key(relation)
+        return {key} | self._group.get(key, set())
+
+    def inverses(self, relation: str) -> set[str]:
+        """Keys of the relations that state a relation, or a related one, the other way round."""
+        inverses = (i for r in self.related(relation) for i in self._inverse.get(r, ()))
+        return {other for i in inverses for other in self.related(i)}
+
+    def same(self, one: Triple, other: Triple) -> bool:
+        """Check whether two triples state the same fact."""
+        if one.key.compared == other.key.compared:
+            return True
+        if one.qid == other.qid:
+            is_related = relation_key(other.relation) in self.related(one.relation)
+            return is_related and _have_one_value(one, other)
+        is_mirrored = _leads_to(one, other) and _leads_to(other, one)
+        return is_mirrored and relation_key(other.relation) in self.inverses(one.relation)
+
+    def equivalents(self, fact: Triple, shown: Iterable[Triple]) -> list[Triple]:
+        """Find other triples that state the same as a fact, directly or by one another."""
+        rest = [t for t in dict.fromkeys(shown) if t != fact]
+        found, waiting = dict[Triple, None](), [fact]
+        while waiting:
+            one = waiting.pop()
+            more = [t for t in rest if t not in found and self.same(one, t)]
+            found |= dict.fromkeys(more)
+            waiting += more
+        return [t for t in rest if t in found]
+
+    def answers(self, triple: Triple, fact: Triple) -> bool:
+        """Check whether a triple answers what asks for a fact: it states the fact, or another value
+        of the fact's relation, from either end."""
+        if self.same(triple, fact):
+            return True
+        if triple.qid == fact.qid:
+            return relation_key(triple.relation) == relation_key(fact.relation)
+        # Whose child somebody is answers who the parents were, not who the father was.
+        inverses = self.inverses(triple.relation)
+        is_inverse = bool(inverses) and inverses <= self.related(fact.relation)
+        return is_inverse and _leads_to(triple, fact)
+
+
+def observed_inverses(graphs: Iterable[Graph]) -> Iterator[tuple[str, str]]:
+    """Find relations of which a graph states enough links both ways."""
+    named = {g.qid: g for g in graphs}
+    links: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for graph in named.values():
+        for t in graph.triples:
+            if t.value_id in named and t.value_id != t.qid:
+                links[t.qid, t.value_id].add(relation_key(t.relation))
+    total = Counter(r for relations in links.values() for r in relations)
+    both = Counter(
+        (r, other)
+        for (one, two), relations in links.items()
+        for r in relations
+        for other in links.get((two, one), ())
+    )
+    for (r, other), n in sorted(both.items()):
+        if n >= MIN_LINKS and n >= MIN_SHARE * max(total[r], total[other]):
+            yield r, other
+
+
+def _have_one_value(one: Triple, other: Triple) -> bool:
+    has_one_id = bool(one.value_id) and one.value_id == other.value_id
+    return has_one_id or one.key.compared.value == other.key.compared.value
+
+
+def _leads_to(one: Triple, other: Triple) -> bool:
+    """Whether the value of a triple is the entity of another one."""
+    return one.value_id == other.qid if one.value_id else one.value == other.name

@@ -1,0 +1,99 @@
+"""Whether questions ask for their facts: the rule, a model's reply, and denials in seeds."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from citeforge.builders.kalma.asked import Asking, QuestionCheck, error_stats
+from citeforge.builders.kalma.mentions import annotate, marker
+from citeforge.engines.llm.records import LlmReply, Request, Result
+from citeforge.kg.domain import load_domain
+from citeforge.schemas.benchmarks.kg import Triple
+
+PEOPLE = load_domain("people")
+
+
+def fact(relation: str, value: str) -> Triple:
+    return Triple("Q1", "Lee Long", "P1", relation, value)
+
+
+BRANCH, RANK = fact("military branch", "army"), fact("military rank", "general")
+SHOWN = (BRANCH, RANK, fact("residence", "Bern"), fact("date of birth", "1952"))
+
+
+def asking(question: str, *facts: Triple) -> Asking:
+    return Asking(question, facts or (BRANCH, RANK), SHOWN)
+
+
+@pytest.mark.parametrize(
+    ("question", "missing", "beyond"),
+    [
+        ("Who was Lee Long?", (BRANCH, RANK), ()),
+        ("In which military branch did Lee Long serve, and what rank did he reach?", (), ()),
+        ("Which rank did Lee Long hold?", (BRANCH,), ()),
+        ("Which military branch and rank were Lee Long's, and when was he born?", (),
+         ("date of birth",)),
+    ],
+)  # fmt: skip
+def test_the_rule(question: str, missing: tuple[Triple, ...], beyond: tuple[str, ...]) -> None:
+    (found,) = QuestionCheck(PEOPLE).check([asking(question)])
+    assert (found.missing, found.beyond) == (missing, beyond)
+    assert (found.wrong("specific", asking(question), False) is None) is (
+        not missing and not beyond
+    )
+
+
+class Checker:
+    """A model that replies what it was given, one reply after the other."""
+
+    def __init__(self, *replies: str) -> None:
+        self.replies, self.asked = list(replies), list[Request]()
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": "checker"}
+
+    def complete(self, requests: Sequence[Request]) -> list[Result]:
+        self.asked += requests
+        return [LlmReply(self.replies.pop(0)) for _ in requests]
+
+
+def test_a_model_is_asked_once_per_question_with_all_facts() -> None:
+    llm = Checker('{"asked": [2], "other": ["her birthday"]}', "What?", "No.")
+    check = QuestionCheck(PEOPLE, llm)
+    one, other = asking("First?"), asking("Second?")
+    found, failed = check.check([one, other])
+    assert (found.missing, found.beyond) == ((BRANCH,), ("her birthday",))
+    # 1 of 2 facts are enough for a general question, not for a specific one.
+    assert found.wrong("general", one, True) is None
+    reason = "does not ask for its facts: military branch of Lee Long"
+    assert found.wrong("specific", one, True) == reason
+    assert str(failed.wrong("specific", other, True)).startswith("could not be checked")
+    # One call for the first question, two for the one whose replies cannot be read.
+    assert (len(llm.asked), check.failed) == (1 + 2, 1)
+    assert check.check([one]) == [found] and len(llm.asked) == 3
+
+
+def test_the_errors_of_a_check_are_counted_on_known_questions() -> None:
+    llm = Checker('{"asked": [1], "other": []}', '{"asked": [1, 2], "other": []}')
+    controls = [(asking("A?"), frozenset([RANK])), (asking("B?"), frozenset([RANK]))]
+    assert list(error_stats(QuestionCheck(PEOPLE, llm), controls).values()) == [
+        "0 of 2 (0.0 %)", "1 of 2 (50.0 %)",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("seed", "triple", "stated"),
+    [
+        ("Lee Long never won the Booker Prize.", fact("award received", "Booker Prize"), False),
+        ("Lee Long won the Booker Prize.", fact("award received", "Booker Prize"), True),
+        ("Lee Long won the Booker Prize.", fact("nominated for", "Booker Prize"), False),
+        ("Lee Long was an English physicist.", fact("native language", "English"), False),
+        ("Lee Long spoke English.", fact("languages spoken, written or signed", "English"), True),
+    ],
+)
+def test_words_are_no_facts_where_they_are_denied_or_a_nationality(
+    seed: str, triple: Triple, stated: bool
+) -> None:
+    link = Triple("Q1", "Lee Long", "P22", "father", "Lee Short", "Q2")
+    assert (marker(triple) in annotate(seed, [link, triple], PEOPLE, link)) is stated
