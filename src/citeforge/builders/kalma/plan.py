@@ -55,9 +55,9 @@ def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
     def ngram(training: Sequence[str]) -> Any:
         return make_perplexity("ngram", training)
 
-    Evolver(kg, recorder, ngram, check, recipe.choices).evolve(pairs)
+    Evolver(kg, recorder, ngram, check, recipe.choices, recipe.seed).evolve(pairs)
     plan = llm.plan(recorder.requests)
-    rounds, triples = recipe.choices.rounds - 1, recipe.choices.triples
+    rounds, triples = recipe.choices.max_facts, recipe.choices.triples
     per_pair = {"seed": 1, "annotate": 1, "extend": rounds * triples, "general": 1, "specific": 1}
     most = Bound()
     for task, n in per_pair.items():
