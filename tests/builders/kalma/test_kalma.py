@@ -427,7 +427,7 @@ def test_a_second_domain_needs_a_configuration_alone(tmp_path: Path, inline: Inl
     (tmp_path / "bridges.ttl").write_text(BRIDGES_GRAPH)
     result = inline(
         *("build", "kalma", "--kg", "file:bridges.ttl", "--domain", "bridges.yaml"),
-        *("--pairs-from-kg", "replaces", "--out", "k", "--rounds", "4"),
+        *("--pairs-from-kg", "replaces", "--out", "k", "--min-facts", "1"),
     )
     assert result.returncode == 0, result.stderr
     assert verify(tmp_path / "k") == []
@@ -468,7 +468,7 @@ def test_unknown_domains_and_relations() -> None:
 
 
 def test_the_manifest_records_the_choices(tmp_path: Path) -> None:
-    choices = Choices(alpha=0.9, rounds=3)
+    choices = Choices(alpha=0.9, max_facts=6)
     made = build_kalma(*options(tmp_path / "k", "father", choices=choices), template())
     assert made.config["choices"]["alpha"] == 0.9
     assert [made.models[m]["name"] for m in ("writer", "perplexity")] == ["template", "ngram"]

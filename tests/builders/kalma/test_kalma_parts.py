@@ -95,7 +95,7 @@ def test_a_judge_asks_whether_the_sentence_says_its_fact() -> None:
 
 def test_annotations() -> None:
     seed = "Ada Byron was born in London, the child of Lord Byron, and loved mathematics."
-    text = annotate(seed, POOL, PEOPLE, POOL[0])
+    text = annotate(seed, POOL, POOL[0])
     assert text == (
         "Ada Byron was born in London [Q1, place of birth: London], the child of Lord Byron "
         f"[Q1, father: Lord Byron], and loved mathematics {MARK}."
@@ -242,7 +242,7 @@ def of_family(
 def marked(text: str, *facts: Triple) -> str:
     """The text, each mark shortened to the relation and whose it is."""
     pool = [LINK, *facts]
-    result = annotate(text, pool, PEOPLE, LINK)
+    result = annotate(text, pool, LINK)
     assert check.wrong_annotation(result, text, pool) is None
     for triple in pool:
         result = result.replace(marker(triple), f"[{triple.qid} {triple.relation}]")
@@ -278,7 +278,7 @@ def test_values_that_are_ids_are_no_facts() -> None:
     text = "Hans Albert Einstein's father is Albert Einstein. Q4233718 is his spouse."
     unnamed = of_family("Q2", "spouse", "Q4233718")
     assert "spouse]" not in marked(text, unnamed)
-    reply = annotate(text, [LINK], PEOPLE, LINK).replace("Q4233718", f"Q4233718 {marker(unnamed)}")
+    reply = annotate(text, [LINK], LINK).replace("Q4233718", f"Q4233718 {marker(unnamed)}")
     reason = check.wrong_annotation(reply, text, [LINK, unnamed])
     assert reason == "cites Q4233718, which has no label"
 

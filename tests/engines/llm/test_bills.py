@@ -51,7 +51,7 @@ def test_twins(inline: Inline, package: Path) -> None:
 def test_kalma(inline: Inline) -> None:
     graph = EXAMPLES / "people" / "graph.ttl"
     words = ("build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father",
-             "--rounds", 2, "--licence", "cc0-1.0", "--writer", "openai:m")  # fmt: skip
+             "--max-facts", 5, "--licence", "cc0-1.0", "--writer", "openai:m")  # fmt: skip
     (about, most, _, cost), (n, paid) = bill(inline, words, lambda body: chat(USELESS), "k")
     # Nothing but the seeds is asked for, three times each.
     assert about % 5 == 0 and n == about // 5 * 3  # seed, annotate, extend, general, specific

@@ -59,7 +59,7 @@ def test_the_draft_is_a_domain_that_builds(tmp_path: Path, inline: Inline) -> No
     again = inline("kg", "profile", *where, "draft.yaml")
     assert "| made from | P2 | 2 | 2 | granite | yes |" in again.stdout
     made = inline("build", "kalma", *where, "draft.yaml", "--pairs-from-kg", "replaces",
-                  "--rounds", "3", "--out", "k")  # fmt: skip
+                  "--min-facts", "1", "--out", "k")  # fmt: skip
     assert made.returncode == 0, made.stderr
     assert "warning" not in made.stderr
     (question,) = Package(tmp_path / "k").forms["specific"]["text"].to_pylist()

@@ -122,7 +122,7 @@ class Planner:
         return any(len(keys & other) > self._choices.max_shared for other in self._plans)
 
     def _phrased(self, pair: EntityPair, facts: tuple[Triple, ...]) -> Plan | None:
-        """Both questions for facts; None where one says an answer or does not name both entities."""
+        """Both questions for facts; None where one says an answer or leaves out an entity."""
         asks_link = pair.link in facts
         asked = [t for t in facts if t != pair.link]
         general = compose(self._domain, pair, asked, asks_link, is_general=True)

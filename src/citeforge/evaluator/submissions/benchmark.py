@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from citeforge.engines.io.tables import rows_of
 from citeforge.package.package import Package
@@ -157,15 +159,21 @@ class Benchmark(Package):
 
     @cached_property
     def clusters(self) -> npt.NDArray[np.int64] | None:
-        """Cluster of each query: rows that ask the same question; None where no question repeats.
+        """Cluster of each query: rows with the same question, or about the same entity of a graph,
+        directly or through other rows; None where each row is its own.
 
         HAGRID, for one, has several rows of some questions; they are no independent draws.
         """
-        texts = [" ".join(t.split()).casefold() for t in self.queries["text"].to_pylist()]
-        numbers = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-        if len(numbers) == len(texts):
-            return None
-        return np.array([numbers[text] for text in texts])
+        queries = self.queries
+        names = [[" ".join(t.split()).casefold()] for t in queries["text"].to_pylist()]
+        if self.kind.shows == "triples":
+            for row, metadata in zip(names, queries["metadata"].to_pylist(), strict=True):
+                row += json.loads(metadata or "{}").get("entities") or ()
+        columns = {name: i for i, name in enumerate(dict.fromkeys(n for row in names for n in row))}
+        places = [(i, columns[name]) for i, row in enumerate(names) for name in row]
+        links = coo_array((np.ones(len(places)), np.array(places).T))
+        n_clusters, found = connected_components(links @ links.T, directed=False)
+        return None if n_clusters == len(names) else found.astype(np.int64)
 
     @cached_property
     def relevant_ids(self) -> list[list[str]]:
