@@ -92,7 +92,7 @@ def test_people_keep_their_words(tmp_path: Path) -> None:
     again = load_domain(str(tmp_path / "d.yaml"))
     assert kg.domain.questions is not None and again.questions is not None
     assert again.questions.relations.items() >= kg.domain.questions.relations.items()
-    assert again.questions.frames == kg.domain.questions.frames
+    assert again.questions.themes == kg.domain.questions.themes
 
 
 @pytest.mark.parametrize(

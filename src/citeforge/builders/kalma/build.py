@@ -174,7 +174,8 @@ def _nothing_left(dropped: Counter[str], refused: Counter[str], writer: Llm) -> 
     replies = ", ".join(f"{why} ({n})" for why, n in refused.most_common(3))
     return InputError(
         f"no question is left ({reasons}" + (f"; replies refused: {replies})" if replies else ")"),
-        allowed="a writer that follows the prompts, more --attempts, or --stand-in"
+        allowed="a writer that follows the prompts, more --attempts, --stand-in, or a lower "
+        "--min-facts"
         + replayed_note(writer),
         code="no-queries",
     )

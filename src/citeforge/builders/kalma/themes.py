@@ -81,6 +81,8 @@ class Planner:
     def _choose(
         self, pair: EntityPair, stated: Collection[Key], asks_link: bool
     ) -> tuple[Plan, Sequence[Cell]] | None:
+        """The best plan that names both entities and whose general question is the shorter one;
+        else the best one."""
         link = (pair.link,) if asks_link else ()
         low, high = self._choices.min_facts, self._choices.max_facts
         wanted = generator(self._seed, "kalma facts", pair.id).randint(low, high)
@@ -103,15 +105,20 @@ class Planner:
             for some in subsets
             if low <= len(link) + sum(len(cell.facts) for cell in some) <= high
         ]
+        second: tuple[Plan, Sequence[Cell]] | None = None
         for some in sorted(fitting, key=rank):
             plan = self._phrased(pair, (*link, *(t for cell in some for t in cell.facts)))
-            is_general = plan is not None and (
-                any(cell.n_wordless for cell in some)
-                or len(plan.general.split()) <= min(GENERAL_WORDS, len(plan.specific.split()) - 1)
-            )
-            if plan is not None and is_general and not self._is_repetitive(plan):
+            if plan is None or self._is_repetitive(plan):
+                continue
+            n_words = len(plan.general.split())
+            is_wordless = any(cell.n_wordless for cell in some)
+            if n_words > GENERAL_WORDS and not is_wordless:
+                continue
+            names_both = all(g.name in plan.specific for g in pair.graphs)
+            if names_both and (is_wordless or n_words < len(plan.specific.split())):
                 return plan, some
-        return None
+            second = second or (plan, some)
+        return second
 
     def _cost(self, theme: str) -> float:
         """Cost of a theme that many questions have had, in facts off the wanted number."""
@@ -122,14 +129,13 @@ class Planner:
         return any(len(keys & other) > self._choices.max_shared for other in self._plans)
 
     def _phrased(self, pair: EntityPair, facts: tuple[Triple, ...]) -> Plan | None:
-        """Both questions for facts; None where one says an answer or leaves out an entity."""
+        """Both questions for facts; None where one says an answer."""
         asks_link = pair.link in facts
         asked = [t for t in facts if t != pair.link]
         general = compose(self._domain, pair, asked, asks_link, is_general=True)
         specific = compose(self._domain, pair, asked, asks_link, is_general=False)
         is_told = gives_away(general, asked) or gives_away(specific, asked)
-        names_both = all(g.name in text for g in pair.graphs for text in (general, specific))
-        return Plan(facts, general, specific) if names_both and not is_told else None
+        return None if is_told else Plan(facts, general, specific)
 
     def _cells(self, pair: EntityPair) -> Iterator[Cell]:
         """Themes that can be asked for as a whole."""
