@@ -228,7 +228,8 @@ def test_marks_of_a_model_on_somebody_elses_fact_are_refused() -> None:
 
 def test_tokens_of_a_writer_are_bounded() -> None:
     plain, paragraph = {"plain": "x" * 1000}, {"paragraph": "x" * 1000}
-    sizes = {t: request(t, {**plain, **paragraph, "fact": "", "marker": "", "graphs": []}, 0, 0)
+    sizes = {t: request(t, {**plain, **paragraph, "fact": "", "marker": "", "graphs": [],
+                            "facts": []}, 0, 0)
              for t in TASKS}  # fmt: skip
     assert {t: r.params["max_tokens"] for t, r in sizes.items()} == {
         "seed": 80, "annotate": 160 + 500, "extend": 120 + 500, "general": 100, "specific": 200,

@@ -175,8 +175,7 @@ def _nothing_left(dropped: Counter[str], refused: Counter[str], writer: Llm) -> 
     return InputError(
         f"no question is left ({reasons}" + (f"; replies refused: {replies})" if replies else ")"),
         allowed="a writer that follows the prompts, more --attempts, --stand-in, or a lower "
-        "--min-facts"
-        + replayed_note(writer),
+        "--min-facts" + replayed_note(writer),
         code="no-queries",
     )
 

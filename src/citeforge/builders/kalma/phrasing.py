@@ -175,10 +175,9 @@ def _clauses(
         asks = {q: many if len(values) > 1 else one for q, values in mine.items()}
         if is_shared and "{whose}" not in one and "{whom}" not in one:
             ask = many if many in asks.values() else one
-            asks = {(first, second): ask}
+            clauses.append(Clause(ask, (first, second), phrase.theme, besides[first]))
         else:
-            asks = {(q,): ask for q, ask in asks.items()}
-        clauses += [Clause(a, q, phrase.theme, besides[q[0]]) for q, a in asks.items()]
+            clauses += [Clause(a, (q,), phrase.theme, besides[q]) for q, a in asks.items()]
     order = [(first, second), (first,), (second,)]
     return sorted(_joined(clauses), key=lambda clause: order.index(clause.qids))
 

@@ -9,8 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from citeforge.engines.io.tables import rows_of
 from citeforge.package.package import Package
@@ -165,15 +163,23 @@ class Benchmark(Package):
         HAGRID, for one, has several rows of some questions; they are no independent draws.
         """
         queries = self.queries
-        names = [[" ".join(t.split()).casefold()] for t in queries["text"].to_pylist()]
+        texts = [" ".join(t.split()).casefold() for t in queries["text"].to_pylist()]
+        root: dict[str, str] = {}  # entities and texts, each with one that it goes with
+
+        def find(name: str) -> str:
+            while root.setdefault(name, name) != name:
+                name = root[name]
+            return name
+
         if self.kind.shows == "triples":
-            for row, metadata in zip(names, queries["metadata"].to_pylist(), strict=True):
-                row += json.loads(metadata or "{}").get("entities") or ()
-        columns = {name: i for i, name in enumerate(dict.fromkeys(n for row in names for n in row))}
-        places = [(i, columns[name]) for i, row in enumerate(names) for name in row]
-        links = coo_array((np.ones(len(places)), np.array(places).T))
-        n_clusters, found = connected_components(links @ links.T, directed=False)
-        return None if n_clusters == len(names) else found.astype(np.int64)
+            for text, metadata in zip(texts, queries["metadata"].to_pylist(), strict=True):
+                for entity in json.loads(metadata or "{}").get("entities") or ():
+                    root[find(entity)] = find(text)
+        found = [find(text) for text in texts]
+        numbers = {name: i for i, name in enumerate(dict.fromkeys(found))}
+        if len(numbers) == len(texts):
+            return None
+        return np.array([numbers[name] for name in found])
 
     @cached_property
     def relevant_ids(self) -> list[list[str]]:
