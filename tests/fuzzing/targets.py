@@ -161,7 +161,7 @@ TARGETS: dict[str, Target] = {
         )),
         *(
             Target(n, (n,), (
-                f"build kalma --kg file:{n} --pairs-from-kg spouse --limit 2 --rounds 1 --out out",
+                f"build kalma --kg file:{n} --pairs-from-kg spouse --limit 2 --min-facts 1 --out out",
                 f"kg snapshot --kg file:{n} --entities {{w}}/entities.txt --out out.nt",
                 f"kg link --kg file:{n} --questions {{w}}/questions.jsonl --out links.jsonl",
             ))
@@ -169,11 +169,11 @@ TARGETS: dict[str, Target] = {
         ),
         _read("domain", "people.yaml",
               "build kalma --kg file:{w}/graph.ttl --domain @ --pairs-from-kg spouse --limit 2 "
-              "--rounds 1 --out out"),
+              "--min-facts 1 --out out"),
         _read("plain-domain", "friends.yaml", "kg profile --kg file:{w}/friends.ttl --domain @"),
         _read("plain-graph", "friends.ttl", "kg profile --kg file:@ --domain {w}/friends.yaml"),
         *(
-            _read(n, n, "build kalma --kg file:{w}/graph.ttl --pairs @ --rounds 1 --out out")
+            _read(n, n, "build kalma --kg file:{w}/graph.ttl --pairs @ --min-facts 1 --out out")
             for n in ("stated.jsonl", "stated.csv")
         ),
         Target("vectors", ("vectors",), (

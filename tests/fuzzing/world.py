@@ -194,7 +194,7 @@ def _packages() -> None:
     cite("build", "authorship", "--twins", "twins", "--k", 3, "--relevant", "any", "--label-set",
          "human_llm", "--origins", "hl,lh", "--out", "authorship")  # fmt: skip
     cite("build", "kalma", "--kg", "file:graph.ttl", "--pairs-from-kg", "spouse,father,child",
-         "--limit", 3, "--rounds", 2, "--licence", "cc0-1.0", "--out", "kalma")  # fmt: skip
+         "--limit", 3, "--max-facts", 5, "--licence", "cc0-1.0", "--out", "kalma")  # fmt: skip
     cite("build", "hagrid", "--source", "hagrid:hagrid.jsonl", "--out", "hagrid")
     cite("build", "alce", "--source", "alce:asqa.json", "--out", "asqa")
     made = call(["build", "--print-recipe", "--from", "facts"])["stdout"].replace(

@@ -315,5 +315,5 @@ def test_a_profile_of_unmapped_rdf_lists_its_predicates(tmp_path: Path, inline: 
     domain = yaml.safe_load((tmp_path / "mine.yaml").read_text())
     assert domain["plain"]["relations"]["https://schema.org/birthPlace"]["label"] == "birth place"
     done = inline("build", "kalma", "--kg", f"file:{path}", "--domain", "mine.yaml",
-                  "--pairs-from-kg", "spouse", "--rounds", "2", "--out", "k")  # fmt: skip
+                  "--pairs-from-kg", "spouse", "--min-facts", "1", "--out", "k")  # fmt: skip
     assert done.returncode == 0, done.stderr

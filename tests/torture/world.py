@@ -75,7 +75,7 @@ def commands(url: str) -> list[Command]:
             ("out",),
             True,
         ),
-        Command("build-kalma", (*kalma, "--rounds", "2", "--out", "out"), ("out",), True),
+        Command("build-kalma", (*kalma, "--max-facts", "5", "--out", "out"), ("out",), True),
         Command(
             "llm-run",
             (

@@ -1,4 +1,4 @@
-"""What a domain is, and its words: clauses and frames of questions, and sentences of triples.
+"""What a domain is, and its words: clauses of questions, and sentences of triples.
 
 Nothing in the code is specific to people but ``data/people.yaml``.
 """
@@ -29,82 +29,37 @@ from citeforge.schemas.benchmarks.kg import Triple, relation_key
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.record import FrozenRecord
 
-CLAUSE = ("who", "whose", "whom", "was", "were", "past", "did")
-FRAME = ("who", "whose", "whom", "was", "did", "are", "nouns", "own")
-REST = (
-    "what is known of {things}",
-    "what can be said about {things}",
-    "what do we know about {things}",
-    "what is there to tell of {things}",
-    "what is on record about {things}",
-)
-"""General questions for facts that no frame asks for."""
+SLOTS = ("who", "whose", "whom", "was", "were", "past", "did")
 _SLOT = re.compile(r"\{(\w*)\}|[{}]")
-_TAIL = re.compile(r" (?:of|in|for|at|to|by|from|on|with|outside|as)\b|,| \(")
-_IRREGULAR = {"child": "children", "person": "people", "man": "men", "woman": "women"}
 
 
-def _checked(text: str, slots: tuple[str, ...]) -> str:
+def _checked(text: str) -> str:
     for slot in _SLOT.finditer(text):
-        if slot[1] not in slots:
-            raise ValueError(f"{slot[0]} is no slot; there are {', '.join(slots)}")
+        if slot[1] not in SLOTS:
+            raise ValueError(f"{slot[0]} is no slot; there are {', '.join(SLOTS)}")
     return text
 
 
-class Phrase(FrozenRecord):
-    """A clause that asks for a relation: ``where {past} {who} born``.
+Ask = Annotated[str, AfterValidator(_checked)]
+"""A clause of a question: ``where {past} {who} born``.
 
-    Slots: ``who``, ``whose``, ``whom`` (a name, or a pronoun once it was named), ``was`` (is, was,
-    are, were, as the entity), ``were`` (are, were), ``past`` (was, were), ``did`` (does, did, do).
+Slots: ``who``, ``whose``, ``whom`` (a name, or a pronoun once it was named), ``was`` (is, was, are,
+were, as the entity), ``were`` (are, were), ``past`` (was, were), ``did`` (does, did, do).
+"""
+
+
+class Phrase(FrozenRecord):
+    """The words that ask for a relation.
 
     Attributes:
-        about: topic, which chooses the frame.
+        theme: theme of general questions that covers the relation; empty for the relation itself.
         ask: the clause of specific questions.
         many: the clause where several values are asked for; None for the same.
-        noun: what general questions call it (``employer``); None where they use the clause, too.
-        nouns: the same of several values; None for the regular plural.
     """
 
-    about: str = "life"
-    ask: str
-    many: str | None = None
-    noun: str | None = None
-    nouns: str | None = None
-
-    @field_validator("ask", "many")
-    @classmethod
-    def _has_slots(cls, text: str | None) -> str | None:
-        return None if text is None else _checked(text, CLAUSE)
-
-    def noun_for(self, is_plural: bool) -> str:
-        """What general questions call the relation's value, or values."""
-        noun = self.noun or ""
-        return (self.nouns or plural(noun)) if is_plural else noun
-
-
-class Frame(FrozenRecord):
-    """The clause of general questions for facts about one topic.
-
-    Slots: ``who``, ``whose``, ``whom``, ``was``, ``did`` as in phrases; ``nouns`` (employer and
-    languages), ``own`` (her employer and languages), ``are`` (is, are, was, were, as the nouns).
-
-    Attributes:
-        ask: the clause.
-        link_first: whether questions begin with what connects the two.
-        lead: what specific questions begin with where most of the clauses are about the topic;
-            empty for nothing.
-    """
-
-    ask: str
-    link_first: bool = False
-    lead: str = ""
-
-    @field_validator("ask")
-    @classmethod
-    def _has_slots(cls, text: str) -> str:
-        if not {"{nouns}", "{own}"} & set(re.findall(r"\{\w+\}", text)):
-            raise ValueError("asks for no fact: {nouns} or {own} is missing")
-        return _checked(text, FRAME)
+    theme: str = ""
+    ask: Ask
+    many: Ask | None = None
 
 
 class Living(FrozenRecord):
@@ -126,30 +81,27 @@ class Phrasing(FrozenRecord):
 
     Attributes:
         relations: label of a relation to its clause.
-        frames: topic to its frame.
-        rest: clauses of general questions for facts without a frame; slot ``things`` (Marie
-            Curie's employer and languages).
-        related: relations that make two entities *related*; by others they are *connected*.
+        themes: clauses of general questions, by theme.
+        links: relation to what its value is called beside the entity ("her husband"), by the
+            value's sex; ``any`` for others.
         sex: relation whose values choose pronouns.
         pronouns: value of it to (subject, possessive, object).
         living: when the present is right; None for always.
     """
 
     relations: dict[str, Phrase] = {}
-    frames: dict[str, Frame] = {}
-    rest: tuple[str, ...] = Field(REST, min_length=1)
-    related: tuple[str, ...] = ()
+    themes: dict[str, Ask] = {}
+    links: dict[str, dict[str, str]] = {}
     sex: str = ""
     pronouns: dict[str, tuple[str, str, str]] = {}
     living: Living | None = None
 
-    @field_validator("rest")
-    @classmethod
-    def _asks_for_things(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
-        for text in texts:
-            if "{things}" not in _checked(text, ("things",)):
-                raise ValueError("asks for no fact: {things} is missing")
-        return texts
+    @model_validator(mode="after")
+    def _has_themes(self) -> Self:
+        for label, phrase in self.relations.items():
+            if phrase.theme and phrase.theme not in self.themes:
+                raise ValueError(f"{label}: {phrase.theme!r} is not among the themes")
+        return self
 
     def phrase(self, relation: str) -> Phrase | None:
         """The clause of a relation, in any case and by BioKaLMA's names; None for none."""
@@ -161,41 +113,19 @@ class Phrasing(FrozenRecord):
         return {relation_key(label): phrase for label, phrase in self.relations.items()}
 
 
-def plain_phrase(relation: str, form: str, is_entity: bool) -> Phrase:
-    """Words for a relation that a domain has none for.
+def plain_phrase(relation: str, form: str) -> Phrase:
+    """Words for a relation that a domain has none for; they fit people and things, one and many.
 
     Args:
         relation: its label.
         form: of the label; see :func:`citeforge.kg.domain.form_of`.
-        is_entity: whether its values are entities, which may be people.
     """
     label = relation.replace("{", "(").replace("}", ")")
-    what = "who or what" if is_entity else "what"
     if form == "participle":
-        return Phrase(ask=f"{what} {{past}} {{who}} {label}")
+        return Phrase(ask=f"who or what {{past}} {{who}} {label}")
     if form == "role":
-        return Phrase(ask=f"{what} {{was}} {{who}} a {label}")
-    return Phrase(
-        ask=f"{what} {{was}} {{whose}} {label}",
-        many=f"{what} {{were}} {{whose}} {plural(label)}",
-        noun=label,
-    )
-
-
-def plural(noun: str) -> str:
-    """The regular plural of a noun with what follows it: ``places of birth``."""
-    tail = _TAIL.search(noun)
-    head, rest = (noun, "") if tail is None else (noun[: tail.start()], noun[tail.start() :])
-    before, _, word = head.rpartition(" ")
-    if word in _IRREGULAR:
-        word = _IRREGULAR[word]
-    elif re.search(r"[^aeiou]y$", word):
-        word = f"{word[:-1]}ies"
-    elif re.search(r"(?:x|z|ch|sh|ss)$", word):
-        word = f"{word}es"
-    elif not word.endswith("s"):
-        word = f"{word}s"
-    return f"{before} {word}{rest}".lstrip()
+        return Phrase(ask=f"who or what {{was}} {{who}} a {label}")
+    return Phrase(ask=f"what is known of {{whose}} {label}")
 
 
 FORMS = ("noun", "role", "participle", "active")
@@ -262,7 +192,6 @@ class Domain(FrozenRecord):
         min_name_parts: fewest words of a name that is looked up.
         uninformative: labels of relations that no round picks.
         single_valued: relations that have one true value, with words that announce them.
-        announced: relations that a text states only in a clause with one of these words.
         inverse: relation label to the label of its inverse.
         same_value: groups of relations; with the same value, two of one group state one fact.
         relation_words: words of input files to relation labels.
@@ -282,7 +211,6 @@ class Domain(FrozenRecord):
     min_name_parts: int = Field(2, ge=1)
     uninformative: tuple[str, ...] = ()
     single_valued: dict[str, tuple[str, ...]] = {}
-    announced: dict[str, tuple[str, ...]] = {}
     inverse: dict[str, tuple[str, ...]] = {}
     same_value: tuple[tuple[str, ...], ...] = Field(
         default_factory=lambda: word_groups("same_value")
@@ -291,6 +219,11 @@ class Domain(FrozenRecord):
     forms: dict[str, str] = {}
     templates: dict[str, str] = {}
     questions: Phrasing | None = None
+
+    @property
+    def phrasing(self) -> Phrasing:
+        """The words for questions; plain ones where the domain has none."""
+        return self.questions or Phrasing()
 
     @field_validator("questions", mode="before")
     @classmethod

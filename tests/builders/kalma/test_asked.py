@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from citeforge.builders.kalma.asked import Asking, QuestionCheck, error_stats
+from citeforge.builders.kalma.check import misplaced
 from citeforge.builders.kalma.mentions import annotate, marker
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.kg.domain import load_domain
@@ -83,17 +84,18 @@ def test_the_errors_of_a_check_are_counted_on_known_questions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seed", "triple", "stated"),
+    ("seed", "refused"),
     [
-        ("Lee Long never won the Booker Prize.", fact("award received", "Booker Prize"), False),
-        ("Lee Long won the Booker Prize.", fact("award received", "Booker Prize"), True),
-        ("Lee Long won the Booker Prize.", fact("nominated for", "Booker Prize"), False),
-        ("Lee Long was an English physicist.", fact("native language", "English"), False),
-        ("Lee Long spoke English.", fact("languages spoken, written or signed", "English"), True),
+        ("Lee Long, son of Lee Short, never won the Booker Prize.", True),
+        ("Lee Long, son of Lee Short, did not win the Booker Prize.", True),
+        ("Lee Long, son of Lee Short, won the Booker Prize.", False),
     ],
 )
-def test_words_are_no_facts_where_they_are_denied_or_a_nationality(
-    seed: str, triple: Triple, stated: bool
-) -> None:
+def test_a_mark_on_what_a_seed_denies_is_refused(seed: str, refused: bool) -> None:
     link = Triple("Q1", "Lee Long", "P22", "father", "Lee Short", "Q2")
-    assert (marker(triple) in annotate(seed, [link, triple], PEOPLE, link)) is stated
+    prize = fact("award received", "Booker Prize")
+    marked = seed.replace("Prize", f"Prize {marker(prize)}")
+    reason = misplaced(marked, [link, prize], link)
+    assert reason == ("denies 'Booker Prize'" if refused else None)
+    # Words alone do not show that a seed states a fact, so the template marks the link alone.
+    assert marker(prize) not in annotate(seed, [link, prize], link)

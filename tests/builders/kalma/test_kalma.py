@@ -152,18 +152,20 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_five_rounds_with_the_template_writer(kalma_package: Path) -> None:
+def test_a_round_per_fact_with_the_template_writer(kalma_package: Path) -> None:
     assert verify(kalma_package) == []
     gold = Package(kalma_package).gold.to_pylist()
     rounds: dict[str, list[int]] = {}
     for row in gold:
         rounds.setdefault(row["query_id"], []).append(row["round"])
         assert row["relation"] not in PEOPLE.uninformative
-    assert all(r == [1, 2, 3, 4, 5] for r in rounds.values())
+    # The link is of round 1, where the question asks for it.
+    assert all(r == list(range(r[0], r[0] + len(r))) and r[0] < 3 for r in rounds.values())
+    assert all(4 <= len(r) <= 8 for r in rounds.values())
     for row in Package(kalma_package).evolution.to_pylist():
-        triple = kg.from_row(row["triples"][0])
-        assert marker(triple) in row["paragraph"]
+        assert all(marker(kg.from_row(t)) in row["paragraph"] for t in row["triples"])
         if row["round"] > 1:
+            triple = kg.from_row(row["triples"][0])
             scores = [c["score"] for c in row["candidates"]]
             assert scores == sorted(scores, reverse=True)
             # The template writer's sentence always passes: the best candidate is taken.
@@ -284,7 +286,7 @@ class Scripted:
             marker = request.values.get("marker", "")
             self.asked.append((request.task, request.sample))
             key = (f"{request.task} {marker}".strip(), request.sample)
-            answer = self.script.get(key)
+            answer = self.script.pop(key, None)
             if answer is None:
                 results += self.base.complete([request])
             else:
@@ -325,12 +327,13 @@ class Mute(Scripted):
 def test_the_template_stands_in_where_that_is_asked_for(plain: Path, tmp_path: Path) -> None:
     choices = Choices(stand_in=True, attempts=2)
     manifest = build_kalma(*options(tmp_path / "k", "father", limit=1, choices=choices), Mute({}))
-    # Two attempts at each of four rounds, and then the template's sentence of the first triple.
-    assert manifest.counts["replies refused: extend: lost a citation"] == 4 * 2
-    assert manifest.counts["texts of the template in the writer's place: extend"] == 4
     mine = Package(tmp_path / "k").evolution
+    n = mine.num_rows - 1
+    # Two attempts at each further round, and then the template's sentence of the first triple.
+    assert n >= 3 and manifest.counts["replies refused: extend: lost a citation"] == n * 2
+    assert manifest.counts["texts of the template in the writer's place: extend"] == n
     assert mine["paragraph"] == Package(plain).evolution["paragraph"]
-    assert [len(r) for r in mine["refused"].to_pylist()] == [0, 3, 3, 3, 3]
+    assert [len(r) for r in mine["refused"].to_pylist()] == [0, *n * [3]]
     assert mine["refused"][1][2].as_py() == "no reply could be taken: the template wrote it"
 
 
@@ -382,9 +385,7 @@ def test_paragraphs_of_a_file(tmp_path: Path, inline: Inline) -> None:
     assert result.returncode == 0, result.stderr
     assert "pairs dropped: not connected in the graph" in result.stdout
     result = inline("show", "k", "--trace", "--query", "Q906-Q907")
-    assert "born in London [Q906, place of birth: London] on 10 December 1815 [Q906, date of" in (
-        result.stdout
-    )
+    assert "was the only child of the poet Lord Byron [Q906, father: Lord Byron]." in result.stdout
     assert "Specific question:" in result.stdout
     assert inline("show", "k", "--trace", "--query", "Q1-Q2").code == "unknown-name"
 
@@ -427,7 +428,7 @@ def test_a_second_domain_needs_a_configuration_alone(tmp_path: Path, inline: Inl
     (tmp_path / "bridges.ttl").write_text(BRIDGES_GRAPH)
     result = inline(
         *("build", "kalma", "--kg", "file:bridges.ttl", "--domain", "bridges.yaml"),
-        *("--pairs-from-kg", "replaces", "--out", "k", "--rounds", "4"),
+        *("--pairs-from-kg", "replaces", "--out", "k", "--min-facts", "1"),
     )
     assert result.returncode == 0, result.stderr
     assert verify(tmp_path / "k") == []
@@ -468,7 +469,7 @@ def test_unknown_domains_and_relations() -> None:
 
 
 def test_the_manifest_records_the_choices(tmp_path: Path) -> None:
-    choices = Choices(alpha=0.9, rounds=3)
+    choices = Choices(alpha=0.9, max_facts=6)
     made = build_kalma(*options(tmp_path / "k", "father", choices=choices), template())
     assert made.config["choices"]["alpha"] == 0.9
     assert [made.models[m]["name"] for m in ("writer", "perplexity")] == ["template", "ngram"]
@@ -477,4 +478,4 @@ def test_the_manifest_records_the_choices(tmp_path: Path) -> None:
         "fact: its value or an alias is in the text; claims: numbers and names"
     )
     stats = json.loads((tmp_path / "k" / "stats.json").read_text())
-    assert stats["knowledge per question, mean"] == 3.0
+    assert 4 <= stats["knowledge per question, mean"] <= 6

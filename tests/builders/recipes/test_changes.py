@@ -168,7 +168,7 @@ def test_finished_twins_and_authorship_are_never_replaced_by_others(
 
 
 def kalma(out: Path, resume: bool = False, **more: Any) -> None:
-    recipe = {"kg": PEOPLE, "pairs_from_kg": ("father",), "limit": 1, "choices": {"rounds": 1}}
+    recipe = {"kg": PEOPLE, "pairs_from_kg": ("father",), "limit": 1, "choices": {"max_facts": 5}}
     cf.build(cf.KalmaRecipe.model_validate(recipe | more), out, resume=resume)
 
 
@@ -180,7 +180,7 @@ def test_a_finished_kalma_package_is_never_replaced_by_another(tmp_path: Path) -
     for more, difference in (
         ({"seed": 1}, "seed: 0 → 1"),
         ({"licence": "mit"}, "licence: nothing → mit"),
-        ({"choices": {"rounds": 3}}, "choices.rounds: 1 → 3"),
+        ({"choices": {"max_facts": 6}}, "choices.max_facts: 5 → 6"),
         ({"perplexity": "openai:m"}, "perplexity.name: ngram → openai:m"),
     ):
         with refused("recipe-changed") as caught:

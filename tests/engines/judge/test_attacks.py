@@ -22,6 +22,7 @@ Turns = tuple[tuple[str, str], ...]
 WRITERS = (
     "twin", "alce/summary", "alce/snippet", "alce/subclaims",
     "kalma/seed", "kalma/annotate", "kalma/extend", "kalma/general", "kalma/specific",
+    "kalma/asks",
 )  # fmt: skip
 CHATS = {name: p for name, p in built_in_profiles().items() if p.messages}
 
@@ -49,10 +50,13 @@ def writers_with(text: str) -> Iterator[tuple[str, Turns]]:
     yield "documents, closed book", ASKER.to_answer(question).messages
     triple = Triple(qid=text, name=text, pid="P1", relation=text, value=text)
     graph = Graph(qid=text, name=text, triples=(triple,))
-    names = "text title question answer paragraph fact marker plain".split()
-    values = {**dict.fromkeys(names, text), "n": 3, "graphs": (graph,)}
+    names = "text title question answer paragraph fact marker plain again".split()
+    values = {
+        **dict.fromkeys(names, text), "n": 3, "graphs": (graph,), "facts": [(text, [text])],
+    }  # fmt: skip
     for name in WRITERS:
-        yield name, writer_prompt(name).request(values, {}).messages
+        own = values | ({"facts": text} if name == "kalma/asks" else {})
+        yield name, writer_prompt(name).request(own, {}).messages
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

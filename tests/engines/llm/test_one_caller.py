@@ -123,7 +123,7 @@ def test_build_kalma_pays_perplexity_within_the_budget_and_once(
     def build(out: str, *more: object) -> Ran:
         return inline(
             *("build", "kalma", "--kg", f"file:{EXAMPLES / 'people' / 'graph.ttl'}"),
-            *("--pairs-from-kg", "father", "--limit", 3, "--rounds", 2),
+            *("--pairs-from-kg", "father", "--limit", 3, "--max-facts", 5),
             *("--perplexity", "openai:m", "--licence", "CC0-1.0"),
             *("--base-url", server.url, "--store", "s.db", *more, "--out", out),
         )

@@ -179,7 +179,7 @@ def test_kalma_is_built_answered_and_scored(served: Served, tmp_path: Path, inli
     endpoint = ("--base-url", served.url, "--timeout", patience(600), "--thinking-tokens", 0)
     done = inline(
         *("build", "kalma", "--kg", "file:two.ttl", "--pairs-from-kg", "father"),
-        *("--writer", f"openai:{served.model}", *endpoint, "--rounds", 1, "--attempts", 1),
+        *("--writer", f"openai:{served.model}", *endpoint, "--max-facts", 4, "--attempts", 1),
         *("--stand-in", "--licence", "cc0-1.0", "--out", "two"),
         OPENAI_API_KEY=os.environ["OPENAI_API_KEY"],
     )

@@ -52,7 +52,7 @@ RECIPES: dict[str, Recipe] = {
         ),
     "kalma": KalmaRecipe(
             name="n", licence="mit", kg="file:graph.ttl", pairs_from_kg=("father",), limit=4,
-            seed=1, choices={"rounds": 2},
+            seed=1, choices={"max_facts": 6},
             domain={"name": "people", "entity_class": "Q5"},
             languages=("de", "en"),
         ),

@@ -13,7 +13,6 @@ from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Failure, Llm, Request, Result
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
-from citeforge.engines.text.quoting import Quotes
 from citeforge.engines.text.short_replies import json_objects
 from citeforge.kg.domain import Domain, word_groups
 from citeforge.schemas.benchmarks.kg import Triple, relation_key
@@ -173,13 +172,12 @@ class QuestionCheck:
         the domain, the nouns' head, and what input files call it."""
         key = relation_key(relation)
         if key not in self._ways:
-            phrase = self.domain.questions and self.domain.questions.phrase(relation)
-            nouns = [relation, *filter(None, (phrase.noun, phrase.nouns) if phrase else ())]
-            heads = [_TAIL.split(noun)[0].split()[-1:] for noun in nouns]
+            phrase = self.domain.phrasing.phrase(relation)
+            head = _TAIL.split(relation)[0].split()[-1:]
             clauses = filter(None, (phrase.ask, phrase.many) if phrase else ())
             texts = [
-                *nouns,
-                *(word for head in heads for word in head),
+                relation,
+                *head,
                 *(_SLOT.sub(" ", clause) for clause in clauses),
                 *(w for w, r in self.domain.relation_words.items() if relation_key(r) == key),
             ]
@@ -222,11 +220,7 @@ def _request(asking: Asking, sample: int) -> Request:
     lines = "\n".join(
         f"{n}. {t.relation} of {t.name}: {t.value}" for n, t in enumerate(facts, start=1)
     )
-    quotes = Quotes(asking.question, lines)
-    values: dict[str, Any] = {
-        "question": quotes.quote(asking.question), "facts": quotes.quote(lines),
-        "note": quotes.note,
-    }  # fmt: skip
+    values: dict[str, Any] = {"question": asking.question, "facts": lines}
     params = {"temperature": 0.0, "max_tokens": 200, "response_format": _FORMAT}
     return writer_prompt("kalma/asks").request(values, params, sample)
 

@@ -90,7 +90,7 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
     asks = question_check(kg.domain, recipe.checker, store, client)
     if asks.llm is not None:
         models["checker of questions"] = asks.llm.identity()
-    evolver = Evolver(kg, writer, perplexity, check, recipe.choices, asks)
+    evolver = Evolver(kg, writer, perplexity, check, recipe.choices, recipe.seed, asks)
     with building(recipe, run) as build:
         source, spec = _source(kg, recipe.licence)
         config = _config(recipe, kg, spec, models, check, asks)
@@ -116,7 +116,7 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
             ("texts of the template in the writer's place", sorted(evolver.asker.stood_in.items())),
         ):
             counts |= {f"{what}: {which}": n for which, n in numbers}
-        counts |= retrieved | _wordless(kg, evolver, len(usable))
+        counts |= retrieved | _wordless(kg.domain, evolver, usable)
         if evolver.perplexity is not None:
             models = models | {"perplexity": evolver.perplexity.identity()}
         shares = {} if evolver.asker.is_template else _shares(kg.domain, asks, usable)
@@ -211,27 +211,24 @@ def _nothing_left(dropped: Counter[str], refused: Counter[str], writer: Llm) -> 
     replies = ", ".join(f"{why} ({n})" for why, n in refused.most_common(3))
     return InputError(
         f"no question is left ({reasons}" + (f"; replies refused: {replies})" if replies else ")"),
-        allowed="a writer that follows the prompts, more --attempts, or --stand-in"
-        + replayed_note(writer),
+        allowed="a writer that follows the prompts, more --attempts, --stand-in, or a lower "
+        "--min-facts" + replayed_note(writer),
         code="no-queries",
     )
 
 
-def _wordless(kg: KnowledgeGraph, evolver: Evolver, n_kept: int) -> dict[str, int]:
-    """What the template writer had no words for, counted and told."""
-    wordless = evolver.composer.wordless
-    if not evolver.asker.is_template or (kg.domain.questions is not None and not wordless):
+def _wordless(domain: Domain, evolver: Evolver, evolutions: Sequence[Evolution]) -> dict[str, int]:
+    """Facts that the template writer had no words for, counted and reported."""
+    relations = [t.relation for e in evolutions for t in e.further_facts]
+    wordless = Counter(r for r in relations if domain.phrasing.phrase(r) is None)
+    if not evolver.asker.is_template or not wordless:
         return {}
-    if kg.domain.questions is None:
-        counts = {"questions without words of the domain": 2 * n_kept}
-        what = f"questions: all {2 * n_kept:,} ask for relations by their labels"
-    else:
-        counts = {"facts asked for without words of the domain": wordless.total()}
-        listed = ", ".join(relation for relation, _ in wordless.most_common(5))
-        what = f"{len(wordless)} relations, asked for {wordless.total():,} times ({listed})"
-    name = kg.domain.name
-    warn(f"the domain {name!r} has no words for {what}; citeforge kg profile helps to write some")
-    return counts
+    listed = ", ".join(relation for relation, _ in wordless.most_common(5))
+    warn(
+        f"the domain {domain.name!r} has no words for {len(wordless)} relations, asked for "
+        f"{wordless.total():,} times ({listed}); citeforge kg profile helps to write some"
+    )
+    return {"facts asked for without words of the domain": wordless.total()}
 
 
 def _question(e: Evolution) -> KalmaQuestion:

@@ -1,8 +1,8 @@
-"""Five rounds: annotate the seed, then add the best triple four times (KaLMA, appendix A.3)."""
+"""Rounds: annotate the seed, then add the best fact of the plan each time (KaLMA, appendix A.3)."""
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -11,14 +11,15 @@ from citeforge.builders.kalma import check
 from citeforge.builders.kalma.asked import Asking, Controls, QuestionCheck
 from citeforge.builders.kalma.asking import Asker, Replies, each
 from citeforge.builders.kalma.mentions import annotate, marker
-from citeforge.builders.kalma.phrasing import Composer, cannot_be_asked, gives_away
-from citeforge.builders.kalma.selection import EntityPair, missing_values, values_by_relation
+from citeforge.builders.kalma.phrasing import compose, gives_away
+from citeforge.builders.kalma.selection import EntityPair
+from citeforge.builders.kalma.themes import Plan, Planner
 from citeforge.engines.io.progress import progress
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.models.perplexity import Perplexity
 from citeforge.kg.domain import Domain
 from citeforge.kg.graph import KnowledgeGraph
-from citeforge.schemas.benchmarks.kg import Graph, Key, Triple, relation_key
+from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
 from citeforge.schemas.recipes.kalma import Choices
 
 TRIPLES_PER_ROUND = 5
@@ -112,6 +113,7 @@ class Evolution:
     Attributes:
         pair: what it is about.
         seed: sentence that the rounds start from; empty until it is written.
+        plan: facts that it is to ask for; None until they are chosen.
         rounds: finished rounds.
         general: the general question.
         specific: the specific one.
@@ -120,6 +122,7 @@ class Evolution:
 
     pair: EntityPair
     seed: str
+    plan: Plan | None = None
     rounds: list[Round] = field(default_factory=list)
     general: str = ""
     specific: str = ""
@@ -145,9 +148,10 @@ class Evolution:
         return Asking(question, tuple(self.further_facts), self.pair.pool, self.pair.link)
 
     @property
-    def missing_gold(self) -> list[Triple]:
-        """Values that its gold lacks of relations that it has other values of."""
-        return missing_values(self.pair.pool, (t for t, _ in self.gold), self.pair.link)
+    def remaining_facts(self) -> list[Triple]:
+        """Facts of the plan that no round has added."""
+        gold = {triple for triple, _ in self.gold}
+        return [t for t in self.plan.facts if t not in gold] if self.plan else []
 
 
 class Evolver:
@@ -160,6 +164,7 @@ class Evolver:
         make_perplexity: Callable[[list[str]], Perplexity],
         extension: check.ExtensionCheck,
         choices: Choices,
+        seed: int = 0,
         questions: QuestionCheck | None = None,
     ) -> None:
         self.questions = questions or QuestionCheck(kg.domain)
@@ -167,7 +172,7 @@ class Evolver:
         self.make_perplexity = make_perplexity
         self.perplexity: Perplexity | None = None
         self.extension = extension
-        self.composer = Composer(kg.domain)
+        self.planner = Planner(kg.domain, choices, seed)
         self.asker = Asker(llm, choices, kg.domain)
         self._evolutions: dict[str, Evolution] = {}
         self._aliases: dict[str, list[str]] = {}
@@ -180,12 +185,11 @@ class Evolver:
         if active := self._active():  # else the builder says why none is left
             self.perplexity = self.make_perplexity([e.seed for e in active.values()])
             specificity = Specificity(g for p in pairs for g in p.graphs)
-            for number in range(2, self.choices.rounds + 1):
-                self._extend(number, self.perplexity, specificity)
+            number = 2
+            while waiting := {n: e for n, e in self._active().items() if e.remaining_facts}:
+                self._extend(number, waiting, self.perplexity, specificity)
+                number += 1
             self._ask_questions()
-        for e in self._active().values():
-            if e.missing_gold:
-                e.dropped = "its gold has a part of a relation's values"
         return list(self._evolutions.values())
 
     def _active(self) -> dict[str, Evolution]:
@@ -213,7 +217,7 @@ class Evolver:
         active = self._active()
         values: dict[str, dict[str, Any]] = {}
         for name, e in active.items():
-            annotated = annotate(e.seed, e.pair.pool, self.kg.domain, e.pair.link)
+            annotated = annotate(e.seed, e.pair.pool, e.pair.link)
             values[name] = {"paragraph": e.seed, "graphs": e.pair.graphs, "annotated": annotated}
 
         def wrong(name: str, reply: str) -> str | None:
@@ -226,66 +230,26 @@ class Evolver:
             if name not in taken:
                 e.dropped = "the seed could not be annotated"
                 continue
-            gold, left_out = self._seed_gold(e.pair, check.cited_triples(taken[name], e.pair.pool))
+            cited = check.cited_triples(taken[name], e.pair.pool)
+            e.plan = self.planner.plan(e.pair, cited)
+            if e.plan is None:
+                e.dropped = "no themes that earlier questions do not share have enough facts"
+                continue
+            link = e.pair.link
+            gold = tuple(t for t in e.plan.facts if t.key in cited or t == link)
+            own = {t.key for t in (*gold, link)}
+            left_out = [t for t in e.pair.pool if t.key in cited and t.key not in own]
             notes = (*refused[name], *(f"not asked for: {marker(t)}" for t in left_out))
             e.rounds.append(Round(1, taken[name], gold, (), notes))
 
-    def _seed_gold(
-        self, pair: EntityPair, cited: Sequence[Key]
-    ) -> tuple[tuple[Triple, ...], list[Triple]]:
-        """Facts of a seed that questions ask for, and those that they cannot: it would say them
-        itself, or the rounds are too few for the other values of the relation."""
-        by_key = {t.key: t for t in reversed(pair.pool)}
-        by_relation = values_by_relation(pair.pool)
-        stated = {key.compared for key in cited}
-        rest = self.choices.rounds - 1
-        gold: dict[Key, Triple] = {}
-        left_out = []
-        for triple in (by_key[key] for key in dict.fromkeys(cited)):
-            if triple.key != pair.link.key:
-                values = by_relation[triple.qid, relation_key(triple.relation)]
-                begun = any(t.key in gold for t in values if t.key != pair.link.key)
-                needed = 0 if begun else sum(t.key.compared not in stated for t in values)
-                if needed > rest or not all(self._can_be_asked(t, pair) for t in values):
-                    left_out.append(triple)
-                    continue
-                rest -= needed
-            gold[triple.key] = triple
-        return tuple(gold.values()), left_out
-
-    def _askable(self, e: Evolution, rest: int) -> list[Triple]:
-        """What the next round may add, with this one ``rest``: the other values of a relation that
-        the gold has a part of; else relations that can still be had as a whole, those that the
-        writer has words for where there are any, and uninformative ones only where nothing else
-        is there."""
-        if missing := e.missing_gold:
-            return missing
-        gold_keys = {t.key.compared for t, _ in e.gold}
-        wholes = [
-            values
-            for values in values_by_relation(e.pair.pool).values()
-            if len(values) <= rest
-            and all(
-                t.key.compared not in gold_keys and self._can_be_asked(t, e.pair) for t in values
-            )
-        ]
-        for left_out in (self.kg.domain.uninformative, ()):
-            askable = [t for values in wholes for t in values if t.relation not in left_out]
-            if askable:
-                phrase, is_template = self.composer.phrasing.phrase, self.asker.is_template
-                return [t for t in askable if not is_template or phrase(t.relation)] or askable
-        return []
-
-    def _can_be_asked(self, triple: Triple, pair: EntityPair) -> bool:
-        # Nobody can be asked for the id of an entity.
-        return triple.has_label and not cannot_be_asked(triple, pair, self.composer.clause(triple))
-
-    def _extend(self, number: int, perplexity: Perplexity, specificity: Specificity) -> None:
-        active = self._active()
+    def _extend(
+        self, number: int, active: Mapping[str, Evolution], perplexity: Perplexity,
+        specificity: Specificity,
+    ) -> None:  # fmt: skip
         ranked: dict[str, list[ScoredTriple]] = {}
         with progress(f"scoring, round {number}", len(active), "paragraphs") as advance:
             for name, e in active.items():
-                triples = self._askable(e, self.choices.rounds - number + 1)
+                triples = e.remaining_facts
                 before = check.without_citations(e.paragraph, e.pair.pool)
                 values = perplexity.of([f"{before} {self._sentence(t)}" for t in triples])
                 ranked[name] = rank_triples(triples, values, specificity, self.choices.alpha)
@@ -336,12 +300,10 @@ class Evolver:
         return self.asker.ask("extend", values, wrong)
 
     def _ask_questions(self) -> None:
-        self.composer.n_questions = len(self._active())
-        composers = {"general": self.composer.general, "specific": self.composer.specific}
-        for task, compose in composers.items():
+        for task in ("general", "specific"):
             active = self._active()
             values = {
-                name: {**_question_values(e), "question": compose(e.pair, e.further_facts)}
+                name: {**_question_values(e), "question": getattr(e.plan, task)}
                 for name, e in active.items()
             }
             taken, _ = self.asker.ask(task, values, partial(self._wrong_questions, task))
@@ -371,12 +333,11 @@ class Evolver:
 
 def controls(domain: Domain, evolutions: Sequence[Evolution]) -> Controls:
     """Compose questions that leave one relation of their gold out, to measure a check by."""
-    composer = Composer(domain)
     for e in evolutions[:_CONTROLS]:
         first = relation_key(e.further_facts[0].relation) if e.further_facts else ""
         absent = frozenset(t for t in e.further_facts if relation_key(t.relation) == first)
         if facts := [t for t in e.further_facts if t not in absent]:
-            yield e.asking(composer.specific(e.pair, facts)), absent
+            yield e.asking(compose(domain, e.pair, facts, False, is_general=False)), absent
 
 
 def _question_values(e: Evolution) -> dict[str, Any]:

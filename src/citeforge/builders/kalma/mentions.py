@@ -5,7 +5,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from citeforge.kg.domain import Domain
 from citeforge.schemas.benchmarks.kg import Triple
 from citeforge.schemas.citations.triples import render
 from citeforge.schemas.text import MONTHS, normalise_em
@@ -24,12 +23,12 @@ _SENTENCE_END = re.compile(r"[.!?]\s+")
 _GOES_ON = re.compile(
     r",\s(?:and|but)\s(?!(?:his|her|their|its|he|she|it|they|the|a|an|who|whose)\b)(?=[a-z])"
 )
+
 # Where another statement begins: sentences, and clauses that have a subject of their own.
 _CLAUSE = re.compile(
     r"[.!?;]\s+|,?\s(?:but|while|whereas|whose|who|which|where|when|after|before)\s"
     r"|,?\sand\s(?=(?:his|her|their|he|she|it|they|the|[A-Z]\w*)\b)"
 )
-
 _DENIAL = re.compile(
     r"\b(?:never|not(?! only)|no|nor|neither|without|\w+n['’]t|(?:failed|refused|declined) to"
     r"|(?:denied|refused|declined|rejected))\b",
@@ -166,65 +165,15 @@ def renderings(triple: Triple) -> list[str]:
     return forms
 
 
-def annotate(text: str, pool: Sequence[Triple], domain: Domain, link: Triple) -> str:
-    """The seed with citations of every fact that it states.
-
-    The link between the two entities comes first; what only says it the other way round,
-    uninformative relations, and values without a label, are left out. A fact is stated where its
-    value stands as a mention of its own, in a clause about its entity, and behind the words that
-    announce its relation where the domain knows such words.
-    """
-    others = [t for t in pool if t.key != link.key and t.relation not in domain.uninformative]
-    inverse = set(domain.inverses(link.relation))
-    others = [t for t in others if not (t.qid == link.value_id and t.relation in inverse)]
-    mentions, names = Mentions.of(text, pool), {t.name for t in pool}
-    facts = [t for t in others if t.value not in names and len(t.value) > 2 and t.has_label]
-    places: dict[int, Triple] = {}
-    for triple in [link, *sorted(facts, key=lambda t: t.qid != link.qid)]:
-        for start, end in mentions.places(renderings(triple)):
-            is_of_it = mentions.subject(start) == triple.qid and not is_denied(text, start, end)
-            if triple.key == link.key or (
-                is_of_it and _is_announced(text, start, end, triple.relation, domain)
-            ):
-                # One mention rests on one fact: the first entity's comes first.
-                places.setdefault(end, triple)
-                break
-    for end in sorted(places, reverse=True):
-        text = f"{text[:end]} {marker(places[end])}{text[end:]}"
+def annotate(text: str, pool: Sequence[Triple], link: Triple) -> str:
+    """The seed with a citation of the link behind its value; what else a seed states, words and
+    names alone do not show."""
+    for _, end in Mentions.of(text, pool).places(renderings(link)):
+        return f"{text[:end]} {marker(link)}{text[end:]}"
     return text
-
-
-def _is_announced(text: str, start: int, end: int, relation: str, domain: Domain) -> bool:
-    """Whether the nearest cue of the clause is one of this relation, where it has cues, and a word
-    that announces it is in the clause, where it needs one."""
-    if announcing := domain.announced.get(relation):
-        clause = text[slice(*_clause(text, start, end))]
-        if not any(words_in(clause.lower(), [relation.lower(), *announcing])):
-            return False
-    cues = domain.single_valued.get(relation)
-    if not cues:
-        return True
-    begin, stop = _clause(text, start, end)
-    every = {cue for words in domain.single_valued.values() for cue in words}
-    places = [(m.start(), c) for c in sorted(every) for m in words_in(text[begin:stop], [c])]
-    before = [(at, cue) for at, cue in places if begin + at < start]
-    nearest = max(before) if before else min(places, default=None)
-    return nearest is not None and nearest[1] in cues
 
 
 def is_denied(text: str, start: int, end: int) -> bool:
     """Check whether the clause of a mention denies what it says: ``never won the Booker Prize``."""
-    begin, _ = _clause(text, start, end)
+    begin = max((m.end() for m in _CLAUSE.finditer(text) if m.end() <= start), default=0)
     return _DENIAL.search(text, begin, start) is not None
-
-
-def _clause(text: str, start: int, end: int) -> tuple[int, int]:
-    """Where the clause of a mention begins and ends."""
-    begin, stop = 0, len(text)
-    for match in _CLAUSE.finditer(text):
-        if match.end() <= start:
-            begin = match.end()
-        elif match.start() >= end:
-            stop = match.start()
-            break
-    return begin, stop

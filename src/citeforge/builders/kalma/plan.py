@@ -56,13 +56,12 @@ def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
     def ngram(training: Sequence[str]) -> Any:
         return make_perplexity("ngram", training)
 
-    Evolver(kg, recorder, ngram, check, recipe.choices).evolve(pairs)
+    Evolver(kg, recorder, ngram, check, recipe.choices, recipe.seed).evolve(pairs)
     plan = llm.plan(recorder.requests)
-    rounds = recipe.choices.rounds - 1
     per_pair = {
         "seed": 1,
         "annotate": 1,
-        "extend": rounds * TRIPLES_PER_ROUND,
+        "extend": recipe.choices.max_facts * TRIPLES_PER_ROUND,
         "general": 1,
         "specific": 1,
     }

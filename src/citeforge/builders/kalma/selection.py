@@ -1,7 +1,7 @@
 """Which pairs of entities questions are about (KaLMA, appendices A.1 and A.2)."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -69,6 +69,16 @@ class EntityPair:
         return self.first, self.second
 
     @property
+    def owner(self) -> Graph:
+        """Sub-graph that has the link, which questions name first."""
+        return self.first if self.link.qid == self.first.qid else self.second
+
+    @property
+    def other(self) -> Graph:
+        """Sub-graph that the link leads to."""
+        return self.second if self.link.qid == self.first.qid else self.first
+
+    @property
     def pool(self) -> tuple[Triple, ...]:
         """The knowledge pool: all triples of both sub-graphs."""
         return self.first.triples + self.second.triples
@@ -84,16 +94,16 @@ def values_by_relation(pool: Iterable[Triple]) -> dict[tuple[str, str], list[Tri
 
 
 def missing_values(
-    pool: Iterable[Triple], gold: Iterable[Triple], link: Triple | None
+    pool: Iterable[Triple], gold: Iterable[Triple], named: Collection[str]
 ) -> list[Triple]:
     """Values that the gold lacks of relations that it has other values of.
 
-    Whoever asks for a relation asks for all of its values, and a system that gives one of these
-    would be right and marked as wrong. The link of a pair asks for no relation: the question names
-    both of its entities.
+    A question for a relation asks for all of its values, and a system that gives one of these
+    would be right and marked as wrong. Values that are ``named`` entities do not count: the
+    question names them.
     """
-    by_relation = values_by_relation(pool)
-    mine = [t for t in gold if link is None or t.key != link.key]
+    by_relation = values_by_relation(t for t in pool if t.value_id not in named)
+    mine = [t for t in gold if t.value_id not in named]
     keys = {t.key.compared for t in mine}
     relations = dict.fromkeys((t.qid, relation_key(t.relation)) for t in mine)
     return [t for r in relations for t in by_relation.get(r, ()) if t.key.compared not in keys]

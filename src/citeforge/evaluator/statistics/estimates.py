@@ -192,7 +192,8 @@ def clustered(sample: Sample, clusters: npt.NDArray[np.int64]) -> Sample:
     sums = np.zeros((runs, n, k))
     for sums_of_run, values in zip(sums, sample.sums, strict=True):
         np.add.at(sums_of_run, clusters, values)
-    per_query = np.full((runs, n), np.nan)
+    # The sums may be of all runs together.
+    per_query = np.full((len(sample.per_query), n), np.nan)
     run, query = np.nonzero(~np.isnan(sample.per_query))
     per_query[run, clusters[query]] = 0.0  # only whether it is defined is asked for
     return replace(sample, sums=sums, per_query=per_query)

@@ -178,15 +178,29 @@ class Benchmark(Package):
 
     @cached_property
     def clusters(self) -> npt.NDArray[np.int64] | None:
-        """Cluster of each query: rows that ask the same question; None where no question repeats.
+        """Cluster of each query: rows with the same question, or about the same entity of a graph,
+        directly or through other rows; None where each row is its own.
 
         HAGRID, for one, has several rows of some questions; they are no independent draws.
         """
-        texts = [" ".join(t.split()).casefold() for t in self.queries["text"].to_pylist()]
-        numbers = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+        queries = self.queries
+        texts = [" ".join(t.split()).casefold() for t in queries["text"].to_pylist()]
+        root: dict[str, str] = {}  # entities and texts, each with one that it goes with
+
+        def find(name: str) -> str:
+            while root.setdefault(name, name) != name:
+                name = root[name]
+            return name
+
+        if self.kind.shows == "triples":
+            for text, metadata in zip(texts, queries["metadata"].to_pylist(), strict=True):
+                for entity in json.loads(metadata or "{}").get("entities") or ():
+                    root[find(entity)] = find(text)
+        found = [find(text) for text in texts]
+        numbers = {name: i for i, name in enumerate(dict.fromkeys(found))}
         if len(numbers) == len(texts):
             return None
-        return np.array([numbers[text] for text in texts])
+        return np.array([numbers[name] for name in found])
 
     @cached_property
     def relevant_ids(self) -> list[list[str]]:

@@ -217,7 +217,7 @@ def draft(domain: Domain, profile: Profile) -> str:
     relations = questions.setdefault("relations", {})
     for relation in profile.relations:
         if not relation.has_words and relation.label not in domain.uninformative:
-            words = plain_phrase(relation.label, domain.form_of(relation.label), is_entity=False)
-            relations[relation.label] = words.model_dump(exclude_none=True)
-    head = f"# {domain.name}: words marked `about: life` are a draft; see docs/kalma.md.\n"
+            words = plain_phrase(relation.label, domain.form_of(relation.label))
+            relations[relation.label] = words.model_dump(exclude_defaults=True)
+    head = f"# {domain.name}: relations without a `theme` have draft words; see docs/kalma.md.\n"
     return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)

@@ -55,7 +55,7 @@ def breaches(report: TrecReport, track: Track, topic_text: str | None = None) ->
         field, _, message = text.partition(": ")
         is_error = rule not in track.warns
         code = rule.replace("_", "-")
-        result.append(Fault(code, message, report.line, field, is_error))
+        result.append(Fault(code, message, report.line, field, is_error=is_error))
     return result
 
 

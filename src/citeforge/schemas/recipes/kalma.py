@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, ClassVar, Self
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, model_validator
 
 from citeforge.schemas.benchmarks.licences import Licence
 from citeforge.schemas.models.choices import GRAPHS, LLMS, PERPLEXITY, listed
@@ -27,8 +27,12 @@ RULE = "rule"
 class Choices(Part):
     """How questions evolve."""
 
-    rounds: int = Field(5, ge=1)
-    """Rounds in all, the first being the annotation."""
+    min_facts: int = Field(4, ge=1)
+    """Fewest facts of a question; the number is drawn from a range."""
+    max_facts: int = Field(8, ge=1)
+    """Most facts of a question."""
+    max_shared: int = Field(2, ge=0)
+    """Facts that two questions may have in common at most."""
     alpha: float = Field(0.5, ge=0, le=1)
     """Weight of specificity; 0.5 is ours, the paper gives none."""
     attempts: int = Field(3, ge=1)
@@ -36,6 +40,12 @@ class Choices(Part):
     stand_in: bool = False
     """Where no reply of the writer can be taken, the template writes, and it is counted; else the
     triple or the pair is given up."""
+
+    @model_validator(mode="after")
+    def _is_range(self) -> Self:
+        if self.min_facts > self.max_facts:
+            raise ValueError(f"min_facts {self.min_facts} is above max_facts {self.max_facts}")
+        return self
 
 
 class KalmaRecipe(Licensed):

@@ -1,0 +1,159 @@
+"""Which facts a question asks for: whole themes of its entities, in a declared number."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations
+from typing import NamedTuple
+
+from citeforge.builders.kalma.mentions import holds
+from citeforge.builders.kalma.phrasing import compose, find_phrase, gives_away
+from citeforge.builders.kalma.selection import EntityPair, values_by_relation
+from citeforge.engines.draws import generator
+from citeforge.kg.domain import Domain
+from citeforge.schemas.benchmarks.kg import Key, Triple, relation_key
+from citeforge.schemas.recipes.kalma import Choices
+
+LINK_EVERY = 3
+"""One question in so many asks what connects its entities; the others say it."""
+GENERAL_WORDS = 20
+"""Most words of a general question."""
+_MOST_CELLS = 3
+_COST = 6
+
+
+class Cell(NamedTuple):
+    """All facts of one entity in one theme.
+
+    Attributes:
+        qid: the entity.
+        theme: name of the theme.
+        facts: all that the graph has.
+        n_wordless: facts that the domain has no clause for.
+    """
+
+    qid: str
+    theme: str
+    facts: tuple[Triple, ...]
+    n_wordless: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Facts of one pair, and the questions for them.
+
+    Attributes:
+        facts: the minimum knowledge set; the link comes first where it is asked for.
+        general: the general question of the template.
+        specific: the specific one.
+    """
+
+    facts: tuple[Triple, ...]
+    general: str
+    specific: str
+
+
+class Planner:
+    """Plans the questions of a benchmark one after the other, so that themes and facts vary."""
+
+    def __init__(self, domain: Domain, choices: Choices, seed: int) -> None:
+        self._domain, self._choices, self._seed = domain, choices, seed
+        self._used = Counter[str]()
+        self._plans: list[set[Key]] = []
+        self._n_links = 0
+
+    def plan(self, pair: EntityPair, stated: Collection[Key] = ()) -> Plan | None:
+        """Choose facts of a pair; None where no whole themes have as many as a question needs.
+
+        The choice goes by: clauses of the domain, facts that the seed states, facts of both
+        entities, the drawn number of facts, and themes that few questions have had.
+        """
+        is_due = LINK_EVERY * (self._n_links + 1) <= len(self._plans) + 1
+        for asks_link in (True, False) if is_due else (False,):
+            if (chosen := self._choose(pair, stated, asks_link)) is not None:
+                plan, cells = chosen
+                self._n_links += asks_link
+                self._used.update({cell.theme for cell in cells})
+                self._plans.append({t.key for t in plan.facts})
+                return plan
+        return None
+
+    def _choose(
+        self, pair: EntityPair, stated: Collection[Key], asks_link: bool
+    ) -> tuple[Plan, Sequence[Cell]] | None:
+        """The best plan that names both entities and whose general question is the shorter one;
+        else the best one."""
+        link = (pair.link,) if asks_link else ()
+        low, high = self._choices.min_facts, self._choices.max_facts
+        wanted = generator(self._seed, "kalma facts", pair.id).randint(low, high)
+
+        def rank(cells: Sequence[Cell]) -> tuple[object, ...]:
+            facts = [t for cell in cells for t in cell.facts]
+            themes = [cell.theme for cell in cells]
+            return (
+                sum(cell.n_wordless for cell in cells),
+                -sum(t.key in stated for t in facts),
+                len({cell.qid for cell in cells}) == 1,
+                abs(len(link) + len(facts) - wanted) + sum(map(self._cost, sorted({*themes}))),
+                [(cell.theme, cell.qid) for cell in cells],
+            )
+
+        cells = list(self._cells(pair))
+        subsets = chain.from_iterable(combinations(cells, n) for n in range(1, _MOST_CELLS + 1))
+        fitting = [
+            some
+            for some in subsets
+            if low <= len(link) + sum(len(cell.facts) for cell in some) <= high
+        ]
+        second: tuple[Plan, Sequence[Cell]] | None = None
+        for some in sorted(fitting, key=rank):
+            plan = self._phrased(pair, (*link, *(t for cell in some for t in cell.facts)))
+            if plan is None or self._is_repetitive(plan):
+                continue
+            n_words = len(plan.general.split())
+            is_wordless = any(cell.n_wordless for cell in some)
+            if n_words > GENERAL_WORDS and not is_wordless:
+                continue
+            names_both = all(g.name in plan.specific for g in pair.graphs)
+            if names_both and (is_wordless or n_words < len(plan.specific.split())):
+                return plan, some
+            second = second or (plan, some)
+        return second
+
+    def _cost(self, theme: str) -> float:
+        """Cost of a theme that many questions have had, in facts off the wanted number."""
+        return _COST * self._used[theme] / max(len(self._plans), 1)
+
+    def _is_repetitive(self, plan: Plan) -> bool:
+        keys = {t.key for t in plan.facts}
+        return any(len(keys & other) > self._choices.max_shared for other in self._plans)
+
+    def _phrased(self, pair: EntityPair, facts: tuple[Triple, ...]) -> Plan | None:
+        """Both questions for facts; None where one says an answer."""
+        asks_link = pair.link in facts
+        asked = [t for t in facts if t != pair.link]
+        general = compose(self._domain, pair, asked, asks_link, is_general=True)
+        specific = compose(self._domain, pair, asked, asks_link, is_general=False)
+        is_told = gives_away(general, asked) or gives_away(specific, asked)
+        return None if is_told else Plan(facts, general, specific)
+
+    def _cells(self, pair: EntityPair) -> Iterator[Cell]:
+        """Themes that can be asked for as a whole."""
+        named = {g.qid: g.name for g in pair.graphs}
+        groups: dict[tuple[str, str], list[Triple]] = {}
+        for values in values_by_relation(pair.pool).values():
+            relation = values[0].relation
+            if relation not in self._domain.uninformative:
+                theme = find_phrase(self._domain, relation).theme
+                mine = [t for t in values if t.value_id not in named]
+                groups.setdefault((values[0].qid, theme), []).extend(mine)
+        order = {label: at for at, label in enumerate(self._domain.phrasing.by_key)}
+        for (qid, theme), facts in groups.items():
+            facts.sort(key=lambda t: order.get(relation_key(t.relation), len(order)))
+            # Ids cannot be asked for, and "X discography" is no answer about X.
+            if facts and all(
+                t.has_label and not any(holds(t.value, name) for name in named.values())
+                for t in facts
+            ):
+                wordless = sum(self._domain.phrasing.phrase(t.relation) is None for t in facts)
+                yield Cell(qid, theme, tuple(facts), wordless)
