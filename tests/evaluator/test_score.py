@@ -154,7 +154,8 @@ def test_the_order_of_lines_does_not_matter(tmp_path: Path, benchmark: cf.Benchm
     [
         ({"query_id": "q99", "output": "x"}, "unknown-query", "query_id"),
         ({"query_id": "q01", "output": "x"}, "duplicate-id", "query_id"),
-        ({"query_id": 1, "output": "x"}, "wrong-type", "query_id"),
+        ({"query_id": 1.5, "output": "x"}, "wrong-type", "query_id"),
+        ({"query_id": 1, "output": "x"}, "unknown-query", "query_id"),
         ({"query_id": "q02", "output": {"text": "x"}}, "wrong-type", "output"),
         ({"query_id": "q02", "output": float("nan")}, "bad-json", None),
         ({"query_id": "q02", "output": "x", "score": 1}, "unknown-field", "score"),

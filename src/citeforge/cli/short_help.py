@@ -29,9 +29,9 @@ SECTIONS = {
         "skip_empty skip_dangling skip_malformed extra_fields keep_failed secret_from inputs"
     ),
     "How questions and rewrites are made": (
-        "languages rounds attempts alpha stand_in step length_ratio copy_similarity gold "
-        "gold_later general ner perplexity oracle passages sub_claims condense condense_top "
-        "condense_k sample passage_size largest_file single pair lists absent tries closed_book "
+        "languages min_facts max_facts max_shared checker attempts alpha stand_in length_ratio "
+        "copy_similarity gold gold_later general ner perplexity oracle passages sub_claims "
+        "condense condense_top condense_k sample passage_size largest_file single pair lists absent tries closed_book "
         "longest_copy neighbours shown retrieved"
     ),
     "How measures are computed": (

@@ -129,6 +129,7 @@ def plain_phrase(relation: str, form: str) -> Phrase:
 
 
 FORMS = ("noun", "role", "participle", "active")
+_IRREGULAR = ("made", "built", "born", "found", "held", "sent", "sold", "bought", "won", "known")
 _PREPOSITIONS = ("at", "by", "for", "in", "from", "to", "on", "with")
 # Names that end or begin in these nouns; nouns that are surnames, too, are not among them.
 _ARTICLE = re.compile(
@@ -289,7 +290,8 @@ class Domain(FrozenRecord):
         words = relation.split()
         if len(words) == 2 and words[-1] == "of":
             return "role"
-        if len(words) > 1 and words[0].endswith(("ed", "en")) and words[-1] in _PREPOSITIONS:
+        is_participle = words[0].endswith(("ed", "en")) or words[0] in _IRREGULAR
+        if len(words) > 1 and is_participle and words[-1] in _PREPOSITIONS:
             return "participle"
         return "noun"
 

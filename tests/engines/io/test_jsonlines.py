@@ -149,7 +149,7 @@ def test_round_trip(
     [
         ('{"query_id":"q","output":"x","contxt":"mix"}', "(did you mean 'context'?)"),
         ('{"query_id":"q","output":"x","metadata":{}}', "(did you mean 'meta'?)"),
-        ('{"query_id":"q","output":"x","zebra":1}', "spans, meta; further data goes into meta"),
+        ('{"query_id":"q","output":"x","zebra":1}', "benchmark_hash; further data goes into meta"),
     ],
 )
 def test_unknown_fields_of_answers_say_where_they_belong(

@@ -59,13 +59,11 @@ def test_the_draft_is_a_domain_that_builds(tmp_path: Path, inline: Inline) -> No
     again = inline("kg", "profile", *where, "draft.yaml")
     assert "| made from | P2 | 2 | 2 | granite | yes |" in again.stdout
     made = inline("build", "kalma", *where, "draft.yaml", "--pairs-from-kg", "replaces",
-                  "--min-facts", "1", "--out", "k")  # fmt: skip
+                  "--min-facts", "1", "--licence", "cc0-1.0", "--out", "k")  # fmt: skip
     assert made.returncode == 0, made.stderr
     assert "warning" not in made.stderr
     (question,) = Package(tmp_path / "k").forms["specific"]["text"].to_pylist()
-    assert question == (
-        "What is known of New Bridge's made from, and what is known of Old Bridge's made from?"
-    )
+    assert question == "Who or what were New Bridge and Old Bridge each made from?"
 
 
 def test_a_class_that_the_domain_does_not_name_goes_into_the_draft(tmp_path: Path) -> None:

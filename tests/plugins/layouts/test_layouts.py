@@ -195,7 +195,10 @@ def test_kalma_is_read_back(inline: Inline, tmp_path: Path) -> None:
     for item, triples in zip(read, gold, strict=True):
         known = {(g.qid, t.relation) for g in item.graphs for t in g.triples}
         assert {(f.qid, f.relation) for f in triples} <= known
-        assert [f.round for f in triples] == [1, 2, 3, 4, 5]
+        # Round 1 has gold where the question asks what connects the two.
+        rounds = [f.round for f in triples]
+        assert rounds == list(range(rounds[0], rounds[0] + len(triples)))
+        assert rounds[0] in (1, 2)
     args = ("build", "kalma", "--source", f"kalma:{tmp_path / 'kx' / 'specific.json'}")
     assert inline(*args, "--out", "k2").returncode == 0
     refusals = [inline("export", name, "k", "--out", "no") for name in ("beir", "nothing")]

@@ -156,7 +156,11 @@ class Submission:
         if self.is_anonymous:
             name, own = self.header.get("benchmark"), benchmark.manifest
             other = "" if name in (None, own.name) else f" (the header says benchmark {name!r})"
-            header = make_header(self.system, own.name, own.benchmark_hash, ())
+            try:
+                system = self.system
+            except InputError:  # listed as an error of its own
+                system = "NAME"
+            header = make_header(system, own.name, own.benchmark_hash, ())
             line = msgspec.json.encode(header).decode()
             hint = f"; if it was, begin the file with {line}" if self.form == OURS else ""
             findings.append(
