@@ -31,8 +31,8 @@ SECTIONS = {
     "How questions and rewrites are made": (
         "languages min_facts max_facts max_shared checker attempts alpha stand_in length_ratio "
         "copy_similarity gold gold_later general ner perplexity oracle passages sub_claims "
-        "condense condense_top condense_k sample passage_size largest_file single pair lists absent tries closed_book "
-        "longest_copy neighbours shown retrieved"
+        "condense condense_top condense_k sample passage_size largest_file single pair lists "
+        "absent tries closed_book longest_copy neighbours shown retrieved"
     ),
     "How measures are computed": (
         "segmenter bertscore_model mauve_model qa_model max_row only_asked cot at_most_citations "
