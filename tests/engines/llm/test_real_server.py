@@ -179,7 +179,7 @@ def test_kalma_is_built_answered_and_scored(served: Served, tmp_path: Path, inli
     endpoint = ("--base-url", served.url, "--timeout", patience(600), "--thinking-tokens", 0)
     done = inline(
         *("build", "kalma", "--kg", "file:two.ttl", "--pairs-from-kg", "father"),
-        *("--writer", f"openai:{served.model}", *endpoint, "--max-facts", 4, "--attempts", 1),
+        *("--writer", f"openai:{served.model}", *endpoint, "--min-facts", 1, "--attempts", 1),
         *("--stand-in", "--licence", "cc0-1.0", "--out", "two"),
         OPENAI_API_KEY=os.environ["OPENAI_API_KEY"],
     )
@@ -190,7 +190,7 @@ def test_kalma_is_built_answered_and_scored(served: Served, tmp_path: Path, inli
     instead = {k: n for k, n in counts.items() if k.startswith("texts of the template")}
     refused = {k: n for k, n in counts.items() if k.startswith("replies refused")}
     # Each text was asked for once, and one that was refused is the template's.
-    assert sum(instead.values()) == sum(refused.values()) <= 5
+    assert sum(instead.values()) == sum(refused.values()) > 0
     assert verify(tmp_path / "two") == []
     ran = inline(
         *("run", "kalma", "--benchmark", "two", "--context", "full", "--max-answer", 32),
