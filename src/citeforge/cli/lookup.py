@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from itertools import groupby, islice
 from pathlib import Path
-from textwrap import fill
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,16 +28,9 @@ _MOST_LISTED = 10
 def _echo(text: str, indent: int = 0) -> None:
     """Print a text in lines as wide as the terminal; later lines are indented farther."""
     first, width = " " * indent, shutil.get_terminal_size().columns
-    click.echo(
-        fill(
-            text,
-            width,
-            initial_indent=first,
-            subsequent_indent=first + "  ",
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-    )
+    lines = wrap(text, width, initial_indent=first, subsequent_indent=first + "  ",
+                 break_long_words=False, break_on_hyphens=False)  # fmt: skip
+    click.echo("\n".join(lines))
 
 
 def summarise(folder: Path, manifest: Manifest) -> None:
@@ -55,9 +48,8 @@ def summarise(folder: Path, manifest: Manifest) -> None:
             if " with extra fields " in what:
                 click.echo(f"warning: {source.spec}: {count:,} {what}", err=True)
     stats = read_stats(folder)
-    figures = {
-        k: _figure(v) for k, v in (stats | manifest.counts).items() if type(v) not in (dict, str)
-    }
+    numbers = (stats | manifest.counts).items()
+    figures = {k: _figure(v) for k, v in numbers if type(v) not in (dict, str)}
     width, digits = (max(map(len, texts), default=0) for texts in (figures, figures.values()))
     for what, text in figures.items():
         click.echo(f"  {what:<{width}}  {text:>{digits}}")

@@ -137,15 +137,13 @@ def _from_alce(row: Any) -> Any:
     """Turn an example of ALCE's layout into fields of :class:`Demonstration`; keep any other."""
     match row:
         case {"question": question, "docs": [*docs], "answer": str(answer)}:
-            fields = DemoPassage.model_fields
-            return {
-                "question": question,
-                "passages": [
-                    {k: v for k, v in d.items() if k in fields} if isinstance(d, dict) else d
-                    for d in docs
-                ],
-                "answer": [{"text": answer[a:b]} for a, b in SentenceSegmenter().split(answer)],
-            }
+            known = [
+                {k: v for k, v in d.items() if k in DemoPassage.model_fields}
+                if isinstance(d, dict) else d
+                for d in docs
+            ]  # fmt: skip
+            parts = [{"text": answer[a:b]} for a, b in SentenceSegmenter().split(answer)]
+            return {"question": question, "passages": known, "answer": parts}
     return row
 
 
