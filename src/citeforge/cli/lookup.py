@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import shutil
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from citeforge.cli.command import ListedCommands, path_argument, path_option
 
 if TYPE_CHECKING:
+    from citeforge.package.items import Item
     from citeforge.package.package import Package
     from citeforge.schemas.benchmarks.manifest import Manifest
     from citeforge.schemas.systems import System
@@ -20,6 +21,16 @@ if TYPE_CHECKING:
 
 _MOST_DESCRIBED = 5
 """Context sets that a summary describes; of more it lists the names."""
+_MOST_LISTED = 10
+"""Questions, or rejected twins, that are listed without ``--full``."""
+
+
+def _echo(text: str, indent: int = 0) -> None:
+    """Print a text in lines as wide as the terminal; later lines are indented farther."""
+    first, width = " " * indent, shutil.get_terminal_size().columns
+    lines = wrap(text, width, initial_indent=first, subsequent_indent=first + "  ",
+                 break_long_words=False, break_on_hyphens=False)  # fmt: skip
+    click.echo("\n".join(lines))
 
 
 def summarise(folder: Path, manifest: Manifest) -> None:
@@ -37,14 +48,17 @@ def summarise(folder: Path, manifest: Manifest) -> None:
             if " with extra fields " in what:
                 click.echo(f"warning: {source.spec}: {count:,} {what}", err=True)
     stats = read_stats(folder)
-    figures = {k: _figure(v) for k, v in (stats | manifest.counts).items() if type(v) is not dict}
+    numbers = (stats | manifest.counts).items()
+    figures = {k: _figure(v) for k, v in numbers if type(v) not in (dict, str)}
     width, digits = (max(map(len, texts), default=0) for texts in (figures, figures.values()))
     for what, text in figures.items():
         click.echo(f"  {what:<{width}}  {text:>{digits}}")
     for what, value in stats.items():
         if isinstance(value, dict):
             parts = ", ".join(f"{k}: {_figure(v)}" for k, v in list(value.items())[:8])
-            click.echo(f"  {what}: {parts}{', …' if len(value) > 8 else ''}")
+            _echo(f"{what}: {parts}{', …' if len(value) > 8 else ''}", 2)
+        elif isinstance(value, str):
+            _echo(f"{what}: {value}", 2)
     if manifest.config.get("drop_suspects"):
         dropped = [n for what, n in manifest.counts.items() if what.startswith("suspect negatives")]
         click.echo(f"{sum(dropped):,} suspect negatives were dropped (--drop-suspects)")
@@ -53,9 +67,7 @@ def summarise(folder: Path, manifest: Manifest) -> None:
         click.echo(f"{n} queries have fewer negatives than asked (see manifest.json)")
     contexts = manifest.contexts
     if len(contexts) > _MOST_DESCRIBED:
-        names = f"{len(contexts)} context sets: {', '.join(contexts)}"
-        width = shutil.get_terminal_size().columns
-        click.echo("\n".join(wrap(names, width, subsequent_indent="  ", break_on_hyphens=False)))
+        _echo(f"{len(contexts)} context sets: {', '.join(contexts)}")
         contexts = {}
     for name, info in contexts.items():
         short = f"; {len(info.short)} queries have fewer passages" if info.short else ""
@@ -74,10 +86,14 @@ def _figure(value: object) -> str:
 @path_argument("folder")
 @click.option("--query", help="Show this query with its labelled context.")
 @click.option("--context", help="Context set to show (default: all).")
-@click.option("--full", is_flag=True, help="Whole passages, not their first 300 characters.")
+@click.option("--full", is_flag=True, help="Whole passages and lists, not their beginnings.")
 @click.option("--trace", is_flag=True, help="How a question of build kalma grew (--query).")
 def show(folder: Path, query: str | None, context: str | None, full: bool, trace: bool) -> None:
-    """Summarise a package, or show one query in context."""
+    """Summarise a package, or show one query in context.
+
+    The summary lists the passages without an accepted twin, and the questions of KaLMA with their
+    gold facts. A query shows the author labels, the twins and the gold facts of its contexts.
+    """
     from citeforge.library.benchmarks import package_folder
     from citeforge.package.manifest import load_manifest
     from citeforge.package.package import Package
@@ -85,30 +101,93 @@ def show(folder: Path, query: str | None, context: str | None, full: bool, trace
 
     folder = package_folder(folder)
     manifest = load_manifest(folder)
-    if query is None:
-        if trace:
-            raise UsageError("--trace requires --query ID", code="missing-option")
-        summarise(folder, manifest)
-        return
+    if query is None and trace:
+        raise UsageError("--trace requires --query ID", code="missing-option")
     package = Package(folder, manifest)
-    if trace:
+    if query is None:
+        summarise(folder, manifest)
+        _list_rejected(package, full)
+        _list_questions(package, full)
+    elif trace:
         _show_trace(package, query)
+    else:
+        _show_query(package, query, [context] if context else package.contexts, full)
+
+
+def _list_rejected(package: Package, full: bool) -> None:
+    """List the passages that have no accepted twin, with the reasons."""
+    from citeforge.engines.io.textfiles import count_text
+
+    rows = [row for row in package.twins.to_pylist() if not row["accepted"]]
+    if rows:
+        click.echo(f"{count_text(len(rows), 'passage')} without an accepted twin:")
+    for row in rows if full else rows[:_MOST_LISTED]:
+        _echo(f"{row['_id']}: {_rejection(row)}", 2)
+    _say_more(len(rows), full)
+
+
+def _rejection(row: dict[str, Any]) -> str:
+    return f"rejected (attempts: {row['attempts']}): {'; '.join(row['notes'])}"
+
+
+def _list_questions(package: Package, full: bool) -> None:
+    """List the questions of a knowledge graph in each wording, with their gold facts."""
+    if not package.has_graphs:
         return
-    for name in [context] if context else package.contexts:
+    others = [(name, form["text"]) for name, form in list(package.forms.items())[1:]]
+    click.echo(f"{len(package):,} questions:")
+    for row, item in enumerate(islice(package.items(), None if full else _MOST_LISTED)):
+        _echo(f"{item.query_id}: {item.query}", 2)
+        for form, texts in others:
+            _echo(f"{form}: {texts[row]}", 6)
+        for fact in item.knowledge:
+            _echo(f"gold: {fact.name}, {fact.relation}: {fact.value}", 6)
+    _say_more(len(package), full)
+
+
+def _say_more(count: int, full: bool) -> None:
+    if not full and count > _MOST_LISTED:
+        click.echo(f"  … and {count - _MOST_LISTED:,} more (--full)")
+
+
+def _show_query(package: Package, query: str, contexts: list[str], full: bool) -> None:
+    """Print what context sets show of a query, and what is gold."""
+    # The cells of a design show the same passages: their texts are printed once.
+    is_design, printed = package.kind.is_design, set[str]()
+    twins = {} if is_design else {row["_id"]: row for row in package.twins.to_pylist()}
+
+    def echo(text: str) -> None:
+        _echo(text if full or len(text) <= 300 else f"{text[:299]}…", 6)
+
+    for name in contexts:
+        labels = package.kind.labelling(package, name)
         for item in package.items(name, query):
-            click.echo(f"query {item.query_id}: {item.query}")
+            _echo(f"query {item.query_id}: {item.query}")
             click.echo(f"context {name}:")
-            for number, passage in enumerate(item.passages, manifest.grammar.base):
-                title = f"{passage.title}: " if passage.title else ""
-                text = f"{title}{passage.text}".replace("\n", " ")
-                if not full and len(text) > 300:
-                    text = text[:299] + "…"
-                click.echo(f"  [{number}] {passage.label} ({passage.id})\n      {text}")
-            for graph in item.graphs:
-                click.echo(f"  {graph.qid} {graph.name}")
-                for triple in graph.triples:
-                    mark = f" ({label})" if (label := item.gold_label(triple)) else ""
-                    click.echo(f"      {triple.relation}: {triple.value}{mark}")
+            rows = [twins[p.id] for p in item.passages if p.id in twins]
+            texts = package.texts(row["twin_id"] for row in rows) if rows else {}
+            for place, passage in enumerate(item.passages):
+                said = labels.of(query, place) if labels else ""
+                number = place + package.grammar.base
+                click.echo(f"  [{number}] {passage.label} ({passage.id}){said and ', ' + said}")
+                if not (is_design and passage.id in printed):
+                    echo(f"{passage.title}: {passage.text}" if passage.title else passage.text)
+                printed.add(passage.id)
+                if (row := twins.get(passage.id)) is None:
+                    continue
+                if not row["accepted"]:
+                    echo(f"twin {_rejection(row)}")
+                if row["twin_id"] in texts:
+                    echo(f"twin ({row['twin_id']}): {texts[row['twin_id']][1]}")
+            _echo_graphs(item)
+
+
+def _echo_graphs(item: Item) -> None:
+    for graph in item.graphs:
+        click.echo(f"  {graph.qid} {graph.name}")
+        for triple in graph.triples:
+            mark = f" ({label})" if (label := item.gold_label(triple)) else ""
+            _echo(f"{triple.relation}: {triple.value}{mark}", 6)
 
 
 def _show_trace(package: Package, query: str) -> None:

@@ -142,7 +142,7 @@ def test_a_failing_negative_gives_way_to_the_next_one_of_its_query(
 
 
 def test_a_query_whose_relevant_passage_fails_is_dropped_and_counted(
-    base: Path, tmp_path: Path
+    base: Path, tmp_path: Path, inline: Inline
 ) -> None:
     manifest = build(base, tmp_path / "t", Scripted(never(0)))
     dropped = "queries with a passage that has no accepted twin"
@@ -155,6 +155,12 @@ def test_a_query_whose_relevant_passage_fails_is_dropped_and_counted(
     assert not row["accepted"]
     assert row["twin_id"]
     assert "length" in row["failed"]
+    rejected = f"rejected (attempts: 3): {'; '.join(row['notes'])}"
+    for words in ("t",), ("k",), ("k", "--query", "q1"):
+        page = inline("show", *words).stdout
+        assert rejected in " ".join(page.split())
+        assert ("1 passage without an accepted twin:\n  p0: " in page) == (words[-1] != "q1")
+    assert f"twin ({row['twin_id']}): No.\n" in page
     assert verify(tmp_path / "k") == []
     stats = json.loads((tmp_path / "k" / "stats.json").read_text())
     n = len(Base(tmp_path / "k").twins)

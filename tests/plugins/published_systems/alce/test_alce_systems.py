@@ -1,6 +1,7 @@
 """ALCE's systems and what is edited afterwards, against the scripted endpoint."""
 
 import json
+import re
 from pathlib import Path
 from re import escape as literal
 from typing import Any
@@ -268,6 +269,46 @@ def test_demonstrations_that_are_wrong_are_refused(
     path.write_text(content)
     with refused(code, path=path, field=field):
         read_demonstrations(path)
+
+
+def test_the_demonstrations_of_alce_follow_the_data_set(tmp_path: Path) -> None:
+    docs = [{"title": "T", "text": "P.", "extraction": "P"}, {"title": "U", "text": "R."}]
+    answers = {"asqa": "It is so [1]. It was so [1][2].", "qampari": "One [1], Two [2]."}
+    demos = {n: [{"question": "Q?", "answer": a, "docs": docs}] for n, a in answers.items()}
+    path = tmp_path / "demos.json"
+    path.write_text(json.dumps(demos))
+    for name, answer in answers.items():
+        (demo,) = read_demonstrations(path, name)
+        assert demo.text(1) == answer
+        assert demo.text(0) == re.sub(r"\d", lambda m: str(int(m[0]) - 1), answer)
+        assert len(demo.answer) == {"asqa": 2, "qampari": 1}[name]
+        assert [(d.title, d.text) for d in demo.docs(1, 1)] == [("T", "P."), ("U", "R.")]
+    for name, what in (("eli5", "of eli5"), ("", "of none of ALCE's data sets")):
+        with refused("missing-field", path=path) as caught:
+            read_demonstrations(path, name)
+        assert f"contains asqa, qampari; the benchmark is {what}" in str(caught.value)
+    # ALCE's prompt files, of one data set each; those of interact write steps.
+    path.write_text(json.dumps({"instruction": "Write.", "demos": demos["qampari"]}))
+    assert read_demonstrations(path, "qampari")[0].text(1) == answers["qampari"]
+    steps = "Check: Document [1]\nOutput: It is so [1].\nEnd"
+    path.write_text(json.dumps([{"question": "Q?", "answer": steps, "docs": docs}]))
+    with refused("wrong-value", path=path, field="0"):
+        read_demonstrations(path)
+
+
+@pytest.mark.parametrize("data_set", ["qampari", ""])
+def test_a_run_says_which_demonstrations_it_draws_from(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, data_set: str
+) -> None:
+    monkeypatch.setattr(cf.Benchmark, "data_set", data_set)
+    llm = Drawing(["So [1]."])
+    ran = run_system(
+        "vanilla", endpoint.benchmark, ["mix"], 1, 0, endpoint.folder / "d", llm=llm,
+        options=o.AlceOptions(shots=1), limit=1,
+    )  # fmt: skip
+    hint = "; QAMPARI's are lists: see --demos" if data_set else ""
+    said = f"worked examples to draw from (built in; their answers are sentences{hint})"
+    assert ran.counts[said] == len(read_demonstrations(OWN)) == 4
 
 
 def test_demonstrations_show_what_they_cite_and_are_no_questions_of_the_benchmark(

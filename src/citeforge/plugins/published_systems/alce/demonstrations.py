@@ -3,13 +3,16 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 
 from citeforge.builders.packaging.prompts import PromptDoc
 from citeforge.engines.draws import generator
+from citeforge.engines.io.files import parse_json
+from citeforge.engines.io.jsonlines import read_all
 from citeforge.engines.io.textfiles import read_yaml, validated
+from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.record import FrozenRecord
 
@@ -50,6 +53,10 @@ class Demonstration(FrozenRecord):
 
     @model_validator(mode="after")
     def _has_what_it_cites(self) -> Self:
+        if self.answer[0].text.startswith(("Check:", "Search:", "Output:")):
+            raise ValueError(
+                "its answer is a list of steps, which citeforge makes itself; give the whole answer"
+            )
         last = len(self.passages)
         strange = [n for s in self.answer for n in s.cited if not 1 <= n <= last]
         if strange:
@@ -87,26 +94,57 @@ class Demonstration(FrozenRecord):
         ]
 
 
-def read_demonstrations(path: Path) -> list[Demonstration]:
-    """Worked examples of a YAML file (a list; see ``data/demonstrations.yaml``).
+def read_demonstrations(path: Path, data_set: str = "") -> list[Demonstration]:
+    """Worked examples of a YAML file (see ``data/demonstrations.yaml``), or of ALCE's JSON.
+
+    Args:
+        path: a list of examples; or an object with ``demos``, or with a list per data set, as
+            ALCE's prompt files and its ``demos.json``.
+        data_set: which of ALCE's data sets the benchmark is of; empty for none.
 
     Raises:
-        InputError: it cannot be read, lacks a field, or an answer cites a passage that its example
-            does not have.
+        InputError: it cannot be read, lacks the data set or a field, or an answer cites a passage
+            that its example does not have.
     """
-    content = read_yaml(path)
+    content = parse_json(read_all(path), path) if path.suffix == ".json" else read_yaml(path)
     allowed = (
         "a list of examples, each with question, passages (a list, each with text, and title) and "
-        "answer (a list of its sentences, each with text)"
+        "answer (a list of its sentences, each with text); or ALCE's with question, docs and answer"
     )
+    place = ""
+    if isinstance(content, dict) and content:
+        place = data_set if data_set in content else "demos"
+        if place not in content:
+            raise InputError(
+                f"contains {', '.join(map(str, content))}; the benchmark is "
+                + (f"of {data_set}" if data_set else "of none of ALCE's data sets"),
+                path=path,
+                allowed="a file with one list of worked examples that suit the benchmark",
+                code="missing-field",
+            )
+        content, place = content[place], f"{place}."
     if not isinstance(content, list) or not content:
         raise InputError(
             "contains no list of worked examples", path=path, allowed=allowed, code="wrong-type"
         )
     return [
-        validated(Demonstration, row, path, place=str(number), allowed=allowed)
+        validated(Demonstration, _from_alce(row), path, place=f"{place}{number}", allowed=allowed)
         for number, row in enumerate(content)
     ]
+
+
+def _from_alce(row: Any) -> Any:
+    """Turn an example of ALCE's layout into fields of :class:`Demonstration`; keep any other."""
+    match row:
+        case {"question": question, "docs": [*docs], "answer": str(answer)}:
+            known = [
+                {k: v for k, v in d.items() if k in DemoPassage.model_fields}
+                if isinstance(d, dict) else d
+                for d in docs
+            ]  # fmt: skip
+            parts = [{"text": answer[a:b]} for a, b in SentenceSegmenter().split(answer)]
+            return {"question": question, "passages": known, "answer": parts}
+    return row
 
 
 def choose_examples(

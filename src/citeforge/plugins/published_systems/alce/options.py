@@ -18,7 +18,7 @@ class ShotOptions(EditedOptions):
     shots: int = Field(2, ge=0)
     """Worked examples in front of the question, drawn anew for each run."""
     demos: Path | None = None
-    """Worked examples of your own (YAML) in place of the four that are built in."""
+    """Worked examples of your own (YAML, or ALCE's JSON) in place of the four that are built in."""
 
 
 class AlceOptions(ShotOptions):

@@ -31,14 +31,22 @@ Examples = Callable[[int], list[str]]
 
 
 def worked(setting: Setting[ShotOptions], render: Callable[[Demonstration], str]) -> Examples:
-    """Worked examples of each run: the built-in ones, or those of ``--demos``.
+    """Worked examples of each run: the built-in ones, or those of ``--demos`` for the data set.
+
+    The counts of the run say which.
 
     Raises:
         InputError: the file is wrong.
         UsageError: it has too few.
     """
     o = setting.options
-    pool = read_demonstrations(o.demos or OWN)
+    data_set = setting.benchmark.data_set
+    pool = read_demonstrations(o.demos or OWN, data_set)
+    if o.shots:
+        origin = f"of {o.demos.name}" if o.demos else "built in; their answers are sentences"
+        if data_set == "qampari" and not o.demos:
+            origin += "; QAMPARI's are lists: see --demos"
+        setting.counts[f"worked examples to draw from ({origin})"] = len(pool)
     questions = frozenset(q.casefold() for q in setting.benchmark.questions(setting.context))
 
     @cache
