@@ -226,5 +226,5 @@ def _run(recipe: Recipe, run: RunOptions) -> None:
         return
     manifest = make(recipe, run)
     summarise(run.folder, manifest)
-    for problem in conflicts(manifest):
-        click.echo(f"warning: publish will refuse this package: {problem}", err=True)
+    if problems := "; ".join(conflicts(manifest)):
+        click.echo(f"warning: publish will refuse this package: {problems}", err=True)
