@@ -140,5 +140,5 @@ def test_titles_of_distributions_leave_references_out() -> None:
     files[2].is_control = True
     figure = distribution(files, UP)
     assert figure is not None
-    median = "Half of the queries have a CiteP of 50.0 or more with two"
+    median = "Median CiteP of queries: 50.0 with two"
     assert figure.title == f"{median}, of 25.0 or more with one"

@@ -110,12 +110,12 @@ def _histograms(
     middles = {system: statistics.median(numbers) for system, numbers in rows}
     candidates = [n for n in names if n in ranked] or names
     best = max(candidates, key=lambda n: middles[n])
-    title = f"Half of the {several} have a {name} of {middles[best]:.1f} or more"
+    title = f"Median {name} of {several}: {middles[best]:.1f}"
     worst = min(candidates, key=lambda n: middles[n])
     if middles[worst] == middles[best]:
         title += f" with {best}" if len(candidates) == 1 else " with each system"
     else:
-        title += f" with {best}, of {middles[worst]:.1f} or more with {worst}"
+        title += f" with {best}, {middles[worst]:.1f} with {worst}"
     note = f"{_BINS} bins of equal width, the same axes for all systems."
     if len(everybody) > MOST:
         note += f" The first {MOST} of {len(everybody)} systems."
