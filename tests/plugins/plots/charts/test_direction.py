@@ -141,4 +141,4 @@ def test_titles_of_distributions_leave_references_out() -> None:
     figure = distribution(files, UP)
     assert figure is not None
     median = "Median CiteP of queries: 50.0 with two"
-    assert figure.title == f"{median}, of 25.0 or more with one"
+    assert figure.title == f"{median}, 25.0 with one"
