@@ -380,10 +380,10 @@ def test_a_block_a_system_with_the_placebo_beside_and_its_keys_in_every_part(cas
     files = [file.model_copy(update={"system": name}) for name in ("one", "two")]
     row = tables.sensitivity(files).rows[0]
     assert row[:5] == ("one", "human_llm", "Human", "Human", "Informed / CF")
-    placebo = 100 * (1 + 0) / 2
-    assert [text.split(" [")[0] for text in row[5:]] == [
-        "0.0", ".500", f"{placebo:.1f}", "0.0", ".500", f"{placebo:.1f}"
-    ]  # fmt: skip
+    placebo = f"{100 * (1 + 0) / 2:.1f}"
+    # p of (-1, 0) is 1/2, by Holm min(1, 12 / 2).
+    expected = ["0.0", "1.000", placebo, "0.0", "1.000", placebo]
+    assert [text.split(" [")[0] for text in row[5:]] == expected
     for width in (40, 80, 100, 200):
         lines = render_scores(files, width).splitlines()
         assert max(len(line) for line in lines if "|p:" not in line) <= width
