@@ -40,6 +40,22 @@ def test_what_does_not_fit_comes_beneath_and_nothing_is_lost() -> None:
     ]  # fmt: skip
 
 
+def test_a_split_table_repeats_its_keys_and_has_parts_of_like_width() -> None:
+    head, row = ["system", "mode", "m1", "m2", "m3", "m4"], ["s", "cf", "1.0", "2.0", "3.0", "4.0"]
+    # 6 + 2 + 4 = 12 for the keys; 2 + 3 for each value: three would fit in 12 + 3 * 5 = 27.
+    lines = Table(head, [row], keys=2).text(27)
+    assert [line.split() for line in lines] == [
+        ["system", "mode", "m1", "m2"], ["-" * 22], ["s", "cf", "1.0", "2.0"], [],
+        ["system", "mode", "m3", "m4"], ["-" * 22], ["s", "cf", "3.0", "4.0"],
+    ]  # fmt: skip
+    # Keys give way to the widest value: 7 + 2 + 7 + 2 + 7 = 25; a number stays whole.
+    row = ["informed", "Informed / CF", "-1.5 [-12.5, +9.5]"]
+    lines = Table(["a", "b", "c"], [row], left=3, keys=2).text(25)
+    assert [line.split() for line in lines[2:]] == [
+        ["informe", "Informe", "-1.5"], ["d", "d", "/", "CF", "[-12.5,"], ["+9.5]"]
+    ]  # fmt: skip
+
+
 def test_one_table_in_every_format() -> None:
     """What is bold, marked, missing or hostile, in the words of each format."""
     rows = [

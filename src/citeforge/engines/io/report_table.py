@@ -43,6 +43,7 @@ class Table:
             without.
         title: what it shows.
         notes: how to read it.
+        keys: columns that tell rows apart, from the first: each part of a split table has them.
     """
 
     head: Sequence[str]
@@ -51,12 +52,13 @@ class Table:
     groups: Sequence[str] = ()
     title: str = ""
     notes: Sequence[str] = ()
+    keys: int = 1
 
     def text(self, width: int | None = None, ruled: bool = True) -> list[str]:
         """Lines for a terminal.
 
         Columns that do not fit beside each other come in further tables beneath, each with the
-        first column again, and a long cell goes on in the next line: nothing is left out.
+        key columns again, and a long cell goes on in the next line: nothing is left out.
 
         Args:
             width: of the terminal in cells; None where lines may be of any length.
@@ -65,16 +67,18 @@ class Table:
         from rich.cells import cell_len  # here: commands that print no table do without
 
         cells = [[str(cell) for cell in row] for row in (self._titles(), *self.rows)]
-        head, *rest = [_fold(row, width) for row in cells]
+        most = None if width is None else _widest_cell(cells, width, self.keys)
+        head, *rest = [_fold(row, most) for row in cells]
         rows = [*head, *(line for lines in rest for line in lines)]
         widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
         lines: list[str] = []
-        for block in _blocks(widths, width):
+        for block in _blocks(widths, width, self.keys):
             if lines:
                 lines.append("")
             texts = [_line(row, widths, block, self.left) for row in rows]
             rule = ["-" * max(map(cell_len, texts))] if ruled else []
-            lines += [*texts[: len(head)], *rule, *texts[len(head) :]]
+            # Lines that go on in columns of other blocks are empty here.
+            lines += [*texts[: len(head)], *rule, *filter(None, texts[len(head) :])]
         return lines
 
     def transposed(self) -> "Table":
@@ -218,22 +222,34 @@ def _group_lines(groups: Sequence[str]) -> list[str]:
     return [" & ".join(above) + r" \\", "".join(rules)]
 
 
-def _fold(row: Sequence[str], width: int | None) -> list[list[str]]:
-    """The lines of a row whose cells are so narrow that the first has room beside any other."""
+def _widest_cell(rows: Sequence[Sequence[str]], width: int, keys: int) -> int:
+    """Compute the width of cells at which all key columns fit beside any other column."""
+    from rich.cells import cell_len
 
-    if width is None:
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    widest = [*widths[:keys], max(widths[keys:], default=0)]
+    room, half = width - _GAP * keys, max(8, (width - _GAP) // 2)
+    return next((n for n in range(half, 4, -1) if sum(min(w, n) for w in widest) <= room), 4)
+
+
+def _fold(row: Sequence[str], most: int | None) -> list[list[str]]:
+    """The lines of a row whose cells are at most so wide; None for any width."""
+    if most is None:
         return [list(row)]
-    most = max(8, (width - _GAP) // 2)
     parts = [_folded(cell, most) for cell in row]
     return [list(line) for line in zip_longest(*parts, fillvalue="")]
 
 
+_CUT = re.compile(r"(?<=\s)(?=\S)|(?:(?<=[_./])|(?<=\w-))(?=[^\s_./-])(?<!\d\.(?=\d))")
+"""Where a cell may be cut: behind a space, ``_``, ``.``, ``-`` or ``/``, never within a number."""
+
+
 def _folded(cell: str, most: int) -> list[str]:
-    """The lines of a cell: cut behind a space, ``_``, ``.``, ``-`` or ``/``, else within a word."""
+    """The lines of a cell: cut at ``_CUT``, else within a word."""
     from rich.cells import cell_len, chop_cells
 
     lines = [""]
-    for word in re.findall(r"[^\s_./-]+[\s_./-]*|[\s_./-]+", cell):
+    for word in _CUT.split(cell):
         if cell_len((lines[-1] + word).rstrip()) <= most:
             lines[-1] += word
         else:
@@ -251,14 +267,20 @@ def _line(row: Sequence[str], widths: Sequence[int], block: Sequence[int], left:
     return (" " * _GAP).join(cells).rstrip()
 
 
-def _blocks(widths: Sequence[int], width: int | None) -> list[list[int]]:
-    """Columns that stand beside each other, the first in every block."""
-    blocks = [[0]]
-    used_width = widths[0]
-    for i, wide in enumerate(widths[1:], 1):
-        if width is not None and len(blocks[-1]) > 1 and used_width + _GAP + wide > width:
-            blocks.append([0])
-            used_width = widths[0]
-        blocks[-1].append(i)
-        used_width += _GAP + wide
-    return blocks
+def _blocks(widths: Sequence[int], width: int | None, keys: int) -> list[list[int]]:
+    """Columns beside each other: the keys in every block, the others evenly in as few as fit."""
+
+    def fill(limit: int) -> list[list[int]]:
+        blocks: list[list[int]] = []
+        used = 0
+        for i in range(keys, len(widths)):
+            used += _GAP + widths[i]
+            if not blocks or used > limit:
+                blocks.append([*range(keys)])
+                used = sum(widths[:keys]) + _GAP * keys + widths[i]
+            blocks[-1].append(i)
+        return blocks or [[*range(keys)]]
+
+    whole = sum(widths) + _GAP * len(widths)
+    fewest = len(fill(whole if width is None else width))
+    return next(b for limit in range(whole + 1) if len(b := fill(limit)) == fewest)

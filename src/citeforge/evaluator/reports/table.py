@@ -235,12 +235,18 @@ def _p(p: float) -> str:
 def _render_design(results: list[ScoreFile], width: int | None) -> str:
     from citeforge.evaluator.measures.authorship.tables import (
         bias_table,
+        by_system,
         sensitivity,
         signature_lines,
     )
 
     tables = [t for t in (bias_table(results), sensitivity(results)) if t.rows]
-    lines = ["\n".join([t.title, *t.text(width), *t.notes, ""]) for t in tables]
+    lines: list[str] = []
+    for table in tables:
+        lines += [table.title, *table.notes]
+        for part in by_system(table):
+            lines += ["", part.title, *part.text(width)]
+        lines.append("")
     for r in results:
         c = r.counts
         lines.append(
@@ -254,7 +260,8 @@ def _render_design(results: list[ScoreFile], width: int | None) -> str:
     lines += judge_lines(results)
     lines += [f"signature: {s}" for s in signature_lines(results)]
     lines += interval_note(m.interval for r in results for m in r.measures)
-    return "\n".join([*lines, "all cells, and tables for papers: citeforge report SCORES"])
+    lines.append("all cells, and tables for papers: citeforge report SCORES")
+    return "\n".join(part for line in lines for part in folded_note(line, width) or [""])
 
 
 def _first_signatures(notes: Sequence[str]) -> list[str]:

@@ -16,6 +16,7 @@ from citeforge.evaluator.measures.authorship.answers import measure_reference, m
 from citeforge.evaluator.measures.authorship.measures import comparison
 from citeforge.evaluator.reports.report import TABLES
 from citeforge.evaluator.reports.rows import named_rows
+from citeforge.evaluator.reports.table import render_scores
 from citeforge.schemas.benchmarks.authorship import design_of, make_cells
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.recipes.authorship import Selection
@@ -365,12 +366,39 @@ def test_tables_are_laid_out_like_the_papers(case: Case) -> None:
     # No query of n changes: at most 1 - .05 ** (1 / n) of all do.
     bound = 100 * (1 - 0.05 ** (1 / len(file.query_ids)))
     assert tables.bias_table([file]).rows[0][4] == f"+0.0 [-{bound:.1f}, +{bound:.1f}]"
-    assert len(tables.sensitivity([file]).rows) == 2 * (2 + 1 + 1 + 2)
+    assert len(tables.sensitivity([file]).rows) == 2 + 1 + 1 + 2
     table = tables.quality_table([file], mixed=False)
     assert [r[4] for r in table.rows if r[2] == "LLM" and r[1] != "placebo"] == [
         "Vanilla", "Informed", "CF-informed",
     ]  # fmt: skip
     assert len(tables.quality_table([file], mixed=True).rows) == 2 * (1 + 2 * 4)
+
+
+def test_a_block_a_system_with_the_placebo_beside_and_its_keys_in_every_part(case: Case) -> None:
+    # With the placebo's labels, q1 of mode informed/cf cites nothing (P 0 against vanilla's 1).
+    file = case.score({("hh_placebo_informed_cf", "q1"): (False, 0)})
+    files = [file.model_copy(update={"system": name}) for name in ("one", "two")]
+    row = tables.sensitivity(files).rows[0]
+    assert row[:5] == ("one", "human_llm", "Human", "Human", "Informed / CF")
+    placebo = f"{100 * (1 + 0) / 2:.1f}"
+    # p of (-1, 0) is 1/2, by Holm min(1, 12 / 2).
+    expected = ["0.0", "1.000", placebo, "0.0", "1.000", placebo]
+    assert [text.split(" [")[0] for text in row[5:]] == expected
+    for width in (40, 80, 100, 200):
+        lines = render_scores(files, width).splitlines()
+        assert max(len(line) for line in lines if "|p:" not in line) <= width
+        titles = [line for line in lines if line.startswith(("one, labels", "two, labels"))]
+        assert [title[:3] for title in titles] == ["one", "two"] * 2
+        heads = [line.split() for line in lines if line.startswith("relevant  others")]
+        in_cas = [head for head in heads if "mode" in head]
+        # Parts of CAB are as many as those without a mode: no part of CAS lacks its mode.
+        assert sum(head.count("ΔP") for head in in_cas) == 2 * 2  # own and placebo, two systems
+        assert sum(head.count("ΔR") for head in in_cas) == 2 * 2
+        if width >= 80:
+            assert {" ".join(head[3:]) for head in in_cas} == (
+                {"ΔP p placebo ΔP ΔR p placebo ΔR"} if width == 200
+                else {"ΔP p placebo ΔP", "ΔR p placebo ΔR"}
+            )  # fmt: skip
 
 
 def test_reports_in_every_format(case: Case) -> None:
@@ -412,7 +440,7 @@ def test_daggers_stand_at_exact_match_and_in_mixed_mode(case: Case) -> None:
         }
     )
     file = raised(with_em)
-    for table, mode in ((tables.quality_table([file], True), "Informed / CF-informed"),
+    for table, mode in ((tables.quality_table([file], True), "Informed / CF"),
                         (tables.quality_table([file], False), "Informed")):  # fmt: skip
         origins = "Human" if table is not None and "/" in mode else "LLM"
         for row in table.rows:

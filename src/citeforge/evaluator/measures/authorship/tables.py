@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -77,7 +78,7 @@ def _p(score: MeasureScore | None) -> str:
     return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
 
 
-_TEST = "two-sided paired t-test, Holm over the cells of the table"
+_TEST = "two-sided paired t-test, Holm over the system's cells"
 
 
 def _is_tested(files: Sequence[ScoreFile], measure: str) -> bool:
@@ -94,55 +95,68 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
                 names = [f"CAB.{m}[{vanilla.origins}_{s}]" for s in sets for m in "PR"]
                 yield vanilla, labels, names
 
-    def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
-        own, placebo = entries[:2], entries[2:]
-        pairs = [x for s in own for x in (_estimate(s, True), _p(s))]
-        return [*pairs, *(_estimate(s, True) for s in placebo)]
-
-    rows = _rows(files, places, texts, n_own=2)
+    rows = _rows(files, places, lambda _, __, es: _beside_placebo(es, signed=True), n_own=2)
     return _table(
         "Attribution bias (CAB)",
-        "−100 to +100; positive: towards human authorship (towards the first label of other sets). "
-        "95 % intervals; "
-        + (f"{DAGGER} and p: {_TEST}. " if _is_tested(files, "CAB.") else "")
-        + f"Placebo: labels without meaning; {DAGGER}: Holm over its own cells. Several "
-        "intervals are shown, so one may leave 0 by chance.",
-        ("system", "labels", "relevant", "others", "ΔP", "p", "ΔR", "p",
-         "placebo ΔP", "placebo ΔR"),
+        "−100 to +100, positive towards human authorship (the first label of other sets). "
+        + (f"{DAGGER}, p: {_TEST}. " if _is_tested(files, "CAB.") else "")
+        + f"Placebo: labels without meaning; {DAGGER}: Holm over its own cells. "
+        "Of several 95 % intervals one may leave 0 by chance.",
+        (*_CELL[:-1], *_BESIDE_PLACEBO),
         rows,
-    )  # fmt: skip
+        keys=len(_CELL) - 1,
+    )
 
 
 def sensitivity(files: Sequence[ScoreFile]) -> Table:
-    """CAS of each labelled cell against vanilla (tables 2, 5 and 7)."""
+    """CAS of each labelled cell against vanilla (tables 2, 5 and 7), placebo beside it."""
 
     def places(design: Design) -> Iterator[_Place]:
         for vanilla, labels, cells in _places(design):
+            if labels == PLACEBO and len(design.label_sets) > 1:
+                continue  # it is beside the others
             pair = comparison(cells)
             for cell in (pair.first, pair.second) if vanilla.mixed else (pair.first,):
-                yield cell, labels, [f"CAS.{m}[{cell.context}]" for m in "PR"]
-
-    def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
-        return [_mode(cell), *(x for s in entries for x in (_estimate(s), _p(s)))]
+                sets = (f"{cell.origins}_{s}_{cell.mode}" for s in (labels, PLACEBO))
+                yield cell, labels, [f"CAS.{m}[{context}]" for context in sets for m in "PR"]
 
     return _table(
         "Attribution sensitivity (CAS)",
-        "0 to 100, against vanilla. "
+        "0 to 100, against vanilla; mode: relevant / other passages. "
         + (
-            f"p: CAS against the placebo's in the same mode, {_TEST}. "
+            f"{DAGGER}, p: against the placebo's CAS, {_TEST}. "
             if _is_tested(files, "CAS.")
             else ""
         )
-        + "Also a system that ignores labels has a CAS above 0 when its answers vary: compare it "
-        "with the placebo's.",
-        ("system", "labels", "relevant", "others", "mode", "ΔP", "p", "ΔR", "p"),
-        _rows(files, places, texts),
+        + "Answers that vary bring CAS above 0 without labels, too: compare the placebo's.",
+        (*_CELL, *_BESIDE_PLACEBO),
+        _rows(files, places, lambda _, cell, es: (_mode(cell), *_beside_placebo(es))),
     )
+
+
+_BESIDE_PLACEBO = ("ΔP", "p", "placebo ΔP", "ΔR", "p", "placebo ΔR")
+
+
+def _beside_placebo(entries: _Entries, signed: bool = False) -> list[str]:
+    """Texts of P and R, each with its p and the placebo's; entries: own P and R, the placebo's."""
+    return [
+        text for own, placebo in zip(entries[:2], entries[2:], strict=True)
+        for text in (_estimate(own, signed), _p(own), _estimate(placebo, signed))
+    ]  # fmt: skip
+
+
+def by_system(table: Table) -> Iterator[Table]:
+    """Split a table of cells into one per system and label set, titled by both."""
+    for system, labels in dict.fromkeys((row[0], row[1]) for row in table.rows):
+        rows = [row[2:] for row in table.rows if (row[0], row[1]) == (system, labels)]
+        yield replace(table, head=table.head[2:], rows=rows, left=table.left - 2,
+                      keys=table.keys - 2, title=f"{system}, labels {labels}")  # fmt: skip
 
 
 def _mode(cell: Cell) -> str:
     if cell.mixed and cell.labels is not None:
-        return f"{_TOLD[cell.relevant_told]} / {_TOLD[cell.other_told]}"
+        told = (cell.relevant_told, cell.other_told)
+        return " / ".join(_TOLD[t].removesuffix("-informed") for t in told)
     return _TOLD[cell.relevant_told]
 
 
@@ -288,5 +302,8 @@ def signature_lines(files: Sequence[ScoreFile]) -> list[str]:
     return joined_signatures(re.sub(r"\|ctx:[^|]*", "|ctx:CELL", s) for s in signatures)
 
 
-def _table(title: str, note: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    return Table(head, rows, left=len(head), title=title, notes=[note])
+def _table(
+    title: str, note: str, head: Sequence[str], rows: Sequence[Sequence[str]],
+    keys: int = len(_CELL),
+) -> Table:  # fmt: skip
+    return Table(head, rows, left=len(head), title=title, notes=[note], keys=keys)
