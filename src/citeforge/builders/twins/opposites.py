@@ -1,7 +1,8 @@
-"""Rules of wording: did a rewrite lose or gain a negation, or take an opposite?
+"""Rules of wording: does a rewrite deny what its passage affirms, or say an opposite?
 
 They compare English words of a passage and its twin, and need no model. They do not see who did
-what to whom ("Rome beat Carthage"), and they know only the words of their lists.
+what to whom ("Rome beat Carthage") or most negations in other words ("was closed"), and they know
+only the words of their lists.
 """
 
 from collections.abc import Iterator
