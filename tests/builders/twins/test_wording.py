@@ -14,7 +14,6 @@ from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.twins import Thresholds
 
-ROWS = yaml.safe_load((Path(__file__).parent / "rewrites.yaml").read_text(encoding="utf-8"))
 # Passages of twenty words are short for the check of length, which is not looked at here.
 CHECKER = Checker(Thresholds(length_ratio=(0.5, 2.0)), Entities())
 
@@ -23,16 +22,27 @@ def failed(human: str, twin: str) -> dict[str, str]:
     return CHECKER.check([(SourcePassage("p", "", human), twin)])[0].failed
 
 
-def test_most_wrong_rewrites_are_refused_and_few_good_ones() -> None:
-    good = [failed(row["passage"], row["good"]) for row in ROWS]
+@pytest.mark.parametrize(
+    ("name", "n_good", "good_refused", "n_wrong", "wrong_refused"),
+    [
+        ("rewrites", 60, 0, 191, 128),  # in view while the rules were written
+        ("unseen", 40, 0, 168, 65),  # in view while the rules were cut back
+        ("fresh", 20, 3, 58, 33),  # never
+    ],
+)
+def test_wrong_rewrites_refused_and_good_ones(
+    name: str, n_good: int, good_refused: int, n_wrong: int, wrong_refused: int
+) -> None:
+    rows = yaml.safe_load((Path(__file__).parent / f"{name}.yaml").read_text(encoding="utf-8"))
+    good = [failed(row["passage"], row["good"]) for row in rows]
     wrong = [
         failed(row["passage"], row["good"].replace(old, new))
-        for row in ROWS
+        for row in rows
         for _, old, new in row["wrong"]
     ]
-    assert (len(good), len(wrong)) == (60, 191)
-    assert sum(map(bool, good)) <= 0.05 * len(good)
-    assert sum(map(bool, wrong)) >= 0.85 * len(wrong)
+    assert (len(good), len(wrong)) == (n_good, n_wrong)
+    assert sum(map(bool, good)) <= good_refused
+    assert sum(map(bool, wrong)) >= wrong_refused
 
 
 @pytest.mark.parametrize(
@@ -42,6 +52,12 @@ def test_most_wrong_rewrites_are_refused_and_few_good_ones() -> None:
         ("Frost is not uncommon there.", "There frost is common.", ""),
         ("Frost is not uncommon there.", "There frost is uncommon.", "negation"),
         ("It lies in the south.", "In the north it lies.", "opposites"),
+        ("He did not survive.", "He died.", ""),
+        ("It was not complete until the end.", "It was complete only at the end.", ""),
+        ("The fort was closed.", "The fort could not be visited.", ""),
+        ("It ruled for 40 years.", "It ruled for four decades.", ""),
+        ("She sold American art.", "She sold art from America.", ""),
+        ("She sold American art.", "She sold art from Austria.", "entities"),
         ("Anna is older than Boris.", "Boris is younger than Anna.", ""),
         ("Anna is older than Boris.", "Boris is older than Anna.", "opposites"),
         ("The shop did not open.", "The shop stayed closed.", ""),

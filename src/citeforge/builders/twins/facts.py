@@ -36,6 +36,9 @@ _MONTH = re.compile(
 )
 _QUOTED = re.compile(r"“([^”\n]{2,300})”|\"([^\"\n]{2,300})\"|«([^»\n]{2,300})»")
 _ENGLISH_PARTICLES = ("van", "von", "de", "del", "della", "di", "da", "du", "la", "le", "of", "el")
+_ADJECTIVE = re.compile(r"(\w{3,}?)(?:i?an|ese)s?|(\w{2,})ish")
+_SCALES = frozenset({"Celsius", "Fahrenheit", "Kelvin"})
+"""Names in units, which may be written as signs; the check of units looks at them."""
 _LEAST_CHARACTERS = 40
 _LEAST_PROBABILITY = 0.95
 
@@ -80,6 +83,8 @@ def numbers_in_text(text: str) -> Numbers:
         unit = _WORD_NUMBERS.get(following, "")
         if len(number) == 2 and number[1] == "0" and number > "1" and len(unit) == 1:
             allowed.add(number[0] + unit)  # twenty-five
+        elif following == "decades":
+            allowed.add(f"{number}0")
         elif word not in _AMBIGUOUS:
             required.add(number)
     return Numbers(digits | required, digits | required | allowed)
@@ -175,10 +180,16 @@ class Entities:
         # spaCy cuts words where the regular expression does not ("A0_"): the twin has both kinds.
         words = bare_words(twin) + [w for t in self._pipeline(twin) for w in bare_words(t.text)]
         there = {form for word in words for form in (word, _stem(word))}
+        names = [w for w in _WORD.findall(twin) if w[:1].isupper()]
         lost = []
         for span in self._spans(self._pipeline(human)):
             capitalised = [w for t in span for w in _WORD.findall(t.text) if w[:1].isupper()]
-            if any(_stem(w.lower()) not in there for w in capitalised):
+            if any(
+                _stem(word.lower()) not in there
+                and word not in _SCALES
+                and not any(_is_of_place(word, w) or _is_of_place(w, word) for w in names)
+                for word in capitalised
+            ):
                 lost.append(span.text)
         return list(dict.fromkeys(lost))
 
@@ -198,6 +209,12 @@ class Entities:
             begins = first and entity[0].is_stop and len(entity) > 1
             spans.append(entity[1:] if begins else entity)
         return [span for span in spans if len(span.text) > 1]
+
+
+def _is_of_place(adjective: str, place: str) -> bool:
+    """Whether a name is the adjective of another, by its ending ("American" of "America")."""
+    match = _ADJECTIVE.fullmatch(adjective)
+    return match is not None and place.startswith(match[1] or match[2])
 
 
 def _stem(word: str) -> str:

@@ -1,110 +1,18 @@
-"""Rules of wording: did a rewrite lose or gain a negation, or take an opposite?
+"""Rules of wording: does a rewrite deny what its passage affirms, or say an opposite?
 
 They compare English words of a passage and its twin, and need no model. They do not see who did
-what to whom ("Rome beat Carthage"), and they know only the words of their lists.
+what to whom ("Rome beat Carthage") or most negations in other words ("was closed"), and they know
+only the words of their lists.
 """
 
-from collections.abc import Callable, Iterator
-from functools import partial
-from itertools import pairwise
+from collections.abc import Iterator
 
-from citeforge.builders.twins.wording import (
-    DIRECTION,
-    NEAR,
-    PREFIX,
-    WINDOW,
-    Cue,
-    Wording,
-    is_denial,
-    stem,
-    word_lists,
-)  # fmt: skip
+from citeforge.builders.twins.wording import DIRECTION, NEAR, Wording, stem, word_lists
 
-_UNTIL = frozenset({"until", "till", "before"})
-_OTHERS = frozenset({"other", "else", "except", "but", "until", "before", "another"})
-_OF_NOBODY = frozenset({"no", "none", "nobody", "nothing", "no_one"})
-_RELATIVE = frozenset({"which", "that", "who", "whom"})
-_OF_NOUNS = frozenset({"no", "without", "neither"})
 _PLAINEST = frozenset({"not", "never"})
+_UNTIL = frozenset({"until", "till", "before"})
 _COMPARATIVES = frozenset({"more", "less", "worse"})
-
-
-class _Negations:
-    """Negations of a text, held against another text."""
-
-    def __init__(self, own: Wording, other: Wording) -> None:
-        lists, tokens = word_lists(), own.tokens
-        must, may = list[int](), list[int]()
-        for place, word in enumerate(tokens):
-            if word in lists.plain:
-                if not (word == "no" and tokens[place + 1 : place + 2] and
-                        tokens[place + 1] == "."):  # fmt: skip
-                    must.append(place)
-            elif word in other.words or (is_denial(word) and other.has(word[:4])):
-                continue
-            elif word in lists.strong:
-                must.append(place)
-            elif (base := _denied(word, other.words)) is not None:
-                (must if base in other.words and base not in own.words else may).append(place)
-            elif is_denial(word):
-                may.append(place)
-        soft = {p for p in (*must, *may) if tokens[p] not in lists.plain}
-        for place in [p for p in must if tokens[p] in lists.plain]:
-            double = next((p for p in soft if 0 < p - place <= 2), None)
-            if double is not None:  # "not uncommon"
-                must = [p for p in must if p not in (place, double)]
-                may = [p for p in may if p != double]
-        for first, second in pairwise(list(must)):
-            between = tokens[first:second]
-            if tokens[first] in _OF_NOBODY and _RELATIVE & {*between} and "." not in between:
-                must = [p for p in must if p not in (first, second)]  # "no one who did not"
-        kept = list[int]()
-        for place in must:
-            between = tokens[kept[-1] : place] if kept else []
-            is_listed = tokens[place] == "nor" or (
-                {"and", "or"} & {*between} and {tokens[place], *between[:1]} <= _OF_NOUNS
-            )
-            if not (is_listed and len(between) <= 2 * NEAR and "." not in between):
-                kept.append(place)  # "no roads and no railways" deny once
-        for place in list(kept):
-            if self._is_turned(own, other, place):
-                kept.remove(place)
-                may.append(place)
-        self.must, self.may = [own.cue(p) for p in kept], [own.cue(p) for p in may]
-
-    @staticmethod
-    def _is_turned(own: Wording, other: Wording, place: int) -> bool:
-        """Whether a negation belongs to a turn of phrase that another text puts without one.
-
-        "No bridge was longer" for "the longest", "not until 1990" for "only in 1990".
-        """
-        _, end = own.sentence(place)
-        following = own.tokens[place + 1 : min(end, place + 9)]
-
-        is_only = {"only", "just", "sole", "solely", "alone"} & other.words - own.words
-        if is_only and _OTHERS.intersection(following):
-            return True
-        if any(map(is_comparative, following)):
-            return other.count_superlatives() > own.count_superlatives()
-        return any(w in _UNTIL for w in following) and not _UNTIL & other.words
-
-
-def is_comparative(word: str) -> bool:
-    return (
-        word.endswith("_than")
-        or word in _COMPARATIVES
-        or (word.endswith("er") and len(word) > 4 and word not in _OTHERS)
-    )
-
-
-def _denied(word: str, others: frozenset[str]) -> str | None:
-    """What a word in un-, in-, dis- … denies; None for other words."""
-    match = PREFIX.match(word)
-    if match is None or word in word_lists().no_prefix:
-        return None
-    base = word[match.end() :]
-    is_plain = match[0] == "un" or base in others or base in word_lists().prefixed
-    return base if is_plain else None
+_NO_COMPARATIVES = frozenset({"other", "another"})
 
 
 def find_wording_faults(human: str, twin: str) -> Iterator[tuple[str, str]]:
@@ -115,87 +23,56 @@ def find_wording_faults(human: str, twin: str) -> Iterator[tuple[str, str]]:
         twin: rewrite.
     """
     before, after = Wording(human), Wording(twin)
-    ours, theirs = _Negations(before, after), _Negations(after, before)
-    lost, added = list(ours.must), list(theirs.must)
-    swaps = []
-    for pairs in _swaps(before, after):
-        for old, new in pairs:
-            texts = ((before, lost, old), (after, added, new))
-            denied = [c for text, cues, place in texts for c in cues
-                      if _denies(text, c.place, place)]  # fmt: skip
-            if len(denied) == 1:  # "did not open" for "stayed closed"
-                lost, added = ([c for c in cues if c.place != place and c is not denied[0]]
-                               for _, cues, place in texts)  # fmt: skip
-                break
-        else:
-            old, new = pairs[0]
-            was, became = before.tokens[old], after.tokens[new]
-            is_same = was == became
-            swaps.append(f"sides of {was!r} exchanged" if is_same else f"{was!r} became {became!r}")
-    turned = list[str]()
-    for cues, text, other in ((lost, before, after), (added, after, before)):
-        for cue in cues:
-            turned += [cue.word] if _is_flipped(text, other, cue) else []
-    _pair(lost, added, lambda a, b: len(a.about & b.about) + WINDOW * (
-        before.head(a.place) == after.head(b.place)))  # fmt: skip
-    for rest, may, text, other in (
-        (lost, theirs.may, before, after), (added, ours.may, after, before),
-    ):  # fmt: skip
-        _pair(rest, list(may), partial(_explains, text, other))
-    _pair(lost, added, lambda a, b: 1 + len(a.about & b.about))
-    parts = [f"{verb} {', '.join(repr(_shown(text, c.place)) for c in cues)}"
-             for verb, text, cues in (("lacks", before, lost), ("adds", after, added)) if cues
-             ] or [f"{word!r} of what the other text affirms" for word in turned[:1]]  # fmt: skip
-    if parts:
-        yield "negation", "; ".join(parts)
+    denials = [*_flips(before, after), *_flips(after, before)]
+    if denials:
+        yield "negation", f"{denials[0]!r} of what the other text affirms"
+    swaps = [
+        f"sides of {was!r} exchanged" if was == became else f"{was!r} became {became!r}"
+        for was, became in _swapped_words(before, after)
+    ]
     if swaps:
         yield "opposites", "; ".join(dict.fromkeys(swaps))
 
 
-def _shown(text: Wording, place: int) -> str:
-    return " ".join(text.tokens[max(0, place - 1) : place + 3])
+def _flips(text: Wording, other: Wording) -> Iterator[str]:
+    """Negations in a text of a word that another text has in sentences without any.
 
-
-def _denies(text: Wording, negation: int, place: int) -> bool:
-    """Whether a negation is of a word, or is that word: no other word that matters is between."""
-    is_of_noun = text.tokens[negation] in _OF_NOUNS
-    if place > negation and is_of_noun and text.tokens[negation + 1] != "longer":
-        return False
-    return 0 < place - negation <= NEAR and not any(
-        text.is_content(i) and text.tokens[i] != "longer" for i in range(negation + 1, place)
-    )
-
-
-def _is_flipped(text: Wording, other: Wording, cue: Cue) -> bool:
-    """Whether what a negation denies is said in another text without any."""
-    head = text.head(cue.place)
-    start, end = text.sentence(cue.place)
-    n_negations = sum(t in word_lists().plain for t in text.tokens[start:end])
-    if cue.word not in _PLAINEST or not head or n_negations != 1:
-        return False
-    places = [i for i, word in enumerate(other.tokens) if stem(word) == head]
-    return bool(places) and not any(other.denies(i) or other.softens(i) for i in places)
-
-
-def _explains(text: Wording, other: Wording, denial: Cue, weak: Cue) -> int:
-    """How well a word of another text stands for a negation; 0 for not at all.
-
-    What is denied must be near that word, or gone: "did not survive", "died".
+    A negation whose word the other text lacks counts for nothing: "did not survive" is "died".
+    Nor does "not before 1990", which is "only in 1990".
     """
-    head = text.head(denial.place)
-    is_near = weak.word not in word_lists().whole and other.is_near(head, weak.place)
-    if head and other.has(head[:4]) and not is_near:
-        return 0
-    return len(denial.about & weak.about)
+    for place, word in enumerate(text.tokens):
+        is_plain = word in _PLAINEST and text.count_negations(place) == 1
+        is_plain = is_plain and _UNTIL.isdisjoint(text.tokens[place : text.sentence(place)[1]])
+        head = text.head(place) if is_plain else ""
+        places = [i for i, w in enumerate(other.tokens) if head and stem(w) == head]
+        if places and not any(other.count_negations(i) or other.softens(i) for i in places):
+            yield " ".join(text.tokens[max(0, place - 1) : place + 3])
 
 
-def _pair(first: list[Cue], second: list[Cue], fits: Callable[[Cue, Cue], int]) -> None:
-    """Take out of both lists cues that stand for each other, best fit first; 0 is no fit."""
-    fitting = [(fits(a, b), a, b) for a in first for b in second]
-    for n, a, b in sorted(fitting, key=lambda t: -t[0]):
-        if n and a in first and b in second:
-            first.remove(a)
-            second.remove(b)
+def _swapped_words(before: Wording, after: Wording) -> Iterator[tuple[str, str]]:
+    """Words and the opposites that took their place; "did not open" for "stayed closed" is fine."""
+    for pairs in _swaps(before, after):
+        if all(_is_denied(before, old) == _is_denied(after, new) for old, new in pairs):
+            old, new = pairs[0]
+            yield before.tokens[old], after.tokens[new]
+
+
+def _is_denied(text: Wording, place: int) -> bool:
+    """Whether a negation is right before a word: no other word that matters is between."""
+    for i in range(place - 1, max(0, place - NEAR) - 1, -1):
+        if text.tokens[i] in word_lists().plain:
+            return True
+        if text.is_content(i):
+            return False
+    return False
+
+
+def is_comparative(word: str) -> bool:
+    return (
+        word.endswith("_than")
+        or word in _COMPARATIVES
+        or (word.endswith("er") and len(word) > 4 and word not in _NO_COMPARATIVES)
+    )
 
 
 def _swaps(before: Wording, after: Wording) -> list[list[tuple[int, int]]]:
@@ -211,7 +88,8 @@ def _swaps(before: Wording, after: Wording) -> list[list[tuple[int, int]]]:
             if (is_comparative(before.tokens[pair[0]])
                     and _is_compared(before, pair[0])
                     and _is_turned_round(before, after, *pair, is_loose=False)
-                    and not before.denies(pair[0]) and not after.denies(pair[1])):  # fmt: skip
+                    and not before.count_negations(pair[0])
+                    and not after.count_negations(pair[1])):  # fmt: skip
                 seen[pair] = [pair]
             continue
         gained = [s for s in new if s.group == lost.group and s.side != lost.side

@@ -12,24 +12,15 @@ from citeforge.builders.twins.facts import number_words
 
 _DATA = Path(__file__).parent / "data" / "wording.toml"
 _NOT = re.compile(r"\b(?:(can)not|(\w+)n['’]t)\b", re.IGNORECASE)
-PREFIX = re.compile(r"(?:un|in|im|il|ir|dis|non)(?=[a-z]{3})")
+_PREFIX = re.compile(r"(?:un|in|im|il|ir|dis|non)(?=[a-z]{3})")
 DIRECTION = re.compile(r"(north|south)?[- ]?(north|south|east|west)(?:ern(?:most)?|erly|wards?)?$")
 _STOP = frozenset(
     "the and for that this with was were are has had have been its his her their which who whom "
     "from into than then them they there these those one does did not but all any each".split()
 )
-WINDOW = 7
-"""Words to either side of a cue that say what it is about."""
 NEAR = 4
 """Words between a negation and what it denies, at most."""
 _BOUNDS = {"over": "more", "above": "more", "under": "less", "below": "less"}
-_SUPERLATIVES = frozenset({"least", "worst"})
-
-
-class Cue(NamedTuple):
-    place: int
-    word: str
-    about: frozenset[str]
 
 
 class Side(NamedTuple):
@@ -42,11 +33,7 @@ class _Lists:
     """Words of the data file by their forms."""
 
     plain: frozenset[str]
-    strong: frozenset[str]
-    partial: frozenset[str]
-    whole: frozenset[str]
-    no_prefix: frozenset[str]
-    prefixed: frozenset[str]
+    denying: frozenset[str]
     opposites: dict[str, tuple[Side, ...]]
     mutual: frozenset[int]
     phrases: tuple[tuple[str, str], ...]
@@ -76,11 +63,7 @@ def word_lists() -> _Lists:
                     units.setdefault(form, []).append((kind, spellings[0]))
     return _Lists(
         frozenset(negation["plain"]),
-        _all_forms(negation["strong"]),
-        _all_forms(negation["partial"]),
-        _all_forms(negation["whole"]),
-        frozenset(negation["no_prefix"]),
-        _all_forms(negation["prefixed"]),
+        _all_forms(negation["denying"]),
         {form: tuple(sides) for form, sides in opposites.items()},
         frozenset(mutual),
         # A neutral phrase loses its spaces, and with them the word of negation in it.
@@ -122,17 +105,6 @@ class Wording:
             if phrase in lower:
                 lower = re.sub(rf"\b{phrase}\b", joined.replace("_", "\uf8ff"), lower)
         self.tokens = [t.replace("\uf8ff", "_") for t in split_tokens(lower)]
-        self.words = frozenset(self.tokens)
-
-    def cue(self, place: int) -> Cue:
-        """The cue at a place, with the words of its sentence about it."""
-        return Cue(place, self.tokens[place], frozenset(map(stem, self.around(place))))
-
-    def around(self, place: int) -> list[str]:
-        """Content words near a place in its sentence."""
-        start, end = self.sentence(place)
-        first, last = max(start, place - WINDOW), min(end, place + WINDOW + 1)
-        return [self.tokens[i] for i in range(first, last) if i != place and self.is_content(i)]
 
     def sentence(self, place: int) -> tuple[int, int]:
         """Start and end of the sentence of a place."""
@@ -157,30 +129,16 @@ class Wording:
         heads = (self.tokens[i] for i in following if self.is_content(i))
         return next((stem(word) for word in heads if word != "longer"), "")
 
-    def has(self, beginning: str) -> bool:
-        """Whether a word begins so."""
-        return any(word.startswith(beginning) for word in self.words)
-
-    def is_near(self, beginning: str, place: int) -> bool:
-        """Whether a word of this stem is near a place."""
-        near = self.tokens[max(0, place - NEAR) : place + NEAR + 1]
-        return any(stem(word) == beginning for word in near)
-
-    def denies(self, place: int) -> bool:
-        """Whether the sentence of a place has a negation."""
+    def count_negations(self, place: int) -> int:
+        """How many negations the sentence of a place has."""
         start, end = self.sentence(place)
-        return not word_lists().plain.isdisjoint(self.tokens[start:end])
+        return sum(token in word_lists().plain for token in self.tokens[start:end])
 
     def softens(self, place: int) -> bool:
-        """Whether the sentence of a place has a word that may take the place of a negation."""
+        """Whether the sentence of a place has another word that may stand for a negation."""
         start, end = self.sentence(place)
-        return any(is_denial(w) or PREFIX.match(w) for w in self.tokens[start:end])
-
-    def count_superlatives(self) -> int:
-        """How often something is said to be the most; "more than any other" counts."""
-        return sum(w in _SUPERLATIVES or w.endswith(("est", "most")) for w in self.tokens) + (
-            "than any" in " ".join(self.tokens)
-        )
+        others = (self.tokens[i] for i in range(start, end) if i != place)
+        return any(w in word_lists().denying or _PREFIX.match(w) for w in others)
 
     def sides(self) -> dict[Side, list[int]]:
         """Places of all words that have an opposite; "less hard" is on the side of "easy"."""
@@ -214,11 +172,6 @@ def _sides(word: str) -> Iterator[Side]:
     if (match := DIRECTION.match(word)) is not None:
         for part in filter(None, match.groups()):
             yield Side(-1, "north south east west".split().index(part))
-
-
-def is_denial(word: str) -> bool:
-    lists = word_lists()
-    return word in lists.strong or word in lists.partial or word in lists.whole
 
 
 def count_denials(text: str, language: str) -> int | None:
