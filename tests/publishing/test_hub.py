@@ -20,7 +20,7 @@ from citeforge.builders.recipes.derive import Base
 from citeforge.package.manifest import load_intact, read_stats
 from citeforge.publishing.card import write_card
 from citeforge.publishing.hidden import join_package, split_package
-from citeforge.publishing.hub import Publisher, parse_hub
+from citeforge.publishing.hub import Publisher, package_files, parse_hub
 from citeforge.publishing.hub_changes import PublishPlan
 from citeforge.publishing.hub_errors import hub_errors
 from citeforge.schemas.recipes.mixture import Mixture
@@ -90,6 +90,20 @@ def test_publishing_from_python(small: Path, hub: Hub) -> None:
     done = cf.publish(small, REPO, private=True)
     assert (done.package, done.gold) == (publisher(hub).publish(small, REPO), None)
     assert hub.repos[REPO].private
+
+
+def test_what_is_published_names_no_folder_of_this_machine_and_is_sound(
+    small: Path, tmp_path: Path
+) -> None:
+    here = str(small.parent)
+    assert here in (small / "manifest.json").read_text()
+    for name, file in package_files(small).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        data = file.path.read_bytes() if file.content is None else file.content
+        assert here.encode() not in data, name
+        (tmp_path / name).write_bytes(data)
+    assert verify(tmp_path) == []
+    assert load_intact(tmp_path).benchmark_hash == load_intact(small).benchmark_hash
 
 
 def test_publish_and_publish_again(small: Path) -> None:
