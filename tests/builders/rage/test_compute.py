@@ -58,12 +58,9 @@ def possible() -> list[Compute]:
     return wanted + ["int8"] * all(map(find_spec, ("openvino", "nncf")))
 
 
+@pytest.mark.slow
 @pytest.mark.numeric
-@pytest.mark.parametrize(
-    "mining",
-    [{"margin": 0.02, "skip_top": 1}, pytest.param({}, marks=pytest.mark.slow)],
-    ids=str,
-)
+@pytest.mark.parametrize("mining", [{"margin": 0.02, "skip_top": 1}, {}], ids=str)
 def test_one_recipe_gives_one_hash(
     world: Path, tmp_path: Path, mining: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,7 +81,8 @@ def test_one_recipe_gives_one_hash(
 
 @pytest.mark.numeric
 @pytest.mark.parametrize(
-    "wanted", [pytest.param(c, marks=pytest.mark.slow if c == "int8" else ()) for c in possible()]
+    "wanted",
+    [pytest.param(c, marks=pytest.mark.slow if c in ("int8", "fp64") else ()) for c in possible()],
 )
 def test_the_example_has_the_hash_that_the_readme_prints(tmp_path: Path, wanted: Compute) -> None:
     printed = re.search(r"quickstart@([0-9a-f]{8})", README.read_text())

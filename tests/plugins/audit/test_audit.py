@@ -195,6 +195,7 @@ def test_the_ratchet(folder: Path, tmp_path: Path, inline: Inline) -> None:
     assert read_known(known)
 
 
+@pytest.mark.slow
 def test_building_without_suspects(folder: Path, tmp_path: Path, inline: Inline) -> None:
     result = inline(
         *("build", "rage", "--source", "beir:x", "--embedder", "offline", "--out", "clean"),

@@ -155,6 +155,7 @@ def test_from_suspicion_to_a_build_without(
     assert len(manifest.config["decided_sha256"]) == 64
 
 
+@pytest.mark.slow
 def test_labels_of_other_strata_are_refused(
     package: Path, judge: str, tmp_path: Path, inline: Inline
 ) -> None:
@@ -169,6 +170,7 @@ def test_labels_of_other_strata_are_refused(
     assert result.code == "unknown-id"
 
 
+@pytest.mark.slow
 def test_an_audit_without_decisions_drops_nothing(
     package: Path, tmp_path: Path, inline: Inline
 ) -> None:

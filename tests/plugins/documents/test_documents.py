@@ -260,6 +260,7 @@ def test_labels_of_another_build_are_refused(tmp_path: Path) -> None:
         built(tmp_path, ErringLlm(errs=False), n_queries=2, shares=SINGLE, labels=(labels,))
 
 
+@pytest.mark.slow
 def test_other_passages_that_answer_are_relevant(tmp_path: Path) -> None:
     write_documents(tmp_path / "docs", 12)
     for number in range(12):

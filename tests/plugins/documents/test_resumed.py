@@ -106,6 +106,7 @@ def test_a_build_is_priced_before_anything_is_asked(built: Built, inline: Inline
     assert not list(built.folder.glob("x*"))
 
 
+@pytest.mark.slow
 def test_a_build_that_was_stopped_goes_on_and_ends_the_same(built: Built, inline: Inline) -> None:
     n_before = len(built.server.requests())
     words = [*built.words("stopped"), "--concurrency", "1", "--price", "1,2"]
