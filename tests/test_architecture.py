@@ -119,7 +119,7 @@ def largest_circle() -> int:
 
 
 LIMITS = {
-    "code lines": (lambda: house().code_lines, 54_150),
+    "code lines": (lambda: house().code_lines, 54_160),
     "code lines of the core": (lambda: house().core_lines, 35_830),
     "files in the largest circle": (largest_circle, 1),
     "arrows that run up the floors": (arrows_up, 0),

@@ -122,7 +122,7 @@ def _item(path: Path, number: int, question: str, contents: list[dict[str, str]]
 
 
 def read_gold(path: Path, later: Path | None = None) -> list[list[GoldFact]]:
-    """Minimum knowledge sets: ``[question, [[qid, relation, value], …]]``.
+    """Read the gold triples of each question: ``[question, [[qid, relation, value], …]]``.
 
     A fourth element is the round. KaLMA's code has two such files, with and without the facts of
     round 1; given both, facts of the first alone get round 1 and those of both round 2 ("2 or

@@ -137,7 +137,7 @@ class ExtensionCheck:
             return reasons
         open_ = {i: sentence for i, (reason, sentence) in enumerate(checked) if reason is None}
         says = {i: Pair(s, self.domain.verbalise(extensions[i].triple)) for i, s in open_.items()}
-        rests = {i: Pair(self._known(extensions[i]), s) for i, s in open_.items()}
+        rests = {i: Pair(self._claimable(extensions[i]), s) for i, s in open_.items()}
         decisions = self.judge.ask([*says.values(), *rests.values()])
         claims, silent = "claims what no triple says", "does not say the new fact"
         for pairs, reason in ((rests, f"{claims} (judge)"), (says, f"{silent} (judge)")):
@@ -149,7 +149,7 @@ class ExtensionCheck:
                     reasons[i] = reason
         return reasons
 
-    def _known(self, extension: Extension) -> str:
+    def _claimable(self, extension: Extension) -> str:
         """All that a new sentence may claim: the paragraph, the fact, and the entities' names."""
         before = without_citations(extension.before, extension.pool)
         names = f" Also called: {', '.join(extension.aliases)}." if extension.aliases else ""
@@ -186,7 +186,10 @@ class ExtensionCheck:
 
     def _unsupported(self, sentence: str, extension: Extension) -> str | None:
         """A number, a name, a span of time or a judgement of a sentence that no triple has."""
-        words = [self._known(extension), *(w for t in extension.pool for w in (t.name, t.value))]
+        words = [
+            self._claimable(extension),
+            *(w for t in extension.pool for w in (t.name, t.value)),
+        ]
         words += [shape for t in extension.pool for shape in renderings(t)]
         known = {word.lower() for word in _TOKEN.findall(" ".join(words))}
         for match in _CLAIM.finditer(sentence):

@@ -221,7 +221,7 @@ def _cosine_table(
     corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Mined]]
 ) -> pa.Table:
     """Schema COSINES, queries in order."""
-    named = _named(corpus, ids, passages)
+    named = _with_passage_ids(corpus, ids, passages)
     return table_of([(q, name, round(one.score, 6), one.rank) for q, name, one in named], COSINES)
 
 
@@ -231,12 +231,12 @@ def mapping_table(
     """Schema MAPPING, queries in order, and the passages of each in theirs."""
     rows = [
         (query, name, None, *((one.score, one.rank) if one.rank else (None, None)))
-        for query, name, one in _named(corpus, ids, passages)
+        for query, name, one in _with_passage_ids(corpus, ids, passages)
     ]
     return table_of(rows, MAPPING)
 
 
-def _named(
+def _with_passage_ids(
     corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Mined]]
 ) -> Iterator[tuple[str, str, Mined]]:
     """(query, id of the passage, passage), queries in order."""

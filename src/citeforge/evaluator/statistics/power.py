@@ -4,7 +4,7 @@ import math
 from bisect import bisect_left
 
 _LEVEL = 0.05
-_MOST = 10_000_000
+_MOST_QUERIES = 10_000_000
 
 
 def power_of(effect: float, sd: float, n: int) -> float:
@@ -31,5 +31,5 @@ def queries_needed(effect: float, sd: float, power: float) -> int | None:
     """Fewest queries with that power; None for more than ten million, or where nothing varies."""
     if sd == 0:
         return None
-    n = bisect_left(range(_MOST + 1), power, lo=2, key=lambda n: power_of(effect, sd, n))
-    return n if n <= _MOST else None
+    n = bisect_left(range(_MOST_QUERIES + 1), power, lo=2, key=lambda n: power_of(effect, sd, n))
+    return n if n <= _MOST_QUERIES else None

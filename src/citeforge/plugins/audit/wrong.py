@@ -140,7 +140,7 @@ def _unseen(s: CitedStatement, near: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def wrong_citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """All of them, from one look at every citation."""
+    """Compute all measures of wrong citations, and look at every citation once."""
     if inputs.protocol != "strict":
         raise CannotError(
             "defined by citeforge, not by a paper: score with --protocol strict",

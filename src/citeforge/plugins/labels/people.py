@@ -149,7 +149,7 @@ def find_people(labels: Sequence[Label], inputs: Inputs) -> HumanLabels:
 
 
 def _pairs(item: AnswerItem, claim: Claim, citation: int | None) -> list[Pair]:
-    """What is labelled, with the premises of ALCE and of Attributed-IR."""
+    """Pair a claim with its cited passages, with titles (ALCE) and without (Attributed-IR)."""
     cited = claim.cited if citation is None else (citation,)
     premises = (premise(item.passages, cited, True, with_title) for with_title in (True, False))
     return [Pair(text, claim.text) for text in premises]

@@ -251,19 +251,20 @@ def _good(
         row = places.row(line, answer, context)
         numbers = score(answer.output, table.sizes[row], table.relevant[row], {})
         mine = good.setdefault(row, [])
-        if reason := export.reason(row, table) or _unfit(answer, numbers, mine, options):
+        if reason := export.reason(row, table) or _why_unfit(answer, numbers, mine, options):
             counts[f"answers {reason}"] += 1
         else:
             mine.append(TrainingAnswer(answer.run, answer.output, numbers))
     return good
 
 
-def _unfit(
+def _why_unfit(
     answer: SubmissionLine,
     numbers: AnswerValues,
     mine: Sequence[TrainingAnswer],
     options: AnswerOptions,
 ) -> str | None:
+    """Say why an answer is no example to train on; None where it is one."""
     if answer.is_truncated:
         return "cut at the token limit"
     if not answer.output.strip():

@@ -96,6 +96,8 @@ def _parts(value: Any) -> Any:
 
 
 def _pair(expected: str) -> BeforeValidator:
+    """Make a validator that reads ``"0.8,1.25"`` as two numbers; ``expected`` is said otherwise."""
+
     def read(value: Any) -> Any:
         if not isinstance(value, str):
             return value

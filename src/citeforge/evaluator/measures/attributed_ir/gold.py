@@ -33,6 +33,7 @@ def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, AnswerItem
     """
 
     def plain(text: str) -> str:
+        """Take the citation marks out of an answer, as the protocol reads them."""
         if inputs.protocol == "reference":
             return without_reference_marks(text)
         return without_markers(text, inputs.grammar.parse(text, 1 << 30).markers)
