@@ -10,7 +10,7 @@ from pydantic import ValidationError
 import citeforge as cf
 from citeforge.engines.llm.records import LlmReply
 from citeforge.engines.llm.replay import ReplayStore, export_store, import_store
-from citeforge.evaluator.submissions.targets import score_targets
+from citeforge.evaluator.targets import score_targets
 from citeforge.kg.graph import open_graph
 from citeforge.kg.link import Linker
 from citeforge.plugins.graphs.links import link_questions, read_questions

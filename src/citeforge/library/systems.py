@@ -16,10 +16,10 @@ from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.setup import client_options, costs
+from citeforge.evaluator.reports.compare import compare_pairs
 from citeforge.evaluator.reports.notes import limit_lines
 from citeforge.evaluator.reports.rows import named_rows
 from citeforge.evaluator.score import score_contexts, setup_of
-from citeforge.evaluator.statistics.compare import compare_pairs
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
 from citeforge.library.reports import Comparisons, report

@@ -110,7 +110,7 @@ class Kind(ABC):
     def checker(self, benchmark: Any) -> Any:
         """What finds faults in answers.
 
-        One like :class:`citeforge.evaluator.submissions.check.Marks`.
+        One like :class:`citeforge.evaluator.check.Marks`.
         """
 
     def blind(self, config: str, table: pa.Table) -> pa.Table:

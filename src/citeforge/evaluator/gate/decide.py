@@ -23,13 +23,13 @@ from citeforge.evaluator.gate.rows import (
     required_rows,
 )
 from citeforge.evaluator.measures.registry import direction
+from citeforge.evaluator.reports.compare import compare_pairs, run_lines
 from citeforge.evaluator.reports.notes import limit_lines, scope_lines
+from citeforge.evaluator.reports.ranks import LEVEL
 from citeforge.evaluator.reports.rows import main_measure
+from citeforge.evaluator.reports.slices import slice_pairs
 from citeforge.evaluator.reports.withhold import require_values
-from citeforge.evaluator.slices import slice_pairs
-from citeforge.evaluator.statistics.compare import compare_pairs, run_lines
 from citeforge.evaluator.statistics.intervals import quantile
-from citeforge.evaluator.statistics.ranks import LEVEL
 from citeforge.evaluator.statistics.significance import holm
 from citeforge.evaluator.statistics.values import value_fault
 from citeforge.schemas.errors import InputError, UsageError

@@ -169,7 +169,7 @@ def meta_eval(**parameters: Any) -> None:
 
 
 def _compare_orders(options: MetaEvalOptions) -> None:
-    from citeforge.evaluator.statistics.compare import load_scores
+    from citeforge.evaluator.reports.compare import load_scores
     from citeforge.plugins.labels.agreement.system_order import compare_orders
 
     measure = options.measure
@@ -188,7 +188,7 @@ def _compare_orders(options: MetaEvalOptions) -> None:
 
 
 def _compare_preferences(options: MetaEvalOptions) -> None:
-    from citeforge.evaluator.statistics.compare import load_scores
+    from citeforge.evaluator.reports.compare import load_scores
     from citeforge.plugins.labels.agreement.preferences import (
         agreed,
         annotator_agreement,

@@ -10,8 +10,8 @@ import numpy as np
 
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.io.files import write_text
+from citeforge.evaluator.reports.compare import load_scores
 from citeforge.evaluator.reports.withhold import require_values
-from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.statistics.estimates import column
 from citeforge.library.scores import score_files
 from citeforge.plugins.labels.options import LabelPlanOptions

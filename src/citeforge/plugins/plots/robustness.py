@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from citeforge.evaluator.measures.registry import declared_place, find_measure, select
-from citeforge.evaluator.statistics.ranks import better_for_certain, towards_better
+from citeforge.evaluator.reports.ranks import better_for_certain, towards_better
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from citeforge.schemas.signature import parse_signature

@@ -10,13 +10,13 @@ from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.measures.alce.citations import strict_claims
+from citeforge.evaluator.measures.alce_citations import strict_claims
 from citeforge.evaluator.measures.judging import CitationJudging
 from citeforge.evaluator.statements.inputs import AnswerItem as Answered
 from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.evaluator.statements.split import Statement, strict_statements
+from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.tools import Tools
 from citeforge.package.items import Passage
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import UsageError

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from citeforge.evaluator.statistics.ranks import ranks_by_measure
+from citeforge.evaluator.reports.ranks import ranks_by_measure
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
 from citeforge.plugins.leaderboard.ranking import compact, make_views
 from citeforge.plugins.plots.charts.common import entries

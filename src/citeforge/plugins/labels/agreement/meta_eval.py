@@ -10,7 +10,7 @@ from pathlib import Path
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.judging import premise, premise_text
-from citeforge.evaluator.statistics.compare import load_scores
+from citeforge.evaluator.reports.compare import load_scores
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
 from citeforge.plugins.labels.annotation.agreement import cohen_kappa

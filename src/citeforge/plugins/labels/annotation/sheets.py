@@ -17,7 +17,7 @@ from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.io.files import digest, read_json, write_text
 from citeforge.engines.io.tables import rows_of
 from citeforge.engines.io.textfiles import harmless, validated
-from citeforge.evaluator.statistics.compare import load_scores
+from citeforge.evaluator.reports.compare import load_scores
 from citeforge.package.items import by_query
 from citeforge.package.manifest import AUDIT
 from citeforge.package.package import Package

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.corrections import calibration_key
+from citeforge.evaluator.reports.corrections import calibration_key
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.intervals import ANYTHING, Range
 from citeforge.plugins.labels.agreement.meta_eval import LabelledPair, ask_labelled

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.corrections import Correction
 from citeforge.evaluator.measures.compute import compute
-from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.reports.entries import Row, displayed_value
+from citeforge.evaluator.measures.declared import Measure, Row
+from citeforge.evaluator.measures.reading import Reading
+from citeforge.evaluator.reports.corrections import Correction
+from citeforge.evaluator.reports.entries import displayed_value
 from citeforge.evaluator.statements.inputs import Inputs
-from citeforge.evaluator.statements.reading import Reading
 from citeforge.evaluator.statistics.estimates import Floats, Measured, Sample
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.plugins.labels.correction.calibration import (

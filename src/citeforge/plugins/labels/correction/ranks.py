@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.evaluator.corrections import CorrectedDifference
 from citeforge.evaluator.measures.registry import direction, find_measure
-from citeforge.evaluator.statistics.estimates import column, mean_sample
-from citeforge.evaluator.statistics.intervals import Range
-from citeforge.evaluator.statistics.ranks import (
+from citeforge.evaluator.reports.corrections import CorrectedDifference
+from citeforge.evaluator.reports.ranks import (
     LEVEL,
     RankInterval,
     better_by_tests,
     rank_text,
     ranks_from,
 )
+from citeforge.evaluator.statistics.estimates import column, mean_sample
+from citeforge.evaluator.statistics.intervals import Range
 from citeforge.plugins.labels.correction.ppi import (
     LEAST_LABELS,
     Units,

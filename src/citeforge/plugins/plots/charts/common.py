@@ -9,7 +9,7 @@ from typing import Any
 from rich.cells import cell_len
 
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.statistics.ranks import comparable_entries
+from citeforge.evaluator.reports.ranks import comparable_entries
 from citeforge.plugins.plots.charts import palette
 from citeforge.plugins.plots.figure import altair
 from citeforge.schemas.scores import MeasureScore, ScoreFile

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.statistics.ranks import rank_text, ranks_of
+from citeforge.evaluator.reports.ranks import rank_text, ranks_of
 from citeforge.plugins.plots.charts import palette
 from citeforge.plugins.plots.charts.common import (
     are_comparable,

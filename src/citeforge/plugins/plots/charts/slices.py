@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from citeforge.evaluator.slices import slice_fields, sliced, slices_of
+from citeforge.evaluator.reports.slices import slice_fields, sliced, slices_of
 from citeforge.plugins.plots.charts.common import entry, measure_and_unit, with_ends
 from citeforge.plugins.plots.charts.forest import MOST, forest
 from citeforge.plugins.plots.figure import Figure, figure_of
