@@ -21,8 +21,8 @@ from citeforge.evaluator.statistics.estimates import Floats, estimate_all, mean_
 from citeforge.evaluator.statistics.intervals import Range
 from citeforge.evaluator.statistics.significance import holm, paired_t, permutation_tests
 from citeforge.plugins.audit.cascade import Stratum, stratified
-from citeforge.plugins.labels.correction.calibration import rates_of, rogan_gladen
-from citeforge.plugins.labels.correction.ppi import Units, powered, t_test
+from citeforge.plugins.labels.calibration import rates_of, rogan_gladen
+from citeforge.plugins.labels.ppi import Units, powered, t_test
 
 SIZES = (30, 100, 300)
 GOOD, BAD, HARSH = (0.95, 0.95), (0.6, 0.7), (0.6, 0.9)

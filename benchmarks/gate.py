@@ -14,7 +14,7 @@ from citeforge.evaluator.measures.registry import parse
 from citeforge.evaluator.reports.entries import make_entries
 from citeforge.evaluator.statistics.estimates import Measured, Sample
 from citeforge.evaluator.statistics.power import queries_needed
-from citeforge.schemas.gate import GatePolicy
+from citeforge.schemas.recipes.gate import GatePolicy
 from citeforge.schemas.scores import Counts, ScoreFile
 from citeforge.schemas.signature import Signature
 

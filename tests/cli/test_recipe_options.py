@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.builders.recipes.files import read_recipe, recipe_text
+from citeforge.builders.recipe_files import read_recipe, recipe_text
 from citeforge.cli.building import build
 from citeforge.cli.options import field_options, record_from
 from citeforge.engines.runner import runner_flags

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from citeforge.builders.recipes.changes import recipe_of
+from citeforge.builders.packaging.changes import recipe_of
 from citeforge.engines.io.folders import beside
 from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.io.tables import iter_batches

@@ -14,8 +14,8 @@ from citeforge.cli.options import (
     run_options,
 )
 from citeforge.cli.short_help import ManyOptions
-from citeforge.schemas.command_options import PromptingOptions
 from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.command_options import PromptingOptions
 
 _OTHER_OPTIONS = [n for n in PromptingOptions.model_fields if n != "llm"]
 
@@ -42,7 +42,7 @@ def run(prompts: Path, out: Path, dry_run: bool, **parameters: Any) -> None:
     nothing is paid for twice.
     """
     from citeforge.cli.running import print_outcome
-    from citeforge.systems.llm.answering import answer_prompts, plan_prompts
+    from citeforge.systems.answering import answer_prompts, plan_prompts
 
     options, how = record_from(PromptingOptions, parameters), run_options(parameters, out=out)
     if dry_run:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from citeforge.package.items import Item
     from citeforge.package.package import Package
     from citeforge.schemas.benchmarks.manifest import Manifest
-    from citeforge.schemas.systems import System
+    from citeforge.schemas.recipes.systems import System
 
 
 _MOST_DESCRIBED = 5

@@ -20,11 +20,11 @@ from citeforge.cli.options import (
     verdicts_option,
 )
 from citeforge.cli.short_help import ManyOptions
-from citeforge.schemas.command_options import AmountOptions
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.models.choices import ANSWERING, JUDGES, listed
 from citeforge.schemas.recipes.base import Judging, RunOptions
-from citeforge.schemas.systems import System
+from citeforge.schemas.recipes.command_options import AmountOptions
+from citeforge.schemas.recipes.systems import System
 
 
 def _declared() -> dict[str, str]:

@@ -21,13 +21,13 @@ from citeforge.cli.options import (
 )
 from citeforge.cli.short_help import ManyOptions
 from citeforge.cli.terminal import write_data
-from citeforge.schemas.command_options import (
+from citeforge.schemas.models.choices import FINDING, FORMATS, listed
+from citeforge.schemas.recipes.command_options import (
     CompareOptions,
     JudgeOptions,
     ReportOptions,
     ScoreOptions,
 )
-from citeforge.schemas.models.choices import FINDING, FORMATS, listed
 
 
 @click.command()

@@ -17,9 +17,9 @@ from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.package.kinds import kinds
-from citeforge.schemas.command_options import ScoreOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.schemas.scores import ScoreFile, Slice
 from citeforge.schemas.signature import Signature
 from citeforge.schemas.submission import CONTROL

@@ -13,8 +13,8 @@ from citeforge.evaluator.gate.policy import PolicySource, checked_policy, read_p
 from citeforge.evaluator.reports.compare import load_scores
 from citeforge.library.scores import Scores
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.gate import GatePolicy
 from citeforge.schemas.recipes.base import checked
+from citeforge.schemas.recipes.gate import GatePolicy
 from citeforge.schemas.scores import ScoreFile
 
 Scored = Scores | str | Path

@@ -13,9 +13,9 @@ from citeforge.evaluator.reports.rows import named_rows, references_last
 from citeforge.evaluator.reports.table import difference_tables, scores_table, signature_notes
 from citeforge.library.scores import Scores
 from citeforge.package.package import Package
-from citeforge.schemas.command_options import CompareOptions, ReportOptions
 from citeforge.schemas.errors import InputError, UsageError, extras_named
 from citeforge.schemas.recipes.base import checked
+from citeforge.schemas.recipes.command_options import CompareOptions, ReportOptions
 from citeforge.schemas.scores import ScoreFile
 
 

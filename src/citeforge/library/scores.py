@@ -27,7 +27,6 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.targets import context_target, score_targets
 from citeforge.library.benchmarks import load
-from citeforge.schemas.command_options import Protocol, ScoreOptions
 from citeforge.schemas.errors import (
     CiteforgeError,
     FailuresError,
@@ -37,8 +36,9 @@ from citeforge.schemas.errors import (
     extras_named,
 )
 from citeforge.schemas.recipes.base import RunOptions, checked
+from citeforge.schemas.recipes.command_options import Protocol, ScoreOptions
+from citeforge.schemas.recipes.systems import twin_of
 from citeforge.schemas.scores import Counts, MeasureScore, NotComputed, ScoreFile
-from citeforge.schemas.systems import twin_of
 
 if TYPE_CHECKING:
     import pandas

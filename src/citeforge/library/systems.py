@@ -24,9 +24,9 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
 from citeforge.library.reports import Comparisons, report
 from citeforge.library.scores import Scores, judge_of
-from citeforge.schemas.command_options import ScoreOptions
 from citeforge.schemas.errors import UsageError, extras_named
 from citeforge.schemas.recipes.base import Part, RunOptions
+from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.systems.registry import options_of, refusal, system_of
 from citeforge.systems.run import Ran, plan_system, run_system
 

@@ -96,7 +96,7 @@ class Kind(ABC):
 
     @abstractmethod
     def reading(self, reads: str) -> Any:
-        """The function that reads answers so: a ``Read`` of ``evaluator.statements.reading``.
+        """The function that reads answers so: a ``Read`` of ``evaluator.measures.reading``.
 
         Args:
             reads: one of ``readings``.

@@ -10,7 +10,7 @@ import yaml
 import citeforge as cf
 from citeforge.evaluator.gate.policy import read_policy
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.gate import GatePolicy, Margin
+from citeforge.schemas.recipes.gate import GatePolicy, Margin
 from citeforge.schemas.scores import Counts
 from conftest import ROOT, refused
 

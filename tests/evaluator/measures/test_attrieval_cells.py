@@ -9,8 +9,8 @@ import datasets
 import pytest
 
 import citeforge as cf
-from citeforge.schemas.command_options import Protocol
 from citeforge.schemas.recipes.authorship import Selection
+from citeforge.schemas.recipes.command_options import Protocol
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.scores import ScoreFile

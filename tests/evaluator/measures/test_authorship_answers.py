@@ -16,9 +16,9 @@ from citeforge.evaluator.measures.authorship_answers import (
     worst_values,
 )
 from citeforge.schemas.citations.grammar import Grammar, citation_marks, read_number
-from citeforge.schemas.command_options import Protocol
+from citeforge.schemas.recipes.command_options import Protocol
 from citeforge.schemas.submission import SubmissionLine, TokenLogprob
-from citeforge.systems.llm.writing import citation_logprobs
+from citeforge.systems.writing import citation_logprobs
 
 BOTH = (measure_strict, measure_reference)
 

@@ -30,7 +30,7 @@ from citeforge.evaluator.statistics.significance import (
     permutation_tests,
     permutations_of,
 )
-from citeforge.schemas.benchmarks.authorship import Design, make_cells
+from citeforge.schemas.authorship import Design, make_cells
 from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile, Variance
 from conftest import Inline, refused
 from conftest_pages import opened, serious_faults

@@ -18,7 +18,7 @@ from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
 from citeforge.plugins.leaderboard.ranking import compact, make_views
 from citeforge.plugins.plots.choose import plot
 from citeforge.plugins.plots.paper import paper_table
-from citeforge.schemas.command_options import TableOptions
+from citeforge.schemas.recipes.command_options import TableOptions
 from citeforge.schemas.scores import ScoreFile
 from conftest_boards import entry, scored
 

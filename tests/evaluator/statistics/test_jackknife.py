@@ -17,8 +17,8 @@ from citeforge.evaluator.statistics.estimates import (
     mean_sample,
     ratio_sample,
 )
-from citeforge.plugins.labels.correction.ppi import Units, linearised, powered
-from citeforge.plugins.labels.correction.ranks import corrected_difference
+from citeforge.plugins.labels.ppi import Units, linearised, powered
+from citeforge.plugins.labels.ranks import corrected_difference
 from citeforge.schemas.scores import Corrected, Counts, MeasureScore, ScoreFile
 from citeforge.schemas.signature import Signature
 

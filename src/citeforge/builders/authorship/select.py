@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from citeforge.builders.recipes.derive import Base, Docs
+from citeforge.builders.derive import Base, Docs
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.retrieval.bm25 import Bm25

@@ -13,8 +13,8 @@ from typing import Any
 import yaml
 from jinja2 import Environment, StrictUndefined
 
+from citeforge.builders.packaging.changes import command_of
 from citeforge.builders.packaging.licences import licence_words, licences_of, most_restrictive
-from citeforge.builders.recipes.changes import command_of
 from citeforge.engines.io.files import read_json
 from citeforge.engines.io.report_table import MarkedCell, Table
 from citeforge.engines.io.textfiles import validated

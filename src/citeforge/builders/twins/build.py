@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from citeforge.builders.derive import Base, Docs
 from citeforge.builders.packaging.package import PackageWriter, corpus_stats, mapping_stats
-from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.builders.stages.writing import writer_prompt
 from citeforge.builders.twins.checks import (

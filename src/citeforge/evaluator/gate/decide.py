@@ -33,7 +33,7 @@ from citeforge.evaluator.statistics.intervals import quantile
 from citeforge.evaluator.statistics.significance import holm
 from citeforge.evaluator.statistics.values import value_fault
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.gate import GatePolicy, Margin, Tier
+from citeforge.schemas.recipes.gate import GatePolicy, Margin, Tier
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 _POWER = 0.9

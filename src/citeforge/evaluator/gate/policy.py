@@ -12,7 +12,7 @@ from citeforge.engines.io.textfiles import line_of_place, read_yaml, record_erro
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.registry import families, find_measure, parse
 from citeforge.schemas.errors import InputError, UsageError, suggestion
-from citeforge.schemas.gate import GatePolicy, Margin
+from citeforge.schemas.recipes.gate import GatePolicy, Margin
 
 
 @dataclass(frozen=True)

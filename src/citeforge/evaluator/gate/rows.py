@@ -7,7 +7,7 @@ from typing import Literal
 from citeforge.evaluator.gate.policy import PolicySource
 from citeforge.evaluator.measures.registry import direction
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.gate import GatePolicy, RequiredQuery, Tier
+from citeforge.schemas.recipes.gate import GatePolicy, RequiredQuery, Tier
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 Verdict = Literal["pass", "fail", "not enough evidence"]

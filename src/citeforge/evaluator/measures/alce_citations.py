@@ -22,7 +22,7 @@ from citeforge.evaluator.statistics.estimates import (
     ratio_sample,
 )
 from citeforge.schemas.citations.grammar import read_number, without_markers
-from citeforge.schemas.command_options import MOST_CITATIONS
+from citeforge.schemas.recipes.command_options import MOST_CITATIONS
 
 ALCE = "Gao et al. 2023 (ALCE), section 3"
 APPENDIX = "Gao et al. 2023 (ALCE), appendix"

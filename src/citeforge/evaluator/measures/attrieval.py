@@ -8,7 +8,7 @@ import msgspec
 
 from citeforge.evaluator.submissions.benchmark import Benchmark, QueryFinder
 from citeforge.ir_convert.attrieval import read_saved
-from citeforge.schemas.benchmarks.authorship import PLACEBO, Cell, Design, design_of
+from citeforge.schemas.authorship import PLACEBO, Cell, Design, design_of
 from citeforge.schemas.citations.grammar import citation_marks, is_plain
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import SubmissionLine, TokenLogprob
@@ -70,7 +70,7 @@ def _folders(path: Path) -> list[Path]:
 class _Reader:
     def __init__(self, benchmark: Benchmark) -> None:
         self.benchmark = benchmark
-        self.design: Design = design_of(benchmark.manifest)
+        self.design: Design = design_of(benchmark.manifest.config)
         self.queries = QueryFinder(benchmark)
         self.tables = {c.context: benchmark.context(c.context) for c in self.design.cells}
         ids = {i for t in self.tables.values() for i in t.passage_ids.unique().to_pylist()}

@@ -18,7 +18,7 @@ from citeforge.evaluator.statistics.estimates import (
 )
 from citeforge.evaluator.statistics.per_answer import PerAnswerScores
 from citeforge.evaluator.statistics.significance import paired_t
-from citeforge.schemas.benchmarks.authorship import PLACEBO, Cell, Design
+from citeforge.schemas.authorship import PLACEBO, Cell, Design
 from citeforge.schemas.scores import NotComputed
 
 

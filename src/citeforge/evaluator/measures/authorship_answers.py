@@ -23,7 +23,7 @@ from citeforge.evaluator.statistics.per_answer import PerAnswerScores
 from citeforge.evaluator.submissions.benchmark import ContextTable
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import CitationRange
-from citeforge.schemas.benchmarks.authorship import design_of
+from citeforge.schemas.authorship import design_of
 from citeforge.schemas.benchmarks.tables import RELEVANT
 from citeforge.schemas.citations.grammar import (
     Grammar,
@@ -258,7 +258,7 @@ def read_design(submission: Submission, measures: Sequence[Measure], tools: Tool
             f"AttriEval's prompts count passages from 0; those of {name} count from {base}",
             code="wrong-benchmark",
         )
-    design, grammar = design_of(benchmark.manifest), benchmark.grammar
+    design, grammar = design_of(benchmark.manifest.config), benchmark.grammar
     # Cells differ in who is said to have written a passage, not in passages.
     table = benchmark.context(design.cells[0].context)
     gold = short_answers(benchmark.queries, benchmark.mappings[RELEVANT], benchmark.gold)

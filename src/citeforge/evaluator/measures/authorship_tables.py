@@ -10,7 +10,7 @@ from citeforge.engines.io.report_table import Table
 from citeforge.evaluator.measures.authorship import comparison
 from citeforge.evaluator.statistics.estimates import column
 from citeforge.evaluator.statistics.significance import paired_t
-from citeforge.schemas.benchmarks.authorship import AUTHORS, PLACEBO, Cell, Design
+from citeforge.schemas.authorship import AUTHORS, PLACEBO, Cell, Design
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from citeforge.schemas.signature import joined_signatures
 

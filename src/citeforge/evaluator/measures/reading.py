@@ -15,7 +15,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.reader import Places
-from citeforge.schemas.benchmarks.authorship import Design
+from citeforge.schemas.authorship import Design
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import AnswerDetail, Counts
 from citeforge.schemas.submission import SubmissionLine

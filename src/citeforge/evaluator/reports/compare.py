@@ -36,7 +36,7 @@ from citeforge.evaluator.statistics.significance import (
     permutations_of,
 )
 from citeforge.evaluator.statistics.variance import half_of_difference
-from citeforge.schemas.benchmarks.authorship import PLACEBO
+from citeforge.schemas.authorship import PLACEBO
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.scores import SCORES_VERSION, MeasureScore, ScoreFile
 from citeforge.schemas.signature import differing_parts, joined_signatures

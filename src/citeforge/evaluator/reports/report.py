@@ -34,8 +34,8 @@ from citeforge.evaluator.reports.rows import (
 from citeforge.evaluator.reports.slices import NOTE, slice_fields, slice_tables, with_slices
 from citeforge.evaluator.reports.table import difference_tables, scores_table
 from citeforge.schemas.benchmarks.audit import Audit
-from citeforge.schemas.command_options import CompareOptions, ReportOptions
 from citeforge.schemas.errors import UnknownValueError, UsageError
+from citeforge.schemas.recipes.command_options import CompareOptions, ReportOptions
 from citeforge.schemas.scores import ScoreFile
 
 PICTURES = ("svg", "png", "pdf")

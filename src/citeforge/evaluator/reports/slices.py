@@ -16,7 +16,7 @@ from citeforge.evaluator.statistics.estimates import Sample, estimate_all
 from citeforge.evaluator.statistics.intervals import LEVEL, sidak
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import UnknownValueError, UsageError
-from citeforge.schemas.gate import FEWEST_QUERIES
+from citeforge.schemas.recipes.gate import FEWEST_QUERIES
 from citeforge.schemas.scores import MeasureScore, ScoreFile, Slice
 from citeforge.schemas.signature import Signature
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
+from citeforge.builders.derive import Base, mapped_negatives
 from citeforge.builders.packaging.card import exploits_table
-from citeforge.builders.recipes.derive import Base, mapped_negatives
 from citeforge.engines.io.files import write_bytes
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.report_table import Displayed, Table

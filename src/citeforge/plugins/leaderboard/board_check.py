@@ -14,7 +14,7 @@ from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.plugins.leaderboard.boards import Board
 from citeforge.schemas.errors import CiteforgeError, InputError
-from citeforge.schemas.systems import twin_of
+from citeforge.schemas.recipes.systems import twin_of
 
 
 class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

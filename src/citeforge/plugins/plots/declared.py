@@ -11,8 +11,8 @@ from citeforge.plugins.plots.explorer import explorer_site
 from citeforge.plugins.plots.page import page_report
 from citeforge.plugins.plots.paper import NEEDS_A_TABLE, paper_report
 from citeforge.schemas.benchmarks.audit import Audit
-from citeforge.schemas.command_options import ReportOptions
 from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes.command_options import ReportOptions
 from citeforge.schemas.scores import ScoreFile
 
 

@@ -26,8 +26,8 @@ from citeforge.evaluator.reports.rows import (
     references_last,
 )
 from citeforge.evaluator.reports.withhold import require_values
-from citeforge.schemas.command_options import TableOptions
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes.command_options import TableOptions
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from citeforge.schemas.signature import joined_signatures
 

@@ -16,7 +16,7 @@ from citeforge.cli.options import (
     verdicts_option,
 )
 from citeforge.cli.short_help import ManyOptions
-from citeforge.schemas.command_options import JudgeOptions
+from citeforge.schemas.recipes.command_options import JudgeOptions
 
 
 @click.command(cls=ManyOptions)

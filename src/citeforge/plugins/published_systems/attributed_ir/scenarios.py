@@ -20,8 +20,8 @@ from citeforge.plugins.published_systems.attributed_ir.options import (
 from citeforge.plugins.published_systems.attributed_ir.search import Search
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.text import spliced
-from citeforge.systems.llm.system import MakeSteps, Reply, Setting, Steps, Task
 from citeforge.systems.options import LlmOptions
+from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
 
 _ENDS = ".!?。！？"
 

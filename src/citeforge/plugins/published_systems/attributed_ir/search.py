@@ -20,7 +20,7 @@ from citeforge.package.items import Item, Passage
 from citeforge.plugins.published_systems.attributed_ir.fusion import Ranking, Scorer, rerank
 from citeforge.plugins.published_systems.attributed_ir.options import RetrievalOptions
 from citeforge.schemas.errors import UsageError
-from citeforge.systems.llm.system import Setting
+from citeforge.systems.system import Setting
 
 
 class Passages:
