@@ -43,7 +43,7 @@ CALLS = {
     "llm export": "citeforge.engines.llm.replay.export_store",
     "llm import": "citeforge.engines.llm.replay.import_store",
     "build demo": "citeforge.library.demo.start_demo",
-    "doctor": "citeforge.engines.doctor.examine",
+    "doctor": "citeforge.engines.running.doctor.examine",
     "list sources": "citeforge.ir_convert.registry.open_source",
 }
 """Command to the function or class that does its work; `build` and `export` have one for all of

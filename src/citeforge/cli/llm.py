@@ -58,7 +58,7 @@ def stats(store: Path, **parameters: Any) -> None:
     """Count the answers, failures and tokens of a store."""
     from citeforge.engines.llm.budget import total_cost
     from citeforge.engines.llm.replay import ReplayStore
-    from citeforge.engines.setup import client_options
+    from citeforge.engines.running.setup import client_options
 
     with ReplayStore(store, readonly=True) as opened:
         figures = opened.stats()

@@ -297,7 +297,7 @@ def doctor(base_url: str | None, store: Path | None, offline: bool) -> None:
 
     Never shows a key. Exit code 1 when a store is there and cannot be read.
     """
-    from citeforge.engines.doctor import examine
+    from citeforge.engines.running.doctor import examine
     from citeforge.schemas.errors import InputError
 
     findings = examine(base_url, store, ask_network=not offline)

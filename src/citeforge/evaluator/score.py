@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.setup import client_options, judge_session, replay_store
+from citeforge.engines.running.setup import client_options, judge_session, replay_store
 from citeforge.evaluator.measures.declared import Measure, Row
 from citeforge.evaluator.measures.reading import Read, Reading
 from citeforge.evaluator.measures.registry import measures as known_measures

@@ -12,7 +12,7 @@ from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import MAX_ANSWER, Failure, Request
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import OpenAiLlm, make_llm
-from citeforge.engines.setup import client_options, replay_path, replay_store
+from citeforge.engines.running.setup import client_options, replay_path, replay_store
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import NO_TEMPERATURE, RunOptions
 from citeforge.schemas.recipes.command_options import PromptingOptions

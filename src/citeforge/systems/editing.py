@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure
+from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.alce_citations import strict_claims
 from citeforge.evaluator.measures.judging import CitationJudging

@@ -6,7 +6,7 @@ from functools import cache
 from types import ModuleType
 
 from citeforge.engines import plugins
-from citeforge.engines.entry_points import PluginEntry
+from citeforge.engines.plugins import PluginEntry
 from citeforge.evaluator.measures.declared import CutoffForm, Measure
 from citeforge.schemas.errors import UnknownValueError, UsageError
 

@@ -201,7 +201,7 @@ def _embedded(
     from huggingface_hub import cached_assets_path, constants
 
     from citeforge.engines.embedding.embed import make_embedder
-    from citeforge.engines.embedding.embedder import model_of
+    from citeforge.engines.models.embedder import model_of
     from citeforge.engines.retrieval.dense import DenseCorpus
     from citeforge.engines.search.corpus import CorpusModel
 

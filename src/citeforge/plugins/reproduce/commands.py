@@ -60,7 +60,7 @@ def reproduce(
         raise UsageError(
             "name tables (citeforge reproduce --list), or give --all", code="missing-option"
         )
-    from citeforge.engines.setup import judge_session
+    from citeforge.engines.running.setup import judge_session
     from citeforge.plugins.reproduce.pages import (
         require_format,
         summary_line,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from citeforge.engines.embedding.embed import make_embedder
-from citeforge.engines.embedding.embedder import Embedder
+from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.package.items import Item, Passage
 from citeforge.plugins.published_systems.alce.options import SearchOptions

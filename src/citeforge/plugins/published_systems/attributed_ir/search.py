@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from citeforge.engines.embedding.embed import make_embedder
-from citeforge.engines.embedding.embedder import Embedder, Kind
+from citeforge.engines.models.embedder import Embedder, Kind
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.records import Retriever
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever

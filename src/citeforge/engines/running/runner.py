@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import ValidationError
 
 from citeforge.engines import plugins
-from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.judge.records import Judge
+from citeforge.engines.models.embedder import Embedder
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Compute, Part, RunOptions
 from citeforge.schemas.recipes.flags import Flag, flags_of
@@ -60,7 +60,7 @@ class Runner:
         """The embedder that ``make`` makes, wherever it is called.
 
         One that has ``encode_each`` is given the shards of a corpus together, and one that is to
-        compute in int8 is a :class:`~citeforge.engines.embedding.embedder.Quantizable`.
+        compute in int8 is a :class:`~citeforge.engines.models.embedder.Quantizable`.
 
         Args:
             make: finds the model; can be pickled.

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from citeforge.engines.embedding.embedder import Kind
 from citeforge.engines.io.files import read_json
+from citeforge.engines.models.embedder import Kind
 from citeforge.schemas.errors import InputError
 
 _TASK = "Given a web search query, retrieve relevant passages that answer the query"

@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.io.folders import beside
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Price
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.runner import make_runner
+from citeforge.engines.models.embedder import Embedder
+from citeforge.engines.running.runner import make_runner
 from citeforge.schemas.recipes.base import Judging, RunOptions
 
 
@@ -26,7 +26,6 @@ def client_options(run: RunOptions) -> ClientOptions:
         thinking_tokens=run.thinking_tokens,
         reasoning_effort=run.reasoning_effort,
         batch=run.batch,
-        runner=make_runner(run),
     )
 
 
@@ -60,7 +59,10 @@ def run_embedder(name: str, run: RunOptions, **settings: Any) -> Embedder:
     from citeforge.engines.embedding.embed import make_embedder
 
     options, store = client_options(run), replay_store(run)
-    return make_embedder(name, device=run.device, options=options, store=store, **settings)
+    place = make_runner(run).embedder
+    return make_embedder(
+        name, device=run.device, options=options, store=store, place=place, **settings
+    )
 
 
 def judge_session(
@@ -95,6 +97,7 @@ def judge_session(
         runtime=judging.runtime,
     )
     replay = store or replay_store(run)
-    judge = make_judge(judging.judge, hf=hf, client=client_options(run), replay=replay)
+    client, place = client_options(run), make_runner(run).judge
+    judge = make_judge(judging.judge, hf=hf, client=client, replay=replay, place=place)
     path = run.verdicts or verdicts
     return JudgeSession(judge, None if path is None else VerdictStore(path), repeats)
