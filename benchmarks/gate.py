@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.simulated import World, chosen, truth, world
-from citeforge.evaluator.gate.decide import decide
-from citeforge.evaluator.gate.policy import PolicySource
+from citeforge.evaluator.gate import decide
+from citeforge.evaluator.gate_policy import PolicySource
 from citeforge.evaluator.measures.declared import Row
 from citeforge.evaluator.measures.registry import parse
 from citeforge.evaluator.reports.entries import make_entries

@@ -15,7 +15,7 @@ from citeforge.schemas.version import __version__ as __version__
 if TYPE_CHECKING:
     from citeforge.builders.build import Rebuilt as Rebuilt
     from citeforge.evaluator.check import Findings as Findings
-    from citeforge.evaluator.gate.decide import Decision as Decision
+    from citeforge.evaluator.gate import Decision as Decision
     from citeforge.evaluator.submissions.benchmark import Benchmark as Benchmark
     from citeforge.evaluator.submissions.finding import Finding as Finding
     from citeforge.library.benchmarks import load as load

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-from citeforge.engines.text.refusals.rules import is_refusal
+from citeforge.engines.text.refusals import is_refusal
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.alce_lists import split_list
 from citeforge.evaluator.measures.rage_citations import reference_scorer, strict_scorer

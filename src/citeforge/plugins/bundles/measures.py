@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from citeforge.engines.judge.records import Pair, Verdict
-from citeforge.engines.text.refusals.rules import is_refusal
+from citeforge.engines.text.refusals import is_refusal
 from citeforge.evaluator.measures.columns import Key, judge_of
 from citeforge.evaluator.measures.declared import CannotError, Measure, Row, count, percent
 from citeforge.evaluator.statements.tools import Tools

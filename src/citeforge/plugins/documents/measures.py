@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.engines.text.refusals.rules import is_refusal
+from citeforge.engines.text.refusals import is_refusal
 from citeforge.evaluator.measures.declared import CannotError, Found, Measure, Row, percent
 from citeforge.evaluator.measures.passages import read_passages
 from citeforge.evaluator.measures.reading import Reading

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 import citeforge as cf
-from citeforge.evaluator.gate.policy import read_policy
+from citeforge.evaluator.gate_policy import read_policy
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.gate import GatePolicy, Margin
 from citeforge.schemas.scores import Counts

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from citeforge.evaluator.gate.policy import PolicySource
+from citeforge.evaluator.gate_policy import PolicySource
 from citeforge.evaluator.measures.registry import direction
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.gate import GatePolicy, RequiredQuery, Tier

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import citeforge as cf
-from citeforge.evaluator.gate.outputs import to_markdown, to_text
+from citeforge.evaluator.gate_outputs import to_markdown, to_text
 from citeforge.schemas.scores import Corrected, NotComputed, ScoreFile
 from conftest import Inline, refused
 from conftest_plots import scored

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from citeforge.engines.text.refusals import rules
-from citeforge.engines.text.refusals.rules import is_refusal, language_rules
+from citeforge.engines.text import refusals as rules
+from citeforge.engines.text.refusals import is_refusal, language_rules
 from citeforge.schemas.models.refusals import LANGUAGES
 
 

@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 
 from citeforge.engines.io.files import write_text
 from citeforge.engines.io.report_table import Table
-from citeforge.evaluator.gate.decide import Decision
-from citeforge.evaluator.gate.rows import FAIL, OPEN, PASS, Row
+from citeforge.evaluator.gate import Decision
+from citeforge.evaluator.gate_rows import FAIL, OPEN, PASS, Row
 from citeforge.evaluator.reports.table import folded_note
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.signature import joined_signatures

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from citeforge.engines.io.report_table import Displayed, Table
-from citeforge.evaluator.gate.policy import PolicySource, checked_policy
-from citeforge.evaluator.gate.rows import (
+from citeforge.evaluator.gate_policy import PolicySource, checked_policy
+from citeforge.evaluator.gate_rows import (
     FAIL,
     OPEN,
     PASS,
@@ -42,7 +42,7 @@ _TINY = 1e-9
 
 @dataclass(frozen=True, repr=False)
 class Decision(Displayed):
-    """Verdict of the gate; with :mod:`~citeforge.evaluator.gate.outputs` it becomes a file.
+    """Verdict of the gate; with :mod:`~citeforge.evaluator.gate_outputs` it becomes a file.
 
     Attributes:
         verdict: ``pass``, ``fail`` or ``not enough evidence``.

@@ -7,7 +7,7 @@ from pathlib import Path
 from citeforge.engines.io.textfiles import read_yaml, validated
 from citeforge.schemas.record import FrozenRecord
 
-_DATA = Path(__file__).parent / "data"
+_DATA = Path(__file__).parent / "data" / "refusals"
 _BLOCK = re.compile("<([A-Z_]+)>")
 _QUOTATION = re.compile(r"[\"“„«][^\"“”„«»\n]{1,200}[\"“”»]")
 _SAME_LETTERS = str.maketrans(
