@@ -290,13 +290,19 @@ def _judge_doubts(old: MeasureScore, new: MeasureScore, sign: int) -> tuple[floa
 
 
 def _tested(tests: Sequence[_Test]) -> Iterator[Row]:
-    """Rows with the verdicts that depend on the other rows."""
+    """Decide tests together, with p-values adjusted over all of them (Holm)."""
     adjusted = holm([math.nan if t.tier == "advisory" else t.p for t in tests])
     for test, p in zip(tests, adjusted, strict=True):
         yield _decided(test, p)
 
 
 def _decided(test: _Test, p: float) -> Row:
+    """The row of a test with its verdict and a sentence that gives the reason.
+
+    Args:
+        test: difference, interval and margin.
+        p: adjusted p-value; NaN without a test.
+    """
     row, allowed = test.row, test.row.allowed or 0.0
     found = (
         f"{row.baseline:.2f} → {row.new:.2f}, difference {row.difference:+.2f} "

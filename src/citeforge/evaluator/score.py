@@ -101,6 +101,7 @@ def _hint_of_judged(benchmark: Benchmark, judge: JudgeSession) -> str:
 
 
 def _tools_of(options: ScoreOptions, run: RunOptions) -> Tools:
+    """Make the judge and the LLM that options name."""
     judge, llm = judge_session(options, run, repeats=options.judge_repeats), None
     if options.llm is not None:
         from citeforge.engines.llm.writers import make_llm

@@ -232,7 +232,7 @@ def _compare(
     judge: JudgeSession | None,
     counts: Counter[str],
 ) -> _Findings:
-    """The candidates, and what they hold of the gold."""
+    """Measure which gold answers and claims the retrieved candidates contain."""
     ranked = {
         name: {query: [r.docid for r in ranking.get(query, [])] for query in questions.texts}
         for name, ranking in rankings.items()

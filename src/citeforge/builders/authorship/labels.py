@@ -169,7 +169,7 @@ def cell_labels(
 
 
 def labelling_of(package: Package, context: str) -> Labelling:
-    """Labels, the note on them, and what a passage must not say of itself.
+    """Read the labels of a cell, the note on them, and what passages must not say of themselves.
 
     Args:
         package: an authorship benchmark.

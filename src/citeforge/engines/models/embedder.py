@@ -77,10 +77,10 @@ class FailedShard:
 
 @runtime_checkable
 class Quantizable(Embedder, Protocol):
-    """An embedder beside which there is a faster one that comes near it."""
+    """An embedder that has a faster int8 approximation."""
 
     def quantized(self, calibration: Sequence[str]) -> Embedder:
-        """The faster one.
+        """Make the int8 approximation.
 
         Args:
             calibration: passages to calibrate it on.

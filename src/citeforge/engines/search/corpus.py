@@ -75,7 +75,7 @@ class CorpusModel:
 
     @cached_property
     def size(self) -> int:
-        """Passages."""
+        """Number of passages."""
         return sum(b.num_rows for b in iter_batches(self.corpus, ["_id"]))
 
     @cached_property

@@ -211,8 +211,10 @@ def overlap_of(item: AnswerItem, inputs: Inputs) -> tuple[float, float] | None:
 
 
 def _reference_ids(item: AnswerItem) -> set[str]:
-    """The published code compares a marker with 1 instead of the number of passages: only ``[1]``
-    counts, and ``[0]``, which is the last passage."""
+    """Passages that the published code takes as cited: those of ``[1]``, and of ``[0]`` the last.
+
+    It compares a marker with 1 instead of the number of passages.
+    """
     numbers = [n for n in mark_numbers(air_output(item.output)) if n <= 1]
     return {item.passages[n - 1].id for n in numbers} if item.passages else set()
 

@@ -153,7 +153,7 @@ class _Reader:
 
 
 def _logprobs(folder: Path, number: int, row: _Row) -> list[TokenLogprob] | None:
-    """Its two lists as citation tokens.
+    """Read log probabilities of citations from the two lists of a row.
 
     Each number goes to the next ``[n]`` of the text. Numbers that no such mark has get indices
     behind the last one: they stand for themselves in ``reference``, and for nothing in ``strict``.

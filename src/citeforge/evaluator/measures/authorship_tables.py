@@ -170,7 +170,7 @@ def _by_cell(
     texts: _Texts,
     shows: Callable[[Cell], bool] = lambda cell: True,
 ) -> list[tuple[str, ...]]:
-    """A row a cell that has one of the measures at least, by origins as in the paper's tables.
+    """One row per cell that has any of the measures, ordered by origins as in the paper.
 
     Args:
         files: score files.

@@ -28,7 +28,7 @@ class Value:
 
     @staticmethod
     def exact(value: float) -> "Value":
-        """One that nothing leaves open."""
+        """A value without bounds apart: every judgement that it needs succeeded."""
         return Value(value, value)
 
     @staticmethod

@@ -260,7 +260,7 @@ def slice_tables(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> It
 
 
 def _cell(file: ScoreFile, name: str, value: str, measure: str) -> str:
-    """A value with its interval; why there is none otherwise."""
+    """Format the value of a slice with its interval, or the reason why it has none."""
     part = sliced(file, name, value)
     if part is None:
         return TOO_FEW

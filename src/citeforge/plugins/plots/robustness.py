@@ -295,6 +295,7 @@ def _tau(a: Definition, b: Definition) -> float:
 def _pairs(
     systems: Sequence[str], definitions: Sequence[Definition]
 ) -> tuple[SystemPair, ...]:  # fmt: skip
+    """Count by how many definitions each of two systems is ahead, the most disputed pair first."""
     pairs = []
     for at, (first, second) in enumerate(combinations(systems, 2)):
         signs = [d.signs[at] for d in definitions]

@@ -63,7 +63,7 @@ def _values(group: Sequence[Any], key: str, field: str, less: str = "") -> dict[
 
 
 def _field(row: Mapping[str, Any], path: str) -> Any:
-    """``a.b`` is the field b of the object a."""
+    """Read a field of a row by its path: ``a.b`` is the field b of the object a."""
     try:
         return reduce(lambda value, name: value[name], path.split("."), row)
     except (KeyError, TypeError) as error:

@@ -84,7 +84,7 @@ def gold(setting: Setting[GoldPassagesOptions]) -> MakeSteps:
 
 
 def retrieve_first(setting: Setting[VanillaOptions]) -> MakeSteps:
-    """From the first ``k`` passages that two-stage retrieval finds for the query."""
+    """Answer from the first ``k`` passages that two-stage retrieval finds for the query."""
     search = Search(setting)
 
     def steps(task: Task) -> Steps:
