@@ -8,12 +8,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from citeforge.builders.recipes.changes import recipe_of
+from citeforge.builders.packaging.changes import recipe_of
 from citeforge.engines.io.folders import beside
 from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.io.tables import iter_batches
 from citeforge.engines.llm.budget import RunPlan
-from citeforge.engines.runner import make_runner
+from citeforge.engines.running.runner import make_runner
 from citeforge.package.kinds import Kind, find_kind, kinds, plugin_of
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.benchmarks.manifest import Manifest, is_hashed

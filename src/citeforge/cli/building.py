@@ -80,8 +80,8 @@ def rebuild(folder: Path, inputs: tuple[str, ...], trust: bool, **parameters: An
 @path_option("--from", "folder", metavar="DIR", help="Print the recipe that this was made by.")
 def print_recipe(kind: str | None, folder: Path | None) -> None:
     """Print a recipe file to start from, or with --from the one that a package was made by."""
-    from citeforge.builders.recipes.changes import recipe_of
-    from citeforge.builders.recipes.files import recipe_text
+    from citeforge.builders.packaging.changes import recipe_of
+    from citeforge.builders.recipe_files import recipe_text
     from citeforge.package.manifest import load_manifest
 
     if (kind is None) == (folder is None):
@@ -132,7 +132,7 @@ def from_file(file: Path, trust: bool, **parameters: Any) -> None:
     Prints the files, models and endpoints that it names, and asks whether to use them.
     """
     from citeforge.builders.build import uses_of
-    from citeforge.builders.recipes.files import read_recipe
+    from citeforge.builders.recipe_files import read_recipe
 
     recipe = read_recipe(file)
     if uses := uses_of(recipe):

@@ -96,7 +96,7 @@ def _flags(record: type[BaseModel], only: Collection[str] | None) -> list[Flag]:
     """Options of a record, and of plugins' runners where it names one."""
     flags = [f for f in flags_of(record) if only is None or f.place[0] in only]
     if record is RunOptions and (only is None or _RUNNER in only):
-        from citeforge.engines.runner import runner_flags
+        from citeforge.engines.running.runner import runner_flags
 
         flags += runner_flags(_RUNNER)
     return flags
@@ -226,7 +226,7 @@ def run_options(options: dict[str, Any], **more: Any) -> RunOptions:
     Raises:
         UsageError: an option is wrong, or goes with another engine.
     """
-    from citeforge.engines.runner import make_runner
+    from citeforge.engines.running.runner import make_runner
 
     run = record_from(RunOptions, options | more)
     make_runner(run)

@@ -15,18 +15,18 @@ from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
-from citeforge.engines.setup import client_options, costs
+from citeforge.engines.running.setup import client_options, costs
+from citeforge.evaluator.reports.compare import compare_pairs
 from citeforge.evaluator.reports.notes import limit_lines
 from citeforge.evaluator.reports.rows import named_rows
 from citeforge.evaluator.score import score_contexts, setup_of
-from citeforge.evaluator.statistics.compare import compare_pairs
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
 from citeforge.library.reports import Comparisons, report
 from citeforge.library.scores import Scores, judge_of
-from citeforge.schemas.command_options import ScoreOptions
 from citeforge.schemas.errors import UsageError, extras_named
 from citeforge.schemas.recipes.base import Part, RunOptions
+from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.systems.registry import options_of, refusal, system_of
 from citeforge.systems.run import Ran, plan_system, run_system
 

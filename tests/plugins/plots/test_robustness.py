@@ -11,7 +11,7 @@ import pytest
 from citeforge.evaluator.measures.registry import measures
 from citeforge.plugins.plots.robustness import Robustness, robustness
 from citeforge.plugins.plots.robustness_report import differing, headline, summary_lines
-from citeforge.schemas.command_options import TableOptions
+from citeforge.schemas.recipes.command_options import TableOptions
 from citeforge.schemas.scores import ScoreFile
 from conftest import Inline, refused
 from conftest_plots import HOSTILE, entry, scored

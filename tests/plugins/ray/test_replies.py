@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import citeforge as cf
-from citeforge.engines.embedding.embedder import FailedShard
+from citeforge.engines.models.embedder import FailedShard
 from citeforge.plugins.ray.pool import Loaded, Pool, Reply, Tries, Worker
 from conftest import refused
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import citeforge as cf
-from citeforge.engines.runner import make_runner
+from citeforge.engines.running.runner import make_runner
 from citeforge.plugins.ray.connection import parse_address
 from citeforge.plugins.ray.options import RayOptions
 from citeforge.plugins.ray.pool import share

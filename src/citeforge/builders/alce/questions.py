@@ -15,8 +15,8 @@ import pyarrow as pa
 from citeforge.engines.io.tables import batch_of, rows_of
 from citeforge.engines.retrieval.records import Rankings, ranked
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
-from citeforge.engines.runner import make_runner
-from citeforge.engines.setup import run_embedder
+from citeforge.engines.running.runner import make_runner
+from citeforge.engines.running.setup import run_embedder
 from citeforge.ir_convert.alce import AlceItem, AlceSource, load_alce, passage_id
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions, Source

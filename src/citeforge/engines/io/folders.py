@@ -41,7 +41,7 @@ Strangers = Callable[[Path], list[str]]
 
 
 def partial_of(out: Path) -> Path:
-    """Where ``out`` grows."""
+    """Path of the unfinished folder that is renamed to ``out`` when it is complete."""
     return beside(out, ".partial")
 
 

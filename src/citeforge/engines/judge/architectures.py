@@ -45,6 +45,7 @@ def load_model(settings: NliSettings) -> NliModel:
 
 
 def _suiting_dtype(settings: NliSettings) -> str:
+    """Choose the number type of a model: that of the settings, else bfloat16 on a GPU."""
     import torch
 
     half = settings.device.startswith("cuda") and torch.cuda.is_bf16_supported()
@@ -115,6 +116,7 @@ class ClassifierModel(NliModel):
             self.engine = openvino.version()
 
     def _load(self, settings: NliSettings, config: Any) -> Any:
+        """Load the classifier of a folder."""
         from transformers import AutoModelForSequenceClassification
 
         return AutoModelForSequenceClassification.from_pretrained(

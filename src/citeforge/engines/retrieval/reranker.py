@@ -84,7 +84,7 @@ class _LocalReranker(ABC):
 
     @abstractmethod
     def _tokens(self, pairs: Pairs) -> Any:
-        """Pairs as the model reads them."""
+        """Tokenise pairs as the model expects them."""
 
     @property
     @abstractmethod

@@ -11,13 +11,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from citeforge.engines.draws import distinct_below, generator
-from citeforge.engines.embedding.embedder import (
-    CALIBRATION,
-    Embedder,
-    Kind,
-    Quantizable,
-    Refinable,
-)
 from citeforge.engines.embedding.vectors import (
     SHARD_ROWS,
     VectorShard,
@@ -28,6 +21,13 @@ from citeforge.engines.embedding.vectors import (
 from citeforge.engines.io.corpus import embedding_texts, take_rows, titled
 from citeforge.engines.io.progress import progress
 from citeforge.engines.io.tables import iter_batches
+from citeforge.engines.models.embedder import (
+    CALIBRATION,
+    Embedder,
+    Kind,
+    Quantizable,
+    Refinable,
+)
 from citeforge.engines.search.certain import CertainSearch, Rows
 from citeforge.engines.search.exact import FirstStage, retrieve_candidates
 from citeforge.schemas.errors import UsageError
@@ -75,7 +75,7 @@ class CorpusModel:
 
     @cached_property
     def size(self) -> int:
-        """Passages."""
+        """Number of passages."""
         return sum(b.num_rows for b in iter_batches(self.corpus, ["_id"]))
 
     @cached_property

@@ -13,8 +13,8 @@ from citeforge.evaluator.statistics.intervals import Range
 from citeforge.schemas.errors import CiteforgeError, UsageError
 
 if TYPE_CHECKING:
+    from citeforge.evaluator.statements.tools import Tools
     from citeforge.evaluator.statistics.per_answer import AnswerScorer
-    from citeforge.evaluator.tools import Tools
 
 Found = Iterator[tuple[str, Measured | str]]
 """Names of measures with their samples; a text instead says why one cannot be computed."""
@@ -22,7 +22,7 @@ Found = Iterator[tuple[str, Measured | str]]
 Compute = Callable[[Any, Sequence["Measure"]], Iterator[Any]]
 """(what was read of the answers, the measures that are wanted) to their samples: :data:`Found`.
 
-Of ``cells`` to :class:`~citeforge.evaluator.reports.entries.Row` or ``NotComputed``, one a cell.
+Of ``cells`` to :class:`Row` or ``NotComputed``, one a cell.
 Raises CannotError when none of them can be computed, and says why.
 """
 
@@ -112,6 +112,25 @@ class Measure:
     def range(self) -> Range:
         """What raw values it can have."""
         return Range(self.low, math.inf if self.high is None else self.high)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measure that could be computed.
+
+    Attributes:
+        measure: its declaration.
+        measured: its values, and their bounds.
+        place: cells that it is of, where a measure is computed for several.
+        p_t: p of the difference that it is.
+        table: name of the table whose p are adjusted together; None where it stays out.
+    """
+
+    measure: Measure
+    measured: Measured
+    place: str | None = None
+    p_t: float | None = None
+    table: str | None = None
 
 
 def percent(name: str, family: str, definition: str, **more: Any) -> Measure:

@@ -141,6 +141,7 @@ def _key(number: int, references: Mapping[int, str]) -> str:
 
 
 def _read_list(text: str, markup: Markup) -> None:
+    """Add the numbered URLs of a reference list to ``markup``."""
     number: int | None = None
     for line in text.splitlines():
         entry = _ENTRY.match(line)

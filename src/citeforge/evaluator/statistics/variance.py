@@ -70,7 +70,7 @@ def spread_of(values: npt.NDArray[np.float64], sources: Sequence[str]) -> Spread
 
 
 def _squares_at(components: Components, levels: Mapping[str, int]) -> dict[Effect, float]:
-    """Mean squares to expect; those that components were made of, where they are unbiased."""
+    """Compute the mean squares that are expected with these variance components."""
     several = [s for s in levels if levels[s] > 1]
     values = {tuple(e.split(":")): v for e, v in components.items()}
     return {

@@ -14,14 +14,14 @@ import numpy as np
 from citeforge.engines.io.files import digest, storage_errors
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.measures.alce.citations import strict_claims
+from citeforge.evaluator.measures.alce_citations import strict_claims
 from citeforge.evaluator.measures.columns import Key
 from citeforge.evaluator.measures.declared import CannotError, Found, Measure, percent
 from citeforge.evaluator.measures.judging import Claim, premise, premise_text, read_claims
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
+from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.statistics.estimates import measured_between, ratio_sample
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.tools import Tools
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import CiteforgeError
 
@@ -201,7 +201,7 @@ def _embedded(
     from huggingface_hub import cached_assets_path, constants
 
     from citeforge.engines.embedding.embed import make_embedder
-    from citeforge.engines.embedding.embedder import model_of
+    from citeforge.engines.models.embedder import model_of
     from citeforge.engines.retrieval.dense import DenseCorpus
     from citeforge.engines.search.corpus import CorpusModel
 

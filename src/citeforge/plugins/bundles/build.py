@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 from pydantic import ValidationError
 
+from citeforge.builders.derive import Base, Docs
 from citeforge.builders.packaging.package import PackageWriter, corpus_stats
 from citeforge.builders.packaging.verify import Problems
-from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.io.tables import rows_with

@@ -8,10 +8,10 @@ from functools import partial
 import numpy as np
 
 from citeforge.engines.judge.records import Pair, Verdict
-from citeforge.engines.text.refusals.rules import is_refusal
+from citeforge.engines.text.refusals import is_refusal
 from citeforge.evaluator.measures.columns import Key, judge_of
-from citeforge.evaluator.measures.declared import CannotError, Measure, count, percent
-from citeforge.evaluator.reports.entries import Row
+from citeforge.evaluator.measures.declared import CannotError, Measure, Row, count, percent
+from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.statistics.estimates import (
     Floats,
     Measured,
@@ -22,7 +22,6 @@ from citeforge.evaluator.statistics.estimates import (
 )
 from citeforge.evaluator.statistics.significance import paired_t
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
-from citeforge.evaluator.tools import Tools
 from citeforge.plugins.bundles import design
 from citeforge.schemas.benchmarks.tables import RELEVANT
 from citeforge.schemas.models.refusals import HYPOTHESIS, JUDGE

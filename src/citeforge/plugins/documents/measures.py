@@ -8,15 +8,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.engines.text.refusals.rules import is_refusal
-from citeforge.evaluator.measures.declared import CannotError, Found, Measure, percent
-from citeforge.evaluator.reports.entries import Row
+from citeforge.engines.text.refusals import is_refusal
+from citeforge.evaluator.measures.declared import CannotError, Found, Measure, Row, percent
+from citeforge.evaluator.measures.passages import read_passages
+from citeforge.evaluator.measures.reading import Reading
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-from citeforge.evaluator.statements.passages import read_passages
-from citeforge.evaluator.statements.reading import Reading
+from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.statistics.estimates import Measured, Sample, mean_sample, ratio_sample
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.tools import Tools
 from citeforge.package.package import Package
 from citeforge.plugins.documents.recipe import ABSENT, REFUSALS
 from citeforge.plugins.documents.tables import question_column

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from citeforge.engines.text.refusals.rules import is_refusal
+from citeforge.engines.text.refusals import is_refusal
 from citeforge.evaluator.reports.markup import script_json
 from citeforge.evaluator.reports.rows import main_measure
 from citeforge.plugins.plots.markup import render_markup, text_of

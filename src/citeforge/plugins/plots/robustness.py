@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from citeforge.evaluator.measures.registry import declared_place, find_measure, select
-from citeforge.evaluator.statistics.ranks import better_for_certain, towards_better
+from citeforge.evaluator.reports.ranks import better_for_certain, towards_better
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from citeforge.schemas.signature import parse_signature
@@ -295,6 +295,7 @@ def _tau(a: Definition, b: Definition) -> float:
 def _pairs(
     systems: Sequence[str], definitions: Sequence[Definition]
 ) -> tuple[SystemPair, ...]:  # fmt: skip
+    """Count by how many definitions each of two systems is ahead, the most disputed pair first."""
     pairs = []
     for at, (first, second) in enumerate(combinations(systems, 2)):
         signs = [d.signs[at] for d in definitions]

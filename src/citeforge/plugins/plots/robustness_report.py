@@ -8,9 +8,9 @@ from typing import Any
 
 from citeforge.engines.io.report_table import MarkedCell, Table, comment
 from citeforge.evaluator.reports.markup import script_json
-from citeforge.plugins.plots.charts.common import mark_size, system_encodings
-from citeforge.plugins.plots.charts.forest import forest
+from citeforge.plugins.plots.charts import mark_size, system_encodings
 from citeforge.plugins.plots.figure import Figure, altair, figure_of
+from citeforge.plugins.plots.forest_chart import forest
 from citeforge.plugins.plots.markup import plots_part, render_markup, text_of
 from citeforge.plugins.plots.robustness import (
     Definition,

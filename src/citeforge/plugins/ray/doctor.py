@@ -2,7 +2,7 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
-from citeforge.engines.doctor import Examination, Finding
+from citeforge.engines.running.doctor import Examination, Finding
 from citeforge.plugins.ray.connection import ADDRESS_VARIABLE, is_listening, parse_address
 from citeforge.plugins.ray.options import RayOptions
 from citeforge.schemas.errors import UsageError

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from citeforge.engines.embedding.embedder import FailedShard
+from citeforge.engines.models.embedder import FailedShard
 from citeforge.plugins.ray.connection import connect, first_line
 from citeforge.plugins.ray.options import RayOptions
 from citeforge.schemas.errors import CiteforgeError, InputError

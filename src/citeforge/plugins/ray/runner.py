@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.judge.records import Judge
-from citeforge.engines.runner import Runner
+from citeforge.engines.models.embedder import Embedder
+from citeforge.engines.running.runner import Runner
 from citeforge.plugins.ray.options import RayOptions
 from citeforge.schemas.recipes.base import Compute
 

@@ -8,16 +8,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from citeforge.engines.embedding.embedder import (
+from citeforge.engines.embedding.vectors import VectorShard, unit_rows
+from citeforge.engines.io.progress import Advance
+from citeforge.engines.judge.records import Decision, Judge, JudgeFailure, Keep, Pair
+from citeforge.engines.models.embedder import (
     Embedder,
     FailedShard,
     Kind,
     Quantizable,
     Vectors,
 )
-from citeforge.engines.embedding.vectors import VectorShard, unit_rows
-from citeforge.engines.io.progress import Advance
-from citeforge.engines.judge.records import Decision, Judge, JudgeFailure, Keep, Pair
 from citeforge.engines.search.exact import Best, Floats, choose_first_stage
 from citeforge.plugins.ray.options import RayOptions
 from citeforge.plugins.ray.pool import Loaded, Pool

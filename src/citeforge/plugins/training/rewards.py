@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
-from citeforge.evaluator.measures.rage.citations import AnswerValues, Scorer, strict_scorer
+from citeforge.evaluator.measures.rage_citations import AnswerValues, Scorer, strict_scorer
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import UnknownValueError, UsageError
 

@@ -27,7 +27,7 @@ from citeforge.engines.io.textfiles import read_csv
 from citeforge.evaluator.measures.columns import Value
 from citeforge.evaluator.measures.declared import CannotError
 from citeforge.evaluator.statements.inputs import Inputs
-from citeforge.evaluator.tools import Tools
+from citeforge.evaluator.statements.tools import Tools
 from citeforge.schemas.errors import InputError
 
 K = TypeVar("K")

@@ -24,7 +24,7 @@ from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.evaluator.measures.columns import Key, Value, bounded
 from citeforge.evaluator.measures.declared import CannotError, Found, Measure, percent
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-from citeforge.evaluator.tools import NO_JUDGE
+from citeforge.evaluator.statements.tools import NO_JUDGE
 from citeforge.plugins.trec.assessments import (
     NOTHING,
     VITAL,

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
-from citeforge.evaluator.measures.alce.citations import strict_claims
+from citeforge.evaluator.measures.alce_citations import strict_claims
 from citeforge.evaluator.measures.columns import Key, Value, bounded, segmenter_of
 from citeforge.evaluator.measures.declared import (
     CannotError,
@@ -30,7 +30,7 @@ from citeforge.evaluator.measures.declared import (
 from citeforge.evaluator.measures.judging import premise_text, read_claims
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.split import strict_statements
-from citeforge.evaluator.tools import NO_JUDGE
+from citeforge.evaluator.statements.tools import NO_JUDGE
 from citeforge.plugins.trec.assessments import (
     NOTHING,
     SentenceLabels,

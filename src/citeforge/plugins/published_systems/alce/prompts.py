@@ -20,8 +20,8 @@ from citeforge.plugins.published_systems.alce.options import (
     CondensedOptions,
     ShotOptions,
 )
-from citeforge.systems.llm.editing import cites_candidates
-from citeforge.systems.llm.system import MakeSteps, Reply, Setting, Steps, Task
+from citeforge.systems.editing import cites_candidates
+from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
 
 _TOKENS = 160
 """Most tokens of a short version."""

@@ -29,9 +29,9 @@ from citeforge.evaluator.measures.declared import (
 )
 from citeforge.evaluator.measures.judging import premise_text
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
+from citeforge.evaluator.statements.tools import NO_JUDGE
 from citeforge.evaluator.statements.url_marks import has_text
 from citeforge.evaluator.statistics.estimates import Measured, ratio_sample
-from citeforge.evaluator.tools import NO_JUDGE
 from citeforge.plugins.responses.deep_research.pairs import KEYS, statement_pairs
 from citeforge.schemas.citations.urls import same_url
 
