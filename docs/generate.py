@@ -1,11 +1,15 @@
 """Writes the generated pages: DATASETS.md, docs/{api,cli,measures}.md, docs/schemas/*.
 
+In docs/definitions.md only the tables below lines such as ``<!-- measures: rage -->`` are written.
+
 `--check` writes nothing and fails when a page is stale.
 """
 
 import json
 import math
+import re
 import sys
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -119,13 +123,49 @@ def measures_page() -> str:
     ]
     better = {True: "higher", False: "lower", None: "–"}
     for m in measures().values():
-        low = "−∞" if math.isinf(m.low) else f"{m.low:g}"
-        high = "∞" if m.high is None else f"{m.high:g}"
+        low, high = _ends(m)
         lines.append(
             f"| `{m.name}` | {_defined(m)} | {m.definition} | {better[m.higher_is_better]} "
             f"| {low} to {high} | ×{m.scale} | {m.needs or '–'} | {m.source} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def _ends(measure: Measure) -> tuple[str, str]:
+    """Smallest and greatest value of a measure."""
+    low = "−∞" if math.isinf(measure.low) else f"{measure.low:g}".replace("-", "−")
+    return low, "∞" if measure.high is None else f"{measure.high:g}"
+
+
+def definitions_page() -> str:
+    """docs/definitions.md with the tables of measures written anew."""
+    text = (ROOT / "docs" / "definitions.md").read_text()
+    return re.sub(
+        r"(?<=^<!-- measures: )(\w+) -->\n(?:\|.*\n)*",
+        lambda match: f"{match[1]} -->\n{_formulas(match[1])}",
+        text,
+        flags=re.MULTILINE,
+    )
+
+
+def _formulas(family: str) -> str:
+    """Table of the measures of a family; neighbours with the same words share a row."""
+    rows: list[tuple[str, ...]] = []
+    own = [m for m in measures().values() if m.family == family and m.origin is None]
+    for (formula, edge_cases, ends, is_better), same in groupby(
+        own, lambda m: (m.formula, m.edge_cases, "–".join(_ends(m)), m.higher_is_better)
+    ):
+        names = [f"`{m.parameters['base']}@k`" if "cutoff" in m.parameters else f"`{m.name}`"
+                 for m in same]  # fmt: skip
+        range_ = "" if ends == "0–1" else ends
+        better = {True: "", False: "lower", None: "neither"}[is_better]
+        rows.append((", ".join(dict.fromkeys(names)), formula, range_, better, edge_cases))
+    heads = ("measure", "value", "range, if not 0–1", "better, if not higher", "edge cases")
+    kept = [i for i in range(len(heads)) if i < 2 or any(row[i] for row in rows)]
+    table = [heads, ("---",) * len(heads), *rows]
+    return "".join(
+        "| " + " | ".join(row[i].replace("|", "\\|") for i in kept) + " |\n" for row in table
+    )
 
 
 def _defined(measure: Measure) -> str:
@@ -166,6 +206,7 @@ def pages() -> dict[str, str]:
         "DATASETS.md": datasets_page(),
         "docs/api.md": api_page(NOTE),
         "docs/cli.md": cli_page(),
+        "docs/definitions.md": definitions_page(),
         "docs/measures.md": measures_page(),
         "docs/schemas/tables.md": tables_page(),
         **{
