@@ -189,10 +189,11 @@ def record_from(
     try:
         return record.model_validate(nested(values))
     except ValidationError as error:
-        raise UsageError(_message(record, error), code="bad-option") from error
+        raise UsageError(_message_of(record, error), code="bad-option") from error
 
 
-def _message(record: type[BaseModel], error: ValidationError) -> str:
+def _message_of(record: type[BaseModel], error: ValidationError) -> str:
+    """Say what is wrong with the first value that a record refused, by the name of its option."""
     first = error.errors()[0]
     text = first["msg"].removeprefix("Value error, ")
     for flag in flags_of(record):

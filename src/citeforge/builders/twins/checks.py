@@ -245,11 +245,12 @@ class TwinWriter:
             if not rest:
                 break
             with progress(f"rewriting, attempt {attempt + 1}", len(rest), "passages") as advance:
-                self._attempt(rest, attempt)
+                self._rewrite(rest, attempt)
                 advance(len(rest))
         return twins
 
-    def _attempt(self, twins: Sequence[Twin], attempt: int) -> None:
+    def _rewrite(self, twins: Sequence[Twin], attempt: int) -> None:
+        """Ask for a rewrite of each passage, check it, and keep the better one of two."""
         temperature = self.attempts.at(attempt)
         requests = [
             twin_request(t.passage.title, t.passage.text, temperature, attempt) for t in twins

@@ -69,6 +69,7 @@ class Seq2SeqModel(NliModel):
         self._yes, self._no = verdict_indices(p.supported, p.unsupported, self._first_token)
 
     def _first_token(self, text: object) -> list[int]:
+        """Give the id of the first token of a verdict word, as a list of one."""
         ids = self.tokenizer(str(text), add_special_tokens=False).input_ids
         if not ids or (not self.profile.unsupported and len(ids) != 1):
             raise ValueError(f'"{text}" is {len(ids)} tokens of this model')

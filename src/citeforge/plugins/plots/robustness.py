@@ -77,7 +77,7 @@ class SystemPair:
     is_certain: bool
 
     @property
-    def flips(self) -> bool:
+    def is_contradicted(self) -> bool:
         """Whether two definitions contradict each other."""
         return bool(self.ahead and self.behind)
 
@@ -107,7 +107,7 @@ class Robustness:
     @property
     def n_flips(self) -> int:
         """Pairs of systems that two definitions order in opposite ways."""
-        return sum(pair.flips for pair in self.pairs)
+        return sum(pair.is_contradicted for pair in self.pairs)
 
     def mean_tau(self, number: int) -> float:
         """Mean tau of a definition with the others that have one; NaN without any."""

@@ -187,6 +187,7 @@ def read_assessments(paths: Iterable[Path]) -> Assessments:
 
 
 def _files(path: Path) -> Sequence[Path]:
+    """List the files of DRAGUN's rubrics: the path, or the ``.json`` files of a folder."""
     if not path.is_dir():
         return [path]
     if files := sorted(path.glob("*.json")):

@@ -110,7 +110,9 @@ class _Reader:
         if matches:
             return max(matches, key=len)
         labels = [s.name for s in self.design.label_sets if s.name != PLACEBO]
-        cells = [c for c in self.design.cells if self._is_mode(c, name.rpartition("_")[2], labels)]
+        cells = [
+            c for c in self.design.cells if self._has_labels_of(c, name.rpartition("_")[2], labels)
+        ]
         origins = [
             c.origins
             for c in self.design.cells
@@ -126,8 +128,8 @@ class _Reader:
         )  # fmt: skip
 
     @staticmethod
-    def _is_mode(cell: Cell, mode: str, labels: Sequence[str]) -> bool:
-        """Whether a cell has the labels of AttriEval's mode; ``labels`` are the label sets."""
+    def _has_labels_of(cell: Cell, mode: str, labels: Sequence[str]) -> bool:
+        """Whether a cell shows the labels of a mode of AttriEval: vanilla, base or cf."""
         if mode == "vanilla" or cell.labels is None:
             return mode == "vanilla" and cell.labels is None
         side = _SIDES.get(mode)
