@@ -103,6 +103,7 @@ def _flags(record: type[BaseModel], only: Collection[str] | None) -> list[Flag]:
 
 
 def _option(flag: Flag, required: bool) -> click.Option:
+    """Make the click option of a field."""
     attributes: dict[str, Any] = {"metavar": flag.option.metavar}
     names = [flag.name, _parameter(flag)]
     is_setting = flag.place[0] in SETTINGS and (flag.record is RunOptions or len(flag.place) > 1)
@@ -131,6 +132,7 @@ def _option(flag: Flag, required: bool) -> click.Option:
 
 
 def _type(flag: Flag) -> Any:
+    """Choose the click type of a field."""
     if flag.choices:
         return OneOf([str(c) for c in flag.choices])
     if flag.type is Path:

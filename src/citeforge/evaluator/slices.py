@@ -57,6 +57,7 @@ def query_labels(benchmark: Benchmark, context: str, fields: Sequence[str]) -> d
 
 
 def _counts(benchmark: Benchmark, context: str, name: str) -> list[str]:
+    """Label each query by its number of passages shown, or of relevant ones."""
     if benchmark.has_graphs or context not in benchmark.manifest.contexts:
         raise UsageError(
             f"--by {name}: the passages of context {context} are not the benchmark's",
@@ -124,6 +125,7 @@ def _entries(
     rows: Sequence[Row], signatures: Sequence[Signature], at: npt.NDArray[np.int64],
     clusters: npt.NDArray[np.int64] | None, level: float,
 ) -> list[MeasureScore]:  # fmt: skip
+    """Compute the scores of the queries at some rows; none if they are too few."""
     if len(at) < FEWEST_QUERIES:
         return []
     samples = [_part(row.measured.sample, at, row) for row in rows]

@@ -129,6 +129,7 @@ def render_card(
 def _header(
     manifest: Manifest, splits: dict[str, list[str]], stats: dict[str, object], beside: Beside
 ) -> dict[str, object]:
+    """Make the metadata at the head of the card, as the Hub reads it."""
     header: dict[str, object] = {"pretty_name": manifest.name}
     if manifest.licence:
         header["license"] = manifest.licence.lower()

@@ -232,6 +232,7 @@ def _weights(settings: NliSettings) -> dict[str, Any]:
 
 
 def _checkpoint(path: Path) -> dict[str, Any]:
+    """Load the tensors of a checkpoint file without running code of it."""
     import pickle
 
     import torch

@@ -200,6 +200,8 @@ def _compared(
 def _test(
     pair: Pair, baseline: ScoreFile, tier: Tier, name: str, margin: Margin, policy: GatePolicy
 ) -> Row | _Test:
+    """Compare a measure of two files by the policy; a row where no test is possible."""
+
     def undecided(sentence: str) -> Row:
         return Row(name, tier, OPEN, sentence, pair.place)
 
@@ -297,6 +299,7 @@ def _tested(tests: Sequence[_Test]) -> Iterator[Row]:
 
 
 def _decided(test: _Test, p: float) -> Row:
+    """Decide a row by its interval and its p, adjusted by Holm."""
     row, allowed = test.row, test.row.allowed or 0.0
     found = (
         f"{row.baseline:.2f} → {row.new:.2f}, difference {row.difference:+.2f} "

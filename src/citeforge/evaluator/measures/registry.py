@@ -15,6 +15,7 @@ ByName = dict[str, Measure]
 
 @cache
 def _ours() -> tuple[Measure | CutoffForm, ...]:
+    """Collect the measures that citeforge declares itself."""
     from citeforge.evaluator.measures.alce import citations as alce
     from citeforge.evaluator.measures.alce import correctness
     from citeforge.evaluator.measures.attributed_ir import citations as attributed_ir

@@ -112,6 +112,7 @@ def half_of_difference(stderr: float, n: int, sides: Sequence[Variance]) -> floa
 def _spread(
     squares: Mapping[Effect, float], components: Components, levels: Mapping[str, int]
 ) -> Spread:
+    """Combine mean squares into a standard error and its degrees of freedom."""
     n = [k for k in levels.values() if k > 1]
     total, df = -_signed(squares, ()), float(n[-1] - 1)  # of the sum of all values
     if len(n) > 1:

@@ -127,6 +127,7 @@ def _ratio(above: Floats, below: Floats) -> Sample:
 
 
 def _refusals(cells: CellAnswers) -> Callable[[str, int, int, bool], float]:
+    """Make the function that says whether an answer in a cell is a refusal (1, 0 or NaN)."""
     detector = cells.bundle.refusals or JUDGE
     judged = _judged(cells) if detector == JUDGE else {}
 

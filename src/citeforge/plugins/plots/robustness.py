@@ -246,6 +246,7 @@ def _plain(signature: str) -> Definition:
 
 
 def _definition(signature: str, entries: Sequence[tuple[ScoreFile, MeasureScore]]) -> Definition:
+    """Rank the systems by one definition of a measure."""
     from scipy.stats import rankdata
 
     measure = find_measure(parse_signature(signature)["measure"])
@@ -295,6 +296,7 @@ def _tau(a: Definition, b: Definition) -> float:
 def _pairs(
     systems: Sequence[str], definitions: Sequence[Definition]
 ) -> tuple[SystemPair, ...]:  # fmt: skip
+    """Count for each pair of systems how many definitions put either first."""
     pairs = []
     for at, (first, second) in enumerate(combinations(systems, 2)):
         signs = [d.signs[at] for d in definitions]

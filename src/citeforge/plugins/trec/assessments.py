@@ -301,6 +301,7 @@ def _name(*names: str | int | None) -> str:
 
 
 def _criterion(row: _Criterion, wrong: Wrong) -> Point:
+    """Make a point of a criterion of a rubric."""
     weight = row.points if row.weight is None else row.weight
     if weight is None:
         raise wrong(

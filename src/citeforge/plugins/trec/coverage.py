@@ -145,6 +145,7 @@ _DRAGUN = _Family(
 
 
 def _compute(family: _Family, inputs: Inputs, measures: Sequence[Measure]) -> Found:
+    """Compute the measures of a family from the points that answers cover."""
     rows = _answers(family, inputs)
     session = inputs.tools.judge
     is_open = any(p.value is None for _, _, row in rows for p in row)
@@ -236,6 +237,7 @@ def _answer_text(inputs: Inputs, item: AnswerItem) -> str:
 
 
 def _measures(family: _Family, source: str, **more: Any) -> Callable[..., Measure]:
+    """Make a function that declares measures of a family."""
     return partial(
         percent,
         family=family.name,

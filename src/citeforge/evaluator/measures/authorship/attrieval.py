@@ -56,6 +56,7 @@ def read_cells(path: Path, benchmark: Benchmark) -> Iterator[tuple[int, Submissi
 
 
 def _folders(path: Path) -> list[Path]:
+    """List the folders of saved data sets at or below a path."""
     if (path / _SAVED).is_file():
         return [path]
     folders = sorted(f for f in path.iterdir() if f.is_dir() and not f.name.startswith("."))
@@ -78,6 +79,7 @@ class _Reader:
         self.folders: dict[str, Path] = {}
 
     def read(self, folder: Path) -> Iterator[tuple[int, SubmissionLine]]:
+        """Read the answers of one saved data set, each with its row number."""
         rows = list(read_saved(folder, _Row))
         if not rows:
             raise InputError("contains no rows", path=folder, code="empty-file")

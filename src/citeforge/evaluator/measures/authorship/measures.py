@@ -92,6 +92,7 @@ def design_rows(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | Not
 
 
 def _cells(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | NotComputed]:
+    """Compute the measures of single cells: Auth, Cited, AC."""
     for cell in (c.context for c in cells.design.cells):
         if cell not in cells.scores:
             name = f"all measures of the cell {cell}"
@@ -129,6 +130,7 @@ def _confidence_test(cells: Cells, cell: str) -> float:
 
 
 def _differences(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | NotComputed]:
+    """Compute CAS and CAB of all origins and label sets."""
     design = cells.design
     for origins in dict.fromkeys(c.origins for c in design.cells):
         group = [c for c in design.cells if c.origins == origins]
@@ -146,6 +148,7 @@ def _differences(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | No
 def _difference(
     cells: Cells, measures: Sequence[Measure], pair: OriginComparison, place: str
 ) -> Iterator[Row | NotComputed]:
+    """Compute CAS or CAB between two cells, with its paired t-test."""
     table = "CAB" if pair.omega else "CAS"
     absent = sorted({pair.first.context, pair.second.context} - set(cells.scores))
     for measure in measures:

@@ -59,6 +59,7 @@ def distinct_ids(item: AnswerItem) -> list[str]:
 
 
 def _measure(cutoff: int, base: str, words: str, formula: str, edge_cases: str) -> Measure:
+    """Declare a ranking measure with a cutoff."""
     return percent(
         f"{base}@{cutoff}",
         "retrieval",
