@@ -67,7 +67,7 @@ def test_what_a_plain_graph_says() -> None:
     assert kg.find(["Ada King", "Lord Byron"]) == {"Ada King": ["Q1"], "Lord Byron": ["Q4"]}
     german = open_graph(f"file:{GRAPH}", str(DOMAIN), ("de", "en"), cf.RunOptions())
     assert german.subgraphs(["Q1"])["Q1"].name == "Ada, Gräfin von Lovelace"
-    people = sum(kg.labels_of_class().values(), [])
+    people = {q for ids in kg.labels_of_class().values() for q in ids}
     unnamed = [t for g in kg.subgraphs(people).values() for t in g.unnamed]
     assert [t.relation for t in unnamed] == ["place of birth"]  # an IRI without a label
     assert dict(kg.counts) == {

@@ -76,8 +76,9 @@ class FactReader:
         return next(((q, labels[q] or q) for q in sorted(labels, key=by_number)), None)
 
     def triples(self, entity: str, name: str, value: Term, rows: list[Row]) -> Iterator[Triple]:
-        """Triples of one value of a relation: none where it is left out, one per unit, an empty value
-        where it has no words in the languages asked for.
+        """Triples of one value of a relation: none where it is left out, one per unit.
+
+        The value is empty where it has no words in the languages asked for.
 
         Args:
             entity: id of the subject.
@@ -115,8 +116,7 @@ class FactReader:
                 yield Triple(entity, name, prop, relation, text)
 
     def _texts(self, value: Term, rows: list[Row]) -> Iterator[str]:
-        """A text or number as it is read, a quantity with each of its units; empty for a unit without
-        a label."""
+        """A text, a number, or a quantity with each of its units; empty for an unlabelled unit."""
         text = self.clean(value.value)
         if value.datatype in _NUMBERS:
             text = text.removeprefix("+")
