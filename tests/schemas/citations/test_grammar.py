@@ -243,6 +243,22 @@ def test_what_stands_in_a_reference_list_is_no_suspect() -> None:
     assert [text[start:end] for start, end in parsed.unparsed] == ["[x2]"]
 
 
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("Sources: [1], [2] both describe the fire; [2] adds the date.", [1, 2, 2]),
+        ("Quellen: [1] und [3] beschreiben den Brand.", [1, 3]),
+        ("References: [1] & [2], [3] all agree with this.", [1, 2, 3]),
+        ("It burnt [2].\nSources: [1] the annual report, [2] a map", [2]),
+        ("It burnt [2].\nSources: [1], [2] (both of 1964)", [2]),
+    ],
+)
+def test_a_label_with_several_marks_and_a_predicate_is_a_sentence(
+    text: str, numbers: list[int]
+) -> None:
+    assert [n for m in Grammar().parse(text, 5).markers for n in m.numbers] == numbers
+
+
 # Text rich in what the grammar looks at.
 outputs = st.lists(
     st.sampled_from(

@@ -36,6 +36,7 @@ class Findings(Displayed):
         n_empty: answers without any text.
         n_truncated: answers that were cut, as their lines report.
         form: format of the file.
+        other_forms: how many answers cite in other forms than the prompt's, with an example.
     """
 
     errors: list[Finding] = field(default_factory=list)
@@ -44,12 +45,15 @@ class Findings(Displayed):
     n_empty: int = 0
     n_truncated: int = 0
     form: str = OURS
+    other_forms: str = ""
 
     def summary(self) -> str:
         """How much was read, and how much of it is wrong or doubtful."""
         answers, errors = count_text(self.n_lines, "answer"), count_text(len(self.errors), "error")
         form = "" if self.form == OURS else f" as {self.form}"
-        return f"{answers} read{form}, {errors}, {count_text(len(self.warnings), 'warning')}"
+        others = f" ({self.other_forms})" if self.other_forms else ""
+        warnings = count_text(len(self.warnings), "warning")
+        return f"{answers} read{form}{others}, {errors}, {warnings}"
 
     def _headline(self) -> str:
         return self.summary()
@@ -116,6 +120,7 @@ class _Checker:
             findings = self.findings.errors if fault.is_error else self.findings.warnings
             findings.append(fault)
         self.findings.warnings = [*self._mismatch_warnings(), *self.findings.warnings]
+        self.findings.other_forms = self.answers.other_forms
         # Several readers meet a wrong header; it is listed once.
         errors = dict.fromkeys(self.findings.errors)
         self.findings.errors = sorted(errors, key=lambda e: e.line or 0)
@@ -135,7 +140,6 @@ class _Checker:
             yield from self.answers.reach.warnings(self.benchmark.kind.shows)
         yield from self.provided.warnings()
         yield from self.submission.spoken_warnings()
-        yield from self.answers.summary()
         n_told = self.submission.around.n_endless  # both cut and empty, as the thoughts' line says
         if n_cut := self.findings.n_truncated - n_told:
             were = "answer was cut, as its" if n_cut == 1 else "answers were cut, as their"
@@ -366,14 +370,12 @@ class Marks:
             form = output[others[0].start : others[0].end]
             self._example = self._example or f"{form!r} as passage {others[0].numbers[0]}"
 
-    def summary(self) -> Iterator[Finding]:
-        """Say which marks in other forms than the prompt's were read as citations."""
-        if self._n_other_forms:
-            yield Finding(
-                "other-forms",
-                f"{count_text(self._n_other_forms, 'answer')} with citations in other forms than "
-                f"{self._grammar.form}; read, for example, {self._example}",
-            )
+    @property
+    def other_forms(self) -> str:
+        """How many answers cite in other forms than the prompt's, with an example."""
+        if not self._n_other_forms:
+            return ""
+        return f"{self._n_other_forms:,} in other forms than {self._grammar.form}: {self._example}"
 
 
 def _unread(marks: Sequence[str]) -> Finding:
@@ -403,15 +405,14 @@ class Triples:
 
     Attributes:
         reach: range of the citations of all answers checked so far.
+        other_forms: empty, as triples are cited in one form.
     """
+
+    other_forms = ""
 
     def __init__(self, benchmark: Benchmark) -> None:
         self.reach = CitationRange()
         self._shown = cache(partial(read_shown, benchmark))
-
-    def summary(self) -> Iterator[Finding]:
-        """Say nothing: triples are cited in one form."""
-        return iter(())
 
     def warnings(self, answer: SubmissionLine, context: str, row: int) -> Iterator[Finding]:
         """Find brackets that never close, incomplete citations, triples that were not shown."""
