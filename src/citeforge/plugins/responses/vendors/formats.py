@@ -29,8 +29,8 @@ from citeforge.schemas.submission import SubmissionLine
 
 Rows = Iterator[tuple[int, dict[str, Any]]]
 _ROW: Any = dict[str, Any]
-_NAMES = "query_id | custom_id | key | record_id | qid | metadata.query_id"
-_IDS = "id | _id"
+_NAMES = "query_id | custom_id | key | qid | metadata.query_id"
+_IDS = "id | _id | record_id"
 """May be the id of the query, or of the response."""
 _QUESTIONS = "question | input | query | user_input"
 _FAILED = "errored", "canceled", "cancelled", "expired"
