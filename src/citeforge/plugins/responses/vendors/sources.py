@@ -10,7 +10,7 @@ from citeforge.schemas.errors import InputError
 
 _WRAPPERS = (
     "kwargs node document tool_output init_parameters web retrieved_context maps image "
-    "url_citation file_citation"
+    "url_citation file_citation internal"
 ).split()
 """Names under which tools put the document itself."""
 _METADATA = "metadata", "meta", "extra_info", "custom_metadata"
