@@ -173,6 +173,7 @@ OWN = {
     "RAGFlow": {"query_id": "q01", "code": 0, "data": {"answer": TEXT, "reference": {"chunks": [{"content": "Io is hot."}]}}},
     "AnythingLLM": {"query_id": "q01", "type": "textResponse", "textResponse": TEXT, "sources": [{"title": "a", "text": "Io is hot."}]},
     "LangSmith": {"run_type": "chain", "inputs": {"question": QUESTION}, "outputs": {"answer": TEXT, "contexts": ["Io is hot."]}},
+    "Vectara": {"query_id": "q01", "summary": TEXT, "search_results": [{"text": "Io is hot.", "score": 1}]},
     "plain by id": {"id": "q01", "prediction": TEXT, "documents": [{"contents": "Io is hot."}]},
 }  # fmt: skip
 """Files of frameworks: a question, an answer with marks, and the documents that they number."""
@@ -197,6 +198,14 @@ BARE = {
     "Hugging Face, chat": {"generated_text": [said(QUESTION, role="user"), said(TEXT)]},
     "Replicate": {"query_id": "q01", "status": "succeeded", "output": ["Io is a ", "moon [1]."]},
     "promptfoo": {"vars": {"question": QUESTION, "context": "Io"}, "prompt": {"raw": "?"}, "response": {"output": TEXT}},
+    "MLflow": {"inputs": {"question": QUESTION}, "outputs": TEXT},
+    "Opik": {"input": {"question": QUESTION}, "output": {"answer": TEXT}},
+    "DSPy": {"question": QUESTION, "prediction": {"reasoning": "Is it [2]?", "answer": TEXT}},
+    "OpenAI's Evals": {"item": {"question": QUESTION}, "sample": {"output_text": TEXT}},
+    "llama.cpp": {"query_id": "q01", "content": TEXT, "stop": True},
+    "KoboldAI": {"query_id": "q01", "results": [{"text": TEXT}]},
+    "SGLang": {"query_id": "q01", "text": TEXT, "meta_info": {"finish_reason": {"type": "stop"}}},
+    "vLLM": {"query_id": "q01", "prompt": "?", "outputs": [{"text": TEXT, "finish_reason": "stop"}]},
     "TruLens": {"record_id": "r", "input": QUESTION, "output": TEXT},
     "lm-evaluation-harness": {"doc_id": 0, "doc": {"question": QUESTION}, "resps": [[TEXT]], "filtered_resps": [TEXT]},
 }  # fmt: skip
@@ -230,6 +239,7 @@ CITED = {
     "Mistral, Conversations": ({"outputs": [{"content": [words("Io is hot"), {"type": "tool_reference", "title": "X", "url": URLS[0]}, words(".")]}]}, "Io is hot[1].", [""]),
     "LangChain": ({"type": "ai", "response_metadata": {}, "content": [words("Io is hot. It is old.", annotations=[{"type": "citation", "url": URLS[0], "start_index": 0, "end_index": 9, "cited_text": "Io"}])]}, "Io is hot[1]. It is old.", ["Io"]),
     "LangChain, a whole block": ({"type": "ai", "response_metadata": {}, "content": [words("It is old. "), words("Io is hot.", annotations=[{"type": "citation", "title": "Io"}])]}, "It is old. Io is hot[1].", [""]),
+    "Pinecone": ({"message": said("Io is hot."), "finish_reason": "stop", "citations": [{"position": 9, "references": [{"file": {"name": "a.pdf"}, "pages": [1]}]}]}, "Io is hot[1].", [""]),
     # Spans of words.
     "Cohere 1": ({"text": "Io is hot. It is old.", "citations": [{"start": 0, "end": 9, "text": "Io is hot", "document_ids": ["doc_1"]}], "documents": [{"id": "doc_0", "text": "No."}, {"id": "doc_1", "text": "Io is hot."}]}, "Io is hot[2]. It is old.", ["No.", "Io is hot."]),
     "Cohere 2": ({"finish_reason": "COMPLETE", "message": {"content": [words("Io is hot. It is old.")], "citations": [
