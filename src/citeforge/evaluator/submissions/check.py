@@ -231,23 +231,18 @@ def span_warnings(answer: SubmissionLine, texts: Sequence[str], base: int) -> It
     for number, span in enumerate(answer.spans or ()):
         field = f"spans[{number}]"
         if not 0 <= span.start <= span.end <= size:
-            yield Finding(
-                "out-of-range",
-                f"{span.start} to {span.end}, and the output has {size} characters",
-                field=field,
-            )
+            text = f"{span.start} to {span.end}, and the output has {size} characters"
+            yield Finding("out-of-range", text, field=field)
         if span.passage is None:
-            yield Finding(
-                "not-shown",
+            text = (
                 f"cites {span.source!r}, which is none of the passages shown; counted as a "
                 "citation beyond them. Other ways to find sources: --format NAME:own, :id, "
-                ":index, :title, :url=FIELD",
-                field=field,
+                ":index, :title, :url=FIELD"
             )
+            yield Finding("not-shown", text, field=field)
         elif not 0 <= span.passage < len(texts):
-            yield Finding(
-                "not-shown", f"passage {span.passage} of {len(texts)}, from 0", field=field
-            )
+            text = f"passage {span.passage} of {len(texts)}, from 0"
+            yield Finding("not-shown", text, field=field)
         elif span.quote and not _holds(texts[span.passage], span):
             yield Finding(
                 "wrong-quote",
@@ -289,18 +284,12 @@ def report_warnings(answer: SubmissionLine, markup: Markup) -> Iterator[Finding]
     """Numbers without an entry, duplicate entries, pages without a text."""
     if markup.unlisted:
         numbers = ", ".join(f"[{n}]" for n in markup.unlisted[:_MOST_NUMBERS_LISTED])
-        yield Finding(
-            "unknown-id",
-            f"cites {numbers}; the list of references has no URL for it",
-            field="output",
-        )
+        text = f"cites {numbers}; the list of references has no URL for it"
+        yield Finding("unknown-id", text, field="output")
     if markup.twice:
         numbers = ", ".join(map(str, dict.fromkeys(markup.twice)))
-        yield Finding(
-            "duplicate-id",
-            f"the list of references has {numbers} several times; the first one counts",
-            field="output",
-        )
+        text = f"the list of references has {numbers} several times; the first one counts"
+        yield Finding("duplicate-id", text, field="output")
     pages = {same_url(p.url) for p in answer.passages or () if p.url and has_text(p.text)}
     cited = dict.fromkeys(k for m in markup.mentions for k in m.keys if not k.startswith("["))
     absent = [url for url in cited if same_url(url) not in pages]
@@ -349,12 +338,11 @@ class Marks:
             numbers = ", ".join(map(str, beyond[:5]))
             text = f"cites {numbers}; the context has {first} to {last}"
             yield Finding("not-shown", text, field="output")
-        if not cited and (names := _IN_BRACKETS.findall(output)):
+        names = [] if cited else _IN_BRACKETS.findall(output)
+        if names or answer.spans:
             shown = self._items(context)[row].passages if own is None else own
             yield from _cited_names(names, shown)
-        if answer.spans:
-            passages = self._items(context)[row].passages if own is None else own
-            yield from span_warnings(answer, [p.text for p in passages], grammar.base)
+            yield from span_warnings(answer, [p.text for p in shown], grammar.base)
 
     def _note_forms(self, output: str, markers: Sequence[Marker]) -> None:
         """Remember marks that are not what prompts ask for, where they are citations."""
@@ -394,10 +382,8 @@ def _cited_names(
     known = {name.casefold() for name in (*(p.title for p in passages), *ids) if name}
     named = [f"[{name}]" for name in names if name.strip().casefold() in known]
     if named:
-        yield replace(
-            _unread(named),
-            message=f"{_unread(named).message}: passages are cited by number, not by title or id",
-        )
+        text = f"{_unread(named).message}: passages are cited by number, not by title or id"
+        yield replace(_unread(named), message=text)
 
 
 class Triples:

@@ -57,13 +57,10 @@ def items_of(body: str, *, is_named: bool = False) -> str | None:
         body = _PAGE.sub("", body)
     if (match := _BODY.fullmatch(body)) is None:
         return None
-    words = [w.lower() for w in _ANY_WORD.findall(match["items"])]
-    if match["behind"]:
-        words.append(match["behind"].lower())
-    if not all(may_stand_in_mark(word) or word in _RANGE_WORDS for word in words):
-        return None
-    before = re.split(r"\d", match["items"], maxsplit=1)[0].lower()
-    if not AND.isdisjoint(before.split()):  # `[a1]`
+    words = _ANY_WORD.findall(f"{match['items']} {match['behind'] or ''}".lower())
+    before = re.split(r"\d", match["items"], maxsplit=1)[0].lower().split()
+    are_known = all(may_stand_in_mark(word) or word in _RANGE_WORDS for word in words)
+    if not are_known or not AND.isdisjoint(before):  # `[a1]` is none
         return None
     return None if is_named and not any(map(is_label, words)) else match["items"]
 

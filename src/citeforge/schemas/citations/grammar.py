@@ -432,9 +432,7 @@ def citation_marks(output: str) -> tuple[Marker, ...]:
     citations is decided by the scorer, with protocol and context at hand: ``[2019]`` where so many
     passages are shown, ``[1](url)`` for AttriEval's code alone.
     """
-    plain = [
-        Marker(*m.span(), (read_number(m[1]),)) for m in _PLAIN.finditer(output)
-    ]  # fmt: skip
+    plain = [Marker(*m.span(), (read_number(m[1]),)) for m in _PLAIN.finditer(output)]
     spans = [(m.start, m.end) for m in plain]
     others = [
         marker
