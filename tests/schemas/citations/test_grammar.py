@@ -271,6 +271,7 @@ def test_a_label_with_several_marks_and_a_predicate_is_a_sentence(
         ("It opened [3, lines 4-5].", [3]),  # lines, pages and sections are no passages
         ("It opened [3, §4].", [3]),
         ("It opened {{cite|3}}.", [3]),
+        ("It opened%[3]%.", [3]),  # Bedrock's prompts
         ("The matrix [[1, 2], [3, 4]] is regular [5].", [5]),
         ("It opened [[1, 2]] and [[3], [4]].", [1, 2, 3, 4]),
     ],

@@ -91,7 +91,7 @@ _MARKS = (
     rf"\[(?P<from>\d{{1,3}})\]{_DASH}\[(?P<to>\d{{1,3}})\]"
     r"|\[ID\s*+[:：]\s*+(?P<ids>\d{1,3}(?:\s*+,\s*+(?:ID\s*+[:：]\s*+)?\d{1,3})*)\s*+\]"
     r"|[(（]ID\s*+[:：]\s*+(?P<round_ids>\d{1,3}(?:\s*+,\s*+\d{1,3})*)[)）]"
-    rf"|\[REF\](?P<ref>{_DIGITS})\[/REF\]"
+    rf"|\[REF\](?P<ref>{_DIGITS})\[/REF\]|%\[(?P<percent>{_DIGITS})\]%"
     r"|\[\s*+(?P<na>NA)\s*+\]"
     rf"|(?:\^\{{?)?\[(?P<square>[^\[\]]{{1,200}})\](?:(?<=\])[\}}^](?=\W|\Z))?"
     rf"|[［【〔〖⟦](?P<wide>{_INSIDE}?)(?:†[^【】\n]{{0,200}})?[］】〕〗⟧]"
@@ -148,7 +148,7 @@ _ALL = "|".join(
 )
 # Alternatives that begin with one character each: only then is the search fast.
 _STARTS = (
-    "[", "【", "［", "(", "（", "〔", "〖", "⟦", "{", "<", "^", "$", "\\\\", "`", "~~~", "##",
+    "[", "【", "［", "(", "（", "〔", "〖", "⟦", "{", "<", "^", "$", "\\\\", "`", "~~~", "##", "%[",
     "http", "HTTP", "citeturn", "filecite", ":contentRef", "&#91;", *"⁽⁰¹²³⁴⁵⁶⁷⁸⁹",
     *map(chr, range(ord("①"), ord("⑳") + 1)), *map(chr, range(0xE200, 0xE220)),
 )  # fmt: skip
