@@ -95,7 +95,6 @@ def _markdown_page(markdown: str, title: str = "") -> DocumentPage:
 def read_html(path: Path, notes: Notes) -> Iterator[DocumentPage]:
     """The main text of a page, without navigation; offsets count in that text."""
     import trafilatura
-    from lxml import etree
 
     data = path.read_bytes()
     extract = partial(
@@ -105,12 +104,14 @@ def read_html(path: Path, notes: Notes) -> Iterator[DocumentPage]:
     try:
         text = extract(data)
         page = trafilatura.load_html(data)
-        body = None if page is None else page.find("body")
-        if body is not None and not _HEADING.search(text or "") and page.xpath("//h1|//h2|//h3"):
+        bodies = [] if page is None else page.xpath("./body[.//h1 or .//h2 or .//h3]")
+        if bodies and not _HEADING.search(text or ""):
             # Headings are read in an article alone: the whole page becomes one.
-            body.tag = "article"
-            etree.SubElement(page, "body").append(body)
-            text = extract(page) or text
+            article, root = bodies[0], bodies[0].getparent()
+            article.tag = "article"
+            root.append(root.makeelement("body"))
+            root[-1].append(article)
+            text = extract(root) or text
         text = text or trafilatura.html2txt(data)
         about = trafilatura.extract_metadata(data)
     except Exception as error:  # lxml and its users fail on wild pages in many ways
