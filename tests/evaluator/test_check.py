@@ -225,10 +225,17 @@ def _warnings(tmp_path: Path, benchmark: cf.Benchmark, output: str) -> list[tupl
 def test_what_is_read_in_another_form_is_said_with_an_example(
     tmp_path: Path, benchmark: cf.Benchmark
 ) -> None:
-    [(code, message)] = _warnings(tmp_path, benchmark, "Good (Document 2). Bad [1, 3].")
-    assert code == "other-forms"
-    assert "'(Document 2)' as passage 2" in message
-    assert _warnings(tmp_path, benchmark, "Good [1]. Bad [1, 3] [2-3].") == []
+    for output, told in (
+        (
+            "Good (Document 2) {3}. Bad [1, 3].",
+            "1 in other forms than [n]: '(Document 2)' as passage 2",
+        ),
+        ("Good [1]. Bad [1, 3] [2-3].", ""),
+    ):
+        path = write_jsonl(tmp_path / "s.jsonl", [{"query_id": "q01", "output": output}])
+        found = cf.check(path, benchmark)
+        assert found.other_forms == told
+        assert found.summary().startswith(f"1 answer read{told and f' ({told})'}, 0 errors")
 
 
 def test_marks_that_are_not_read_are_named_in_one_line(

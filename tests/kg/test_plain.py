@@ -67,10 +67,13 @@ def test_what_a_plain_graph_says() -> None:
     assert kg.find(["Ada King", "Lord Byron"]) == {"Ada King": ["Q1"], "Lord Byron": ["Q4"]}
     german = open_graph(f"file:{GRAPH}", str(DOMAIN), ("de", "en"), cf.RunOptions())
     assert german.subgraphs(["Q1"])["Q1"].name == "Ada, Gräfin von Lovelace"
+    people = {q for ids in kg.labels_of_class().values() for q in ids}
+    unnamed = [t for g in kg.subgraphs(people).values() for t in g.unnamed]
+    assert [t.relation for t in unnamed] == ["place of birth"]  # an IRI without a label
     assert dict(kg.counts) == {
         "entities left out: no IRI": 1,
         "values left out: dates that are none": 1,
-        "values left out: IRIs without a label": 1,
+        "values left out: no label in the languages asked for": 1,
         "values left out: entities without an IRI": 1,
         "facts left out: the mapping does not name https://schema.org/height": 1,
         "facts left out: the mapping does not name https://schema.org/url": 1,

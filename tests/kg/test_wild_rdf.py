@@ -161,6 +161,23 @@ def test_labels_are_read_in_mul_behind_the_languages_asked_for(tmp_path: Path, t
     assert [(link.name, link.candidates[0].qid) for link in links] == [("Ada Lovelace", "Q906")]
 
 
+@pytest.mark.parametrize("others", [(), ("mul",)])
+def test_values_without_words_are_known_and_frozen(tmp_path: Path, others: tuple[str, ...]) -> None:
+    kg = graph(
+        tmp_path,
+        'wd:Q1 r:label "Ann Lee"@en ; wdt:P31 wd:Q5 ; wdt:P1 "haut"@fr, "tall"@en ;'
+        ' wdt:P2 wd:Q2, wd:Q3 .\nwd:Q2 r:label "Bob Ray"@en . wd:Q3 r:label "ボブ"@ja .',
+        "en", *others,
+    )  # fmt: skip
+    assert facts(kg, "Q1") == [("height", "tall", ""), ("friend", "Bob Ray", "Q2")]
+    ann = kg.subgraphs(["Q1"])["Q1"]
+    unnamed = [(t.relation, t.value, t.value_id) for t in ann.unnamed]
+    assert unnamed == [("height", "", ""), ("friend", "", "Q3")]
+    write_snapshot(kg, ["Q1"], tmp_path / "s.nt")
+    frozen = open_graph(f"file:{tmp_path / 's.nt'}", "people", ("en",), cf.RunOptions())
+    assert frozen.subgraphs(["Q1"])["Q1"] == ann
+
+
 def test_a_language_asked_for_comes_before_mul(tmp_path: Path) -> None:
     body = 'wd:Q1 r:label "One"@mul, "Eins"@de ; wdt:P31 wd:Q5 ; wdt:P2 "text"@mul .'
     assert graph(tmp_path, body, "de").subgraphs(["Q1"])["Q1"].name == "Eins"

@@ -36,6 +36,7 @@ class Findings(Displayed):
         n_empty: answers without any text.
         n_truncated: answers that were cut, as their lines report.
         form: format of the file.
+        other_forms: how many answers cite in other forms than the prompt's, with an example.
     """
 
     errors: list[Finding] = field(default_factory=list)
@@ -44,12 +45,15 @@ class Findings(Displayed):
     n_empty: int = 0
     n_truncated: int = 0
     form: str = OURS
+    other_forms: str = ""
 
     def summary(self) -> str:
         """How much was read, and how much of it is wrong or doubtful."""
         answers, errors = count_text(self.n_lines, "answer"), count_text(len(self.errors), "error")
         form = "" if self.form == OURS else f" as {self.form}"
-        return f"{answers} read{form}, {errors}, {count_text(len(self.warnings), 'warning')}"
+        others = f" ({self.other_forms})" if self.other_forms else ""
+        warnings = count_text(len(self.warnings), "warning")
+        return f"{answers} read{form}{others}, {errors}, {warnings}"
 
     def _headline(self) -> str:
         return self.summary()
@@ -117,6 +121,7 @@ class _Checker:
             findings = self.findings.errors if fault.is_error else self.findings.warnings
             findings.append(fault)
         self.findings.warnings = [*self._mismatch_warnings(), *self.findings.warnings]
+        self.findings.other_forms = self.answers.other_forms
         # Several readers meet a wrong header; it is listed once.
         errors = dict.fromkeys(self.findings.errors)
         self.findings.errors = sorted(errors, key=lambda e: e.line or 0)
@@ -136,7 +141,6 @@ class _Checker:
             yield from self.answers.reach.warnings(self.benchmark.kind.shows)
         yield from self.provided.warnings()
         yield from self.submission.spoken_warnings()
-        yield from self.answers.summary()
         n_told = self.submission.around.n_endless  # both cut and empty, as the thoughts' line says
         if n_cut := self.findings.n_truncated - n_told:
             were = "answer was cut, as its" if n_cut == 1 else "answers were cut, as their"
@@ -229,23 +233,18 @@ def span_warnings(answer: SubmissionLine, texts: Sequence[str], base: int) -> It
     for number, span in enumerate(answer.spans or ()):
         field = f"spans[{number}]"
         if not 0 <= span.start <= span.end <= size:
-            yield Finding(
-                "out-of-range",
-                f"{span.start} to {span.end}, and the output has {size} characters",
-                field=field,
-            )
+            text = f"{span.start} to {span.end}, and the output has {size} characters"
+            yield Finding("out-of-range", text, field=field)
         if span.passage is None:
-            yield Finding(
-                "not-shown",
+            text = (
                 f"cites {span.source!r}, which is none of the passages shown; counted as a "
                 "citation beyond them. Other ways to find sources: --format NAME:own, :id, "
-                ":index, :title, :url=FIELD",
-                field=field,
+                ":index, :title, :url=FIELD"
             )
+            yield Finding("not-shown", text, field=field)
         elif not 0 <= span.passage < len(texts):
-            yield Finding(
-                "not-shown", f"passage {span.passage} of {len(texts)}, from 0", field=field
-            )
+            text = f"passage {span.passage} of {len(texts)}, from 0"
+            yield Finding("not-shown", text, field=field)
         elif span.quote and not _holds(texts[span.passage], span):
             yield Finding(
                 "wrong-quote",
@@ -287,18 +286,12 @@ def report_warnings(answer: SubmissionLine, markup: Markup) -> Iterator[Finding]
     """Numbers without an entry, duplicate entries, pages without a text."""
     if markup.unlisted:
         numbers = ", ".join(f"[{n}]" for n in markup.unlisted[:_MOST_NUMBERS_LISTED])
-        yield Finding(
-            "unknown-id",
-            f"cites {numbers}; the list of references has no URL for it",
-            field="output",
-        )
+        text = f"cites {numbers}; the list of references has no URL for it"
+        yield Finding("unknown-id", text, field="output")
     if markup.twice:
         numbers = ", ".join(map(str, dict.fromkeys(markup.twice)))
-        yield Finding(
-            "duplicate-id",
-            f"the list of references has {numbers} several times; the first one counts",
-            field="output",
-        )
+        text = f"the list of references has {numbers} several times; the first one counts"
+        yield Finding("duplicate-id", text, field="output")
     pages = {same_url(p.url) for p in answer.passages or () if p.url and has_text(p.text)}
     cited = dict.fromkeys(k for m in markup.mentions for k in m.keys if not k.startswith("["))
     absent = [url for url in cited if same_url(url) not in pages]
@@ -347,12 +340,11 @@ class Marks:
             numbers = ", ".join(map(str, beyond[:5]))
             text = f"cites {numbers}; the context has {first} to {last}"
             yield Finding("not-shown", text, field="output")
-        if not cited and (names := _IN_BRACKETS.findall(output)):
+        names = [] if cited else _IN_BRACKETS.findall(output)
+        if names or answer.spans:
             shown = self._items(context)[row].passages if own is None else own
             yield from _cited_names(names, shown)
-        if answer.spans:
-            passages = self._items(context)[row].passages if own is None else own
-            yield from span_warnings(answer, [p.text for p in passages], grammar.base)
+            yield from span_warnings(answer, [p.text for p in shown], grammar.base)
 
     def _note_forms(self, output: str, markers: Sequence[Marker]) -> None:
         """Remember marks that are not what prompts ask for, where they are citations."""
@@ -368,14 +360,12 @@ class Marks:
             form = output[others[0].start : others[0].end]
             self._example = self._example or f"{form!r} as passage {others[0].numbers[0]}"
 
-    def summary(self) -> Iterator[Finding]:
-        """Say which marks in other forms than the prompt's were read as citations."""
-        if self._n_other_forms:
-            yield Finding(
-                "other-forms",
-                f"{count_text(self._n_other_forms, 'answer')} with citations in other forms than "
-                f"{self._grammar.form}; read, for example, {self._example}",
-            )
+    @property
+    def other_forms(self) -> str:
+        """How many answers cite in other forms than the prompt's, with an example."""
+        if not self._n_other_forms:
+            return ""
+        return f"{self._n_other_forms:,} in other forms than {self._grammar.form}: {self._example}"
 
 
 def _unread(marks: Sequence[str]) -> Finding:
@@ -394,10 +384,8 @@ def _cited_names(
     known = {name.casefold() for name in (*(p.title for p in passages), *ids) if name}
     named = [f"[{name}]" for name in names if name.strip().casefold() in known]
     if named:
-        yield replace(
-            _unread(named),
-            message=f"{_unread(named).message}: passages are cited by number, not by title or id",
-        )
+        text = f"{_unread(named).message}: passages are cited by number, not by title or id"
+        yield replace(_unread(named), message=text)
 
 
 class Triples:
@@ -405,15 +393,14 @@ class Triples:
 
     Attributes:
         reach: range of the citations of all answers checked so far.
+        other_forms: empty, as triples are cited in one form.
     """
+
+    other_forms = ""
 
     def __init__(self, benchmark: Benchmark) -> None:
         self.reach = CitationRange()
         self._shown = cache(partial(read_shown, benchmark))
-
-    def summary(self) -> Iterator[Finding]:
-        """Say nothing: triples are cited in one form."""
-        return iter(())
 
     def warnings(self, answer: SubmissionLine, context: str, row: int) -> Iterator[Finding]:
         """Find brackets that never close, incomplete citations, triples that were not shown."""

@@ -226,7 +226,7 @@ def read_qrels(path: Path, skip_contradictions: bool = False) -> Judgements:
             continue
         query, passage, score = fields
         try:
-            judged.add(number, query, passage, int(score))
+            judged.add(number, query, passage, int(score.removesuffix(".0")))
         except ValueError as error:
             raise InputError(
                 f"{score!r} is not a whole number",

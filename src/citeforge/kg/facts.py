@@ -78,6 +78,8 @@ class FactReader:
     def triples(self, entity: str, name: str, value: Term, rows: list[Row]) -> Iterator[Triple]:
         """Triples of one value of a relation: none where it is left out, one per unit.
 
+        The value is empty where it has no words in the languages asked for.
+
         Args:
             entity: id of the subject.
             name: its label.
@@ -94,8 +96,7 @@ class FactReader:
             qid, label = self.merged(rows) or (self.id_of(value), self.label(rows, "label"))
             if label is None:
                 self._leave_out("no label in the languages asked for")
-            else:
-                yield Triple(entity, name, prop, relation, label, qid)
+            yield Triple(entity, name, prop, relation, label or "", qid)
         elif is_geometry(value.datatype):
             self._leave_out("coordinates")
         elif value.datatype == _XSD_DATE:
@@ -109,12 +110,13 @@ class FactReader:
                 yield Triple(entity, name, prop, relation, rendered[0], "", rendered[1])
         elif value.language and value.language not in self.languages:
             self._leave_out("text in another language")
+            yield Triple(entity, name, prop, relation, "")
         else:
             for text in self._texts(value, rows):
                 yield Triple(entity, name, prop, relation, text)
 
     def _texts(self, value: Term, rows: list[Row]) -> Iterator[str]:
-        """A text or number as it is read, a quantity with each of its units."""
+        """A text, a number, or a quantity with each of its units; empty for an unlabelled unit."""
         text = self.clean(value.value)
         if value.datatype in _NUMBERS:
             text = text.removeprefix("+")
@@ -128,8 +130,7 @@ class FactReader:
             label = "" if self.id_of(unit) == _NO_UNIT else self.label(same, "unitLabel")
             if label is None:
                 self._leave_out("quantities whose unit has no label in the languages asked for")
-            else:
-                yield f"{text} {label}".rstrip()
+            yield "" if label is None else f"{text} {label}".rstrip()
 
     def _leave_out(self, why: str) -> None:
         self.counts[f"values left out: {why}"] += 1

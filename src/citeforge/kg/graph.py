@@ -153,7 +153,9 @@ class KnowledgeGraph:
                 for triple in self.reader.triples(entity, name, value, same)
             ]
             triples.sort(key=lambda t: (by_number(t.pid), t.value, t.value_id))
-            yield Graph(entity, name, tuple(dict.fromkeys(triples)))
+            named = dict.fromkeys(t for t in triples if t.value)
+            unnamed = dict.fromkeys(t for t in triples if not t.value)
+            yield Graph(entity, name, tuple(named), tuple(unnamed))
 
     def find(self, names: Iterable[str]) -> dict[str, list[str]]:
         """Entities of the domain's class that have each name, as label or alias."""

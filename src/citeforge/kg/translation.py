@@ -139,11 +139,7 @@ class Translation:
             return "dates that are none" if is_date and _date(value.value) is None else None
         if value_type not in ("any", "entity"):
             return f"an entity where a {value_type} is wanted"
-        if not isinstance(value, NamedNode):
-            return "entities without an IRI"
-        if value.value not in self.named:
-            return "IRIs without a label"
-        return None
+        return None if isinstance(value, NamedNode) else "entities without an IRI"
 
     def _head(self) -> Iterator[str]:
         for label, pid in ((INSTANCE_OF_LABEL, INSTANCE_OF), *self.pids.items()):

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -190,6 +191,14 @@ def test_a_theme_is_asked_for_as_a_whole_or_not_at_all(
     assert planner().plan(pair(Q1=facts, Q2=career("Q2"))) is not None
     no = pair(Q1=[*facts, fact("Q1", relation, value, value_id)])
     assert planner(min_facts=4).plan(no) is None
+
+
+@pytest.mark.parametrize("relation", ["position held", "occupation"])
+def test_a_theme_with_a_value_in_another_language_is_not_asked_for(relation: str) -> None:
+    both = pair(Q1=career("Q1"))
+    unnamed = replace(both.first, unnamed=(fact("Q1", relation, "", "Q77"),))
+    assert planner(min_facts=4).plan(both) is not None
+    assert planner(min_facts=4).plan(replace(both, first=unnamed)) is None
 
 
 def test_a_plan_has_the_declared_number_of_facts() -> None:

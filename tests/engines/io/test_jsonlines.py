@@ -59,7 +59,7 @@ def rows_of(path: Path) -> list[tuple[int, str, str]]:
         (b'{"_id":"a","text":"x","text":"y"}\n', "duplicate-key", None, "'text'"),
         (b'{"_id":"a","\\u0074ext":"x","text":"y"}\n', "duplicate-key", None, "'text'"),
         (b'{"_id":"a","text":"x","_id":"a"} \n', "duplicate-key", None, "'_id'"),
-        (b'["a"]\n', "wrong-type", None, "Expected `object`, got `array`"),
+        (b'["a"]\n', "wrong-type", None, "one object on each line: jq -c '.[]' rows.jsonl"),
         (b"[" * 100_000 + b"\n", "wrong-type", None, ""),
     ],
 )

@@ -145,6 +145,23 @@ def test_lines_that_are_no_rows_are_noted_one_by_one(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("words", ["Turn the switch.", "Turn the red switch to the right. " * 8])
+def test_headings_of_html_without_an_article_are_titles(tmp_path: Path, words: str) -> None:
+    (tmp_path / "a.html").write_text(
+        "<html><head><title>Pump</title></head><body><nav><a href='/x'>Imprint</a></nav>"
+        f"<h1>Manual</h1><p>{words}</p><h2>Torque</h2><p>Bolts: {words}</p></body></html>"
+    )
+    _, rows = read(tmp_path)
+    assert [r["title"] for r in rows] == ["Manual", "Manual > Torque"]
+    assert [" ".join(r["text"].split()) for r in rows] == [words.strip(), f"Bolts: {words.strip()}"]
+
+
+def test_a_form_feed_ends_a_line(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Turn it on.\fPage two.\n")
+    _, rows = read(tmp_path)
+    assert [r["text"] for r in rows] == ["Turn it on.\nPage two."]
+
+
 def test_a_page_of_html_leaves_its_navigation_out(tmp_path: Path) -> None:
     body = "".join(f"<p>{'The tower stands beside the river. ' * 8}Note {i}.</p>" for i in range(4))
     (tmp_path / "a.html").write_text(

@@ -243,6 +243,43 @@ def test_what_stands_in_a_reference_list_is_no_suspect() -> None:
     assert [text[start:end] for start, end in parsed.unparsed] == ["[x2]"]
 
 
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("Sources: [1], [2] both describe the fire; [2] adds the date.", [1, 2, 2]),
+        ("Quellen: [1] und [3] beschreiben den Brand.", [1, 3]),
+        ("References: [1] & [2], [3] all agree with this.", [1, 2, 3]),
+        ("It burnt [2].\nSources: [1] the annual report, [2] a map", [2]),
+        ("It burnt [2].\nSources: [1], [2] (both of 1964)", [2]),
+    ],
+)
+def test_a_label_with_several_marks_and_a_predicate_is_a_sentence(
+    text: str, numbers: list[int]
+) -> None:
+    assert [n for m in Grammar().parse(text, 5).markers for n in m.numbers] == numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("Most byl otevřen [zdroj 3 a 4].", [3, 4]),  # "and" of every language that has labels
+        ("Η γέφυρα άνοιξε [Έγγραφο 3 και 4].", [3, 4]),
+        ("Міст відкрили [Документ 3 та 4].", [3, 4]),
+        ("大桥开放（见文档3和文档4）。", [3, 4]),  # words without spaces between them
+        ("A híd megnyílt [3. forrás].", [3]),  # the label stands behind its number
+        ("Die Brücke ist lang (3. Quelle).", [3]),
+        ("It opened [3, lines 4-5].", [3]),  # lines, pages and sections are no passages
+        ("It opened [3, §4].", [3]),
+        ("It opened {{cite|3}}.", [3]),
+        ("It opened%[3]%.", [3]),  # Bedrock's prompts
+        ("The matrix [[1, 2], [3, 4]] is regular [5].", [5]),
+        ("It opened [[1, 2]] and [[3], [4]].", [1, 2, 3, 4]),
+    ],
+)
+def test_more_forms_of_marks(text: str, numbers: list[int]) -> None:
+    assert [n for m in Grammar().parse(text, 5).markers for n in m.numbers] == numbers
+
+
 # Text rich in what the grammar looks at.
 outputs = st.lists(
     st.sampled_from(

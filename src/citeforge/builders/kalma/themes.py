@@ -141,7 +141,8 @@ class Planner:
         """Themes that can be asked for as a whole."""
         named = {g.qid: g.name for g in pair.graphs}
         groups: dict[tuple[str, str], list[Triple]] = {}
-        for values in values_by_relation(pair.pool).values():
+        unnamed = (t for g in pair.graphs for t in g.unnamed)
+        for values in values_by_relation((*pair.pool, *unnamed)).values():
             relation = values[0].relation
             if relation not in self._domain.uninformative:
                 theme = find_phrase(self._domain, relation).theme
@@ -150,7 +151,7 @@ class Planner:
         order = {label: at for at, label in enumerate(self._domain.phrasing.by_key)}
         for (qid, theme), facts in groups.items():
             facts.sort(key=lambda t: order.get(relation_key(t.relation), len(order)))
-            # Ids cannot be asked for, and "X discography" is no answer about X.
+            # Ids and values without words cannot be answers, and "X discography" is none about X.
             if facts and all(
                 t.has_label and not any(holds(t.value, name) for name in named.values())
                 for t in facts

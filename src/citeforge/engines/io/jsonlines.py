@@ -353,6 +353,8 @@ def _validation_error(
     if types:
         wanted = types[1].split(" | ")
         allowed = next((hint for t, g, hint in _HINTS if t in wanted and types[2] == g), types[1])
+        if place is None and types[2] == "array":
+            allowed = f"one object on each line: jq -c '.[]' {path.name}"
     if missing:
         field, reason = ".".join(filter(None, (field, missing.group(1)))), "is missing"
         code = "missing-field"

@@ -84,13 +84,13 @@ def _lines(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Iterator[str]:
     for graph in graphs:
         others |= {graph.qid, *(t.value_id for t in graph.triples if t.value_id)}
         yield label(graph.qid, graph.name)
-        for triple in graph.triples:
+        for triple in (*graph.triples, *graph.unnamed):
             prop = iri(entity + triple.pid)
             yield label(triple.pid, triple.relation)
             yield f"{prop} <{WIKIBASE}directClaim> {iri(direct + triple.pid)} .\n"
             value = _value(kg, triple)
             yield f"{iri(entity + graph.qid)} {iri(direct + triple.pid)} {value} .\n"
-            if triple.value_id:
+            if triple.value_id and triple.value:
                 yield label(triple.value_id, triple.value)
             if triple.precision in _PRECISION:
                 precision = _PRECISION[triple.precision]
@@ -104,4 +104,4 @@ def _value(kg: KnowledgeGraph, triple: Triple) -> str:
         return iri(kg.domain.entity_iri + triple.value_id)
     if triple.precision:
         return f"{literal(lexical_date(triple.value, triple.precision))}^^<{XSD}dateTime>"
-    return literal(triple.value)
+    return literal(triple.value, None if triple.value else "und")

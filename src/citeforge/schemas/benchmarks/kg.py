@@ -92,8 +92,8 @@ class Triple:
 
     @property
     def has_label(self) -> bool:
-        """Whether its value is words, not the id of an entity that nobody has labelled."""
-        return _NO_LABEL.fullmatch(self.value) is None
+        """Whether its value is words: neither empty nor the id of an entity without a label."""
+        return bool(self.value) and _NO_LABEL.fullmatch(self.value) is None
 
 
 @dataclass(frozen=True)
@@ -104,11 +104,14 @@ class Graph:
         qid: the centre.
         name: its label.
         triples: in a fixed order: by property, value, value id.
+        unnamed: statements whose value has no words in the languages asked for; their value is
+            empty. A question for such a relation would have right answers that no triple states.
     """
 
     qid: str
     name: str
     triples: tuple[Triple, ...]
+    unnamed: tuple[Triple, ...] = ()
 
 
 TEXT = pa.string()

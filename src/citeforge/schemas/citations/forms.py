@@ -7,7 +7,7 @@ by the name of its group. Class escapes such as ``\\d`` take the digits of all s
 import re
 from functools import cache
 
-from citeforge.schemas.citations.label_words import is_label, may_stand_in_mark
+from citeforge.schemas.citations.label_words import AND, is_label, may_stand_in_mark
 
 _NUMBER = r"\d{1,30}"
 # White space is possessive, and stands once between two parts: else these would be quadratic.
@@ -18,7 +18,7 @@ _WORD = (
     r"[^\d\s,;:：、，；，|/・&#_.^\[\](){}（）†*<>=+\"'`"
     r"\u060c\u061b\u2010-\u2015\u2212\uff0d\uff5e\u301c~-]{1,20}+"
 )
-_WORDS = rf"(?:{_WORD}\s*+[:：#_.]{{0,2}}+\s*+)"
+_WORDS = rf"(?:{_WORD}\s*+[:：#_.|]{{0,2}}+\s*+)"
 _RANGE = rf"#?{_NUMBER}(?:{_TO}#?{_NUMBER})?"
 _JOINED = (
     rf"(?:\s*+(?:[,;，、；،|・&]|(?<=\s)/(?=\s))\s*+{_WORDS}{{0,3}}|\s*+{_WORDS}{{1,3}}"
@@ -32,11 +32,13 @@ _TAIL = (
 _FLAGS = re.IGNORECASE | re.DOTALL
 _BODY = re.compile(
     rf"{_SPACE}\^?\s*+(?P<items>{_WORDS}{{0,4}}{_RANGE}(?:{_JOINED}{_RANGE})*)"
-    rf"(?:参照|参考|より|による)?{_TAIL}\^?{_SPACE}",
+    rf"(?:参照|参考|より|による|\.\s*+(?P<behind>{_WORD}))?{_TAIL}\^?{_SPACE}",
     _FLAGS,
 )
 _PAGE = re.compile(
-    r"\s*+,\s*+(?:pp?|s|ss|pág|págs|стр|с)\.\s*+\d+(?:\s*+[-–]\s*+\d+)?\s*+\Z", re.IGNORECASE
+    r"\s*+,\s*+(?:(?:pp?|ll?|s|ss|pág|págs|стр|с|sec|ch|fig)\.|pages?|lines?|sections?|chapters?|§+)"
+    r"\s*+\d+(?:\s*+[-–]\s*+\d+)?\s*+\Z",
+    re.IGNORECASE,
 )
 _ANY_WORD = re.compile(_WORD)
 _RANGE_WORDS = frozenset(("to", "bis", "至"))
@@ -55,8 +57,10 @@ def items_of(body: str, *, is_named: bool = False) -> str | None:
         body = _PAGE.sub("", body)
     if (match := _BODY.fullmatch(body)) is None:
         return None
-    words = [word.lower() for word in _ANY_WORD.findall(match["items"])]
-    if not all(may_stand_in_mark(word) or word in _RANGE_WORDS for word in words):
+    words = _ANY_WORD.findall(f"{match['items']} {match['behind'] or ''}".lower())
+    before = re.split(r"\d", match["items"], maxsplit=1)[0].lower().split()
+    are_known = all(may_stand_in_mark(word) or word in _RANGE_WORDS for word in words)
+    if not are_known or not AND.isdisjoint(before):  # `[a1]` is none
         return None
     return None if is_named and not any(map(is_label, words)) else match["items"]
 
@@ -87,7 +91,7 @@ _MARKS = (
     rf"\[(?P<from>\d{{1,3}})\]{_DASH}\[(?P<to>\d{{1,3}})\]"
     r"|\[ID\s*+[:：]\s*+(?P<ids>\d{1,3}(?:\s*+,\s*+(?:ID\s*+[:：]\s*+)?\d{1,3})*)\s*+\]"
     r"|[(（]ID\s*+[:：]\s*+(?P<round_ids>\d{1,3}(?:\s*+,\s*+\d{1,3})*)[)）]"
-    rf"|\[REF\](?P<ref>{_DIGITS})\[/REF\]"
+    rf"|\[REF\](?P<ref>{_DIGITS})\[/REF\]|%\[(?P<percent>{_DIGITS})\]%"
     r"|\[\s*+(?P<na>NA)\s*+\]"
     rf"|(?:\^\{{?)?\[(?P<square>[^\[\]]{{1,200}})\](?:(?<=\])[\}}^](?=\W|\Z))?"
     rf"|[［【〔〖⟦](?P<wide>{_INSIDE}?)(?:†[^【】\n]{{0,200}})?[］】〕〗⟧]"
@@ -144,7 +148,7 @@ _ALL = "|".join(
 )
 # Alternatives that begin with one character each: only then is the search fast.
 _STARTS = (
-    "[", "【", "［", "(", "（", "〔", "〖", "⟦", "{", "<", "^", "$", "\\\\", "`", "~~~", "##",
+    "[", "【", "［", "(", "（", "〔", "〖", "⟦", "{", "<", "^", "$", "\\\\", "`", "~~~", "##", "%[",
     "http", "HTTP", "citeturn", "filecite", ":contentRef", "&#91;", *"⁽⁰¹²³⁴⁵⁶⁷⁸⁹",
     *map(chr, range(ord("①"), ord("⑳") + 1)), *map(chr, range(0xE200, 0xE220)),
 )  # fmt: skip

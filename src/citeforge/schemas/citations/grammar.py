@@ -53,9 +53,11 @@ _PLAIN_MARK = re.compile(r"\[(\d{1,3})\](?![(}\-\u2010-\u2015\u2212\uff0d\uff5e]
 _SPECIAL = re.compile(r"[`【］$\\<^{〔〖⟦⟨（_§⁽⁰¹²³⁴-⁹①-⑳\ue200-\ue2ff]")
 _BEHIND_MARK = re.compile(r"\](?:\(|[-\u2010-\u2015\u2212\uff0d\uff5e]\[)")
 _ROUND = re.compile(r"\([^()\d\[\n]{0,60}(?:\[|\d{1,3}(?!\d))")
-_SIGNS = re.compile(r"citeturn|~~~|&#91;")
+_SIGNS = re.compile(r"citeturn|~~~|&#91;|%\[")
 _FROM_ZERO = frozenset(("ids", "round_ids", "ragflow"))
 """Forms of RAGFlow, which counts from 0 whatever the prompt says."""
+_ROW = r"\[\s*+\d+(?:\s*+,\s*+\d+)++\s*+\]"
+_MATRIX = re.compile(rf"{_ROW}(?:\s*+,?\s*+{_ROW})++")
 _IN_TEXT = re.compile(r"(?<![\d.,:\[(])\d{1,3}(?![\w%.,:]?\d)")
 _HASH = re.compile(r"(?:^|[\s(])#\d")
 _LONGEST_LABEL = 24
@@ -230,7 +232,7 @@ class _Scan:
     def _take(self, match: re.Match[str]) -> int:
         """Take in one form; returns where reading goes on."""
         (start, end), form = match.span(), match.lastgroup or ""
-        if form == "hidden":
+        if form == "hidden" or (form == "double" and _MATRIX.fullmatch(match["double"])):
             self.hidden.append((start, end))
         elif form == "maths":
             if FREE_BRACKET.search(match[0].strip("$")[0 if match[0][0] == "$" else 2 :]):
@@ -430,9 +432,7 @@ def citation_marks(output: str) -> tuple[Marker, ...]:
     citations is decided by the scorer, with protocol and context at hand: ``[2019]`` where so many
     passages are shown, ``[1](url)`` for AttriEval's code alone.
     """
-    plain = [
-        Marker(*m.span(), (read_number(m[1]),)) for m in _PLAIN.finditer(output)
-    ]  # fmt: skip
+    plain = [Marker(*m.span(), (read_number(m[1]),)) for m in _PLAIN.finditer(output)]
     spans = [(m.start, m.end) for m in plain]
     others = [
         marker

@@ -60,7 +60,8 @@ SEE = frozenset(
 """Words that may come before the label or the number."""
 
 AND = frozenset(
-    "and or und sowie et y e o en och og oraz ve ja dan na sekä и و "
+    "and or und sowie et y e o en och og oraz ve ja dan na sekä и و a i és ir și şi si và και та й "
+    "і اور "
     "और এবং మరియు และ 및 와 과 及 与 和 と および 以及".split()
 )
 """Words between two numbers."""
@@ -68,18 +69,23 @@ AND = frozenset(
 _SIGNS = frozenset(("n", "n°", "nº", "º", "°", "no", "nr", "№", "id", "number"))
 """What may be written for "number"."""
 _WORDS = [word for line in LABELS.values() for word in line.split()]
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _LABELS = frozenset(word for word in _WORDS if not word.endswith("~"))
+_GLUED = frozenset(
+    before + label for before in filter(_UNSPACED.match, SEE | AND)
+    for label in filter(_UNSPACED.match, _LABELS)
+)  # fmt: skip
+"""Labels of languages without spaces, with the word before them: `见文档`."""
 _STEMS = tuple(word[:-1] for word in _WORDS if word.endswith("~"))
 _ENDINGS = tuple(sorted(_LABELS, key=len, reverse=True))
 _LAST_WORD = re.compile(r"[\w\u0900-\u0dff]+\Z")
 _LONGEST = 14
 """Letters of an inflected form."""
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 
 def is_label(word: str) -> bool:
     """Whether a word, in lower case, names a passage."""
-    return word in _LABELS or (word.startswith(_STEMS) and len(word) < _LONGEST)
+    return word in _LABELS or word in _GLUED or (word.startswith(_STEMS) and len(word) < _LONGEST)
 
 
 def may_stand_in_mark(word: str) -> bool:

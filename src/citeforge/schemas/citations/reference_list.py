@@ -7,7 +7,10 @@ numbers that the text has cited. Lines that start with a mark and say something 
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
+
+from citeforge.schemas.citations.label_words import AND
 
 Span = tuple[int, int]
 Mark = tuple[int, int, tuple[int, ...]]
@@ -166,10 +169,19 @@ class _Output:
         if label is None or not line.marks or line.marks[0][0] > line.start + label.end():
             return 0
         if line.says(line.start + label.end()):
-            return self._behind(number)
+            return 0 if self._is_about_sources(line) else self._behind(number)
         # `Sources: [1], [2]` at the end repeats what the text has cited.
         is_later = number == self.last and self.marks[0][0] < line.start
         return number + 1 if is_later and not _SINGULAR.match(line.text) else 0
+
+    def _is_about_sources(self, line: _Line) -> bool:
+        """Whether several marks open a sentence, as in `Sources: [1], [2] both say …`."""
+        n = 1
+        for (_, end, _), (start, _, _) in pairwise(line.marks):
+            if self.output[end:start].strip(" \t,;&").lower() not in AND | {""}:
+                break
+            n += 1
+        return n > 1 and _is_statement(self.output[line.marks[n - 1][1] : line.end])
 
     def _behind(self, first: int) -> int:
         """Line behind the entries that start here."""

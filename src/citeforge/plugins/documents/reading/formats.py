@@ -2,8 +2,10 @@
 
 import codecs
 import logging
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +26,7 @@ NO_TEXT = "without text, such as scans"
 _SAMPLE_BYTES = 1 << 18
 """Bytes by which an encoding is guessed."""
 _BOMS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
 _HIDDEN = [
     "//nav", "//noscript", "//*[@hidden]",
     "//*[contains(translate(@style, ' ', ''), 'display:none')]",
@@ -75,8 +78,8 @@ DocumentReader = Callable[[Path, Notes], Iterator[DocumentPage]]
 
 
 def read_plain(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """A text file in any encoding."""
-    yield DocumentPage(None, _decoded(path.read_bytes(), notes))
+    """A text file in any encoding; a form feed ends a line, so that offsets stay."""
+    yield DocumentPage(None, _decoded(path.read_bytes(), notes).replace("\f", "\n"))
 
 
 def read_markdown(path: Path, notes: Notes) -> Iterator[DocumentPage]:
@@ -94,14 +97,22 @@ def read_html(path: Path, notes: Notes) -> Iterator[DocumentPage]:
     import trafilatura
 
     data = path.read_bytes()
+    extract = partial(
+        trafilatura.extract, output_format="markdown", include_comments=False, favor_recall=True,
+        prune_xpath=_HIDDEN,
+    )  # fmt: skip
     try:
-        text = trafilatura.extract(
-            data,
-            output_format="markdown",
-            include_comments=False,
-            favor_recall=True,
-            prune_xpath=_HIDDEN,
-        ) or trafilatura.html2txt(data)
+        text = extract(data)
+        page = trafilatura.load_html(data)
+        bodies = [] if page is None else page.xpath("./body[.//h1 or .//h2 or .//h3]")
+        if bodies and not _HEADING.search(text or ""):
+            # Headings are read in an article alone: the whole page becomes one.
+            article, root = bodies[0], bodies[0].getparent()
+            article.tag = "article"
+            root.append(root.makeelement("body"))
+            root[-1].append(article)
+            text = extract(root) or text
+        text = text or trafilatura.html2txt(data)
         about = trafilatura.extract_metadata(data)
     except Exception as error:  # lxml and its users fail on wild pages in many ways
         raise UnreadableError(BROKEN, first_line(error)) from error

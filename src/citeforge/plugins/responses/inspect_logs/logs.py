@@ -9,28 +9,25 @@ block cites.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.format import Format, Lines, OnError, Origin
 from citeforge.plugins.responses.placing.placer import CitationPlacer, LineFields
-from citeforge.plugins.responses.placing.records import (
-    Cited,
-    CitedSource,
-    Response,
-    errors_at,
-    link_span,
-    span,
-)
+from citeforge.plugins.responses.placing.records import Response, errors_at
+from citeforge.plugins.responses.vendors.layout import layouts
+from citeforge.plugins.responses.vendors.reader import read_responses
+from citeforge.plugins.responses.vendors.values import Node
+from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import CiteforgeError, InputError, extras_named, read_error
 from citeforge.schemas.scores import About
 from citeforge.schemas.submission import TRUNCATED, SubmissionLine, is_cut
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog
-    from inspect_ai.model import Citation, ContentText, ModelOutput
+    from inspect_ai.model import ModelOutput
 
 _UNREAD = {"events", "events_data", "timelines", "store", "attachments", "messages"}
 """Parts of samples that answers are not in, and that most of a log consists of."""
@@ -94,43 +91,35 @@ def sample_answer(
         InputError: a citation cannot be read.
     """
     context = metadata.get("context")
-    grammar = placer.benchmark.grammar
-    response = read_output(
-        output, lambda text: any(m.numbers for m in grammar.parse(text, 1).markers)
-    )
+    response = read_output(output, placer.benchmark.grammar)
     cut = bool(output.choices) and is_cut(output.stop_reason)
     response.finish_reason = TRUNCATED if cut else None
     fields = LineFields(None if context is None else str(context), epoch - 1)
     return placer.answer(str(metadata.get("query_id", name)), fields, response)
 
 
-def read_output(output: ModelOutput, has_marks: Callable[[str], bool]) -> Response:
+def read_output(output: ModelOutput, grammar: Grammar) -> Response:
     """The answer of a sample, with its citations.
 
     Args:
         output: what the model gave.
-        has_marks: whether a text cites by marks.
+        grammar: how marks are read.
 
     Raises:
         InputError: a span that its text does not have, or a text that was changed after it was
             cited.
     """
-    message = output.choices[0].message if output.choices else None
-    content = [] if message is None or isinstance(message.content, str) else message.content
-    response = Response()
-    is_apart = False
-    for number, block in enumerate(content):
-        if block.type != "text":
-            is_apart = True
-            continue
-        if is_apart and response.text and not response.text[-1].isspace():
-            response.text += "\n\n"
-        is_apart, start = False, len(response.text)
-        response.text += block.text
-        _add_citations(block, response, start, has_marks, f"content[{number}]")
-    if not response.cited:
+    if not output.choices:
         return Response(output.completion)
-    assert message is not None
+    message = output.choices[0].message
+    body = message.model_dump(mode="json")
+    for block in body["content"]:
+        if isinstance(block, dict) and block.get("citations"):
+            block["citations"] = list(_citations(block, grammar))
+    layout = next(layout for layout in layouts() if layout.form == "inspect")
+    (response,) = read_responses(layout, Node(body))
+    if not response.cited:
+        return Response(output.completion, thoughts=response.thoughts)
     if output.completion != message.text:
         raise InputError(
             "is not the text that the model's citations refer to", field="output.completion",
@@ -139,45 +128,16 @@ def read_output(output: ModelOutput, has_marks: Callable[[str], bool]) -> Respon
     return response
 
 
-def _add_citations(
-    block: ContentText, response: Response, start: int, has_marks: Callable[[str], bool], place: str
-) -> None:
-    citations = block.citations or []
-    if all(c.cited_text is None for c in citations) and has_marks(block.text):
+def _citations(block: dict[str, Any], grammar: Grammar) -> Iterator[dict[str, Any]]:
+    """Citations of a block, with its span and the kind of the quotation's place under names of
+    their own; none where the block has marks and they say nothing else."""
+    has_words = any(c["cited_text"] is not None for c in block["citations"])
+    if not has_words and any(m.numbers for m in grammar.parse(block["text"], 1).markers):
         return
-    for nth, citation in enumerate(citations):
-        first, last, is_mark = 0, len(block.text), False
-        if isinstance(citation.cited_text, tuple):
-            first, last = citation.cited_text
-            bounds = span(first, last, len(block.text), f"{place}.citations[{nth}]")
-            first, last, is_mark = link_span(block.text, *bounds)
-        response.cited.append(_cited(citation, start + first, start + last, is_mark, response))
-
-
-def _cited(citation: Citation, start: int, end: int, is_mark: bool, response: Response) -> Cited:
-    quote = citation.cited_text if isinstance(citation.cited_text, str) else None
-    part = citation.range if citation.type == "document" else None
-    return Cited(
-        start,
-        end,
-        response.source(_source(citation, quote or "")),
-        is_mark,
-        quote or None,
-        None if part is None else (part.start_index, part.end_index),
-        None if part is None else part.type,
-    )
-
-
-def _source(citation: Citation, quote: str) -> CitedSource:
-    """What is cited; ``internal`` is how inspect_ai keeps a vendor's own id or number."""
-    title = citation.title or ""
-    if citation.type == "url":
-        return CitedSource((citation.url,), title, citation.url, quote)
-    internal = citation.internal or {}
-    name, number = internal.get("file_id"), internal.get("document_index")
-    ids = tuple(i for i in (name, title) if isinstance(i, str) and i)
-    text = quote if citation.type == "content" else ""
-    return CitedSource(ids, title, text=text, index=number if isinstance(number, int) else None)
+    for citation in block["citations"]:
+        words, place = citation["cited_text"], citation.get("range")
+        span = {} if isinstance(words, str | None) else {"cited_text": None, "span": words}
+        yield citation | span | ({"type": place["type"]} if place else {})
 
 
 def origin_of_log(path: Path) -> Origin:

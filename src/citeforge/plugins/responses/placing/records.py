@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from citeforge.evaluator.submissions.format import OnError
 from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.errors import InputError
 
@@ -120,20 +121,27 @@ class Response:
 
 
 @contextmanager
-def errors_at(path: Path, line: int) -> Iterator[None]:
-    """Add file and line to errors that reading one response raises.
+def errors_at(path: Path, line: int, on_error: OnError = None) -> Iterator[None]:
+    """Add file and line to errors of reading one response.
+
+    Args:
+        path: file.
+        line: of the response.
+        on_error: takes the error, which is then passed over; None to raise it.
 
     Raises:
         InputError: the error raised inside, with file and line.
     """
     try:
-        yield
+        try:
+            yield
+        except RecursionError as error:
+            raise InputError("is nested too deeply", code="bad-json") from error
     except InputError as error:
-        if error.path is not None:
-            raise
-        raise error.at(path, line) from error
-    except RecursionError as error:
-        raise InputError("is nested too deeply", path=path, line=line, code="bad-json") from error
+        placed = error if error.path is not None else error.at(path, line)
+        if on_error is None or placed.line is None:  # a whole file is at fault
+            raise placed from error.__cause__
+        on_error(placed)
 
 
 def span(start: int | None, end: int | None, size: int, place: str) -> tuple[int, int]:

@@ -29,10 +29,13 @@ from citeforge.schemas.submission import SubmissionLine
 
 Rows = Iterator[tuple[int, dict[str, Any]]]
 _ROW: Any = dict[str, Any]
-_NAMES = "query_id | custom_id | key | record_id | qid | metadata.query_id"
-_IDS = "id | _id"
+_NAMES = "query_id | custom_id | key | qid | metadata.query_id"
+_IDS = "id | _id | record_id"
 """May be the id of the query, or of the response."""
-_QUESTIONS = "question | input | query | user_input"
+_QUESTIONS = (
+    "question | input.question | input.query | inputs.question | inputs.query | input | query | "
+    "user_input"
+)
 _FAILED = "errored", "canceled", "cancelled", "expired"
 
 
@@ -98,15 +101,8 @@ class _File:
         for read in self.read(on_error):
             responses = read.responses if self.with_runs else read.responses[:1]
             for run, response in enumerate(responses, read.fields.run):
-                try:
-                    with errors_at(self._path, read.number):
-                        answer = self._answer(read, response, run)
-                except InputError as error:
-                    if on_error is None or error.line is None:
-                        raise
-                    on_error(error)
-                else:
-                    yield read.number, answer
+                with errors_at(self._path, read.number, on_error):
+                    yield read.number, self._answer(read, response, run)
 
     def read(self, on_error: OnError) -> Iterator[_Read]:
         """Lines as they are, before citations become marks.
@@ -115,15 +111,8 @@ class _File:
             InputError: file, line, field, and what would be right.
         """
         for number, row in self._rows(self._path, on_error):
-            try:
-                with errors_at(self._path, number):
-                    read = self._read_row(number, Node(row))
-            except InputError as error:
-                if on_error is None or error.line is None:
-                    raise
-                on_error(error)
-            else:
-                yield read
+            with errors_at(self._path, number, on_error):
+                yield self._read_row(number, Node(row))
 
     def _answer(self, read: _Read, response: Response, run: int) -> SubmissionLine:
         answer = self.placer.answer(read.query, replace(read.fields, run=run), response)
@@ -250,36 +239,32 @@ def _warnings(
         both += file.has_both(first)
         is_plain = not file.placer.brings_sources(read.fields, first)
         shown += is_plain and file.has_sources and file.cites_shown(first)
-    if both:
-        yield Fault(
-            "unread-citation",
-            f"{count_text(both, 'answer')} with citations of {form} beside the text and marks in "
-            f"it: the marks cite nothing; --format {form}:marks reads the marks alone, as "
-            "citations of the passages shown",
-            is_error=False,
-        )
-    if shown:
-        yield Fault(
-            "unread-citation",
-            f"{count_text(shown, 'answer')} without citations of {form}, of which others have "
-            "some: the marks cite the passages shown, so the file is about two contexts; score "
-            f"one with --context, or read the marks of all with --format {form}:marks",
-            is_error=False,
-        )
-    if choices and not file.with_runs:
-        yield Fault(
-            "unread-answer",
-            f"{count_text(choices, 'further answer')} to the same prompts not read: the first by "
-            f"index counts; --format {form}:runs reads the others as runs",
-            is_error=False,
-        )
-    if thoughts:
-        yield Fault(
-            "thoughts",
-            f"{count_text(thoughts, 'answer')} with thoughts of the model, which are no part of "
-            "the answer; they are kept in meta",
-            is_error=False,
-        )
+    marks = f"--format {form}:marks"
+    faults = [
+        (
+            both, "unread-citation", "answer",
+            f"with citations of {form} beside the text and marks in it: the marks cite nothing; "
+            f"{marks} reads the marks alone, as citations of the passages shown",
+        ),
+        (
+            shown, "unread-citation", "answer",
+            f"without citations of {form}, of which others have some: the marks cite the passages "
+            "shown, so the file is about two contexts; score one with --context, or read the marks "
+            f"of all with {marks}",
+        ),
+        (
+            0 if file.with_runs else choices, "unread-answer", "further answer",
+            "to the same prompts not read: the first by index counts; "
+            f"--format {form}:runs reads the others as runs",
+        ),
+        (
+            thoughts, "thoughts", "answer",
+            "with thoughts of the model, which are no part of the answer; they are kept in meta",
+        ),
+    ]  # fmt: skip
+    for n, code, noun, text in faults:
+        if n:
+            yield Fault(code, f"{count_text(n, noun)} {text}", is_error=False)
 
 
 def _format(form: str, rows: Callable[[Path, OnError], Rows] = _json_lines) -> Format:

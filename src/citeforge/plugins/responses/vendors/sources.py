@@ -10,7 +10,7 @@ from citeforge.schemas.errors import InputError
 
 _WRAPPERS = (
     "kwargs node document tool_output init_parameters web retrieved_context maps image "
-    "url_citation file_citation"
+    "url_citation file_citation internal"
 ).split()
 """Names under which tools put the document itself."""
 _METADATA = "metadata", "meta", "extra_info", "custom_metadata"
@@ -53,7 +53,9 @@ def read_source(node: Node, must_be_whole: bool = False) -> CitedSource:
     text = own.first(_TEXT)
     if text is not None and isinstance(text.value, dict):
         text = text.first("text | value") or text
-    text = text or own.first("text_resource.text | data.text")
+    text = text or own.first("text_resource.text | data.text | document")
+    if text is not None and isinstance(text.value, list):  # Open WebUI: chunks of one source
+        text = Node("\n".join(str(n.value) for n in text.items()), text.place)
     if text is not None and not isinstance(text.value, str):
         text.fail_type("the text of the document")
     url = next((u for n in (own, metadata) if (u := _address(n))), "")

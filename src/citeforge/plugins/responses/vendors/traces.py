@@ -7,7 +7,6 @@ documents are those of the last reranker, else of all retrievers.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from citeforge.evaluator.submissions.format import OnError
 from citeforge.plugins.responses.placing.records import errors_at
 from citeforge.plugins.responses.vendors.parts import read_parts
 from citeforge.plugins.responses.vendors.values import Node, nested, parsed
-from citeforge.schemas.errors import InputError
 
 _ROW: Any = dict[str, Any]
 _TRACE = "trace_id | context.trace_id"
@@ -82,25 +80,13 @@ def read_traces(path: Path, on_error: OnError) -> Iterator[tuple[int, dict[str, 
     """
     traces: dict[str, _Trace] = {}
     for number, row in read_rows(path, _ROW, on_error=on_error):
-        with _errors_reported(path, number, on_error):
+        with errors_at(path, number, on_error):
             for span in _spans(row):
                 name = next((str(n.value) for n in span.each(_TRACE)), f"line {number}")
                 traces.setdefault(name, _Trace(number, [])).spans.append(span)
     for trace in traces.values():
-        with _errors_reported(path, trace.line, on_error):
+        with errors_at(path, trace.line, on_error):
             yield trace.line, _row_of(trace.spans)
-
-
-@contextmanager
-def _errors_reported(path: Path, line: int, on_error: OnError) -> Iterator[None]:
-    """Add file and line to errors; with ``on_error`` they are passed over."""
-    try:
-        with errors_at(path, line):
-            yield
-    except InputError as error:
-        if on_error is None:
-            raise
-        on_error(error)
 
 
 def _spans(row: dict[str, Any]) -> Iterator[Node]:
