@@ -71,7 +71,7 @@ def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list
 
 
 def _libraries() -> Iterator[Finding]:
-    for name in ("torch", "transformers", "sentence-transformers", "datasets", "spacy"):
+    for name in ("torch", "transformers", "sentence-transformers", "datasets", "spacy", "ray"):
         try:
             yield Finding(name, True, version(name))
         except PackageNotFoundError:

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from citeforge.plugins.ray.options import RayOptions
+from citeforge.plugins.ray.cluster import connect
+from citeforge.plugins.ray.runner import RayOptions
 from conftest import ROOT
 from patience import patience
 
@@ -44,7 +45,7 @@ def free_port() -> int:
 
 @pytest.fixture(scope="session")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """``HOST:PORT`` of a cluster with two cores; this process connects when it needs to."""
+    """``HOST:PORT`` of a cluster with two cores."""
     log = tmp_path_factory.mktemp("ray") / "log"
     where = f"127.0.0.1:{free_port()}"
     # Ours, not one in the home of whoever runs the tests; commands find out that it is wanted.
@@ -80,7 +81,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             head.kill()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def cluster(address: str) -> RayOptions:
-    """Two workers of that cluster."""
+    """Two workers of that cluster, to which this process is connected."""
+    connect(address)
     return RayOptions(address=address, workers=2)
