@@ -61,7 +61,7 @@ def test_any_other_error_names_the_block() -> None:
         work(DyingEmbedder, ["raises"], "query"), "failed-workers", cf.InputError, path="the block"
     )
     assert "RuntimeError: a kernel failed" in text
-    assert text.endswith("Run again with --resume, which keeps what is done")
+    assert text.endswith("Run again, a build with --resume, which keeps what is done")
 
 
 def test_a_block_of_which_three_workers_died_is_not_tried_again() -> None:
@@ -116,12 +116,12 @@ def test_blocks_travel_in_windows_of_bounded_size() -> None:
     ("wanted", "device", "resources", "shares"),
     [
         (None, "auto", {"CPU": 16}, (2, 8, 0)),
-        (3, "auto", {"CPU": 16}, (3, 5, 0)),  # 16 // 3
-        (99, "auto", {"CPU": 16}, (99, 1, 0)),  # as many run as there are cores
+        (3, "auto", {"CPU": 16}, (3, 4, 0)),  # two on one machine: 8 // 2
+        (99, "auto", {"CPU": 16}, (16, 1, 0)),
         (None, "auto", {"CPU": 64, "GPU": 8}, (8, 8, 1)),
         (None, "cpu", {"CPU": 64, "GPU": 8}, (2, 32, 0)),
         (4, "cuda", {"CPU": 64, "GPU": 8}, (4, 16, 1)),
-        (20, "cuda", {"CPU": 64, "GPU": 8}, (20, 3, 1 / 3)),  # three on one GPU: 8 * 3 >= 20
+        (20, "cuda", {"CPU": 64, "GPU": 8}, (20, 3, 1 / 3)),  # ten on a machine: 32 // 10
     ],
 )
 def test_shares_of_two_machines(

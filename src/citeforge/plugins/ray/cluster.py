@@ -11,11 +11,10 @@ import socket
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from math import ceil
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pyarrow as pa
 
@@ -74,18 +73,23 @@ def connect(address: str | None) -> Any:
     try:
         ray.init(**place, log_to_driver=False, logging_level="ERROR", ignore_reinit_error=True)
     except Exception as error:  # a Ray that does not start in time raises nothing more special
-        path, reason = address or "a Ray on this machine", f"cannot be used: {str(error)[:300]}"
+        path, reason = address or "a Ray on this machine", f"cannot be used: {_shorten(error)}"
         raise InputError(reason, path=path, allowed=_HOW, code="no-cluster") from error
     return ray
+
+
+def _shorten(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]  # Ray's errors take pages
 
 
 def share(
     wanted: int | None, device: str, machines: int, resources: dict[str, float]
 ) -> tuple[int, int, float]:
     """Share machines of one sort out: (workers, cores of each, GPUs of each)."""
+    n_cpus = max(1, int(resources.get("CPU", 0)))
     n_gpus = 0 if device.startswith("cpu") else int(resources.get("GPU", 0))
-    workers = wanted or n_gpus or machines
-    cores = max(1, int(resources.get("CPU", 0)) // workers)
+    workers = min(wanted or n_gpus or machines, n_cpus)
+    cores = max(1, n_cpus // machines // ceil(workers / machines))
     return workers, cores, 1 / ceil(workers / n_gpus) if n_gpus else 0.0
 
 
@@ -115,10 +119,11 @@ class Pool:
                 be done or costs three workers.
         """
         ray = connect(self.options.address)
-        machines, resources = sum(n["Alive"] for n in ray.nodes()), ray.cluster_resources()
-        workers, cores, gpus = share(self.options.workers, self.device, machines, resources)
-        errors = ray.data.exceptions
-        tries, key = start_tries(), uuid4().hex
+        machines = sum(n["Alive"] and n["Resources"].get("CPU", 0) >= 1 for n in ray.nodes()) or 1
+        workers, cores, gpus = share(
+            self.options.workers, self.device, machines, ray.cluster_resources()
+        )
+        tries = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(Tries).remote()
         for window in windows(blocks, _WINDOW_BYTES * workers):
             rows = ray.data.from_items(window, override_num_blocks=len(window))
             rows.context.enable_progress_bars = False
@@ -126,9 +131,7 @@ class Pool:
             size = min(workers, len(window))
             results = rows.map_batches(
                 Worker,
-                fn_constructor_args=(
-                    self, __version__, lambda n: ray.get(tries.begin.remote((key, n)))
-                ),
+                fn_constructor_args=(self, __version__, lambda n: ray.get(tries.begin.remote(n))),
                 compute=ray.data.ActorPoolStrategy(size=size, max_tasks_in_flight_per_actor=1),
                 num_cpus=cores, num_gpus=gpus, batch_size=1, batch_format="pyarrow",
             )  # fmt: skip
@@ -138,10 +141,10 @@ class Pool:
                     if isinstance(result := pickle.loads(row["result"]), CiteforgeError):
                         raise result
                     yield row["number"], result
-            except (
-                ray.exceptions.RayError, errors.SystemException, errors.ExecutionTimeoutError
-            ) as error:  # fmt: skip
-                raise _failure("Ray", f"the workers failed: {str(error)[:300]}") from error
+            except CiteforgeError:
+                raise
+            except Exception as error:  # Ray Data has several bases of errors
+                raise _failure("Ray", f"the workers failed: {_shorten(error)}") from error
 
 
 def windows(blocks: Iterable[tuple[str, Any]], limit: int) -> Iterator[list[dict[str, Any]]]:
@@ -157,21 +160,13 @@ def windows(blocks: Iterable[tuple[str, Any]], limit: int) -> Iterator[list[dict
         yield window
 
 
-class Tries(Counter[object]):
+class Tries(Counter[int]):
     """An actor that counts the workers that began each block, and outlives them."""
 
-    def begin(self, block: object) -> int:
+    def begin(self, number: int) -> int:
         """Count one more; return how many have begun the block."""
-        self[block] += 1
-        return self[block]
-
-
-@cache
-def start_tries() -> Any:
-    """Start the actor of this process."""
-    import ray
-
-    return ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(Tries).remote()
+        self[number] += 1
+        return self[number]
 
 
 class Worker:
@@ -211,5 +206,5 @@ def _failure(name: str, message: str) -> InputError:
     return InputError(
         message, path=name, code="failed-workers",
         allowed="the same citeforge, libraries and models on every machine, and memory for a "
-        "worker. Run again with --resume, which keeps what is done",
+        "worker. Run again, a build with --resume, which keeps what is done",
     )  # fmt: skip
