@@ -16,13 +16,13 @@ import numpy as np
 from benchmarks.crossed import CROSSED, crossed_coverage, difference_over_runs
 from benchmarks.gate import gate_figures
 from benchmarks.simulated import LEVELS, World, chosen, labelled_twice, truth, world
+from citeforge.evaluator.reports.ranks import rank_intervals
 from citeforge.evaluator.statistics.estimates import Floats, estimate_all, mean_sample
 from citeforge.evaluator.statistics.intervals import Range
-from citeforge.evaluator.statistics.ranks import rank_intervals
 from citeforge.evaluator.statistics.significance import holm, paired_t, permutation_tests
 from citeforge.plugins.audit.cascade import Stratum, stratified
-from citeforge.plugins.labels.correction.calibration import rates_of, rogan_gladen
-from citeforge.plugins.labels.correction.ppi import Units, powered, t_test
+from citeforge.plugins.labels.calibration import rates_of, rogan_gladen
+from citeforge.plugins.labels.ppi import Units, powered, t_test
 
 SIZES = (30, 100, 300)
 GOOD, BAD, HARSH = (0.95, 0.95), (0.6, 0.7), (0.6, 0.9)

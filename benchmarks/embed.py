@@ -42,7 +42,7 @@ def timed(function: Any) -> tuple[Any, float]:
 
 def prepare_ours(folder: str, limit: int, compute: str) -> Any:
     from citeforge.engines.embedding.embed import make_embedder
-    from citeforge.engines.embedding.embedder import CALIBRATION
+    from citeforge.engines.models.embedder import CALIBRATION
 
     embedder: Any = make_embedder("offline", device="cpu").at(compute)  # type: ignore[attr-defined]
     texts, queries = read_texts(folder, limit)

@@ -69,8 +69,8 @@ def prepare_ours(model: str, benchmark: str, path: str, store: str, names: str) 
     from citeforge.engines.text.sentences import SentenceSegmenter
     from citeforge.evaluator.measures.registry import select
     from citeforge.evaluator.score import ScoringSetup, score
+    from citeforge.evaluator.statements.tools import Tools
     from citeforge.evaluator.submissions.benchmark import Benchmark
-    from citeforge.evaluator.tools import Tools
 
     judge = None
     if model:
@@ -98,9 +98,9 @@ def prepare_peer(model: str, benchmark: str, path: str, store: str, names: str) 
 
     from citeforge.engines.text.sentences import SentenceSegmenter
     from citeforge.evaluator.statements.inputs import ItemReader
+    from citeforge.evaluator.statements.tools import Tools
     from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.evaluator.submissions.reader import read_answers
-    from citeforge.evaluator.tools import Tools
 
     opened = Benchmark(Path(benchmark))
     answers = read_answers(Path(path))
@@ -117,7 +117,7 @@ def run_peer(state: Any) -> tuple[dict[str, float], int]:
     """The same statements and citations; every question is asked when it comes up."""
     import torch
 
-    from citeforge.evaluator.measures.alce.citations import strict_claims
+    from citeforge.evaluator.measures.alce_citations import strict_claims
     from citeforge.evaluator.measures.judging import premise_text
 
     model, tokenizer, inputs = state

@@ -12,18 +12,18 @@ import numpy as np
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.records import Judge, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.reports.ranks import LEVEL
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.intervals import Range
-from citeforge.evaluator.statistics.ranks import LEVEL
-from citeforge.plugins.labels.correction.ppi import (
+from citeforge.plugins.labels.files import EXPERTQA, FULL
+from citeforge.plugins.labels.ppi import (
     LEAST_LABELS,
     Powered,
     Units,
     interval_of,
     powered,
 )
-from citeforge.plugins.labels.correction.ranks import ranks_of_intervals
-from citeforge.plugins.labels.files import EXPERTQA, FULL
+from citeforge.plugins.labels.ranks import ranks_of_intervals
 
 SHARE = Range(0, 1)
 _MARK = re.compile(r"\s*\[\d+\]")

@@ -7,13 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.simulated import World, chosen, truth, world
-from citeforge.evaluator.gate.decide import decide
-from citeforge.evaluator.gate.policy import PolicySource
+from citeforge.evaluator.gate import decide
+from citeforge.evaluator.gate_policy import PolicySource
+from citeforge.evaluator.measures.declared import Row
 from citeforge.evaluator.measures.registry import parse
-from citeforge.evaluator.reports.entries import Row, make_entries
+from citeforge.evaluator.reports.entries import make_entries
 from citeforge.evaluator.statistics.estimates import Measured, Sample
 from citeforge.evaluator.statistics.power import queries_needed
-from citeforge.schemas.gate import GatePolicy
+from citeforge.schemas.recipes.gate import GatePolicy
 from citeforge.schemas.scores import Counts, ScoreFile
 from citeforge.schemas.signature import Signature
 

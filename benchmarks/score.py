@@ -89,8 +89,8 @@ def make_package(
 def prepare_ours(folder: str, by: tuple[str, ...] = ()) -> Any:
     from citeforge.evaluator import score
     from citeforge.evaluator.measures.registry import select
+    from citeforge.evaluator.statements.tools import Tools
     from citeforge.evaluator.submissions import benchmark
-    from citeforge.evaluator.tools import Tools
 
     tools = Tools().with_options(by=by)
     return benchmark.Benchmark, score, select(["rage"]), Path(folder), tools

@@ -24,7 +24,7 @@ from citeforge.builders.build import build
 from citeforge.builders.rage.build import build_rage
 from citeforge.cli.main import main
 from citeforge.engines.embedding.embed import make_embedder
-from citeforge.engines.embedding.embedder import Embedder
+from citeforge.engines.models.embedder import Embedder
 from citeforge.schemas.errors import CiteforgeError, MissingExtraError
 from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.recipes.base import Recipe

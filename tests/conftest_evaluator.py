@@ -15,7 +15,7 @@ from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.compute import compute
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-from citeforge.evaluator.tools import Tools
+from citeforge.evaluator.statements.tools import Tools
 from citeforge.package.items import Gold, GoldRows, Passage
 from citeforge.schemas.citations.grammar import Grammar
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from citeforge.evaluator.reports.compare import load_scores
 from citeforge.evaluator.reports.report import make_report
-from citeforge.evaluator.statistics.compare import load_scores
-from citeforge.schemas.command_options import ReportOptions, TableOptions
+from citeforge.schemas.recipes.command_options import ReportOptions, TableOptions
 from citeforge.schemas.scores import ScoreFile
 from conftest import run_inline, write_jsonl
 

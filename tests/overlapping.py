@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
+from citeforge.builders.derive import Base
 from citeforge.builders.rage.build import build_rage
-from citeforge.builders.recipes.derive import Base
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions

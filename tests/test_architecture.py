@@ -118,10 +118,16 @@ def largest_circle() -> int:
     return max(map(len, networkx.strongly_connected_components(house().arrows)))
 
 
+def largest_circle_of_folders() -> int:
+    arrows = ((a.parent, b.parent) for a, b in house().arrows.edges)
+    return max(map(len, networkx.strongly_connected_components(networkx.DiGraph(arrows))))
+
+
 LIMITS = {
-    "code lines": (lambda: house().code_lines, 54_160),
-    "code lines of the core": (lambda: house().core_lines, 35_830),
+    "code lines": (lambda: house().code_lines, 54_390),
+    "code lines of the core": (lambda: house().core_lines, 36_000),
     "files in the largest circle": (largest_circle, 1),
+    "folders in the largest circle": (largest_circle_of_folders, 1),
     "arrows that run up the floors": (arrows_up, 0),
     "texts that name code": (lambda: house().texts, 0),
     "private parts of other modules": (lambda: len(house().private), 0),

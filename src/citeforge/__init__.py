@@ -14,9 +14,9 @@ from citeforge.schemas.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from citeforge.builders.build import Rebuilt as Rebuilt
-    from citeforge.evaluator.gate.decide import Decision as Decision
+    from citeforge.evaluator.check import Findings as Findings
+    from citeforge.evaluator.gate import Decision as Decision
     from citeforge.evaluator.submissions.benchmark import Benchmark as Benchmark
-    from citeforge.evaluator.submissions.check import Findings as Findings
     from citeforge.evaluator.submissions.finding import Finding as Finding
     from citeforge.library.benchmarks import load as load
     from citeforge.library.building import build as build
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from citeforge.plugins.audit.run import Audited as Audited
     from citeforge.plugins.audit.run import audit as audit
     from citeforge.publishing.export import export as export
-    from citeforge.schemas.command_options import ScoreOptions as ScoreOptions
     from citeforge.schemas.errors import CiteforgeError as CiteforgeError
     from citeforge.schemas.errors import EvidenceError as EvidenceError
     from citeforge.schemas.errors import FailuresError as FailuresError
@@ -55,7 +54,8 @@ if TYPE_CHECKING:
     from citeforge.schemas.errors import MissingExtraError as MissingExtraError
     from citeforge.schemas.errors import UnknownValueError as UnknownValueError
     from citeforge.schemas.errors import UsageError as UsageError
-    from citeforge.schemas.gate import GatePolicy as GatePolicy
+    from citeforge.schemas.recipes.command_options import ScoreOptions as ScoreOptions
+    from citeforge.schemas.recipes.gate import GatePolicy as GatePolicy
     from citeforge.schemas.recipes.records import AlceRecipe as AlceRecipe
     from citeforge.schemas.recipes.records import AuthorshipRecipe as AuthorshipRecipe
     from citeforge.schemas.recipes.records import HagridRecipe as HagridRecipe

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.engines import doctor
+from citeforge.engines.running import doctor
 from conftest import Inline
 from patience import patience
 from servers.running import openai_server

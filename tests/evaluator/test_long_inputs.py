@@ -17,10 +17,10 @@ import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-from citeforge.engines.text.refusals.rules import is_refusal
+from citeforge.engines.text.refusals import is_refusal
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.measures.alce.lists import split_list
-from citeforge.evaluator.measures.rage.citations import reference_scorer, strict_scorer
+from citeforge.evaluator.measures.alce_lists import split_list
+from citeforge.evaluator.measures.rage_citations import reference_scorer, strict_scorer
 from citeforge.evaluator.statements.split import strict_statements
 from citeforge.evaluator.statements.url_marks import read_markup
 from citeforge.plugins.responses.placing.marks import place_marks

@@ -9,7 +9,7 @@ import pytest
 import citeforge as cf
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.reports.table import render_scores
-from citeforge.evaluator.tools import Tools
+from citeforge.evaluator.statements.tools import Tools
 from citeforge.plugins.training.benchmark_reward import CitationReward
 from conftest import EXAMPLES, refused, write_jsonl
 

@@ -426,8 +426,8 @@ def _stores() -> None:
     model = "hand-written"
     from citeforge.engines.llm.records import LlmReply
     from citeforge.engines.llm.replay import encode_answer
-    from citeforge.schemas.command_options import PromptingOptions
-    from citeforge.systems.llm.answering import read_prompts, requests_of
+    from citeforge.schemas.recipes.command_options import PromptingOptions
+    from citeforge.systems.answering import read_prompts, requests_of
 
     asked = requests_of(read_prompts(Path("prompts.jsonl")), PromptingOptions(llm="openai:m"))
     jsonl(Path("answers-export.jsonl"), [

@@ -13,8 +13,8 @@ import yaml
 import citeforge as cf
 from citeforge.builders.authorship.labels import load_label_sets
 from citeforge.builders.packaging.verify import verify
-from citeforge.evaluator.gate.policy import read_policy
-from citeforge.evaluator.statistics.compare import load_scores
+from citeforge.evaluator.gate_policy import read_policy
+from citeforge.evaluator.reports.compare import load_scores
 from citeforge.kg.domain import load_domain
 from citeforge.package.manifest import load_manifest
 from citeforge.plugins.audit.run import read_known

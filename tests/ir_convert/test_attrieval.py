@@ -9,7 +9,7 @@ import pytest
 from datasets import Dataset
 
 import citeforge as cf
-from citeforge.builders.recipes.derive import Base
+from citeforge.builders.derive import Base
 from citeforge.ir_convert.attrieval import open_attrieval, read_saved
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.evaluator.measures.kalma.citations import strict_counts
-from citeforge.evaluator.measures.kalma.graphs import ShownGraphs, read_answer
+from citeforge.evaluator.measures.kalma_citations import strict_counts
+from citeforge.evaluator.measures.kalma_graphs import ShownGraphs, read_answer
 from citeforge.kg.domain import load_domain
 from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import open_graph

@@ -15,7 +15,7 @@ from citeforge.evaluator.reports.withhold import withhold_scores
 from citeforge.evaluator.submissions.reader import read_answers
 from citeforge.package.package import Package
 from citeforge.plugins.audit.run import find_flaws
-from citeforge.plugins.labels.annotation.sheets import TASKS, benchmark_items
+from citeforge.plugins.labels.sheets import TASKS, benchmark_items
 from citeforge.plugins.leaderboard.build import build_site
 from citeforge.plugins.leaderboard.query_pages import query_pages
 from citeforge.plugins.responses.inspect_tasks.scoring import Scoring, Settings

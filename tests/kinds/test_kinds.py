@@ -17,7 +17,7 @@ from citeforge.ir_convert.registry import citation_of
 from citeforge.kinds.rage import RageKind
 from citeforge.package.kinds import kind_of, kinds, recipes
 from citeforge.package.manifest import MANIFEST, load_manifest
-from citeforge.plugins.labels.annotation.sheets import TASKS
+from citeforge.plugins.labels.sheets import TASKS
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.recipes.records import Recipe
 from citeforge.systems.registry import SYSTEMS

@@ -10,17 +10,17 @@ from pydantic import ValidationError
 import citeforge as cf
 from citeforge.engines.llm.records import LlmReply
 from citeforge.engines.llm.replay import ReplayStore, export_store, import_store
-from citeforge.evaluator.submissions.targets import score_targets
+from citeforge.evaluator.targets import score_targets
 from citeforge.kg.graph import open_graph
 from citeforge.kg.link import Linker
 from citeforge.plugins.graphs.links import link_questions, read_questions
-from citeforge.plugins.labels.annotation.labels import import_sheets
-from citeforge.plugins.labels.annotation.sheets import export_sheet
 from citeforge.plugins.labels.judging import judge_pairs, plan_pairs
 from citeforge.plugins.labels.options import AnnotationOptions
-from citeforge.schemas.command_options import PromptingOptions
+from citeforge.plugins.labels.returned import import_sheets
+from citeforge.plugins.labels.sheets import export_sheet
 from citeforge.schemas.recipes.base import Judging
-from citeforge.systems.llm.answering import answer_prompts, plan_prompts, read_prompts, requests_of
+from citeforge.schemas.recipes.command_options import PromptingOptions
+from citeforge.systems.answering import answer_prompts, plan_prompts, read_prompts, requests_of
 from conftest import ROOT, Inline, refused, write_jsonl
 
 

@@ -21,7 +21,7 @@ from citeforge.engines.llm.records import LlmReply, Request, Result, Token
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.publishing.export import export
-from citeforge.schemas.benchmarks.authorship import design_of
+from citeforge.schemas.authorship import design_of
 from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import Mining
@@ -32,7 +32,7 @@ from citeforge.schemas.recipes.records import (
     TwinsRecipe,
 )
 from citeforge.schemas.scores import ScoreFile
-from citeforge.systems.llm.writing import citation_logprobs
+from citeforge.systems.writing import citation_logprobs
 from conftest import write_jsonl
 from peers.frozen import FrozenNumbers, Program
 from scoring import score
@@ -170,7 +170,7 @@ def rows(
 
     folder = tmp_path_factory.mktemp("exported")
     cells: dict[str, Rows] = {}
-    for cell in design_of(benchmark.manifest).cells:
+    for cell in design_of(benchmark.manifest.config).cells:
         exported = folder / cell.context
         export("attrieval", benchmark.folder, exported, context=cell.context)
         mine = [dict(row) for row in datasets.load_from_disk(str(exported / "data"))]

@@ -22,8 +22,8 @@ from citeforge.engines.judge.records import Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.tools import Tools
 from citeforge.publishing.export import export
 from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 from conftest import write_jsonl

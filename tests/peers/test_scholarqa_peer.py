@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from citeforge.plugins.labels.agreement.preferences import (
+from citeforge.plugins.labels.preferences import (
     PreferencePair,
     agreed,
     annotator_agreement,

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from citeforge.builders.packaging.card import bars, render_card
+from citeforge.builders.packaging.changes import command_of
 from citeforge.builders.packaging.licences import (
     conflicts,
     licence_words,
@@ -16,7 +17,6 @@ from citeforge.builders.packaging.licences import (
     restrictiveness,
 )
 from citeforge.builders.packaging.verify import verify
-from citeforge.builders.recipes.changes import command_of
 from citeforge.ir_convert.registry import SOURCES
 from citeforge.package.manifest import load_intact
 from citeforge.publishing.card import write_card

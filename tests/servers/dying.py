@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from citeforge.engines.embedding.embedder import Kind, Vectors
 from citeforge.engines.judge.records import Decision, Keep, Pair, Verdict
+from citeforge.engines.models.embedder import Kind, Vectors
 from citeforge.schemas.errors import InputError
 
 FATAL = "fatal"

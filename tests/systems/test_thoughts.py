@@ -8,9 +8,9 @@ from typing import Any
 import citeforge as cf
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.plugins.published_systems.attributed_ir.query_gen import read_queries
-from citeforge.systems.llm.ask import answer_all
-from citeforge.systems.llm.system import Reply, Steps, Task
+from citeforge.systems.ask import answer_all
 from citeforge.systems.run import run_system
+from citeforge.systems.system import Reply, Steps, Task
 
 THOUGHT = "<think>\nI should:\n1. think of rivers [3]\n2. think of tin\n</think>\n\n"
 

@@ -59,7 +59,7 @@ def preload() -> None:
         "plugins.bundles.build "
         "builders.frozen evaluator.score publishing.export plugins.leaderboard.build "
         "publishing.card plugins.audit.run engines.llm.writers engines.judge.session "
-        "plugins.graphs.snapshot kg.engines evaluator.statistics.compare"
+        "plugins.graphs.snapshot kg.engines evaluator.reports.compare"
     ).split():
         __import__(f"citeforge.{module}")
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from citeforge.builders.recipes.changes import recipe_of
+from citeforge.builders.packaging.changes import recipe_of
 from citeforge.engines.io.folders import beside
 from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.io.tables import iter_batches
 from citeforge.engines.llm.budget import RunPlan
-from citeforge.engines.runner import make_runner
+from citeforge.engines.running.runner import make_runner
 from citeforge.package.kinds import Kind, find_kind, kinds, plugin_of
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.benchmarks.manifest import Manifest, is_hashed
@@ -215,6 +215,7 @@ def rebuild(
 
 
 def _split(recipe: Recipe, text: str) -> tuple[str, str]:
+    """Split ``FIELD=VALUE``; without a field it is the main input."""
     inputs = [f.place[0] for f in flags_of(type(recipe)) if f.option.input and len(f.place) == 1]
     name, sign, value = text.partition("=")
     if sign and name.isidentifier():

@@ -80,8 +80,8 @@ def rebuild(folder: Path, inputs: tuple[str, ...], trust: bool, **parameters: An
 @path_option("--from", "folder", metavar="DIR", help="Print the recipe that this was made by.")
 def print_recipe(kind: str | None, folder: Path | None) -> None:
     """Print a recipe file to start from, or with --from the one that a package was made by."""
-    from citeforge.builders.recipes.changes import recipe_of
-    from citeforge.builders.recipes.files import recipe_text
+    from citeforge.builders.packaging.changes import recipe_of
+    from citeforge.builders.recipe_files import recipe_text
     from citeforge.package.manifest import load_manifest
 
     if (kind is None) == (folder is None):
@@ -132,7 +132,7 @@ def from_file(file: Path, trust: bool, **parameters: Any) -> None:
     Prints the files, models and endpoints that it names, and asks whether to use them.
     """
     from citeforge.builders.build import uses_of
-    from citeforge.builders.recipes.files import read_recipe
+    from citeforge.builders.recipe_files import read_recipe
 
     recipe = read_recipe(file)
     if uses := uses_of(recipe):
@@ -200,6 +200,7 @@ def build() -> None:
 
 
 def _command(recipe: type[Recipe]) -> click.Command:
+    """Make the command that builds by a kind of recipe."""
     options = {*ALWAYS, *recipe.run_options}
     dry = "dry_run" in options
     own = [n for n in recipe.model_fields if n not in _IDENTITY]
@@ -216,6 +217,7 @@ def _command(recipe: type[Recipe]) -> click.Command:
 
 
 def _run(recipe: Recipe, run: RunOptions) -> None:
+    """Build by a recipe, and print what was made."""
     from citeforge.builders.build import build as make
     from citeforge.builders.build import plan_build
     from citeforge.builders.packaging.licences import conflicts

@@ -79,7 +79,7 @@ def _measures() -> list[str]:
 
 
 def _runners() -> list[str]:
-    from citeforge.engines.runner import runner_names
+    from citeforge.engines.running.runner import runner_names
 
     return runner_names()
 

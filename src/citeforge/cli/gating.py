@@ -65,8 +65,8 @@ def gate(
     different signatures and a judge that failed. In GitHub Actions the Markdown is added to the
     job's summary.
     """
-    from citeforge.evaluator.gate.outputs import add_to_summary, to_text
-    from citeforge.evaluator.gate.rows import FAIL, OPEN
+    from citeforge.evaluator.gate_outputs import add_to_summary, to_text
+    from citeforge.evaluator.gate_rows import FAIL, OPEN
     from citeforge.library.gates import gate as decide
     from citeforge.schemas.errors import EvidenceError, GateError
 

@@ -14,8 +14,8 @@ from citeforge.cli.options import (
     run_options,
 )
 from citeforge.cli.short_help import ManyOptions
-from citeforge.schemas.command_options import PromptingOptions
 from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.command_options import PromptingOptions
 
 _OTHER_OPTIONS = [n for n in PromptingOptions.model_fields if n != "llm"]
 
@@ -42,7 +42,7 @@ def run(prompts: Path, out: Path, dry_run: bool, **parameters: Any) -> None:
     nothing is paid for twice.
     """
     from citeforge.cli.running import print_outcome
-    from citeforge.systems.llm.answering import answer_prompts, plan_prompts
+    from citeforge.systems.answering import answer_prompts, plan_prompts
 
     options, how = record_from(PromptingOptions, parameters), run_options(parameters, out=out)
     if dry_run:
@@ -58,7 +58,7 @@ def stats(store: Path, **parameters: Any) -> None:
     """Count the answers, failures and tokens of a store."""
     from citeforge.engines.llm.budget import total_cost
     from citeforge.engines.llm.replay import ReplayStore
-    from citeforge.engines.setup import client_options
+    from citeforge.engines.running.setup import client_options
 
     with ReplayStore(store, readonly=True) as opened:
         figures = opened.stats()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from citeforge.package.items import Item
     from citeforge.package.package import Package
     from citeforge.schemas.benchmarks.manifest import Manifest
-    from citeforge.schemas.systems import System
+    from citeforge.schemas.recipes.systems import System
 
 
 _MOST_DESCRIBED = 5
@@ -297,7 +297,7 @@ def doctor(base_url: str | None, store: Path | None, offline: bool) -> None:
 
     Never shows a key. Exit code 1 when a store is there and cannot be read.
     """
-    from citeforge.engines.doctor import examine
+    from citeforge.engines.running.doctor import examine
     from citeforge.schemas.errors import InputError
 
     findings = examine(base_url, store, ask_network=not offline)

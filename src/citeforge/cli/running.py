@@ -20,11 +20,11 @@ from citeforge.cli.options import (
     verdicts_option,
 )
 from citeforge.cli.short_help import ManyOptions
-from citeforge.schemas.command_options import AmountOptions
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.models.choices import ANSWERING, JUDGES, listed
 from citeforge.schemas.recipes.base import Judging, RunOptions
-from citeforge.schemas.systems import System
+from citeforge.schemas.recipes.command_options import AmountOptions
+from citeforge.schemas.recipes.systems import System
 
 
 def _declared() -> dict[str, str]:
@@ -60,6 +60,7 @@ def run() -> None:
 
 
 def _command(system: System) -> click.Command:
+    """Make the command that runs a system."""
     from citeforge.systems.registry import options_of as record_of
 
     record = record_of(system)
@@ -79,6 +80,7 @@ _dry_run = click.option(
 
 
 def _common(system: System) -> Callable[[Any], Any]:
+    """Make a decorator that adds the options of all systems."""
     options = [
         benchmark_option,
         path_option("--out", required=not system.llm, help="Submission to write."),
@@ -112,7 +114,8 @@ def _about(system: System) -> str:
 
 
 def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
-    from citeforge.engines.setup import judge_session, replay_store
+    """Run a system, and print how it went."""
+    from citeforge.engines.running.setup import judge_session, replay_store
     from citeforge.library.systems import run as run_one
 
     judge, how = None, run_options(parameters)
@@ -145,7 +148,7 @@ def _print_plans(
     systems: list[str], parameters: dict[str, Any], how: RunOptions, options: dict[str, Any]
 ) -> None:
     """Print what systems would ask; replies beside ``--out`` are looked up as a run does."""
-    from citeforge.engines.setup import replay_path
+    from citeforge.engines.running.setup import replay_path
     from citeforge.library.systems import plan_run
 
     store = replay_path(how, parameters["llm"] or "")
@@ -218,7 +221,7 @@ def bench(**parameters: Any) -> None:
     other options, use `run` and `score`. Before an LLM is asked, a line says how
     many calls the first round takes, with --price what they cost, and how many may follow.
     """
-    from citeforge.engines.setup import judge_session
+    from citeforge.engines.running.setup import judge_session
     from citeforge.evaluator.reports.table import render_differences, render_scores
     from citeforge.library.systems import bench as make
     from citeforge.schemas.errors import FailuresError

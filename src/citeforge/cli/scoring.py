@@ -21,13 +21,13 @@ from citeforge.cli.options import (
 )
 from citeforge.cli.short_help import ManyOptions
 from citeforge.cli.terminal import write_data
-from citeforge.schemas.command_options import (
+from citeforge.schemas.models.choices import FINDING, FORMATS, listed
+from citeforge.schemas.recipes.command_options import (
     CompareOptions,
     JudgeOptions,
     ReportOptions,
     ScoreOptions,
 )
-from citeforge.schemas.models.choices import FINDING, FORMATS, listed
 
 
 @click.command()
@@ -175,9 +175,9 @@ def compare(scores: tuple[Path, ...], out: Path | None, **parameters: Any) -> No
     of a cell that have the same values share a row; the placebo stays out of Holm's family. Pairs
     whose signatures differ are left out, with the differing parts, and the exit code is 3.
     """
+    from citeforge.evaluator.reports.compare import load_scores
     from citeforge.evaluator.reports.report import compare_files
     from citeforge.evaluator.reports.table import folded_note, render_differences
-    from citeforge.evaluator.statistics.compare import load_scores
     from citeforge.schemas.errors import FailuresError
 
     options = record_from(CompareOptions, parameters)
@@ -214,8 +214,8 @@ def report(scores: tuple[Path, ...], out: Path | None, kind: str | None, **param
     The HTML report is one file that needs no network. It shows answers when the scores were made
     with --details.
     """
+    from citeforge.evaluator.reports.compare import load_scores
     from citeforge.evaluator.reports.report import format_of, make_report
-    from citeforge.evaluator.statistics.compare import load_scores
 
     form, files = kind or format_of(out), [load_scores(path) for path in scores]
     content, n_beside = make_report(files, form, out, record_from(ReportOptions, parameters))

@@ -1,4 +1,5 @@
 """How heavy work is done, behind small protocols.
 
-May import schemas. Begin at `registry` and `plugins`, then at a folder, such as `embedding`.
+May import schemas. Begin at `registry` and `plugins`, then at a folder, such as `embedding`;
+`running` has what other floors ask for.
 """

@@ -10,11 +10,11 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from importlib.metadata import Distribution, entry_points
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from citeforge.engines.entry_points import PluginEntry, entry_points
 from citeforge.schemas.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -28,6 +28,25 @@ GROUPS = tuple(
     ).split()
 )
 VARIABLE = "CITEFORGE_PLUGINS"
+_NAMESPACE = "citeforge"
+
+
+class PluginEntry(NamedTuple):
+    """Entry point of a plugin.
+
+    Attributes:
+        group: one of GROUPS.
+        name: name of the entry.
+        origin: name and version of the plugin; empty for built-in ones.
+        module: module of its code.
+        load: imports it.
+    """
+
+    group: str
+    name: str
+    origin: str
+    module: str
+    load: Callable[[], object]
 
 
 def add_file(path: Path) -> None:
@@ -174,7 +193,20 @@ def _entries() -> list[PluginEntry]:
 
 @cache
 def _declared() -> tuple[PluginEntry, ...]:
-    return tuple(sorted(entry_points(), key=lambda e: (e.group, e.name)))
+    """List what installed packages declare in the groups ``citeforge.…``; nothing is imported."""
+    found, entries = entry_points(), []
+    for full_name in found.groups:
+        namespace, _, group = full_name.partition(".")
+        for entry in found.select(group=full_name) if namespace == _NAMESPACE else ():
+            origin = "" if entry.dist is None else _package_name(entry.dist)
+            entries.append(PluginEntry(group, entry.name, origin, entry.module, entry.load))
+    return tuple(sorted(entries, key=lambda e: (e.group, e.name)))
+
+
+@cache
+def _package_name(package: Distribution) -> str:
+    """Name and version of a package; empty for citeforge itself."""
+    return "" if package.name == _NAMESPACE else f"{package.name} {package.version}"
 
 
 def _files() -> list[tuple[tuple[PluginEntry, ...], str]]:
@@ -207,6 +239,7 @@ def _read_file(path: Path) -> tuple[tuple[PluginEntry, ...], str]:
 
 
 def _imported(path: Path, name: str) -> Any:
+    """Import a Python file under a name."""
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path)
         if spec is None or spec.loader is None:

@@ -5,21 +5,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.setup import client_options, judge_session, replay_store
-from citeforge.evaluator.corrections import Correction, calibration_of, find_corrections
-from citeforge.evaluator.measures.declared import Measure
+from citeforge.engines.running.setup import client_options, judge_session, replay_store
+from citeforge.evaluator.measures.declared import Measure, Row
+from citeforge.evaluator.measures.reading import Read, Reading
 from citeforge.evaluator.measures.registry import measures as known_measures
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.reports.entries import Row, make_entries
-from citeforge.evaluator.slices import make_slices, query_labels
-from citeforge.evaluator.statements.reading import Read, Reading
+from citeforge.evaluator.reports.corrections import Correction, calibration_of, find_corrections
+from citeforge.evaluator.reports.entries import make_entries
+from citeforge.evaluator.reports.slices import make_slices, query_labels
+from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.tools import Tools
 from citeforge.package.kinds import kinds
-from citeforge.schemas.command_options import ScoreOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.schemas.scores import ScoreFile, Slice
 from citeforge.schemas.signature import Signature
 from citeforge.schemas.submission import CONTROL
@@ -101,6 +101,7 @@ def _hint_of_judged(benchmark: Benchmark, judge: JudgeSession) -> str:
 
 
 def _tools_of(options: ScoreOptions, run: RunOptions) -> Tools:
+    """Make the judge and the LLM that options name."""
     judge, llm = judge_session(options, run, repeats=options.judge_repeats), None
     if options.llm is not None:
         from citeforge.engines.llm.writers import make_llm
@@ -130,7 +131,7 @@ def _with_kalmas_sentences(tools: Tools) -> Tools:
             "leave the option out, or score with --protocol strict",
             code="conflicting-options",
         )
-    from citeforge.evaluator.measures.kalma.reference import SENTENCES
+    from citeforge.evaluator.measures.kalma_reference import SENTENCES
 
     return tools if tools.judge is None else replace(tools, segmenter=SENTENCES)
 
@@ -206,6 +207,7 @@ def _way(setup: ScoringSetup) -> str:
 
 
 def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
+    """Read a submission, compute the measures, and make the score file."""
     benchmark, options = submission.benchmark, setup.tools.options
     read: Read = benchmark.kind.reading(_way(setup))
     if setup.tools.judge is not None:

@@ -272,7 +272,7 @@ class AlceSource(FileSource):
         return table_of(columns, MAPPING)
 
     def _entailing(self, judge: JudgeSession) -> pa.Table:
-        """Passages that entail a claim; the score is the number of these claims."""
+        """Find passages that entail claims; a passage's score is the number of claims."""
         pairs = [
             (item.query_id, passage_id(doc), Pair(premise_of(doc.title, doc.text), claim))
             for item in self.items
@@ -300,6 +300,7 @@ class AlceSource(FileSource):
         return pa.Table.from_pylist(rows, schema=GOLD)
 
     def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
+        """Return the file that errors name for a judgement; its line is not known."""
         return str(self.path), None
 
 

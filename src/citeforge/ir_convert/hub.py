@@ -292,6 +292,7 @@ class HubSource(Source):
         self._queries = None if options.passages_only else self._only_split("queries")
 
     def _only_split(self, config: str) -> Any:
+        """The split of a configuration that is named like it, else its first."""
         splits = self.repo.config(config)
         if not splits and self.options.passages_only:
             splits = self.repo.config("default")

@@ -98,6 +98,7 @@ class Phrasing(FrozenRecord):
 
     @model_validator(mode="after")
     def _has_themes(self) -> Self:
+        """Refuse a relation of a theme that is not declared."""
         for label, phrase in self.relations.items():
             if phrase.theme and phrase.theme not in self.themes:
                 raise ValueError(f"{label}: {phrase.theme!r} is not among the themes")

@@ -130,7 +130,7 @@ async def _refuse_redirect(response: Any) -> None:
 
 
 async def _read(response: Any) -> HttpReply:
-    """The body of a success; of a refusal, what there is of its beginning when time is up."""
+    """Read the body of a reply; of an error reply, what has arrived when time is up."""
     reply = HttpReply(response.status_code, response.headers, b"")
     most = MAX_BYTES if reply.is_success else _REFUSAL_BYTES
     body = bytearray()

@@ -14,7 +14,7 @@ from citeforge.schemas.submission import SubmissionLine
 
 if TYPE_CHECKING:
     from citeforge.builders.packaging.prompts import Labelling
-    from citeforge.evaluator.statements.reading import Read
+    from citeforge.evaluator.measures.reading import Read
     from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.package.package import Package
 
@@ -46,8 +46,8 @@ class AuthorshipKind(TwinsKind):
         return build_authorship(recipe, run)
 
     def reading(self, reads: str) -> Read:
-        from citeforge.evaluator.measures.authorship.answers import read_design
-        from citeforge.evaluator.statements.passages import read_passages
+        from citeforge.evaluator.measures.authorship_answers import read_design
+        from citeforge.evaluator.measures.passages import read_passages
 
         return read_design if reads == "cells" else read_passages
 
@@ -65,7 +65,7 @@ class AuthorshipKind(TwinsKind):
     def saved_answers(
         self, path: Path, benchmark: Benchmark
     ) -> Iterator[tuple[int, SubmissionLine]]:
-        from citeforge.evaluator.measures.authorship.attrieval import read_cells
+        from citeforge.evaluator.measures.attrieval import read_cells
 
         return read_cells(path, benchmark)
 

@@ -16,9 +16,9 @@ from citeforge.schemas.benchmarks.tables import KG_BY_CONFIG
 from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.statements.reading import Read
+    from citeforge.evaluator.check import Triples
+    from citeforge.evaluator.measures.reading import Read
     from citeforge.evaluator.submissions.benchmark import Benchmark
-    from citeforge.evaluator.submissions.check import Triples
     from citeforge.package.package import Package
 
 _NO_PASSAGES = "its contexts have no passages"
@@ -76,7 +76,7 @@ class KalmaKind(Kind):
         return graph_items(package, context, query_id)
 
     def reading(self, reads: str) -> Read:
-        from citeforge.evaluator.measures.kalma.graphs import read_triples
+        from citeforge.evaluator.measures.kalma_graphs import read_triples
 
         return read_triples
 
@@ -86,7 +86,7 @@ class KalmaKind(Kind):
         return wrong_kalma(package)
 
     def checker(self, benchmark: Benchmark) -> Triples:
-        from citeforge.evaluator.submissions.check import Triples
+        from citeforge.evaluator.check import Triples
 
         return Triples(benchmark)
 

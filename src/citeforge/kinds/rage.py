@@ -16,9 +16,9 @@ from citeforge.schemas.recipes.base import Recipe, RunOptions
 from citeforge.schemas.recipes.rage import RageRecipe
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.statements.reading import Read
+    from citeforge.evaluator.check import Marks
+    from citeforge.evaluator.measures.reading import Read
     from citeforge.evaluator.submissions.benchmark import Benchmark
-    from citeforge.evaluator.submissions.check import Marks
     from citeforge.package.package import Package
 
 NO_CELLS = "it follows the labels of an authorship benchmark's cells"
@@ -59,7 +59,7 @@ class RageKind(Kind):
 
     def reading(self, reads: str) -> Read:
         """Find the function that reads answers; all measures read passages."""
-        from citeforge.evaluator.statements.passages import read_passages
+        from citeforge.evaluator.measures.passages import read_passages
 
         return read_passages
 
@@ -70,7 +70,7 @@ class RageKind(Kind):
         yield from wrong_contexts(package)
 
     def checker(self, benchmark: Benchmark) -> Marks:
-        from citeforge.evaluator.submissions.check import Marks
+        from citeforge.evaluator.check import Marks
 
         return Marks(benchmark)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from citeforge.builders.build import Confirm, Rebuilt, refuse
 from citeforge.builders.build import build as make
 from citeforge.builders.build import rebuild as make_again
-from citeforge.builders.recipes.files import read_recipe
+from citeforge.builders.recipe_files import read_recipe
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
 from citeforge.schemas.recipes.base import Recipe, RunOptions, checked

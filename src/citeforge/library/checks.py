@@ -3,9 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
+from citeforge.evaluator.check import Findings
+from citeforge.evaluator.check import check as check_file
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.check import Findings
-from citeforge.evaluator.submissions.check import check as check_file
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.library.benchmarks import load
 from citeforge.library.scores import Answers, submission_file

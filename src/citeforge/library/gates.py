@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from citeforge.evaluator.gate.decide import Decision, decide
-from citeforge.evaluator.gate.outputs import check_outputs, write_outputs
-from citeforge.evaluator.gate.policy import PolicySource, checked_policy, read_policy
-from citeforge.evaluator.statistics.compare import load_scores
+from citeforge.evaluator.gate import Decision, decide
+from citeforge.evaluator.gate_outputs import check_outputs, write_outputs
+from citeforge.evaluator.gate_policy import PolicySource, checked_policy, read_policy
+from citeforge.evaluator.reports.compare import load_scores
 from citeforge.library.scores import Scores
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.gate import GatePolicy
 from citeforge.schemas.recipes.base import checked
+from citeforge.schemas.recipes.gate import GatePolicy
 from citeforge.schemas.scores import ScoreFile
 
 Scored = Scores | str | Path

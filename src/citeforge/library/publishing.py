@@ -78,7 +78,7 @@ def card(
         InputError: not a package, a file of it is damaged, or scores are of another build.
         UsageError: the version is none.
     """
-    from citeforge.evaluator.statistics.compare import load_scores
+    from citeforge.evaluator.reports.compare import load_scores
 
     if version is not None and not re.fullmatch(r"\d+\.\d+\.\d+", version):
         raise UsageError(f"--version {version!r}: expected X.Y.Z", code="bad-option")

@@ -6,16 +6,16 @@ from pathlib import Path
 
 from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.io.textfiles import count_text
+from citeforge.evaluator.reports.compare import Difference, load_scores
+from citeforge.evaluator.reports.ranks import LEVEL
 from citeforge.evaluator.reports.report import compare_files, format_of, make_report
 from citeforge.evaluator.reports.rows import named_rows, references_last
 from citeforge.evaluator.reports.table import difference_tables, scores_table, signature_notes
-from citeforge.evaluator.statistics.compare import Difference, load_scores
-from citeforge.evaluator.statistics.ranks import LEVEL
 from citeforge.library.scores import Scores
 from citeforge.package.package import Package
-from citeforge.schemas.command_options import CompareOptions, ReportOptions
 from citeforge.schemas.errors import InputError, UsageError, extras_named
 from citeforge.schemas.recipes.base import checked
+from citeforge.schemas.recipes.command_options import CompareOptions, ReportOptions
 from citeforge.schemas.scores import ScoreFile
 
 

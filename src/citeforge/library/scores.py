@@ -16,18 +16,17 @@ from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgePlan, JudgeSession
 from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.reports.compare import load_scores
+from citeforge.evaluator.reports.max_row import max_row
 from citeforge.evaluator.reports.rows import caution_lines, missing_lines
 from citeforge.evaluator.reports.table import scores_table, signature_notes
 from citeforge.evaluator.reports.withhold import withhold_scores
 from citeforge.evaluator.score import ScoringSetup, score_contexts, setup_of
 from citeforge.evaluator.score import score as score_file
-from citeforge.evaluator.statistics.compare import load_scores
-from citeforge.evaluator.statistics.max_row import max_row
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.submissions.targets import context_target, score_targets
+from citeforge.evaluator.targets import context_target, score_targets
 from citeforge.library.benchmarks import load
-from citeforge.schemas.command_options import Protocol, ScoreOptions
 from citeforge.schemas.errors import (
     CiteforgeError,
     FailuresError,
@@ -37,8 +36,9 @@ from citeforge.schemas.errors import (
     extras_named,
 )
 from citeforge.schemas.recipes.base import RunOptions, checked
+from citeforge.schemas.recipes.command_options import Protocol, ScoreOptions
+from citeforge.schemas.recipes.systems import twin_of
 from citeforge.schemas.scores import Counts, MeasureScore, NotComputed, ScoreFile
-from citeforge.schemas.systems import twin_of
 
 if TYPE_CHECKING:
     import pandas
@@ -84,6 +84,7 @@ def submission_file(answers: Answers, system: str | None = None) -> Iterator[Pat
 
 
 def _rows(answers: Any) -> Iterator[Mapping[str, Any]]:
+    """List answers as dictionaries, of a DataFrame without its empty cells."""
     if hasattr(answers, "to_dict") and hasattr(answers, "columns"):
         for row in answers.to_dict(orient="records"):
             # A DataFrame's empty cell is NaN, the one value unequal to itself.
@@ -102,6 +103,7 @@ def _rows(answers: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _line(row: Any, number: int) -> bytes:
+    """Write an answer as a line of JSON."""
     try:
         return msgspec.json.encode(row)
     except (TypeError, ValueError, msgspec.MsgspecError) as error:

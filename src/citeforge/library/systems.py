@@ -15,18 +15,18 @@ from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
-from citeforge.engines.setup import client_options, costs
+from citeforge.engines.running.setup import client_options, costs
+from citeforge.evaluator.reports.compare import compare_pairs
 from citeforge.evaluator.reports.notes import limit_lines
 from citeforge.evaluator.reports.rows import named_rows
 from citeforge.evaluator.score import score_contexts, setup_of
-from citeforge.evaluator.statistics.compare import compare_pairs
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
 from citeforge.library.reports import Comparisons, report
 from citeforge.library.scores import Scores, judge_of
-from citeforge.schemas.command_options import ScoreOptions
 from citeforge.schemas.errors import UsageError, extras_named
 from citeforge.schemas.recipes.base import Part, RunOptions
+from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.systems.registry import options_of, refusal, system_of
 from citeforge.systems.run import Ran, plan_system, run_system
 
@@ -202,6 +202,7 @@ def bench(
 def _require(
     systems: Sequence[str], unused: Mapping[str, Any], benchmark: Benchmark, has_llm: bool
 ) -> None:
+    """Refuse systems that are unknown, named twice, or do not fit the benchmark."""
     if not systems:
         raise UsageError(
             "--systems: name at least one; `citeforge list systems` lists them",
@@ -232,6 +233,7 @@ def _differences(scores: Sequence[Scores]) -> Comparisons:
 
 
 def _options(system: str, options: Options) -> Part:
+    """Check the options of a system, given as a record or a dictionary."""
     record = options_of(system_of(system))
     if isinstance(options, Part):
         return options

@@ -96,7 +96,7 @@ class Kind(ABC):
 
     @abstractmethod
     def reading(self, reads: str) -> Any:
-        """The function that reads answers so: a ``Read`` of ``evaluator.statements.reading``.
+        """The function that reads answers so: a ``Read`` of ``evaluator.measures.reading``.
 
         Args:
             reads: one of ``readings``.
@@ -110,7 +110,7 @@ class Kind(ABC):
     def checker(self, benchmark: Any) -> Any:
         """What finds faults in answers.
 
-        One like :class:`citeforge.evaluator.submissions.check.Marks`.
+        One like :class:`citeforge.evaluator.check.Marks`.
         """
 
     def blind(self, config: str, table: pa.Table) -> pa.Table:

@@ -121,6 +121,7 @@ def render_croissant(folder: Path, manifest: Manifest, audit: dict[str, Any] | N
 
 
 def _file(name: str, sha256: str, folder: Path) -> dict[str, Any]:
+    """Describe a Parquet file in Croissant's terms."""
     return {
         "@type": "cr:FileObject",
         "@id": name,

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from citeforge.builders.packaging.changes import command_of
 from citeforge.builders.packaging.hiding import read_secret, write_secret
 from citeforge.builders.packaging.package import (
     WORDS,
@@ -16,7 +17,6 @@ from citeforge.builders.packaging.package import (
     corpus_stats,
     word_lengths,
 )
-from citeforge.builders.recipes.changes import command_of
 from citeforge.engines.io.files import read_json, write_text
 from citeforge.engines.io.tables import TableWriter, iter_batches
 from citeforge.engines.io.textfiles import validated

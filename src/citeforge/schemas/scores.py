@@ -10,7 +10,7 @@ from pydantic import (
     model_validator,
 )
 
-from citeforge.schemas.benchmarks.authorship import Design
+from citeforge.schemas.authorship import Design
 from citeforge.schemas.record import Record
 from citeforge.schemas.signature import parse_signature
 

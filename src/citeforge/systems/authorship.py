@@ -8,7 +8,7 @@ from typing import Any
 
 from citeforge.engines.draws import generator
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
-from citeforge.schemas.benchmarks.authorship import Cell, design_of
+from citeforge.schemas.authorship import Cell, design_of
 from citeforge.systems.rage import citing
 
 _PLAIN = {True: 0.7, False: 0.15}
@@ -24,7 +24,7 @@ def lines(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
     """Lines of a submission to an authorship benchmark; other kinds refuse these systems."""
-    design = design_of(benchmark.manifest)
+    design = design_of(benchmark.manifest.config)
 
     def choose(table: ContextTable, row: int, query: str, run: int) -> Iterator[int]:
         cell, relevant = design.find(table.name), table.relevant[row]

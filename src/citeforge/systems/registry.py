@@ -10,9 +10,9 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.models.choices import Choice
 from citeforge.schemas.recipes.base import Part
-from citeforge.schemas.systems import System
+from citeforge.schemas.recipes.systems import System
 from citeforge.systems import authorship, kalma, passages, rage
-from citeforge.systems.llm.asking import from_graphs, from_passages
+from citeforge.systems.asking import from_graphs, from_passages
 from citeforge.systems.options import EditedOptions, LlmOptions
 
 Lines = Callable[[str, Benchmark, list[str], int, int], Iterator[dict[str, Any]]]

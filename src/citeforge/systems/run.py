@@ -14,14 +14,14 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Failure, Llm
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.schemas.command_options import AmountOptions
 from citeforge.schemas.errors import FailuresError, InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Part, checked
+from citeforge.schemas.recipes.command_options import AmountOptions
+from citeforge.schemas.recipes.systems import System, fault_of
 from citeforge.schemas.submission import CONTROL, SubmissionLine, make_header
-from citeforge.schemas.systems import System, fault_of
-from citeforge.systems.llm.ask import ask, plan_jobs, prepare
-from citeforge.systems.llm.writing import write_submission
+from citeforge.systems.ask import ask, plan_jobs, prepare
 from citeforge.systems.registry import SYSTEMS, Lines, options_of, refusal, system_of
+from citeforge.systems.writing import write_submission
 
 
 @dataclass(frozen=True)
@@ -172,6 +172,7 @@ def _readable(
 
 
 def _contexts(system: System, benchmark: Benchmark, names: list[str]) -> list[str]:
+    """Choose the context sets that a system answers."""
     every = list(benchmark.manifest.contexts)
     if names == ["all"] and "all" not in every:
         names = every

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.builders.authorship.select import from_retriever
-from citeforge.builders.recipes.derive import Base
-from citeforge.engines.embedding.embedder import Kind
+from citeforge.builders.derive import Base
 from citeforge.engines.io.tables import iter_batches, shard_paths, write_table
+from citeforge.engines.models.embedder import Kind
 from citeforge.schemas.benchmarks.tables import CORPUS
 
 

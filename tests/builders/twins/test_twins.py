@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 
 import citeforge as cf
+from citeforge.builders.derive import Base
 from citeforge.builders.packaging.verify import verify
 from citeforge.builders.rage.build import build_rage
-from citeforge.builders.recipes.derive import Base
 from citeforge.builders.twins.build import build_twins, twin_stats
 from citeforge.builders.twins.checks import Checker
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result

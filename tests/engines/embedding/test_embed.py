@@ -10,8 +10,8 @@ import pytest
 
 from citeforge.engines.embedding import embed
 from citeforge.engines.embedding.embed import OFFLINE_SHA256, make_embedder
-from citeforge.engines.embedding.embedder import model_of
-from citeforge.engines.embedding.prefixes import Prefixes, prefixes_of
+from citeforge.engines.models.embedder import model_of
+from citeforge.engines.models.prefixes import Prefixes, prefixes_of
 from conftest import refused
 
 _TASK = (

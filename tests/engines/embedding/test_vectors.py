@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.engines.embedding.embedder import Kind
 from citeforge.engines.embedding.vectors import (
     VectorShard,
     digest_texts,
@@ -18,6 +17,7 @@ from citeforge.engines.embedding.vectors import (
     gather,
     iter_blocks,
 )
+from citeforge.engines.models.embedder import Kind
 from citeforge.engines.search.exact import rescore, retrieve_candidates
 from conftest import refused
 

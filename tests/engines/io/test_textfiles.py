@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.builders.recipes.files import read_recipe
+from citeforge.builders.recipe_files import read_recipe
 from citeforge.engines.io.textfiles import read_csv, read_yaml, text_lines
 from conftest import refused
 

@@ -10,7 +10,7 @@ from citeforge.builders.stages.writing import writer_prompt
 from citeforge.engines.judge.profiles import built_in_profiles, fill_messages, fill_prompt
 from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.engines.text.quoting import Quotes, without_tags
-from citeforge.evaluator.measures.kalma import judged
+from citeforge.evaluator.measures import kalma_judged as judged
 from citeforge.plugins.documents.asker import PromptedLlm
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.schemas.benchmarks.kg import Graph, Triple

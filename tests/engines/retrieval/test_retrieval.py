@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import citeforge as cf
-from citeforge.engines.embedding.embedder import Kind
 from citeforge.engines.io.tables import shard_paths, write_table
+from citeforge.engines.models.embedder import Kind
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
 from citeforge.plugins.published_systems.alce.searching import best_by_vectors

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import citeforge as cf
 from citeforge.evaluator.reports.audited import told_of_negatives
-from citeforge.evaluator.statistics.compare import load_scores
+from citeforge.evaluator.reports.compare import load_scores
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.build import build_site
 from citeforge.schemas.benchmarks.audit import Audit, Cascade, EstimatedShare

@@ -5,11 +5,11 @@ import json
 from pathlib import Path
 
 import citeforge as cf
+from citeforge.evaluator.reports.compare import compare_many
 from citeforge.evaluator.reports.report import COMPARISONS
 from citeforge.evaluator.reports.rows import caution_lines, missing_lines, trivial_lines
 from citeforge.evaluator.reports.table import render_scores
-from citeforge.evaluator.statistics.compare import compare_many
-from citeforge.schemas.command_options import TableOptions
+from citeforge.schemas.recipes.command_options import TableOptions
 from citeforge.schemas.scores import Counts, NotComputed, ScoreFile
 from conftest import Inline
 from conftest_builders import hagrid

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 import citeforge as cf
+from citeforge.evaluator.reports.compare import compare_many
+from citeforge.evaluator.reports.ranks import ranks_by_measure
 from citeforge.evaluator.reports.report import render_csv, render_markdown
 from citeforge.evaluator.reports.table import render_scores
-from citeforge.evaluator.statistics.compare import compare_many
-from citeforge.evaluator.statistics.ranks import ranks_by_measure
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
 from citeforge.plugins.leaderboard.ranking import compact, make_views
 from citeforge.plugins.plots.choose import plot
 from citeforge.plugins.plots.paper import paper_table
-from citeforge.schemas.command_options import TableOptions
+from citeforge.schemas.recipes.command_options import TableOptions
 from citeforge.schemas.scores import ScoreFile
 from conftest_boards import entry, scored
 

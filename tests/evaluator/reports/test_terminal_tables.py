@@ -4,8 +4,8 @@ import pytest
 from rich.cells import cell_len
 
 from citeforge.engines.io.report_table import Table
+from citeforge.evaluator.reports.compare import compare_many
 from citeforge.evaluator.reports.table import render_differences, render_scores
-from citeforge.evaluator.statistics.compare import compare_many
 from citeforge.schemas.scores import ScoreFile
 from conftest_boards import entry, scored
 

@@ -3,7 +3,7 @@
 import pytest
 
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.statements.details import cited_words, quotations
+from citeforge.evaluator.measures.details import cited_words, quotations
 from citeforge.evaluator.statements.split import strict_statements
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.scores import CitedWords

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from citeforge.evaluator.measures.registry import find_measure
+from citeforge.evaluator.reports.compare import compare_many
 from citeforge.evaluator.reports.entries import make_entry
-from citeforge.evaluator.statistics.compare import compare_many
+from citeforge.evaluator.reports.ranks import ranks_of
 from citeforge.evaluator.statistics.estimates import (
     Sample,
     change,
@@ -16,9 +17,8 @@ from citeforge.evaluator.statistics.estimates import (
     mean_sample,
     ratio_sample,
 )
-from citeforge.evaluator.statistics.ranks import ranks_of
-from citeforge.plugins.labels.correction.ppi import Units, linearised, powered
-from citeforge.plugins.labels.correction.ranks import corrected_difference
+from citeforge.plugins.labels.ppi import Units, linearised, powered
+from citeforge.plugins.labels.ranks import corrected_difference
 from citeforge.schemas.scores import Corrected, Counts, MeasureScore, ScoreFile
 from citeforge.schemas.signature import Signature
 

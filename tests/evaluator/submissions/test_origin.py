@@ -11,8 +11,8 @@ import citeforge as cf
 from citeforge.engines.llm.records import LlmReply
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.evaluator.submissions.origin import CitationRange
-from citeforge.schemas.command_options import PromptingOptions
-from citeforge.systems.llm.answering import read_prompts, requests_of
+from citeforge.schemas.recipes.command_options import PromptingOptions
+from citeforge.systems.answering import read_prompts, requests_of
 from conftest import ROOT, Inline, refused, write_jsonl
 
 

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 
 import citeforge as cf
-from citeforge.schemas.command_options import Protocol
+from citeforge.schemas.recipes.command_options import Protocol
 from citeforge.schemas.scores import ScoreFile
 from conftest import Inline, write_jsonl
 

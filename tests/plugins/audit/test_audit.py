@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from citeforge.builders.derive import Base
 from citeforge.builders.packaging.verify import verify
-from citeforge.builders.recipes.derive import Base
 from citeforge.package.manifest import load_intact
 from citeforge.plugins.audit.cascade import estimate
 from citeforge.plugins.audit.run import ratchet, read_known

@@ -7,7 +7,7 @@ import pytest
 
 import citeforge as cf
 from citeforge.builders.packaging.verify import verify
-from citeforge.engines.text.refusals.rules import is_refusal
+from citeforge.engines.text.refusals import is_refusal
 from citeforge.package.package import Package
 from citeforge.plugins.bundles.build import build_bundle, wrong_bundle
 from citeforge.plugins.bundles.design import DeflectionRecipe, FaithfulnessRecipe, PositionRecipe

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from citeforge import load, score
+from citeforge.builders.derive import Base
 from citeforge.builders.packaging.verify import verify
-from citeforge.builders.recipes.derive import Base
 from citeforge.engines.io.tables import write_table
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import TRUNCATED, LlmReply, Request, Result
@@ -28,9 +28,9 @@ from citeforge.plugins.documents.questions import Evidence, Question, read_quest
 from citeforge.plugins.documents.reading.source import DocumentFolder
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.tables import question_column
-from citeforge.plugins.labels.annotation.labels import import_sheets
-from citeforge.plugins.labels.annotation.sheets import export_sheet
 from citeforge.plugins.labels.options import AnnotationOptions
+from citeforge.plugins.labels.returned import import_sheets
+from citeforge.plugins.labels.sheets import export_sheet
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.schemas.recipes.base import RunOptions

@@ -10,18 +10,18 @@ import pytest
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.segmenters import make_segmenter
-from citeforge.evaluator.corrections import Correction
 from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.reports.compare import compare_many
+from citeforge.evaluator.reports.corrections import Correction
 from citeforge.evaluator.reports.table import render_differences, render_scores
-from citeforge.evaluator.statistics.compare import compare_many
+from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.tools import Tools
-from citeforge.plugins.labels.correction.calibration import Rates
-from citeforge.plugins.labels.correction.correct import LabelCorrection, RateCorrection
-from citeforge.plugins.labels.correction.ranks import corrected_ranks
+from citeforge.plugins.labels.calibration import Rates
+from citeforge.plugins.labels.correct import LabelCorrection, RateCorrection
 from citeforge.plugins.labels.files import read_labels
 from citeforge.plugins.labels.options import LabelPlanOptions
 from citeforge.plugins.labels.planning import plan_labelling
+from citeforge.plugins.labels.ranks import corrected_ranks
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from conftest import refused, write_jsonl
 from scoring import score

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from citeforge.plugins.labels.correction.ppi import Units, powered
 from citeforge.plugins.labels.options import LabelPlanOptions
 from citeforge.plugins.labels.planning import (
     half_width,
@@ -15,6 +14,7 @@ from citeforge.plugins.labels.planning import (
     plan_labels,
     render_label_plan,
 )
+from citeforge.plugins.labels.ppi import Units, powered
 from citeforge.schemas.scores import Corrected, ScoreFile
 from conftest import Inline, refused
 from conftest_plots import scored

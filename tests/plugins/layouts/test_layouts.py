@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import citeforge as cf
-from citeforge.builders.recipes.derive import Base
+from citeforge.builders.derive import Base
 from citeforge.evaluator.submissions.formats import read_attributed_ir
 from citeforge.ir_convert.kalma import read_entries, read_gold
 from citeforge.ir_convert.registry import open_source

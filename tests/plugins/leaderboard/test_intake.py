@@ -17,8 +17,8 @@ from huggingface_hub import SpaceCard
 
 import citeforge as cf
 from citeforge.engines.io.folders import file_lock
+from citeforge.evaluator.reports.compare import load_scores
 from citeforge.evaluator.reports.withhold import withhold_scores
-from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.plugins.leaderboard.build import build_leaderboard
 from citeforge.plugins.leaderboard.start import WORKFLOW, start_leaderboard
 from citeforge.plugins.leaderboard.submit import LOCK, add_submissions

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy import stats
 
+from citeforge.evaluator.reports.ranks import rank_intervals
 from citeforge.evaluator.statistics.estimates import Floats
-from citeforge.evaluator.statistics.ranks import rank_intervals
 from citeforge.plugins.leaderboard.matrix import Column, MeanRank, mean_ranks
 
 

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from citeforge.evaluator.statistics.intervals import wilson
-from citeforge.plugins.plots.charts import palette, scatter
+from citeforge.plugins.plots import palette
+from citeforge.plugins.plots import scatter_chart as scatter
 from citeforge.plugins.plots.choose import page_figures, plot, plots
-from citeforge.schemas.benchmarks.authorship import PLACEBO, Design, LabelSet, make_cells
+from citeforge.schemas.authorship import PLACEBO, Design, LabelSet, make_cells
 from citeforge.schemas.scores import Corrected, ScoreFile, Slice
 from conftest import refused
 from conftest_plots import many, scored

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from citeforge.evaluator.reports.compare import compare_many
 from citeforge.evaluator.reports.report import make_report
 from citeforge.evaluator.reports.rows import not_comparable
-from citeforge.evaluator.statistics.compare import compare_many
 from citeforge.plugins.plots.paper import PAPER, paper_table
-from citeforge.schemas.command_options import ReportOptions, TableOptions
+from citeforge.schemas.recipes.command_options import ReportOptions, TableOptions
 from citeforge.schemas.scores import ScoreFile
 from conftest import Inline, refused
 from conftest_plots import scored

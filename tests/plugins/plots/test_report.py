@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from citeforge.evaluator.reports.compare import load_scores
 from citeforge.evaluator.reports.markup import script_json
-from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.schemas.scores import ScoreFile
 from conftest_pages import expect, opened
 from conftest_plots import page_text

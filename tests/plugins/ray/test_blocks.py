@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import citeforge as cf
-from citeforge.engines.runner import make_runner
+from citeforge.engines.running.runner import make_runner
 from citeforge.plugins.ray.cluster import (
     Pool,
     Tries,

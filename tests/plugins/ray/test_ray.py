@@ -17,13 +17,12 @@ import pyarrow as pa
 import pytest
 
 import citeforge as cf
-from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.embedding.vectors import VectorShard, ensure_shards, unit_rows
 from citeforge.engines.judge.hf import HfOptions
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
-from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.search.exact import retrieve_candidates
 from citeforge.plugins.ray.runner import RayOptions, RayRunner
 from citeforge.plugins.ray.work import ClusterEmbedder, ClusterJudge, search_shards
@@ -194,9 +193,7 @@ def test_a_t5_on_workers_gives_every_margin_to_the_last_bit(
     asked = [Pair(*make_pair(rng, rng.randint(2, 60))[:2]) for _ in range(150)]
     options = HfOptions(device="cpu", profile="true-t5")
     here = make_judge(f"hf:{tmp_path}", hf=options)
-    there = make_judge(
-        f"hf:{tmp_path}", hf=options, client=ClientOptions(runner=RayRunner(cluster))
-    )
+    there = make_judge(f"hf:{tmp_path}", hf=options, place=RayRunner(cluster).judge)
     assert isinstance(there, ClusterJudge)
     assert there.identity() == here.identity()
     assert (there.signature, there.comparable) == (here.signature, here.comparable)

@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from citeforge.package.kinds import recipes
-from citeforge.schemas.benchmarks.authorship import LabelSet
+from citeforge.schemas.authorship import LabelSet
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.recipes.base import docstring
 from citeforge.schemas.recipes.mixture import PRESETS, Mixture

@@ -42,7 +42,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.retrieval.records import Rankings
-from citeforge.engines.setup import client_options, judge_session, replay_store
+from citeforge.engines.running.setup import client_options, judge_session, replay_store
 from citeforge.ir_convert.alce import AlceSource
 from citeforge.ir_convert.registry import info_of, open_corpus, require_strict
 from citeforge.ir_convert.source import ReadOptions, Source
@@ -232,7 +232,7 @@ def _compare(
     judge: JudgeSession | None,
     counts: Counter[str],
 ) -> _Findings:
-    """The candidates, and what they hold of the gold."""
+    """Measure which gold answers and claims the retrieved candidates contain."""
     ranked = {
         name: {query: [r.docid for r in ranking.get(query, [])] for query in questions.texts}
         for name, ranking in rankings.items()

@@ -15,8 +15,8 @@ import pyarrow as pa
 from citeforge.engines.io.tables import batch_of, rows_of
 from citeforge.engines.retrieval.records import Rankings, ranked
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
-from citeforge.engines.runner import make_runner
-from citeforge.engines.setup import run_embedder
+from citeforge.engines.running.runner import make_runner
+from citeforge.engines.running.setup import run_embedder
 from citeforge.ir_convert.alce import AlceItem, AlceSource, load_alce, passage_id
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions, Source
@@ -114,6 +114,7 @@ def with_rows(gold: pa.Table, rows: list[dict[str, Any]]) -> pa.Table:
 
 
 def _answers(source: Source, query: str, text: str, metadata: Any) -> Iterator[dict[str, Any]]:
+    """Make gold rows of the answers in the metadata of a query."""
     answers = metadata.get("answers") if isinstance(metadata, dict) else None
     if not answers:
         return

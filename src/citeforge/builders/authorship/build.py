@@ -12,12 +12,12 @@ from citeforge.builders.authorship.labels import (
     require_enough,
 )
 from citeforge.builders.authorship.select import choose_contexts, find_candidates
+from citeforge.builders.derive import Base, Docs
 from citeforge.builders.packaging.package import PackageWriter, corpus_stats, mapping_stats
-from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.tables import rows_of, rows_with
-from citeforge.schemas.benchmarks.authorship import Cell, Design, make_cells
+from citeforge.schemas.authorship import Cell, Design, make_cells
 from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.tables import AUTHORS, MAPPING, QUERIES, RELEVANT, TWINS
 from citeforge.schemas.errors import InputError, UsageError
@@ -114,6 +114,7 @@ def _write_tables(
     chosen: dict[str, Docs],
     seed: int,
 ) -> tuple[dict[str, ContextSet], Stats]:
+    """Write all tables of the package; give its context sets and statistics."""
     queries = list(chosen)
     short = {q: {"passages": len(docs)} for q, docs in chosen.items() if len(docs) < design.k}
     writer.add("queries", "queries", rows_with(base.queries, "_id", queries).cast(QUERIES))

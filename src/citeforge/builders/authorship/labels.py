@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from citeforge.builders.derive import Docs
 from citeforge.builders.packaging.prompts import Labelling
-from citeforge.builders.recipes.derive import Docs
 from citeforge.engines.draws import generator
 from citeforge.engines.io.tables import rows_of
 from citeforge.engines.io.textfiles import read_yaml, validated
 from citeforge.package.package import Package
-from citeforge.schemas.benchmarks.authorship import PLACEBO, Cell, LabelSet, design_of
+from citeforge.schemas.authorship import PLACEBO, Cell, LabelSet, design_of
 from citeforge.schemas.benchmarks.tables import RELEVANT
 from citeforge.schemas.errors import InputError, UnknownValueError
 
@@ -169,13 +169,13 @@ def cell_labels(
 
 
 def labelling_of(package: Package, context: str) -> Labelling:
-    """Labels, the note on them, and what a passage must not say of itself.
+    """Read the labels of a cell, the note on them, and what passages must not say of themselves.
 
     Args:
         package: an authorship benchmark.
         context: cell of its design.
     """
-    design = design_of(package.manifest)
+    design = design_of(package.manifest.config)
     words = {w for s in design.label_sets for w in (*s.first, *s.second)}
     # A passage that says "[LLM]" of itself must not pass for labelled.
     own = re.compile(r"\[(" + "|".join(map(re.escape, sorted(words))) + r")\]")

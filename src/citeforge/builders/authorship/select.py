@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from citeforge.builders.recipes.derive import Base, Docs
+from citeforge.builders.derive import Base, Docs
 from citeforge.engines.draws import generator, sample_ids
-from citeforge.engines.embedding.embedder import Embedder
+from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
-from citeforge.engines.setup import run_embedder
+from citeforge.engines.running.setup import run_embedder
 from citeforge.schemas.benchmarks.tables import RELEVANT, SEEMINGLY_RELEVANT, UNJUDGED
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.authorship import Selection

@@ -168,8 +168,11 @@ class QuestionCheck:
         return [way for way in self._ways_to_ask(relation) if way <= words]
 
     def _ways_to_ask(self, relation: str) -> list[frozenset[str]]:
-        """Sets of words, each of which asks for a relation: of its label, its clause and noun in
-        the domain, the nouns' head, and what input files call it."""
+        """Sets of words that ask for a relation: a question that has all words of one asks for it.
+
+        They are made of its label, the label's head, its clauses in the domain, and the words that
+        input files have for it.
+        """
         key = relation_key(relation)
         if key not in self._ways:
             phrase = self.domain.phrasing.phrase(relation)

@@ -35,7 +35,7 @@ from citeforge.engines.llm.replay import replayed_note
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.models.perplexity import make_perplexity, perplexity_name
 from citeforge.engines.plugins import warn
-from citeforge.engines.setup import client_options, judge_session, replay_store
+from citeforge.engines.running.setup import client_options, judge_session, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.ir_convert.kalma import read_entries, read_gold
 from citeforge.kg.domain import Domain, load_domain

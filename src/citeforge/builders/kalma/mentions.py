@@ -104,7 +104,7 @@ class Mentions:
         return [span for span in spans if self.stands_alone(*span)]
 
     def stands_alone(self, start: int, end: int) -> bool:
-        """Whether what stands at a place is a mention of its own and no part of a longer name."""
+        """Whether the words at a place are a mention of their own, no part of a longer name."""
         text, value = self.text, self.text[start:end]
         for other in self._words:
             offset = other.find(value) if len(other) > len(value) else -1

@@ -12,7 +12,7 @@ from citeforge.engines.llm.budget import Bound, RunPlan
 from citeforge.engines.llm.records import Request, Result
 from citeforge.engines.llm.writers import OpenAiLlm, TemplateWriter, make_llm
 from citeforge.engines.models.perplexity import make_perplexity
-from citeforge.engines.setup import client_options, replay_store
+from citeforge.engines.running.setup import client_options, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.graph import open_graph
 from citeforge.schemas.errors import UsageError

@@ -13,8 +13,8 @@ from typing import Any
 import yaml
 from jinja2 import Environment, StrictUndefined
 
+from citeforge.builders.packaging.changes import command_of
 from citeforge.builders.packaging.licences import licence_words, licences_of, most_restrictive
-from citeforge.builders.recipes.changes import command_of
 from citeforge.engines.io.files import read_json
 from citeforge.engines.io.report_table import MarkedCell, Table
 from citeforge.engines.io.textfiles import validated
@@ -129,6 +129,7 @@ def render_card(
 def _header(
     manifest: Manifest, splits: dict[str, list[str]], stats: dict[str, object], beside: Beside
 ) -> dict[str, object]:
+    """Make the metadata at the head of a card: licence, languages, size, tags and data files."""
     header: dict[str, object] = {"pretty_name": manifest.name}
     if manifest.licence:
         header["license"] = manifest.licence.lower()

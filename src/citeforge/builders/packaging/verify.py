@@ -12,7 +12,7 @@ from citeforge.engines.io.duplicates import DuplicateFinder, first_duplicate
 from citeforge.engines.io.tables import read_schema, rows_of, rows_with
 from citeforge.package.manifest import Problem, damaged_files, load_manifest
 from citeforge.package.package import Package
-from citeforge.schemas.benchmarks.authorship import design_of
+from citeforge.schemas.authorship import design_of
 from citeforge.schemas.benchmarks.tables import RELEVANT, UNJUDGED
 from citeforge.schemas.errors import InputError
 
@@ -179,7 +179,7 @@ def wrong_twins(package: Package) -> Problems:
 def wrong_cells(package: Package) -> Problems:
     """Cells that do not show the same passages in the same order, or are labelled wrongly."""
     try:
-        design = design_of(package.manifest)
+        design = design_of(package.manifest.config)
     except (KeyError, ValidationError) as error:
         yield "manifest.json", f"config.design cannot be read ({str(error).splitlines()[0]})"
         return

@@ -99,6 +99,7 @@ def by_shared_words(
     words = set(_WORD.findall(query.casefold()))
 
     def shared(name: str) -> int:
+        """Weight of the words that a passage shares with the query."""
         return sum(weights.get(w, 0) for w in words & set(_WORD.findall(texts[name].casefold())))
 
     return sorted(names, key=shared, reverse=True)
@@ -207,7 +208,7 @@ class _Plan:
         self._users.setdefault(passage, {})[row] = None
 
     def _take_in_turns(self) -> None:
-        """First places of all queries, then second ones, each passage while it may be shown.
+        """Give queries passages in turns: first the nearest of each query, then the second nearest.
 
         Relevant passages have the first places of their query, so that the nearest negatives are
         there as often as relevant passages would be.

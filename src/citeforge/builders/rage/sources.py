@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.builders.stages.build import Build, Workspace
-from citeforge.engines.embedding.embedder import Embedder, model_of
 from citeforge.engines.embedding.precomputed import PrecomputedVectors, open_both
-from citeforge.engines.embedding.prefixes import Prefixes
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.folders import beside
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.setup import judge_session, replay_store, run_embedder
+from citeforge.engines.models.embedder import Embedder, model_of
+from citeforge.engines.models.prefixes import Prefixes
+from citeforge.engines.running.setup import judge_session, replay_store, run_embedder
 from citeforge.ir_convert.registry import info_of, open_corpus, open_source, require_strict
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.package.manifest import MANIFEST, load_manifest

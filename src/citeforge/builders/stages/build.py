@@ -25,9 +25,9 @@ from typing import Any
 
 import msgspec
 
+from citeforge.builders.packaging.changes import recipe_of, require_same, require_same_choices
 from citeforge.builders.packaging.hiding import hide, secret_in
 from citeforge.builders.packaging.package import PackageWriter, safe_name
-from citeforge.builders.recipes.changes import recipe_of, require_same, require_same_choices
 from citeforge.engines.embedding.vectors import SUFFIX
 from citeforge.engines.io.files import (
     canonical_json,

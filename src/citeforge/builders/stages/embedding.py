@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from citeforge.engines.embedding.embedder import Embedder, Refinable
 from citeforge.engines.embedding.precomputed import PrecomputedVectors, passage_shards, query_rows
 from citeforge.engines.io.progress import progress
 from citeforge.engines.io.tables import iter_batches
 from citeforge.engines.models.compute import choose_compute
-from citeforge.engines.runner import LOCAL, make_runner
+from citeforge.engines.models.embedder import Embedder, Refinable
+from citeforge.engines.running.runner import LOCAL, make_runner
 from citeforge.engines.search.certain import CertainSearch
 from citeforge.engines.search.corpus import CorpusModel
 from citeforge.schemas.recipes.base import Compute, RunOptions

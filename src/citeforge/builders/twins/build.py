@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from citeforge.builders.derive import Base, Docs
 from citeforge.builders.packaging.package import PackageWriter, corpus_stats, mapping_stats
-from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.builders.stages.writing import writer_prompt
 from citeforge.builders.twins.checks import (
@@ -33,7 +33,7 @@ from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Llm, Request
 from citeforge.engines.llm.replay import replayed_note
 from citeforge.engines.llm.writers import OpenAiLlm, make_llm
-from citeforge.engines.setup import client_options, judge_session, replay_store
+from citeforge.engines.running.setup import client_options, judge_session, replay_store
 from citeforge.schemas.benchmarks.manifest import SECRET, Manifest
 from citeforge.schemas.benchmarks.tables import (
     CORPUS,
@@ -320,6 +320,7 @@ def _rows(
 
 
 def _counts(rewriting: Rewriting, keep_failed: bool) -> dict[str, int]:
+    """Count what became of the passages, for the statistics of the package."""
     base, twins = rewriting.base, list(rewriting.twins.values())
     reports = [t.report for t in twins]
     counts = {

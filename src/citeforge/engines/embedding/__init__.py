@@ -1,4 +1,4 @@
 """Texts made unit vectors, on disk.
 
-May import schemas, `engines.io` and `engines.models`. Begin at `embedder`, then `embed`.
+May import schemas, `engines.io` and `engines.models`. Begin at `embed`, then `vectors`.
 """

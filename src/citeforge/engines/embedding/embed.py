@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from citeforge.engines.embedding.embedder import Embedder, Kind, Vectors
-from citeforge.engines.embedding.prefixes import Prefixes, prefixes_of
 from citeforge.engines.io.files import read_json, sha256_file
 from citeforge.engines.io.progress import Advance
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.models.compute import choose_compute, device_of, require_openvino
+from citeforge.engines.models.embedder import Embedder, Kind, Vectors
 from citeforge.engines.models.files import (
     Located,
     find_model,
@@ -26,6 +25,7 @@ from citeforge.engines.models.files import (
     quiet_transformers,
 )
 from citeforge.engines.models.parallel import batched, in_halves, one_thread_each
+from citeforge.engines.models.prefixes import Prefixes, prefixes_of
 from citeforge.engines.registry import Registry, expected
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.models.choices import EMBEDDERS as CHOICES
@@ -41,6 +41,13 @@ _DTYPES: dict[Chosen, str] = {
 }  # fmt: skip
 Load = Callable[[Path, str], Any]
 """Loads the model of a folder on a device."""
+Place = Callable[[Callable[[], Embedder], str, Compute], Embedder]
+"""Makes a local embedder where it shall compute; see ``Runner.embedder``."""
+
+
+def in_this_process(make: Callable[[], Embedder], device: str, compute: Compute) -> Embedder:
+    """Make a local embedder that computes in this process."""
+    return make()
 
 
 @dataclass(frozen=True)
@@ -51,8 +58,9 @@ class EmbedderSettings:
         revision: commit, tag or branch of a Hub model.
         device: ``auto``, ``cpu``, ``cuda``, …
         prefixes: put before queries and passages; None for the model's own, or its family's.
-        options: how the endpoint of a served model is reached, and what runs a local one.
+        options: how the endpoint of a served model is reached.
         store: where its answers are kept.
+        place: where a local model computes.
     """
 
     revision: str | None = None
@@ -60,6 +68,7 @@ class EmbedderSettings:
     prefixes: Prefixes | None = None
     options: ClientOptions = field(default_factory=ClientOptions)
     store: ReplayStore | None = None
+    place: Place = in_this_process
 
 
 def make_embedder(name: str, **settings: Any) -> Embedder:
@@ -133,7 +142,7 @@ class LocalEmbedder:
         )
         if compute == "int8":
             make = partial(_quantizable, self.name, self._locate, device, given)
-        return self._settings.options.runner.embedder(make, device, compute)
+        return self._settings.place(make, device, compute)
 
     def fingerprint(self) -> dict[str, Any]:
         return self.at("fp32").fingerprint()

@@ -53,7 +53,7 @@ class PrecomputedVectors:
         return self.files[0].suffix == ".parquet"
 
     def require_rows(self, total: int) -> None:
-        """Stop unless there are so many vectors.
+        """Refuse a file that has not one vector for each of ``total`` texts.
 
         Raises:
             InputError: another number.

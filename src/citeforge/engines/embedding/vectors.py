@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from citeforge.engines.embedding.embedder import Embedder, Kind, Vectors
 from citeforge.engines.io.files import (
     canonical_json,
     digest,
@@ -22,6 +21,7 @@ from citeforge.engines.io.files import (
 )
 from citeforge.engines.io.progress import Advance
 from citeforge.engines.io.tables import regroup
+from citeforge.engines.models.embedder import Embedder, Kind, Vectors
 from citeforge.schemas.errors import InputError
 
 SHARD_ROWS = 8192

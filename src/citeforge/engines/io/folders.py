@@ -41,7 +41,7 @@ Strangers = Callable[[Path], list[str]]
 
 
 def partial_of(out: Path) -> Path:
-    """Where ``out`` grows."""
+    """Path of the unfinished folder that is renamed to ``out`` when it is complete."""
     return beside(out, ".partial")
 
 
@@ -148,6 +148,7 @@ class _UnsignedLockError(OSError):
 
 
 def _sign(handle: int) -> None:
+    """Write into a lock who holds it, and since when."""
     since = datetime.now(UTC).isoformat(timespec="seconds")
     text = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since})
     try:

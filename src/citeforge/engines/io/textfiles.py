@@ -223,7 +223,7 @@ def record_error(
 
 
 def _record_at(record: type[BaseModel], place: Sequence[int | str]) -> type[BaseModel] | None:
-    """The record that a place below another one is of; None where that is none."""
+    """Find the class of the record at a place within another record; None for a plain value."""
     inner: Any = record
     for part in place:
         if isinstance(inner, type) and issubclass(inner, BaseModel):

@@ -45,6 +45,7 @@ def load_model(settings: NliSettings) -> NliModel:
 
 
 def _suiting_dtype(settings: NliSettings) -> str:
+    """Choose the number type of a model: that of the settings, else bfloat16 on a GPU."""
     import torch
 
     half = settings.device.startswith("cuda") and torch.cuda.is_bf16_supported()
@@ -69,6 +70,7 @@ class Seq2SeqModel(NliModel):
         self._yes, self._no = verdict_indices(p.supported, p.unsupported, self._first_token)
 
     def _first_token(self, text: object) -> list[int]:
+        """Give the id of the first token of a verdict word, as a list of one."""
         ids = self.tokenizer(str(text), add_special_tokens=False).input_ids
         if not ids or (not self.profile.unsupported and len(ids) != 1):
             raise ValueError(f'"{text}" is {len(ids)} tokens of this model')
@@ -115,6 +117,7 @@ class ClassifierModel(NliModel):
             self.engine = openvino.version()
 
     def _load(self, settings: NliSettings, config: Any) -> Any:
+        """Load the classifier of a folder."""
         from transformers import AutoModelForSequenceClassification
 
         return AutoModelForSequenceClassification.from_pretrained(
@@ -231,6 +234,7 @@ def _weights(settings: NliSettings) -> dict[str, Any]:
 
 
 def _checkpoint(path: Path) -> dict[str, Any]:
+    """Load the tensors of a checkpoint file without running code of it."""
     import pickle
 
     import torch

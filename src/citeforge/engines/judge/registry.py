@@ -1,6 +1,7 @@
 """Judges by name."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -21,19 +22,26 @@ VLLM_URL = "http://localhost:8000/v1"
 """Where `vllm serve` listens if nothing else is said."""
 
 
+def in_this_process(make: Callable[[HfOptions], Judge], options: HfOptions) -> Judge:
+    """Make a local judge that computes in this process."""
+    return make(options)
+
+
 @dataclass(frozen=True)
 class JudgeSettings:
     """What a judge is made with, besides its argument.
 
     Attributes:
         hf: how a model is asked, and how a local one is run.
-        client: how an endpoint is reached, and what runs a local model.
+        client: how an endpoint is reached.
         replay: store of an LLM's replies.
+        place: makes a local judge where it shall compute; see ``Runner.judge``.
     """
 
     hf: HfOptions = field(default_factory=HfOptions)
     client: ClientOptions = field(default_factory=ClientOptions)
     replay: ReplayStore | None = None
+    place: Callable[[Callable[[HfOptions], Judge], HfOptions], Judge] = in_this_process
 
 
 def make_judge(name: str, **settings: Any) -> Judge:
@@ -77,7 +85,7 @@ JUDGES: Registry[Choice, Judge] = Registry(
     "judges",
     CHOICES,
     {
-        "hf": lambda model, s: s.client.runner.judge(partial(HfJudge, model), s.hf),
+        "hf": lambda model, s: s.place(partial(HfJudge, model), s.hf),
         "openai": llm_judge,
         "vllm": vllm_judge,
         "table": lambda file, settings: TableJudge(Path(file)),

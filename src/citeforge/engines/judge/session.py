@@ -98,7 +98,7 @@ class JudgePlan:
     bill: RunPlan | None = None
 
     def lines(self) -> list[str]:
-        """For people."""
+        """Lines for a terminal: pairs, stored verdicts, tokens, time and cost."""
         tokens = "not counted by this judge" if self.tokens is None else f"{self.tokens:,}"
         seconds = (
             "known after a first run" if self.seconds is None else f"about {self.seconds:,.0f} s"
@@ -237,6 +237,7 @@ class JudgeSession:
         return rest
 
     def _decide(self, pairs: list[Pair]) -> None:
+        """Ask the judge for the verdicts of pairs, and store each as it comes."""
         if not pairs:
             return
         if self.only_plans:

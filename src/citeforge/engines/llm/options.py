@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from citeforge.engines.llm.records import Price
-from citeforge.engines.runner import LOCAL, Runner
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 URL_VARIABLE = "OPENAI_BASE_URL"
@@ -42,7 +41,6 @@ class ClientOptions:
             limit.
         batch: submit chat requests as batches of the provider.
         reasoning_effort: sent with every chat request; None to leave it out.
-        runner: what runs a local embedder or judge.
     """
 
     base_url: str | None = None
@@ -57,7 +55,6 @@ class ClientOptions:
     thinking_tokens: int = THINKING_TOKENS
     reasoning_effort: str | None = None
     batch: bool = False
-    runner: Runner = LOCAL
 
     @property
     def endpoint(self) -> str:

@@ -1,4 +1,4 @@
-"""Local models: their files, the numbers they compute in, and the threads.
+"""Local models: their files, the numbers they compute in, threads, and what an embedder offers.
 
-May import schemas and `engines.io`. Begin at `files`, then `compute`.
+May import schemas, `engines.io` and `engines.llm`. Begin at `files`, then `compute`.
 """

@@ -6,8 +6,8 @@ from typing import Any
 
 from citeforge.engines.models.files import find_model, quiet_transformers
 from citeforge.engines.models.parallel import batched, one_thread_each
-from citeforge.schemas.command_options import BERTSCORE_LAYER, BERTSCORE_MODEL, MAUVE_MODEL
 from citeforge.schemas.errors import InputError, extras_named, require
+from citeforge.schemas.recipes.command_options import BERTSCORE_LAYER, BERTSCORE_MODEL, MAUVE_MODEL
 
 _MAUVE_BATCH = 8  # ALCE's
 _BERTSCORE_BATCH = 64  # bert-score's own

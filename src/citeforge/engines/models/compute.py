@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from citeforge.engines import plugins
-from citeforge.engines.embedding.embedder import Quantizable
-from citeforge.engines.embedding.prefixes import Prefixes
+from citeforge.engines.models.embedder import Quantizable
 from citeforge.engines.models.files import Located
+from citeforge.engines.models.prefixes import Prefixes
 from citeforge.schemas.errors import UsageError, require
 from citeforge.schemas.recipes.base import Chosen, Compute
 

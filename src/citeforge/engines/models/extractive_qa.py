@@ -13,7 +13,7 @@ import numpy.typing as npt
 from citeforge.engines.models.answer_models import locate
 from citeforge.engines.models.files import loading_errors, quiet_transformers
 from citeforge.engines.models.parallel import one_thread_each
-from citeforge.schemas.command_options import QA_MODEL
+from citeforge.schemas.recipes.command_options import QA_MODEL
 
 _LONGEST_INPUT = 384
 _STRIDE = 128

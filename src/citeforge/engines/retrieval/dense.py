@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from citeforge.engines.embedding.embedder import model_of
 from citeforge.engines.io.corpus import names_at
+from citeforge.engines.models.embedder import model_of
 from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
 from citeforge.engines.search.certain import TIE, CertainSearch
 from citeforge.engines.search.corpus import CorpusModel

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.embedding.vectors import SHARD_ROWS
+from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.registry import Registry, expected
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.dense import DenseCorpus

@@ -72,7 +72,7 @@ class CertainSearch:
         self._refined: list[list[tuple[Rows, list[VectorShard]]]] = [[]]
 
     def refine_by(self, corpus: list[Path], levels: int, embed: EmbedPassages) -> None:
-        """Say what makes finer vectors of passages.
+        """Set the corpus and the function that embeds passages more exactly.
 
         Args:
             corpus: Parquet files of the passages.
@@ -176,7 +176,7 @@ class CertainSearch:
         self.bounds[level] = max(self.bounds[level], bound)
 
     def _embed_finer(self, positions: Rows, level: int) -> None:
-        """Make vectors of passages at a level."""
+        """Embed passages anew at a level of exactness."""
         texts = titled(take_rows(self._corpus, positions, ["title", "text"]))
         refined = self._refined[level]
         shards = self._embed_passages(level, f"refined-{level}-{len(refined)}", texts)
@@ -193,6 +193,7 @@ class CertainSearch:
             self._exact_row[fresh] = np.arange(known, known + len(fresh))
 
     def _rescore(self, shards: Sequence[VectorShard], rows: Rows, positions: Rows) -> Scores:
+        """Compute the scores of pairs of query and passage from stored vectors, in float64."""
         exact = self._exact_row[rows]
         scores = np.empty(len(rows), np.float64)
         for mine, queries, of in (

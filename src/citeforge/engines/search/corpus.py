@@ -11,13 +11,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from citeforge.engines.draws import distinct_below, generator
-from citeforge.engines.embedding.embedder import (
-    CALIBRATION,
-    Embedder,
-    Kind,
-    Quantizable,
-    Refinable,
-)
 from citeforge.engines.embedding.vectors import (
     SHARD_ROWS,
     VectorShard,
@@ -28,6 +21,13 @@ from citeforge.engines.embedding.vectors import (
 from citeforge.engines.io.corpus import embedding_texts, take_rows, titled
 from citeforge.engines.io.progress import progress
 from citeforge.engines.io.tables import iter_batches
+from citeforge.engines.models.embedder import (
+    CALIBRATION,
+    Embedder,
+    Kind,
+    Quantizable,
+    Refinable,
+)
 from citeforge.engines.search.certain import CertainSearch, Rows
 from citeforge.engines.search.exact import FirstStage, retrieve_candidates
 from citeforge.schemas.errors import UsageError
@@ -75,7 +75,7 @@ class CorpusModel:
 
     @cached_property
     def size(self) -> int:
-        """Passages."""
+        """Number of passages."""
         return sum(b.num_rows for b in iter_batches(self.corpus, ["_id"]))
 
     @cached_property
@@ -129,6 +129,7 @@ class CorpusModel:
 
     @cached_property
     def _search(self) -> CertainSearch:
+        """Make the search, with finer numbers for what is near if the embedder has them."""
         search = CertainSearch(self.passages, self.first_stage)
         embedder = self.embedder
         if isinstance(embedder, Refinable):
@@ -160,6 +161,7 @@ class CorpusModel:
     def _stored(
         self, name: str, texts: pa.Array, embedder: Embedder, kind: Kind
     ) -> list[VectorShard]:
+        """Embed texts, or take their vectors from the folder."""
         folder = self.query_folder or self.folder
         stage = {"query": "embedding queries", "passage": "deciding what is near"}[kind]
         pieces = (texts.slice(i, self.shard_rows) for i in range(0, len(texts), self.shard_rows))

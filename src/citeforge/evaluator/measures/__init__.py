@@ -1,4 +1,4 @@
-"""Measures, one family a file; `registry` collects them.
+"""Measures, one family a file; `registry` collects them, and `passages` reads submissions for them.
 
-May import all of `evaluator`. Begin at `declared`, then `columns`.
+May import `statements`, `submissions` and `statistics`. Begin at `declared`, then `columns`.
 """

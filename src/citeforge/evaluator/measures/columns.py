@@ -10,8 +10,8 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.segment import Segmenter
 from citeforge.evaluator.measures.declared import CannotError, Compute, Found, Measure
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
+from citeforge.evaluator.statements.tools import NO_JUDGE, Tools
 from citeforge.evaluator.statistics.estimates import Measured, mean_sample, measured_between
-from citeforge.evaluator.tools import NO_JUDGE, Tools
 from citeforge.schemas.errors import InputError
 
 Key = tuple[int, int]
@@ -28,7 +28,7 @@ class Value:
 
     @staticmethod
     def exact(value: float) -> "Value":
-        """One that nothing leaves open."""
+        """A value without bounds apart: every judgement that it needs succeeded."""
         return Value(value, value)
 
     @staticmethod

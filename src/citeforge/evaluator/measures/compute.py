@@ -8,8 +8,7 @@ import numpy as np
 
 from citeforge.engines.io.progress import Lines
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.measures.declared import CannotError, Measure
-from citeforge.evaluator.reports.entries import Row
+from citeforge.evaluator.measures.declared import CannotError, Measure, Row
 from citeforge.evaluator.statistics.estimates import Measured, joined
 from citeforge.schemas.scores import NotComputed
 

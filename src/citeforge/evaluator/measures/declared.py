@@ -13,8 +13,8 @@ from citeforge.evaluator.statistics.intervals import Range
 from citeforge.schemas.errors import CiteforgeError, UsageError
 
 if TYPE_CHECKING:
+    from citeforge.evaluator.statements.tools import Tools
     from citeforge.evaluator.statistics.per_answer import AnswerScorer
-    from citeforge.evaluator.tools import Tools
 
 Found = Iterator[tuple[str, Measured | str]]
 """Names of measures with their samples; a text instead says why one cannot be computed."""
@@ -22,7 +22,7 @@ Found = Iterator[tuple[str, Measured | str]]
 Compute = Callable[[Any, Sequence["Measure"]], Iterator[Any]]
 """(what was read of the answers, the measures that are wanted) to their samples: :data:`Found`.
 
-Of ``cells`` to :class:`~citeforge.evaluator.reports.entries.Row` or ``NotComputed``, one a cell.
+Of ``cells`` to :class:`Row` or ``NotComputed``, one a cell.
 Raises CannotError when none of them can be computed, and says why.
 """
 
@@ -60,6 +60,8 @@ class Measure:
         name: as in ``--measures`` and signatures.
         family: group it belongs to; naming the family selects them all.
         definition: one line.
+        formula: the value of one answer, as docs/definitions.md says it (Markdown).
+        edge_cases: where that needs a word more, and what ``reference`` does otherwise (Markdown).
         low: smallest raw value.
         high: largest raw value; None when there is no bound.
         scale: factor for display.
@@ -96,6 +98,8 @@ class Measure:
     needs: str
     source: str
     uses: tuple[str, ...] = ()
+    formula: str = field(default="", kw_only=True)
+    edge_cases: str = field(default="", kw_only=True)
     compute: Compute = field(kw_only=True)
     reads: str = "passages"
     numbers: Callable[..., AnswerScorer] | None = None
@@ -112,6 +116,25 @@ class Measure:
     def range(self) -> Range:
         """What raw values it can have."""
         return Range(self.low, math.inf if self.high is None else self.high)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measure that could be computed.
+
+    Attributes:
+        measure: its declaration.
+        measured: its values, and their bounds.
+        place: cells that it is of, where a measure is computed for several.
+        p_t: p of the difference that it is.
+        table: name of the table whose p are adjusted together; None where it stays out.
+    """
+
+    measure: Measure
+    measured: Measured
+    place: str | None = None
+    p_t: float | None = None
+    table: str | None = None
 
 
 def percent(name: str, family: str, definition: str, **more: Any) -> Measure:

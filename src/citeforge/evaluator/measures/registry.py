@@ -6,7 +6,7 @@ from functools import cache
 from types import ModuleType
 
 from citeforge.engines import plugins
-from citeforge.engines.entry_points import PluginEntry
+from citeforge.engines.plugins import PluginEntry
 from citeforge.evaluator.measures.declared import CutoffForm, Measure
 from citeforge.schemas.errors import UnknownValueError, UsageError
 
@@ -15,15 +15,15 @@ ByName = dict[str, Measure]
 
 @cache
 def _ours() -> tuple[Measure | CutoffForm, ...]:
-    from citeforge.evaluator.measures.alce import citations as alce
-    from citeforge.evaluator.measures.alce import correctness
-    from citeforge.evaluator.measures.attributed_ir import citations as attributed_ir
-    from citeforge.evaluator.measures.attributed_ir import gold
-    from citeforge.evaluator.measures.authorship import measures as authorship
-    from citeforge.evaluator.measures.kalma import citations as kalma
-    from citeforge.evaluator.measures.kalma import judged
-    from citeforge.evaluator.measures.rage import citations as rage
-    from citeforge.evaluator.measures.rage import retrieval
+    """Collect the measures that citeforge declares itself."""
+    from citeforge.evaluator.measures import alce_citations as alce
+    from citeforge.evaluator.measures import alce_correctness as correctness
+    from citeforge.evaluator.measures import attributed_ir_citations as attributed_ir
+    from citeforge.evaluator.measures import attributed_ir_gold as gold
+    from citeforge.evaluator.measures import authorship, retrieval
+    from citeforge.evaluator.measures import kalma_citations as kalma
+    from citeforge.evaluator.measures import kalma_judged as judged
+    from citeforge.evaluator.measures import rage_citations as rage
 
     modules = (rage, alce, correctness, attributed_ir, gold, retrieval, authorship, kalma, judged)
     return tuple(one for module in modules for one in module.MEASURES)

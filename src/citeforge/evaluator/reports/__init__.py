@@ -1,4 +1,4 @@
-"""Score files as tables; pages and plots are a plugin's.
+"""Entries of score files, comparisons, ranks and tables; pages and plots are a plugin's.
 
-May import all of `evaluator`. Begin at `report`, then `entries`.
+May import `measures` and what that may import. Begin at `entries`, then `compare` and `report`.
 """

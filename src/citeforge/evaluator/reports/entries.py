@@ -2,15 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.measures.declared import Measure, Row
 from citeforge.evaluator.statistics.estimates import (
     Estimate,
-    Measured,
     Sample,
     estimate_all,
     influences,
@@ -63,6 +62,7 @@ def make_entry(
 
 
 def _variance(estimate: Estimate, measure: Measure) -> Variance | None:
+    """Describe where the uncertainty of an estimate comes from."""
     spread, values = estimate.spread, estimate.values
     if spread is None or values is None:
         return None
@@ -74,25 +74,6 @@ def _variance(estimate: Estimate, measure: Measure) -> Variance | None:
         shares={k: round(v, 10) for k, v in shares.items()},
         values=values.tolist() if "judge" in measure.uses else [],
     )
-
-
-@dataclass(frozen=True)
-class Row:
-    """A measure that could be computed.
-
-    Attributes:
-        measure: its declaration.
-        measured: its values, and their bounds.
-        place: cells that it is of, where a measure is computed for several.
-        p_t: p of the difference that it is.
-        table: name of the table whose p are adjusted together; None where it stays out.
-    """
-
-    measure: Measure
-    measured: Measured
-    place: str | None = None
-    p_t: float | None = None
-    table: str | None = None
 
 
 def make_entries(

@@ -12,10 +12,18 @@ from typing import Protocol, cast
 from citeforge.engines import plugins
 from citeforge.engines.io.files import write_bytes, write_text
 from citeforge.engines.io.report_table import Table, comment
-from citeforge.evaluator.measures.authorship.tables import signature_lines, tables
+from citeforge.evaluator.measures.authorship_tables import signature_lines, tables
 from citeforge.evaluator.reports.audited import audit_for, told_of_negatives
+from citeforge.evaluator.reports.compare import (
+    BY_QUERY_NOTE,
+    Comparison,
+    Difference,
+    compare_many,
+    parts_across,
+)
 from citeforge.evaluator.reports.markup import page_templates
 from citeforge.evaluator.reports.notes import report_lines
+from citeforge.evaluator.reports.ranks import ranks_by_measure
 from citeforge.evaluator.reports.rows import (
     compared_across,
     is_trivial,
@@ -23,20 +31,11 @@ from citeforge.evaluator.reports.rows import (
     of_cells,
     references_last,
 )
-from citeforge.evaluator.reports.slices import NOTE, slice_tables
+from citeforge.evaluator.reports.slices import NOTE, slice_fields, slice_tables, with_slices
 from citeforge.evaluator.reports.table import difference_tables, scores_table
-from citeforge.evaluator.slices import slice_fields, with_slices
-from citeforge.evaluator.statistics.compare import (
-    BY_QUERY_NOTE,
-    Comparison,
-    Difference,
-    compare_many,
-    parts_across,
-)
-from citeforge.evaluator.statistics.ranks import ranks_by_measure
 from citeforge.schemas.benchmarks.audit import Audit
-from citeforge.schemas.command_options import CompareOptions, ReportOptions
 from citeforge.schemas.errors import UnknownValueError, UsageError
+from citeforge.schemas.recipes.command_options import CompareOptions, ReportOptions
 from citeforge.schemas.scores import ScoreFile
 
 PICTURES = ("svg", "png", "pdf")
@@ -342,7 +341,7 @@ def compare_files(
 
     Raises:
         UsageError: fewer than two files, no comparison is written in such a file, or as
-            :func:`~citeforge.evaluator.statistics.compare.compare_many`.
+            :func:`~citeforge.evaluator.reports.compare.compare_many`.
         UnknownValueError: no such system or measure.
         InputError: no pair can be compared.
     """

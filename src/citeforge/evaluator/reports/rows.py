@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import PurePath
 
 from citeforge.engines.io.textfiles import count_text
-from citeforge.evaluator.statistics.judges import over_judges, values_by_layer
+from citeforge.evaluator.reports.judges import over_judges, values_by_layer
 from citeforge.evaluator.statistics.variance import shares_of
 from citeforge.schemas.scores import MeasureScore, ScoreFile, Source
 from citeforge.schemas.signature import differing_parts, without_parts

@@ -6,8 +6,10 @@ from itertools import groupby
 from textwrap import wrap
 
 from citeforge.engines.io.report_table import MarkedCell, Table
-from citeforge.evaluator.corrections import find_corrections
+from citeforge.evaluator.reports.compare import BY_QUERY_NOTE, Difference
+from citeforge.evaluator.reports.corrections import find_corrections
 from citeforge.evaluator.reports.notes import judge_lines
+from citeforge.evaluator.reports.ranks import LEVEL
 from citeforge.evaluator.reports.rows import (
     caution_lines,
     marked_name,
@@ -17,9 +19,7 @@ from citeforge.evaluator.reports.rows import (
     variance_lines,
 )
 from citeforge.evaluator.reports.slices import NOTE, slice_tables
-from citeforge.evaluator.statistics.compare import BY_QUERY_NOTE, Difference
 from citeforge.evaluator.statistics.intervals import SKEW, STUDENT, WILSON
-from citeforge.evaluator.statistics.ranks import LEVEL
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from citeforge.schemas.signature import joined_signatures
 
@@ -233,7 +233,8 @@ def _p(p: float) -> str:
 
 
 def _render_design(results: list[ScoreFile], width: int | None) -> str:
-    from citeforge.evaluator.measures.authorship.tables import (
+    """Render the CAB and CAS tables of authorship score files."""
+    from citeforge.evaluator.measures.authorship_tables import (
         bias_table,
         by_system,
         sensitivity,

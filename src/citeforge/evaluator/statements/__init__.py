@@ -1,4 +1,4 @@
 """Answers cut into statements, each with the citations that belong to it.
 
-May import all of `evaluator`. Begin at `split`, then `reading`.
+May import `submissions` and `statistics`. Begin at `split`, then `inputs`.
 """

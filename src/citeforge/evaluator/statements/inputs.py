@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
-from citeforge.evaluator.tools import Tools
 from citeforge.package.items import GoldRows, Passage
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.submission import (

@@ -141,6 +141,7 @@ def _key(number: int, references: Mapping[int, str]) -> str:
 
 
 def _read_list(text: str, markup: Markup) -> None:
+    """Add the numbered URLs of a reference list to ``markup``."""
     number: int | None = None
     for line in text.splitlines():
         entry = _ENTRY.match(line)
@@ -167,6 +168,7 @@ def _urls(text: str) -> Iterator[str]:
 
 
 def _mention(match: re.Match[str], references: Mapping[int, str]) -> Mention | None:
+    """Make the mention of a matched URL, link or dagger mark."""
     start, end = match.span()
     if match["dagger"]:
         return Mention(start, end, (_key(int(match["dagger"]), references),))

@@ -1,4 +1,4 @@
-"""Values of queries made means, intervals, differences and ranks.
+"""Values of queries made means, intervals and tests.
 
-May import all of `evaluator`. Begin at `estimates`, then `compare`.
+May import schemas and engines. Begin at `estimates`, then `significance`.
 """

@@ -1,4 +1,4 @@
-"""Submissions: any format read as answers, placed on the queries of a benchmark, and checked.
+"""Submissions: any format read as answers and placed on the queries of a benchmark.
 
-May import schemas, engines and package. Begin at `reader`, then `index`.
+May import schemas, engines, package and `statistics`. Begin at `reader`, then `index`.
 """

@@ -213,7 +213,7 @@ class Benchmark(Package):
 
     @cached_property
     def short_answers(self) -> dict[tuple[str, str], list[str]]:
-        """Short answers of (query, relevant passage) pairs that have a list of them."""
+        """Short answers by (query, relevant passage), for pairs whose mapping lists them."""
         mapping = self.mappings[RELEVANT]
         labelled = mapping.filter(pc.is_valid(mapping["short_answers"]))
         rows = rows_of(labelled, "query-id", "corpus-id", "short_answers")

@@ -217,7 +217,7 @@ def read_attrieval(path: Path, benchmark: Benchmark) -> Lines:
     """AttriEval's saved ``datasets.Dataset``; markers count from 0, as its prompts do.
 
     On an authorship benchmark: its outputs cell by cell, see
-    :func:`citeforge.evaluator.measures.authorship.attrieval.read_cells`; its kind names it.
+    :func:`citeforge.evaluator.measures.attrieval.read_cells`; its kind names it.
     """
     own = benchmark.kind.saved_answers(path, benchmark)
     if own is not None:

@@ -101,7 +101,7 @@ class ProvidedPassages:
 
     @cached_property
     def _others(self) -> dict[_Key, int]:
-        """Passages whose docid has another text or title in the corpus, with their numbers."""
+        """How often each passage occurs whose docid has another text or title in the corpus."""
         return {k: n for k, n in self._passages.items() if k.differs(self._corpus_keys.get(k.name))}
 
     def _of_corpus(self, names: set[str]) -> dict[str, _Key]:

@@ -11,8 +11,8 @@ import msgspec
 from citeforge.engines.io.jsonlines import decode_line, read_rows, read_start
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.systems import LONGEST, fault_of
 from citeforge.schemas.submission import Header, SubmissionLine
-from citeforge.schemas.systems import LONGEST, fault_of
 from citeforge.schemas.text import printable
 
 OWN = "own"

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from citeforge.builders.recipes.derive import Base, mapped_negatives
+from citeforge.builders.derive import Base, mapped_negatives
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.tables import rows_of
 from citeforge.engines.judge.session import JudgeSession

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 
+from citeforge.builders.derive import Base, mapped_negatives
 from citeforge.builders.packaging.card import exploits_table
-from citeforge.builders.recipes.derive import Base, mapped_negatives
 from citeforge.engines.io.files import write_bytes
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.setup import judge_session
+from citeforge.engines.running.setup import judge_session
 from citeforge.package.package import Package
 from citeforge.plugins.audit import flaws
 from citeforge.plugins.audit.cascade import decide, estimate, summed_up

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 from pydantic import ValidationError
 
+from citeforge.builders.derive import Base, Docs
 from citeforge.builders.packaging.package import PackageWriter, corpus_stats
 from citeforge.builders.packaging.verify import Problems
-from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.io.tables import rows_with
@@ -260,6 +260,7 @@ def wrong_bundle(package: Package) -> Problems:
 
 
 def _difference(docs: dict[str, list[dict[str, str]]]) -> tuple[str, str] | None:
+    """Find a cell that does not differ from the first one as its design says, and why."""
     (first_cell, first), *others = docs.items()
     if any(d["label"] == RELEVANT for d in docs.get(design.RELATED, ())):
         return design.RELATED, "shows a relevant passage"

@@ -16,7 +16,7 @@ from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.recipes.base import Recipe, RunOptions
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.statements.reading import Read
+    from citeforge.evaluator.measures.reading import Read
     from citeforge.package.package import Package
 
 
@@ -41,7 +41,7 @@ class BundleKind(RageKind):
         return build_bundle(recipe, run)
 
     def reading(self, reads: str) -> Read:
-        from citeforge.evaluator.statements.passages import read_passages
+        from citeforge.evaluator.measures.passages import read_passages
         from citeforge.plugins.bundles.reading import read_bundle
 
         return read_bundle if reads == "bundle" else read_passages

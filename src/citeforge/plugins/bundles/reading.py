@@ -5,14 +5,14 @@ from dataclasses import replace
 
 from citeforge.evaluator.measures.compute import compute, not_computed
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.statements.reading import (
+from citeforge.evaluator.measures.reading import (
     Reading,
     Tally,
     answers_by_cell,
     require_cells_alone,
 )
+from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.tools import Tools
 from citeforge.plugins.bundles.design import bundle_of
 from citeforge.plugins.bundles.measures import CellAnswer, CellAnswers
 from citeforge.schemas.citations.grammar import without_markers

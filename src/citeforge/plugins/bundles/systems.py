@@ -9,7 +9,7 @@ from citeforge.engines.draws import generator
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.plugins.bundles import design
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.systems import System
+from citeforge.schemas.recipes.systems import System
 
 _ANSWER = "It is so."
 _REFUSAL = "I cannot answer this question from the passages."

@@ -16,7 +16,6 @@ from citeforge.builders.rage.mixture import OneSize, Pools
 from citeforge.builders.rage.negatives import make_mappings
 from citeforge.builders.rage.sources import RageSources, recipe_embedder
 from citeforge.builders.stages.build import Build, building
-from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.io.files import sha256_file, write_text
 from citeforge.engines.io.folders import beside
 from citeforge.engines.io.tables import table_of
@@ -25,10 +24,11 @@ from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import replayed_note
 from citeforge.engines.llm.writers import OpenAiLlm, make_llm
+from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.retrieval.dense import DenseCorpus
-from citeforge.engines.runner import make_runner
+from citeforge.engines.running.runner import make_runner
+from citeforge.engines.running.setup import client_options, judge_session, replay_store
 from citeforge.engines.search.corpus import CorpusModel
-from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.ir_convert.registry import info_of
 from citeforge.ir_convert.source import Source
 from citeforge.plugins.documents.asker import PromptedLlm

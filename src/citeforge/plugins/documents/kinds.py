@@ -13,7 +13,7 @@ from citeforge.schemas.recipes.base import Recipe, RunOptions
 
 if TYPE_CHECKING:
     from citeforge.engines.llm.budget import RunPlan
-    from citeforge.evaluator.statements.reading import Read
+    from citeforge.evaluator.measures.reading import Read
     from citeforge.package.package import Package
 
 

@@ -8,15 +8,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.engines.text.refusals.rules import is_refusal
-from citeforge.evaluator.measures.declared import CannotError, Found, Measure, percent
-from citeforge.evaluator.reports.entries import Row
+from citeforge.engines.text.refusals import is_refusal
+from citeforge.evaluator.measures.declared import CannotError, Found, Measure, Row, percent
+from citeforge.evaluator.measures.passages import read_passages
+from citeforge.evaluator.measures.reading import Reading
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-from citeforge.evaluator.statements.passages import read_passages
-from citeforge.evaluator.statements.reading import Reading
+from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.statistics.estimates import Measured, Sample, mean_sample, ratio_sample
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.tools import Tools
 from citeforge.package.package import Package
 from citeforge.plugins.documents.recipe import ABSENT, REFUSALS
 from citeforge.plugins.documents.tables import question_column
@@ -115,12 +114,16 @@ _abstain = partial(
     options=lambda tools, protocol: signed_detector(REFUSALS),
 )
 MEASURES = (
-    _abstain("Abstain.P", definition="questions without an answer among all that are refused"),
-    _abstain("Abstain.R", definition="refused among questions without an answer"),
-    _abstain("Abstain.F1", definition="harmonic mean of both"),
+    _abstain("Abstain.P", definition="questions without an answer among all that are refused",
+             formula="`Σ r / Σ (r + a)`"),
+    _abstain("Abstain.R", definition="refused among questions without an answer",
+             formula="`mean r`"),
+    _abstain("Abstain.F1", definition="harmonic mean of both",
+             formula="`2 Σ r / (Σ (r + a) + n)` with n questions without an answer"),
     _abstain(
         "Abstain.Wrong",
         definition="refused among questions that have an answer",
+        formula="`mean a`",
         higher_is_better=False,
     ),
-)
+)  # fmt: skip

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
+from citeforge.plugins.documents.reading.limits import MOST_MEGABYTES, PASSAGE_SIZE
 from citeforge.schemas.models.choices import ANSWERING, EMBEDDERS, listed
 from citeforge.schemas.recipes.base import (
     DRY,
@@ -20,9 +21,6 @@ from citeforge.schemas.recipes.base import (
 from citeforge.schemas.recipes.mixture import DEFAULT_MIXTURE, Mixture
 from citeforge.schemas.recipes.rage import Mining
 
-PASSAGE_SIZE = 900
-"""Characters of a passage: about 150 English words."""
-MOST_MEGABYTES = 100
 REFUSALS = "rules:de,en,es,fr,it,nl,pt,zh"
 """How refusals of all who answer are detected."""
 SINGLE, PAIR, LIST, ABSENT = FORMS = ("single", "pair", "list", "absent")
@@ -43,7 +41,7 @@ class QuestionShares(Part):
     """Share of those that no passage answers."""
 
     @model_validator(mode="after")
-    def _asks_something(self) -> Self:
+    def _require_a_share(self) -> Self:
         if not (self.single or self.pair or self.lists):
             raise ValueError("--single, --pair or --list must be above 0")
         return self

@@ -22,9 +22,9 @@ from citeforge.plugins.labels.options import (
     LabelPlanOptions,
     MetaEvalOptions,
 )
-from citeforge.schemas.command_options import JudgeOptions
 from citeforge.schemas.errors import FailuresError, UsageError
 from citeforge.schemas.recipes.base import Judging
+from citeforge.schemas.recipes.command_options import JudgeOptions
 
 labels_options = add_options(field_options(LabelFiles))
 """Files of labels, and what they are about."""
@@ -42,10 +42,10 @@ def calibrate(benchmark: Path, **parameters: Any) -> None:
 
     `score` with this judge then corrects shares of verdicts by them (Rogan–Gladen), and says so.
     """
-    from citeforge.plugins.labels.agreement.meta_eval import labelled_pairs
-    from citeforge.plugins.labels.correction import calibration
-    from citeforge.plugins.labels.correction.calibration import render_calibration
+    from citeforge.plugins.labels import calibration
+    from citeforge.plugins.labels.calibration import render_calibration
     from citeforge.plugins.labels.judging import require_judge
+    from citeforge.plugins.labels.meta_eval import labelled_pairs
 
     files = record_from(LabelFiles, parameters)
     if not files.labels:
@@ -126,12 +126,12 @@ def meta_eval(**parameters: Any) -> None:
         _compare_orders(options)
         return
     from citeforge.library.benchmarks import load
-    from citeforge.plugins.labels.agreement.meta_eval import (
+    from citeforge.plugins.labels.judging import require_judge
+    from citeforge.plugins.labels.meta_eval import (
         hagrid_pairs,
         judge_quality,
         labelled_pairs,
     )
-    from citeforge.plugins.labels.judging import require_judge
 
     if (options.benchmark is None) == (not options.labels):
         raise UsageError(
@@ -169,8 +169,8 @@ def meta_eval(**parameters: Any) -> None:
 
 
 def _compare_orders(options: MetaEvalOptions) -> None:
-    from citeforge.evaluator.statistics.compare import load_scores
-    from citeforge.plugins.labels.agreement.system_order import compare_orders
+    from citeforge.evaluator.reports.compare import load_scores
+    from citeforge.plugins.labels.system_order import compare_orders
 
     measure = options.measure
     if measure is None or not options.scores:
@@ -188,8 +188,9 @@ def _compare_orders(options: MetaEvalOptions) -> None:
 
 
 def _compare_preferences(options: MetaEvalOptions) -> None:
-    from citeforge.evaluator.statistics.compare import load_scores
-    from citeforge.plugins.labels.agreement.preferences import (
+    """Print how often a measure agrees with the preferences of people."""
+    from citeforge.evaluator.reports.compare import load_scores
+    from citeforge.plugins.labels.preferences import (
         agreed,
         annotator_agreement,
         read_preferences,
@@ -232,7 +233,7 @@ def export(scores: tuple[Path, ...], **parameters: Any) -> None:
     SCORES are score files made with --details. Beside OUT stands OUT.key.json, which tells whose
     each item is; keep it from the annotators.
     """
-    from citeforge.plugins.labels.annotation.sheets import export_sheet
+    from citeforge.plugins.labels.sheets import export_sheet
 
     options = record_from(AnnotationOptions, parameters)
     sheet = export_sheet(options, scores)
@@ -282,7 +283,7 @@ def plan(answers: Path, **parameters: Any) -> None:
 )
 def import_(files: tuple[Path, ...], key: Path, out: Path | None, benchmark: Path | None) -> None:
     """Take labels back, one file an annotator, and report their agreement."""
-    from citeforge.plugins.labels.annotation.labels import import_sheets
+    from citeforge.plugins.labels.returned import import_sheets
 
     done = import_sheets(files, key, out=out, benchmark=benchmark)
     agreement = done.agreement

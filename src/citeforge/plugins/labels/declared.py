@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.evaluator.corrections import CorrectedDifference, Correction, Corrections
+from citeforge.evaluator.reports.corrections import CorrectedDifference, Correction, Corrections
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 
@@ -15,7 +15,7 @@ class LabelCorrections(Corrections):
     """Corrections by labels of people; all methods as the core describes them."""
 
     def by_labels(self, paths: Sequence[Path]) -> Correction:
-        from citeforge.plugins.labels.correction.correct import LabelCorrection
+        from citeforge.plugins.labels.correct import LabelCorrection
         from citeforge.plugins.labels.files import read_labels
 
         return LabelCorrection([label for path in paths for label in read_labels(path)])
@@ -23,19 +23,19 @@ class LabelCorrections(Corrections):
     def by_calibration(
         self, figures: Mapping[str, Any], judge: str
     ) -> tuple[Correction | None, str]:
-        from citeforge.plugins.labels.correction.correct import correction_of
+        from citeforge.plugins.labels.correct import correction_of
 
         return correction_of(figures, judge)
 
     def difference(
         self, first: MeasureScore, second: MeasureScore, clusters: npt.NDArray[np.int64] | None
     ) -> CorrectedDifference | None:
-        from citeforge.plugins.labels.correction.ranks import corrected_difference
+        from citeforge.plugins.labels.ranks import corrected_difference
 
         return corrected_difference(first, second, clusters)
 
     def notes(self, files: Sequence[ScoreFile]) -> Sequence[str]:
-        from citeforge.plugins.labels.correction.ranks import correction_notes, order_notes
+        from citeforge.plugins.labels.ranks import correction_notes, order_notes
 
         return [*correction_notes(files), *order_notes(files)]
 

@@ -10,7 +10,7 @@ from citeforge.engines.io.files import atomic_file
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.engines.judge.session import JudgePlan, JudgeSession
-from citeforge.engines.setup import judge_session
+from citeforge.engines.running.setup import judge_session
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.models.choices import JUDGES, listed
 from citeforge.schemas.models.judge_profile import level_name

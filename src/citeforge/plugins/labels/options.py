@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from citeforge.schemas.command_options import JudgeOptions
 from citeforge.schemas.recipes.base import Option, Part
+from citeforge.schemas.recipes.command_options import JudgeOptions
 
 
 class LabelFiles(Part):

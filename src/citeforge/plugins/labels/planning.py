@@ -10,14 +10,14 @@ import numpy as np
 
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.io.files import write_text
+from citeforge.evaluator.reports.compare import load_scores
 from citeforge.evaluator.reports.withhold import require_values
-from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.statistics.estimates import column
 from citeforge.library.scores import score_files
 from citeforge.plugins.labels.options import LabelPlanOptions
-from citeforge.schemas.command_options import ScoreOptions
 from citeforge.schemas.errors import UnknownValueError, UsageError, extras_named
 from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 _MEASURE = "ALCE.CitRec"

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
+from citeforge.builders.derive import Base
 from citeforge.builders.packaging.card import data_configs
-from citeforge.builders.recipes.derive import Base
 from citeforge.engines.io.files import atomic_file, write_text
 from citeforge.engines.io.tables import TableWriter, iter_batches, read_schema, write_table
 from citeforge.engines.io.textfiles import harmless

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from citeforge.builders.recipes.derive import Base
+from citeforge.builders.derive import Base
 from citeforge.engines.io.files import write_text
 from citeforge.package.items import by_query
 from citeforge.package.package import Package

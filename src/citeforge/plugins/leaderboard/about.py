@@ -100,6 +100,7 @@ class Presentation(Part):
     @field_validator("links")
     @classmethod
     def _are_addresses(cls, links: dict[str, str]) -> dict[str, str]:
+        """Refuse links that are no web addresses."""
         for name, address in links.items():
             if not address.startswith(("https://", "http://")):
                 raise ValueError(f"{name}: {address!r} is not an address; begin with https://")

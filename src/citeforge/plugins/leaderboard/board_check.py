@@ -8,13 +8,13 @@ import msgspec
 
 from citeforge.engines.io.files import sha256_file, write_bytes
 from citeforge.engines.io.jsonlines import read_rows
+from citeforge.evaluator.check import Findings, check
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.check import Findings, check
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.plugins.leaderboard.boards import Board
 from citeforge.schemas.errors import CiteforgeError, InputError
-from citeforge.schemas.systems import twin_of
+from citeforge.schemas.recipes.systems import twin_of
 
 
 class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

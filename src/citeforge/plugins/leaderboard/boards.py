@@ -8,10 +8,10 @@ from pydantic import Field, field_validator, model_validator
 
 from citeforge.engines.io.textfiles import read_yaml, validated
 from citeforge.plugins.leaderboard.about import Presentation
-from citeforge.schemas.command_options import ScoreOptions
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.models.choices import ANSWERING, JUDGES, spec_beside
 from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.recipes.command_options import ScoreOptions
 
 BOARDS_VERSION = 1
 CONFIG = "leaderboard.yaml"

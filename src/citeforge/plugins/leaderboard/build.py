@@ -9,10 +9,10 @@ from pathlib import Path
 
 from citeforge.engines.io.files import sha256_file, write_text
 from citeforge.engines.io.folders import atomic_directory, files_below, is_temporary
+from citeforge.evaluator.reports.compare import load_scores
 from citeforge.evaluator.reports.markup import script_json
 from citeforge.evaluator.reports.rows import counts_of
 from citeforge.evaluator.reports.withhold import require_publishable
-from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.statistics.values import value_fault
 from citeforge.evaluator.submissions.reader import bare_name
 from citeforge.library.benchmarks import gold_folder, package_folder

@@ -110,7 +110,7 @@ def add(
 
 
 def _tell(refused: Sequence[str]) -> None:
-    """Name what a site is built without.
+    """Report the submissions that a site is built without.
 
     Raises:
         FailuresError: there is something.

@@ -5,7 +5,7 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from citeforge.builders.recipes.derive import Base
+from citeforge.builders.derive import Base
 from citeforge.engines.io.tables import rows_of
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.kg import Graph, Key

@@ -1,6 +1,6 @@
 """What ``citeforge doctor`` says of the embedded LLM."""
 
-from citeforge.engines.doctor import Examination, Finding
+from citeforge.engines.running.doctor import Examination, Finding
 from citeforge.plugins.offline_models.smollm import INSTALL, MODEL, gguf_file
 from citeforge.schemas.errors import CiteforgeError, require
 

@@ -10,15 +10,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from citeforge.engines.embedding.embedder import Kind, Vectors
-from citeforge.engines.embedding.prefixes import Prefixes
 from citeforge.engines.llm.budget import estimate_prompt_tokens
 from citeforge.engines.llm.endpoint import Endpoint, Route
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.reading import Usage
 from citeforge.engines.llm.records import Failure, LlmReply, Result
 from citeforge.engines.llm.replay import ReplayStore
+from citeforge.engines.models.embedder import Kind, Vectors
 from citeforge.engines.models.parallel import batched
+from citeforge.engines.models.prefixes import Prefixes
 
 _BATCH = 64
 _TOO_LARGE = (400, 413, 422)
@@ -50,6 +50,7 @@ class _Embeddings(msgspec.Struct):
 
 
 def _read(batch: _Batch, body: bytes) -> Result:
+    """Read the embeddings of a reply; a failure if some are missing or unequal."""
     try:
         reply = msgspec.json.decode(body, type=_Embeddings)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -92,7 +93,7 @@ class OpenAiEmbedder:
         }
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        """See :class:`citeforge.engines.embedding.embedder.Embedder`.
+        """See :class:`citeforge.engines.models.embedder.Embedder`.
 
         Raises:
             InputError: no key, or a call failed for good.

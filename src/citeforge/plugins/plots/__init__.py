@@ -2,5 +2,5 @@
 tables for papers.
 
 Reaches the core through ``evaluator.reports.report``, which asks it for pages and plots. Begin at
-`declared`; `choose` has the table of plots, and `charts` draws them.
+`declared`; `choose` has the table of plots, and `charts` what they share.
 """

@@ -13,16 +13,16 @@ from citeforge.evaluator.reports.rows import (
     of_cells,
     trivial_lines,
 )
-from citeforge.plugins.plots.charts.answers import CITATIONS, POSITION, by_place
-from citeforge.plugins.plots.charts.common import entries, entry
-from citeforge.plugins.plots.charts.forest import bias, intervals
-from citeforge.plugins.plots.charts.people import calibration, labelled_measures
-from citeforge.plugins.plots.charts.queries import best_differences, distribution, lengths
-from citeforge.plugins.plots.charts.scatter import PAIRS, cost, precision_recall
-from citeforge.plugins.plots.charts.slices import slices
+from citeforge.plugins.plots.answers_chart import CITATIONS, POSITION, by_place
+from citeforge.plugins.plots.charts import entries, entry
 from citeforge.plugins.plots.figure import Figure, Plot
+from citeforge.plugins.plots.forest_chart import bias, intervals
+from citeforge.plugins.plots.people_chart import calibration, labelled_measures
+from citeforge.plugins.plots.queries_chart import best_differences, distribution, lengths
 from citeforge.plugins.plots.robustness import robustness
 from citeforge.plugins.plots.robustness_report import ranks_figure, write_robustness
+from citeforge.plugins.plots.scatter_chart import PAIRS, cost, precision_recall
+from citeforge.plugins.plots.slices_chart import slices
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.scores import ScoreFile
 

@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from citeforge.evaluator.reports.compare import parts_across
 from citeforge.evaluator.reports.report import FOR_AN_AUDIT, PICTURES, Pages
 from citeforge.evaluator.reports.rows import compared_across, named_rows, references_last
-from citeforge.evaluator.statistics.compare import parts_across
 from citeforge.plugins.plots.choose import find_plot, plot
 from citeforge.plugins.plots.explorer import explorer_site
 from citeforge.plugins.plots.page import page_report
 from citeforge.plugins.plots.paper import NEEDS_A_TABLE, paper_report
 from citeforge.schemas.benchmarks.audit import Audit
-from citeforge.schemas.command_options import ReportOptions
 from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes.command_options import ReportOptions
 from citeforge.schemas.scores import ScoreFile
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from citeforge.engines.text.refusals.rules import is_refusal
+from citeforge.engines.text.refusals import is_refusal
 from citeforge.evaluator.reports.markup import script_json
 from citeforge.evaluator.reports.rows import main_measure
 from citeforge.plugins.plots.markup import render_markup, text_of
@@ -113,6 +113,7 @@ def _column(file: ScoreFile, measure: MeasureScore, queries: Sequence[str]) -> l
 
 
 def _flags(answer: AnswerDetail | None) -> int:
+    """Encode what is wrong with an answer as bits, for the filters of the page."""
     if answer is None or answer.is_missing:
         return MISSING
     statements = answer.statements

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from citeforge.engines.io.report_table import Table
-from citeforge.plugins.plots.charts import palette
+from citeforge.plugins.plots import palette
 from citeforge.schemas.errors import InputError, extras_named
 from citeforge.schemas.scores import ScoreFile
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.evaluator.reports.markup import page_templates
-from citeforge.plugins.plots.charts import palette
+from citeforge.plugins.plots import palette
 from citeforge.plugins.plots.figure import Figure, hindrance
 from citeforge.schemas.errors import EXTRAS, MissingExtraError
 

@@ -8,11 +8,12 @@ from urllib.parse import quote
 
 from citeforge.engines.io.files import write_text
 from citeforge.engines.io.folders import atomic_directory, files_below, is_temporary
-from citeforge.evaluator.measures.authorship.tables import tables
+from citeforge.evaluator.measures.authorship_tables import tables
 from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.reports.audited import told_of_negatives
 from citeforge.evaluator.reports.markup import script_json
 from citeforge.evaluator.reports.notes import limit_lines, scope_lines
+from citeforge.evaluator.reports.ranks import rank_text, ranks_by_measure
 from citeforge.evaluator.reports.rows import (
     compared_across,
     counts_of,
@@ -24,7 +25,6 @@ from citeforge.evaluator.reports.rows import (
     references_last,
     systems_text,
 )
-from citeforge.evaluator.statistics.ranks import rank_text, ranks_by_measure
 from citeforge.plugins.plots.choose import page_figures
 from citeforge.plugins.plots.explorer import INLINE, chunk_file, explorer_part
 from citeforge.plugins.plots.markup import plots_part, render_markup, text_of

@@ -7,7 +7,14 @@ from itertools import compress
 
 from citeforge.engines.io.report_table import MarkedCell, Table, comment
 from citeforge.evaluator.measures.registry import direction
+from citeforge.evaluator.reports.compare import (
+    baseline_of,
+    compare_pairs,
+    parts_across,
+    wanted_measures,
+)
 from citeforge.evaluator.reports.notes import report_lines
+from citeforge.evaluator.reports.ranks import LEVEL, comparable_entries
 from citeforge.evaluator.reports.rows import (
     TRIVIAL,
     compared_across,
@@ -19,15 +26,8 @@ from citeforge.evaluator.reports.rows import (
     references_last,
 )
 from citeforge.evaluator.reports.withhold import require_values
-from citeforge.evaluator.statistics.compare import (
-    baseline_of,
-    compare_pairs,
-    parts_across,
-    wanted_measures,
-)
-from citeforge.evaluator.statistics.ranks import LEVEL, comparable_entries
-from citeforge.schemas.command_options import TableOptions
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes.command_options import TableOptions
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from citeforge.schemas.signature import joined_signatures
 
@@ -231,6 +231,7 @@ def _mark_best(
 
 
 def _notes(options: TableOptions, n_tests: int) -> list[str]:
+    """Explain bold values and marks below a table."""
     notes = []
     if options.best == "bold":
         notes.append(

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from citeforge.evaluator.measures.registry import declared_place, find_measure, select
-from citeforge.evaluator.statistics.ranks import better_for_certain, towards_better
+from citeforge.evaluator.reports.ranks import better_for_certain, towards_better
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from citeforge.schemas.signature import parse_signature
@@ -77,7 +77,7 @@ class SystemPair:
     is_certain: bool
 
     @property
-    def flips(self) -> bool:
+    def is_contradicted(self) -> bool:
         """Whether two definitions contradict each other."""
         return bool(self.ahead and self.behind)
 
@@ -107,7 +107,7 @@ class Robustness:
     @property
     def n_flips(self) -> int:
         """Pairs of systems that two definitions order in opposite ways."""
-        return sum(pair.flips for pair in self.pairs)
+        return sum(pair.is_contradicted for pair in self.pairs)
 
     def mean_tau(self, number: int) -> float:
         """Mean tau of a definition with the others that have one; NaN without any."""
@@ -246,6 +246,7 @@ def _plain(signature: str) -> Definition:
 
 
 def _definition(signature: str, entries: Sequence[tuple[ScoreFile, MeasureScore]]) -> Definition:
+    """Rank the systems by one definition of a measure."""
     from scipy.stats import rankdata
 
     measure = find_measure(parse_signature(signature)["measure"])
@@ -295,6 +296,7 @@ def _tau(a: Definition, b: Definition) -> float:
 def _pairs(
     systems: Sequence[str], definitions: Sequence[Definition]
 ) -> tuple[SystemPair, ...]:  # fmt: skip
+    """Count by how many definitions each of two systems is ahead, the most disputed pair first."""
     pairs = []
     for at, (first, second) in enumerate(combinations(systems, 2)):
         signs = [d.signs[at] for d in definitions]

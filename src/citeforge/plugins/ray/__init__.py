@@ -1,1 +1,1 @@
-"""Embeds, searches and judges in a Ray cluster; begin at `runner`, then `cluster`."""
+"""Embeds, searches and judges in a Ray cluster. Begin at `runner`, then `cluster`."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.judge.records import Judge
-from citeforge.engines.runner import Runner
+from citeforge.engines.models.embedder import Embedder
+from citeforge.engines.running.runner import Runner
 from citeforge.schemas.recipes.base import Compute, Part
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from citeforge.engines.embedding.embedder import Kind, Vectors
 from citeforge.engines.embedding.vectors import VectorShard, unit_rows
 from citeforge.engines.io.progress import Advance
 from citeforge.engines.judge.records import Decision, Keep, Pair
+from citeforge.engines.models.embedder import Kind, Vectors
 from citeforge.engines.search.exact import Best, Floats, choose_first_stage
 from citeforge.plugins.ray.cluster import Loaded, Pool
 from citeforge.plugins.ray.runner import RayOptions

@@ -16,7 +16,7 @@ from citeforge.cli.options import (
     verdicts_option,
 )
 from citeforge.cli.short_help import ManyOptions
-from citeforge.schemas.command_options import JudgeOptions
+from citeforge.schemas.recipes.command_options import JudgeOptions
 
 
 @click.command(cls=ManyOptions)
@@ -60,7 +60,7 @@ def reproduce(
         raise UsageError(
             "name tables (citeforge reproduce --list), or give --all", code="missing-option"
         )
-    from citeforge.engines.setup import judge_session
+    from citeforge.engines.running.setup import judge_session
     from citeforge.plugins.reproduce.pages import (
         require_format,
         summary_line,
@@ -87,6 +87,7 @@ def reproduce(
 
 
 def _list(tables: list[Any]) -> None:
+    """Print the tables that can be reproduced."""
     width = max(len(table.name) for table in tables)
     for table in tables:
         paper = table.paper

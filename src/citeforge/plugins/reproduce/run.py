@@ -17,11 +17,11 @@ from citeforge.plugins.reproduce.declared import (
     published_tables,
 )
 from citeforge.plugins.reproduce.files import NotHereError, find_output
-from citeforge.plugins.reproduce.readers.attributed_ir import read_air_answers, read_air_questions
-from citeforge.plugins.reproduce.readers.graphs import read_graphs
-from citeforge.plugins.reproduce.readers.judgements import read_comparisons, read_judgements
-from citeforge.plugins.reproduce.readers.lists import read_list
-from citeforge.plugins.reproduce.readers.reader import Reader, ReaderTools
+from citeforge.plugins.reproduce.read_attributed_ir import read_air_answers, read_air_questions
+from citeforge.plugins.reproduce.read_graphs import read_graphs
+from citeforge.plugins.reproduce.read_judgements import read_comparisons, read_judgements
+from citeforge.plugins.reproduce.read_lists import read_list
+from citeforge.plugins.reproduce.reader import Reader, ReaderTools
 from citeforge.plugins.reproduce.verdicts import (
     ComparedCell,
     ComparedTable,
@@ -82,6 +82,7 @@ def reproduce_tables(
 def _cells(
     table: PublishedTable, row: PublishedRow, checkouts: Path | None, tools: ReaderTools
 ) -> list[ComparedCell]:
+    """Compute the numbers of a row, and compare them with the printed ones."""
     quantities = {column: table.quantity(row, column) for column in row.printed}
     lacking = {column: _lacks(quantity, tools) for column, quantity in quantities.items()}
     wanted = list(dict.fromkeys(q.value for c, q in quantities.items() if not lacking[c]))

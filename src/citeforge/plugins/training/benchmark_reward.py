@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from citeforge.evaluator.measures.rage.citations import strict_scorer
+from citeforge.evaluator.measures.rage_citations import strict_scorer
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
 from citeforge.plugins.training.rewards import RewardMeasure, reward_of

@@ -17,8 +17,8 @@ from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN, Places
 from citeforge.plugins.trec.tracks import TRACKS, Style, Track
 from citeforge.publishing.export import ContextOptions, DroppedFields, Export
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes.systems import fault_of
 from citeforge.schemas.submission import CitedSentence, SubmissionLine
-from citeforge.schemas.systems import fault_of
 
 RUN, TOPICS = "run.jsonl", "topics.jsonl"
 _NO_ID = "citations of passages that were not shown, or have no id"

@@ -69,7 +69,7 @@ class TrecRun:
     """A run over a corpus of Parquet shards."""
 
     def __init__(self, path: Path, corpus: list[Path]) -> None:
-        """Name the two; the run is read when queries are asked.
+        """Store the paths; the run is read when queries are asked.
 
         Args:
             path: the run.

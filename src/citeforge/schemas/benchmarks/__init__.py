@@ -1,4 +1,4 @@
 """What a package consists of: manifest, sources and table schemas.
 
-Imports `schemas` alone. Begin at `manifest`, then `tables`.
+Imports files of `schemas` alone. Begin at `manifest`, then `tables`.
 """

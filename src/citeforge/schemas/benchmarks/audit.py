@@ -59,7 +59,7 @@ class EstimatedShare(Record):
 
     @property
     def text(self) -> str:
-        """In per cent, with the interval."""
+        """The share in per cent, with its interval."""
         return f"{100 * self.share:.1f} % [{100 * self.low:.1f}, {100 * self.high:.1f}]"
 
 

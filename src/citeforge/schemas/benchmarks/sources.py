@@ -46,7 +46,8 @@ class MaybeOfPlugin(Record):
     plugin: str | None = None
 
     @model_serializer(mode="wrap")
-    def _without_nothing(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _omit_absent_plugin(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave ``plugin`` out of the file where no plugin made the record."""
         fields: dict[str, Any] = handler(self)
         if fields.get("plugin") is None:
             fields.pop("plugin", None)  # manifests of before, and their hashes, stay what they are

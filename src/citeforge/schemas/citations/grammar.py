@@ -315,7 +315,7 @@ class _Scan:
             self.unparsed.append((start, end))
 
     def _suspects(self) -> None:
-        """Count brackets with a digit of which nothing was read."""
+        """Add brackets with a digit that no rule has read to the unparsed marks."""
         output = self.output
         if any(sign in output for sign in "[【［{<⟨"):
             spans = sorted(

@@ -1,4 +1,4 @@
-"""A recipe is the record of a build: everything that its tables depend on, one record a kind.
+"""Recipes of builds and options of other commands: one record per kind or command.
 
-Imports `schemas` alone. Begin at `base`, then `rage`.
+May import the rest of `schemas`. Begin at `base`, then `rage`.
 """

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from citeforge.schemas.benchmarks.authorship import LabelSet, Origin
+from citeforge.schemas.authorship import LabelSet, Origin
 from citeforge.schemas.recipes.base import (
     ENDPOINT,
     RUNNER,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from citeforge.engines.embedding.embedder import Kind, Vectors
+from citeforge.engines.models.embedder import Kind, Vectors
 from citeforge.plugins.published_systems.attributed_ir.search import EmbeddingReranker
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from citeforge import load, score
 from citeforge.engines.judge.records import JudgeFailure, Verdict
 from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.evaluator.check import check
 from citeforge.evaluator.statements.url_marks import read_markup
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.check import check
 from citeforge.evaluator.submissions.formats import answers_of, detect
 from citeforge.plugins.responses.deep_research.pairs import as_written, statement_pairs
 from citeforge.schemas.citations.urls import same_url

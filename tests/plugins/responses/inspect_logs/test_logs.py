@@ -32,9 +32,9 @@ from inspect_ai.model import (
     UrlCitation,
 )
 
+from citeforge.evaluator.check import check
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.check import check
 from citeforge.evaluator.submissions.formats import answers_of
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.plugins.responses.inspect_logs import logs as inspect_logs

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import citeforge as cf
+from citeforge.evaluator.check import check
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.check import check
 from citeforge.evaluator.submissions.formats import answers_of, detect
 from citeforge.schemas.submission import SubmissionLine
 from conftest import refused, write_jsonl

@@ -31,9 +31,9 @@ from citeforge.plugins.documents.reading.formats import (
     read_pdf,
     read_plain,
 )
+from citeforge.plugins.documents.reading.limits import MOST_MEGABYTES, PASSAGE_SIZE
 from citeforge.plugins.documents.reading.office import read_docx, read_pptx
 from citeforge.plugins.documents.reading.passages import cut
-from citeforge.plugins.documents.recipe import MOST_MEGABYTES, PASSAGE_SIZE
 from citeforge.schemas.benchmarks.sources import Declaration, SourceInfo
 from citeforge.schemas.errors import InputError
 

@@ -16,8 +16,8 @@ from pydantic import Field, model_validator
 
 from citeforge.engines.io.files import write_text
 from citeforge.evaluator.measures.registry import direction, find_measure
+from citeforge.evaluator.reports.compare import load_scores
 from citeforge.evaluator.reports.withhold import require_publishable
-from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.plugins.leaderboard.community_evals.results import require_repositories
 from citeforge.publishing.export import DroppedFields, Export
 from citeforge.schemas.errors import InputError, UsageError

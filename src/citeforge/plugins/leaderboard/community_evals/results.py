@@ -21,8 +21,8 @@ from citeforge.cli.options import add_options, field_options, record_from
 from citeforge.cli.terminal import write_data
 from citeforge.engines.io.files import write_text
 from citeforge.engines.io.textfiles import read_yaml
+from citeforge.evaluator.reports.compare import load_scores
 from citeforge.evaluator.reports.withhold import require_publishable
-from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.statistics.values import value_fault
 from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.publishing.card import EVALS, task_id

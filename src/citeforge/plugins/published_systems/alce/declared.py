@@ -12,7 +12,7 @@ from citeforge.plugins.published_systems.alce.options import (
     ShotOptions,
 )
 from citeforge.plugins.published_systems.alce.prompts import closed_book, short_versions, vanilla
-from citeforge.schemas.systems import System
+from citeforge.schemas.recipes.systems import System
 
 _alce = partial(
     System, argument="", family="ALCE", paper="alce", section="3.1", llm=True, shows="passages",

@@ -80,7 +80,7 @@ class Demonstration(FrozenRecord):
         return " ".join(re.sub(r"\s*\[\d+\]", "", s.text) for s in self.answer)
 
     def docs(self, k: int, base: int, short: bool = False) -> list[PromptDoc]:
-        """Its first k passages, and more where its answer cites farther.
+        """First k passages of the demonstration, and those beyond that its answer cites.
 
         Args:
             k: how many.

@@ -13,8 +13,8 @@ from citeforge.plugins.published_systems.alce.demonstrations import Demonstratio
 from citeforge.plugins.published_systems.alce.options import InteractOptions, SearchOptions
 from citeforge.plugins.published_systems.alce.prompts import condenser, worked
 from citeforge.plugins.published_systems.alce.searching import candidate_shelves
-from citeforge.systems.llm.prompts import WindowError
-from citeforge.systems.llm.system import MakeSteps, Reply, Setting, Steps, Task
+from citeforge.systems.prompts import WindowError
+from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
 
 Show = Callable[[Action], list[PromptDoc]]
 """A check or a search to the documents that the next step sees."""

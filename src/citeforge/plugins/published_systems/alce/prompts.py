@@ -20,8 +20,8 @@ from citeforge.plugins.published_systems.alce.options import (
     CondensedOptions,
     ShotOptions,
 )
-from citeforge.systems.llm.editing import cites_candidates
-from citeforge.systems.llm.system import MakeSteps, Reply, Setting, Steps, Task
+from citeforge.systems.editing import cites_candidates
+from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
 
 _TOKENS = 160
 """Most tokens of a short version."""
@@ -84,6 +84,7 @@ def short_versions(how: str, setting: Setting[CondensedOptions]) -> MakeSteps:
 def _prompting(
     setting: Setting[AlceOptions] | Setting[CondensedOptions], short: bool
 ) -> Callable[[Task, Sequence[PromptDoc]], str]:
+    """Make the function that writes the prompt of a task about some passages."""
     o, base = setting.options, setting.base
 
     def fill(query: str, docs: Sequence[PromptDoc], demos: Sequence[str], answer: str) -> str:

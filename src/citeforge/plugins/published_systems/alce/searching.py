@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from citeforge.engines.embedding.embed import make_embedder
-from citeforge.engines.embedding.embedder import Embedder
+from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.package.items import Item, Passage
 from citeforge.plugins.published_systems.alce.options import SearchOptions
-from citeforge.systems.llm.system import Setting
+from citeforge.systems.system import Setting
 
 Best = Callable[[str], str | None]
 """Words of a search to the id of the passage that fits best; None where none does."""

@@ -15,7 +15,7 @@ from citeforge.plugins.published_systems.attributed_ir.fusion import FUSIONS, Ra
 from citeforge.plugins.published_systems.attributed_ir.options import QueryGenOptions
 from citeforge.plugins.published_systems.attributed_ir.scenarios import ask_with_passages
 from citeforge.plugins.published_systems.attributed_ir.search import Search
-from citeforge.systems.llm.system import MakeSteps, Reply, Setting, Steps, Task
+from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
 
 _SHOTS = Path(__file__).parent / "data" / "air-queries.yaml"
 _LISTED = re.compile(r"\s*(?:\(?\d{1,2}[.):]|[-*•–])\s+(.*)")

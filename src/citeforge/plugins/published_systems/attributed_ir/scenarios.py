@@ -20,8 +20,8 @@ from citeforge.plugins.published_systems.attributed_ir.options import (
 from citeforge.plugins.published_systems.attributed_ir.search import Search
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.text import spliced
-from citeforge.systems.llm.system import MakeSteps, Reply, Setting, Steps, Task
 from citeforge.systems.options import LlmOptions
+from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
 
 _ENDS = ".!?。！？"
 
@@ -84,7 +84,7 @@ def gold(setting: Setting[GoldPassagesOptions]) -> MakeSteps:
 
 
 def retrieve_first(setting: Setting[VanillaOptions]) -> MakeSteps:
-    """From the first ``k`` passages that two-stage retrieval finds for the query."""
+    """Answer from the first ``k`` passages that two-stage retrieval finds for the query."""
     search = Search(setting)
 
     def steps(task: Task) -> Steps:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from citeforge.engines.embedding.embed import make_embedder
-from citeforge.engines.embedding.embedder import Embedder, Kind
+from citeforge.engines.models.embedder import Embedder, Kind
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.records import Retriever
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
@@ -20,7 +20,7 @@ from citeforge.package.items import Item, Passage
 from citeforge.plugins.published_systems.attributed_ir.fusion import Ranking, Scorer, rerank
 from citeforge.plugins.published_systems.attributed_ir.options import RetrievalOptions
 from citeforge.schemas.errors import UsageError
-from citeforge.systems.llm.system import Setting
+from citeforge.systems.system import Setting
 
 
 class Passages:

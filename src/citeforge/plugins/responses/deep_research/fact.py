@@ -29,9 +29,9 @@ from citeforge.evaluator.measures.declared import (
 )
 from citeforge.evaluator.measures.judging import premise_text
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
+from citeforge.evaluator.statements.tools import NO_JUDGE
 from citeforge.evaluator.statements.url_marks import has_text
 from citeforge.evaluator.statistics.estimates import Measured, ratio_sample
-from citeforge.evaluator.tools import NO_JUDGE
 from citeforge.plugins.responses.deep_research.pairs import KEYS, statement_pairs
 from citeforge.schemas.citations.urls import same_url
 
@@ -131,21 +131,29 @@ _percent, _count = (
 )
 MEASURES = (
     _percent("FACT.Acc", definition="statement–URL pairs that the page supports, fully or in part",
+             formula="mean over reports of supported ÷ pairs; without pairs 0",
+             edge_cases="`reference`: supported ÷ judged pairs, over all reports",
              citation_quality=CitationQuality(
                  "precision", "Each statement and page is one pair, and partial support is enough.",
                  "Their code pools the pairs of all reports, without pages that tell nothing.",
              )),
     _count(
         "FACT.Eff", definition="supported statement–URL pairs of a report", higher_is_better=True,
+        formula="mean number of supported pairs",
+        edge_cases="`reference`: the same over reports that cite",
         citation_quality=CitationQuality(
             "recall", "It counts supported pairs, so that longer reports are ahead.",
             "Their code takes the mean over reports that cite.",
         ),
     ),
-    _count("FACT.Cit", definition="statement–URL pairs of a report (reference: those judged)"),
+    _count("FACT.Cit", definition="statement–URL pairs of a report (reference: those judged)",
+           formula="mean number of pairs",
+           edge_cases="`reference`: judged pairs, over reports that cite"),
     _count(
         "FACT.Unread",
         definition="of these, pairs whose page has no text or tells nothing (reference: left out)",
+        formula="of these, pairs whose page has no text or tells nothing",
+        edge_cases="`reference`: pairs left out: these, and failed judgements",
         higher_is_better=False,
     ),
 )  # fmt: skip

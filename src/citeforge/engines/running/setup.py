@@ -1,0 +1,103 @@
+"""Engines as recipes and run options ask for them."""
+
+from pathlib import Path
+from typing import Any
+
+from citeforge.engines.io.folders import beside
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.records import Price
+from citeforge.engines.llm.replay import ReplayStore
+from citeforge.engines.models.embedder import Embedder
+from citeforge.engines.running.runner import make_runner
+from citeforge.schemas.recipes.base import Judging, RunOptions
+
+
+def client_options(run: RunOptions) -> ClientOptions:
+    """How endpoints are talked to."""
+    return ClientOptions(
+        base_url=run.base_url,
+        concurrency=run.concurrency,
+        timeout=run.timeout,
+        requests_per_minute=run.rpm,
+        tokens_per_minute=run.tpm,
+        price=None if run.price is None else Price(*run.price),
+        max_cost=run.max_cost,
+        thinking_tokens=run.thinking_tokens,
+        reasoning_effort=run.reasoning_effort,
+        batch=run.batch,
+    )
+
+
+def costs(model: str) -> bool:
+    """Whether answers of ``--llm MODEL`` are not to be had for nothing."""
+    return model == "offline" or model.startswith("openai:")
+
+
+def replay_store(run: RunOptions, *models: str) -> ReplayStore | None:
+    """Where answers are kept: ``store``; those of ``models`` that cost money or minutes are kept
+    beside ``out`` even when nobody asked for it."""
+    path = replay_path(run, *models)
+    return None if path is None else ReplayStore(path)
+
+
+def replay_path(run: RunOptions, *models: str) -> Path | None:
+    """Where the store of :func:`replay_store` lies."""
+    if run.store is None and run.out is not None and any(map(costs, models)):
+        return beside(run.out, ".replay.db")
+    return run.store
+
+
+def run_embedder(name: str, run: RunOptions, **settings: Any) -> Embedder:
+    """The embedder of a name, run as the options say.
+
+    Args:
+        name: see :func:`~citeforge.engines.embedding.embed.make_embedder`; so are the errors.
+        run: device, endpoint, store and runner.
+        settings: further fields of its settings.
+    """
+    from citeforge.engines.embedding.embed import make_embedder
+
+    options, store = client_options(run), replay_store(run)
+    place = make_runner(run).embedder
+    return make_embedder(
+        name, device=run.device, options=options, store=store, place=place, **settings
+    )
+
+
+def judge_session(
+    judging: Judging,
+    run: RunOptions,
+    verdicts: Path | None = None,
+    store: ReplayStore | None = None,
+    repeats: int = 1,
+) -> JudgeSession | None:
+    """The judge with its options and store of verdicts; None without a judge.
+
+    Args:
+        judging: which judge.
+        run: where it runs.
+        verdicts: store when ``run`` names none.
+        store: answers of a judge that is an LLM; None for what ``run`` names.
+        repeats: how often it is asked about every pair.
+    """
+    if judging.judge is None:
+        return None
+    from citeforge.engines.judge.hf import HfOptions
+    from citeforge.engines.judge.registry import make_judge
+    from citeforge.engines.judge.session import VerdictStore
+
+    hf = HfOptions(
+        revision=judging.revision,
+        device=run.device,
+        batch_size=run.batch_size,
+        threshold=judging.threshold,
+        max_tokens=judging.max_tokens,
+        profile=judging.judge_profile,
+        runtime=judging.runtime,
+    )
+    replay = store or replay_store(run)
+    client, place = client_options(run), make_runner(run).judge
+    judge = make_judge(judging.judge, hf=hf, client=client, replay=replay, place=place)
+    path = run.verdicts or verdicts
+    return JudgeSession(judge, None if path is None else VerdictStore(path), repeats)

@@ -1,0 +1,81 @@
+"""Whether an answer is a refusal, by the regular expressions of its language."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+from citeforge.engines.io.textfiles import read_yaml, validated
+from citeforge.schemas.record import FrozenRecord
+
+_DATA = Path(__file__).parent / "data" / "refusals"
+_BLOCK = re.compile("<([A-Z_]+)>")
+_QUOTATION = re.compile(r"[\"“„«][^\"“”„«»\n]{1,200}[\"“”»]")
+_SAME_LETTERS = str.maketrans(
+    {**dict.fromkeys("’‘ʼ´", "'"), "\u00a0": " ", "\u202f": " ", "İ": "i", "ı": "i", "ſ": "s"}
+)
+
+
+class RuleFile(FrozenRecord):
+    """Expressions in small letters, one a line; lines that begin with ``#`` are comments.
+
+    Attributes:
+        cues: one of them stands in every refusal: most answers have none, and are done quickly.
+        blocks: name to what ``<NAME>`` means in later blocks and in rules.
+        strong: said of the evidence, or by who answers.
+        weak: may be said of the world as well ("there is no information"); they count in answers
+            that cite nothing.
+    """
+
+    cues: str
+    blocks: dict[str, str]
+    strong: str
+    weak: str
+
+
+@cache
+def language_rules(language: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Cues, strong and weak rules of a language by its code (``en``): an alternation each."""
+    path = _DATA / f"{language}.yaml"
+    file = validated(RuleFile, read_yaml(path), path)
+    blocks: dict[str, str] = {}
+
+    def fill(expression: str) -> str:
+        return _BLOCK.sub(lambda name: blocks[name[1]], expression)
+
+    for name, block in file.blocks.items():
+        blocks[name] = f"(?:{fill(block)})"
+    cues, strong, weak = (
+        re.compile("|".join(map(fill, expressions(group))))
+        for group in (file.cues, file.strong, file.weak)
+    )
+    return cues, strong, weak
+
+
+def _matches(language: str, text: str, cites: bool) -> bool:
+    """Whether one of the rules matches somewhere in a text of small letters."""
+    cues, strong, weak = language_rules(language)
+    if cues.search(text) is None:
+        return False
+    return bool(strong.search(text) or (not cites and weak.search(text)))
+
+
+def expressions(lines: str) -> list[str]:
+    """The lines that are not comments."""
+    return [line for line in lines.splitlines() if not line.startswith("#")]
+
+
+def is_refusal(text: str, detector: str, cites: bool = False) -> bool:
+    """Whether an answer says that it gives none; an empty one does.
+
+    Args:
+        text: without marks.
+        detector: rules, see :func:`citeforge.schemas.models.refusals.checked_detector`.
+        cites: whether the answer cites anything: then "there is no information" is said of the
+            world, unless it is said of the evidence or by who answers.
+    """
+    whole = text.translate(_SAME_LETTERS).lower().strip()
+    # What stands in quotation marks is somebody else's word, unless it is the whole answer.
+    own_words = _QUOTATION.sub(" ", whole)
+    answer = own_words if any(map(str.isalnum, own_words)) else whole
+    languages = detector.partition(":")[2].split(",")
+    return not answer or any(_matches(one, answer, cites) for one in languages)

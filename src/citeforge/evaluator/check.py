@@ -1,0 +1,440 @@
+"""``check``: what is wrong with a submission. It never changes a file."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from pathlib import Path
+
+from citeforge.engines.io.report_table import Displayed, Table
+from citeforge.engines.io.textfiles import count_text
+from citeforge.evaluator.measures.kalma_graphs import read_answer, read_shown
+from citeforge.evaluator.statements.url_marks import Markup, has_text, read_markup
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.finding import Finding
+from citeforge.evaluator.submissions.formats import OURS, find_format
+from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.origin import CitationRange
+from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
+from citeforge.evaluator.submissions.reader import Places
+from citeforge.package.items import Passage
+from citeforge.schemas.citations.grammar import Marker
+from citeforge.schemas.citations.urls import same_url
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.submission import CitedSpan, OwnPassage, SubmissionLine
+from citeforge.schemas.text import printable
+
+
+@dataclass(repr=False)
+class Findings(Displayed):
+    """Result of a check.
+
+    Attributes:
+        errors: wrong types, unknown or duplicate keys, unreadable lines.
+        warnings: missing answers, citations that are not read or name nothing shown.
+        n_lines: answers that could be read.
+        n_empty: answers without any text.
+        n_truncated: answers that were cut, as their lines report.
+        form: format of the file.
+    """
+
+    errors: list[Finding] = field(default_factory=list)
+    warnings: list[Finding] = field(default_factory=list)
+    n_lines: int = 0
+    n_empty: int = 0
+    n_truncated: int = 0
+    form: str = OURS
+
+    def summary(self) -> str:
+        """How much was read, and how much of it is wrong or doubtful."""
+        answers, errors = count_text(self.n_lines, "answer"), count_text(len(self.errors), "error")
+        form = "" if self.form == OURS else f" as {self.form}"
+        return f"{answers} read{form}, {errors}, {count_text(len(self.warnings), 'warning')}"
+
+    def _headline(self) -> str:
+        return self.summary()
+
+    def _tables(self) -> Iterator[Table]:
+        by_kind = {"error": self.errors, "warning": self.warnings}
+        rows = [
+            (kind, found.line or "", str(found))
+            for kind, findings in by_kind.items()
+            for found in findings
+        ]
+        yield Table(["", "line", "finding"], rows, left=3)
+
+
+def check(
+    path: str | Path, benchmark: Benchmark, context: str | None = None, file_format: str = "auto"
+) -> Findings:
+    """Check a submission against a benchmark.
+
+    Args:
+        path: submission.
+        benchmark: what it answers.
+        context: only this context set is looked at for missing keys; None for those it names.
+        file_format: format of the file; see :mod:`citeforge.evaluator.submissions.formats`.
+
+    Raises:
+        InputError: the file cannot be read at all.
+    """
+    return _Checker(benchmark, context).run(Path(path), file_format)
+
+
+class _Checker:
+    def __init__(self, benchmark: Benchmark, context: str | None) -> None:
+        self.benchmark = benchmark
+        self.asked = context
+        self.sets = [context] if context else list(benchmark.manifest.contexts)
+        self.only = self.sets[0] if len(self.sets) == 1 else None
+        self.answers = benchmark.kind.checker(benchmark)
+        self.findings = Findings()
+        self.provided = ProvidedPassages(benchmark)
+
+    def run(self, path: Path, file_format: str) -> Findings:
+        """Check a submission from its first line to its last."""
+        self.places = Places(path, self.benchmark)
+        submission = Submission(path, self.benchmark, file_format, on_error=self._unreadable)
+        self.submission, self.findings.form = submission, submission.form
+        try:
+            submission.about  # noqa: B018 (whether it can be read)
+        except InputError as error:
+            self._unreadable(error)
+        self.only = self.only or self._default_context()
+        try:
+            for line, answer in submission.answers():
+                self.findings.n_lines += 1
+                self._check_answer(line, answer)
+        except InputError as error:
+            # Our own format goes on behind a bad line; other formats end there.
+            if error.line is None and error.field is None:
+                raise
+            self._unreadable(error)
+        self._missing()
+        faults = find_format(submission.form).faults
+        options = submission.form.partition(":")[2]
+        for fault in faults(path, self.benchmark, options) if faults else ():
+            findings = self.findings.errors if fault.is_error else self.findings.warnings
+            findings.append(fault)
+        self.findings.warnings = [*self._mismatch_warnings(), *self.findings.warnings]
+        # Several readers meet a wrong header; it is listed once.
+        errors = dict.fromkeys(self.findings.errors)
+        self.findings.errors = sorted(errors, key=lambda e: e.line or 0)
+        return self.findings
+
+    def _default_context(self) -> str | None:
+        """The set that ``score`` takes for lines that name none; None when it would ask."""
+        try:
+            return self.submission.choose_context(None)
+        except (InputError, UsageError):
+            return None
+
+    def _mismatch_warnings(self) -> Iterator[Finding]:
+        """Signs that the file answers another benchmark, and counts of cut and empty answers."""
+        yield from self.submission.warnings()
+        if self.submission.is_anonymous:
+            yield from self.answers.reach.warnings(self.benchmark.kind.shows)
+        yield from self.provided.warnings()
+        yield from self.submission.spoken_warnings()
+        yield from self.answers.summary()
+        n_told = self.submission.around.n_endless  # both cut and empty, as the thoughts' line says
+        if n_cut := self.findings.n_truncated - n_told:
+            were = "answer was cut, as its" if n_cut == 1 else "answers were cut, as their"
+            text = f"{n_cut:,} {were} finish_reason reports; what is there is scored"
+            yield Finding("truncated-answer", text)
+        if n_empty := self.findings.n_empty - n_told:
+            are = "answer is empty" if n_empty == 1 else "answers are empty"
+            yield Finding("empty-text", f"{n_empty:,} {are}; scored as answers")
+
+    def _unreadable(self, error: InputError) -> None:
+        self.findings.errors.append(Finding.from_error(error))
+
+    def _check_answer(self, line: int, answer: SubmissionLine) -> None:
+        try:
+            name = self._context_of(answer)
+            row = self.places.row(line, answer, name)
+        except InputError as error:
+            found = Finding(error.code, error.message, line, error.field, answer.query_id)
+            self.findings.errors.append(found)
+            return
+        self.provided.add(answer)
+        self.findings.n_empty += not answer.output.strip()
+        self.findings.n_truncated += answer.is_truncated
+        warnings = self.answers.warnings(answer, name, row)
+        self.findings.warnings += [
+            replace(warning, line=line, query_id=answer.query_id) for warning in warnings
+        ]
+
+    def _context_of(self, answer: SubmissionLine) -> str:
+        """The context set that an answer is about.
+
+        Raises:
+            InputError: it names none that the benchmark has.
+        """
+        name = self.only if answer.context is None else answer.context
+        if answer.passages is not None:
+            name = "own"
+        if name is None:
+            one_of = f"is missing; one of {', '.join(self.sets)}"
+            raise InputError(one_of, field="context", code="missing-field")
+        sets = self.benchmark.manifest.contexts
+        if answer.passages is None and name not in sets:
+            one_of = f"{printable(name)} is unknown; one of {', '.join(sets)}"
+            raise InputError(one_of, field="context", code="unknown-context")
+        return name
+
+    def _missing(self) -> None:
+        """List the cells and answers that are missing."""
+        places = self.places.missing
+        names = {name for name, _ in places}
+        is_design = self.benchmark.kind.is_design
+        missing: list[Finding] = []
+        if is_design and names:
+            missing += [
+                Finding(
+                    "missing-cell", f"no answer to the cell {name}: what needs it is not computed"
+                )
+                for name in self.sets
+                if name not in names
+            ]
+        # Of those that were not asked (--limit) there is one warning, not one each.
+        limit = self.submission.asked or len(self.benchmark.query_ids)
+        missing += [
+            Finding(
+                "missing-answer",
+                f"no answer to {query!r} (context {name}, run {run}): scored as worst",
+                query_id=query,
+            )
+            for (name, run), rows in places.items()
+            for query in (self.benchmark.query_ids[row] for row in rows if row < limit)
+        ]
+        self.findings.warnings += missing
+        if names and self.asked not in (None, *names) and not is_design:
+            self.findings.errors.append(
+                Finding("no-answers", f"the file contains no answer to context {self.asked!r}")
+            )
+        if not names and not self.findings.errors:
+            self.findings.errors.append(Finding("no-answers", "the file contains no answers"))
+
+
+def span_warnings(answer: SubmissionLine, texts: Sequence[str], base: int) -> Iterator[Finding]:
+    """Check the ``spans`` of one answer.
+
+    Args:
+        answer: answer with ``spans``.
+        texts: texts of the passages that it was shown, in order.
+        base: number of the first passage.
+    """
+    size = len(answer.output)
+    for number, span in enumerate(answer.spans or ()):
+        field = f"spans[{number}]"
+        if not 0 <= span.start <= span.end <= size:
+            yield Finding(
+                "out-of-range",
+                f"{span.start} to {span.end}, and the output has {size} characters",
+                field=field,
+            )
+        if span.passage is None:
+            yield Finding(
+                "not-shown",
+                f"cites {span.source!r}, which is none of the passages shown; counted as a "
+                "citation beyond them. Other ways to find sources: --format NAME:own, :id, "
+                ":index, :title, :url=FIELD",
+                field=field,
+            )
+        elif not 0 <= span.passage < len(texts):
+            yield Finding(
+                "not-shown", f"passage {span.passage} of {len(texts)}, from 0", field=field
+            )
+        elif span.quote and not _holds(texts[span.passage], span):
+            yield Finding(
+                "wrong-quote",
+                f"quotes {span.quote[:60]!r}, which passage [{base + span.passage}] does not "
+                "contain: are sources found in the right way?",
+                field=field,
+            )
+
+
+def _holds(text: str, span: CitedSpan) -> bool:
+    """Whether a text holds a quotation, white space aside; where it says, if it says so."""
+    quote = span.quote or ""
+    if span.quote_unit == "char" and span.quote_start is not None and span.quote_end is not None:
+        there = text[span.quote_start : span.quote_end]
+        return " ".join(there.split()) == " ".join(quote.split())
+    words = " ".join(quote.split())
+    parts = [p for p in words.replace("…", "...").split("...") if p.strip()]
+    squeezed = " ".join(text.split())
+    return not squeezed or all(p.strip() in squeezed for p in parts)
+
+
+_MOST_NUMBERS_LISTED = 5
+_MOST_NAMED = 3
+_USUAL = re.compile(r"[\[(][\d\s,;–-]+[\])]")
+_DIGITS = re.compile(r"\d+")
+_IN_BRACKETS = re.compile(r"\[([^\[\]\n]{2,120})\]")
+
+
+def report_markup(answer: SubmissionLine) -> Markup | None:
+    """The citations of an answer that cites by URL; None for any other."""
+    if answer.spans is not None or not any(p.url for p in answer.passages or ()):
+        return None
+    markup = read_markup(answer.output)
+    by_url = any(not k.startswith("[") for m in markup.mentions for k in m.keys)
+    return markup if by_url or markup.references else None
+
+
+def report_warnings(answer: SubmissionLine, markup: Markup) -> Iterator[Finding]:
+    """Numbers without an entry, duplicate entries, pages without a text."""
+    if markup.unlisted:
+        numbers = ", ".join(f"[{n}]" for n in markup.unlisted[:_MOST_NUMBERS_LISTED])
+        yield Finding(
+            "unknown-id",
+            f"cites {numbers}; the list of references has no URL for it",
+            field="output",
+        )
+    if markup.twice:
+        numbers = ", ".join(map(str, dict.fromkeys(markup.twice)))
+        yield Finding(
+            "duplicate-id",
+            f"the list of references has {numbers} several times; the first one counts",
+            field="output",
+        )
+    pages = {same_url(p.url) for p in answer.passages or () if p.url and has_text(p.text)}
+    cited = dict.fromkeys(k for m in markup.mentions for k in m.keys if not k.startswith("["))
+    absent = [url for url in cited if same_url(url) not in pages]
+    if absent:
+        yield Finding(
+            "empty-text",
+            f"no text of {len(absent)} of {len(cited)} cited pages (first: {absent[0]}); they "
+            "support nothing. Give their texts as passages with url and text",
+            field="passages",
+        )
+
+
+class Marks:
+    """Checks of answers that cite passages by number.
+
+    Attributes:
+        reach: range of the citations of all answers checked so far.
+    """
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        self.reach = CitationRange()
+        self._n_other_forms, self._example = 0, ""
+        self._grammar = benchmark.grammar
+        self._table = cache(benchmark.context)
+        self._items = cache(lambda context: list(benchmark.items(context)))
+
+    def warnings(self, answer: SubmissionLine, context: str, row: int) -> Iterator[Finding]:
+        """Find marks that are not read as citations, and numbers beyond the context."""
+        report = report_markup(answer)
+        if report is not None:
+            yield from report_warnings(answer, report)
+            return
+        own, output, grammar = answer.passages, answer.output, self._grammar
+        n_shown = self._table(context).sizes[row] if own is None else len(own)
+        parsed = grammar.parse(output, n_shown)
+        if parsed.unparsed:
+            yield _unread([output[start:end] for start, end in parsed.unparsed])
+        self._note_forms(output, parsed.markers)
+        first, last = grammar.base, grammar.base + n_shown - 1
+        cited = {n for m in parsed.markers for n in m.numbers}
+        beyond = sorted(n for n in cited if not first <= n <= last)
+        if own is None:
+            inside = {n - grammar.base + 1 for n in cited.difference(beyond)}
+            self.reach.add(inside, len(beyond), n_shown)
+        if beyond:
+            numbers = ", ".join(map(str, beyond[:5]))
+            text = f"cites {numbers}; the context has {first} to {last}"
+            yield Finding("not-shown", text, field="output")
+        if not cited and (names := _IN_BRACKETS.findall(output)):
+            shown = self._items(context)[row].passages if own is None else own
+            yield from _cited_names(names, shown)
+        if answer.spans:
+            passages = self._items(context)[row].passages if own is None else own
+            yield from span_warnings(answer, [p.text for p in passages], grammar.base)
+
+    def _note_forms(self, output: str, markers: Sequence[Marker]) -> None:
+        """Remember marks that are not what prompts ask for, where they are citations."""
+        others = [
+            m
+            for m in markers
+            if m.numbers
+            and not _USUAL.fullmatch(mark := output[m.start : m.end])
+            and _DIGITS.sub("n", mark) != self._grammar.form
+        ]
+        if others:
+            self._n_other_forms += 1
+            form = output[others[0].start : others[0].end]
+            self._example = self._example or f"{form!r} as passage {others[0].numbers[0]}"
+
+    def summary(self) -> Iterator[Finding]:
+        """Say which marks in other forms than the prompt's were read as citations."""
+        if self._n_other_forms:
+            yield Finding(
+                "other-forms",
+                f"{count_text(self._n_other_forms, 'answer')} with citations in other forms than "
+                f"{self._grammar.form}; read, for example, {self._example}",
+            )
+
+
+def _unread(marks: Sequence[str]) -> Finding:
+    """Name the marks of one answer that are not read."""
+    names = ", ".join(map(repr, list(dict.fromkeys(marks))[:_MOST_NAMED]))
+    verb = "is not read as a citation" if len(marks) == 1 else "are not read as citations"
+    more = f" and {len(marks) - _MOST_NAMED:,} more" if len(marks) > _MOST_NAMED else ""
+    return Finding("unread-citation", f"{names}{more} {verb}", field="output")
+
+
+def _cited_names(
+    names: Sequence[str], passages: Sequence[Passage] | Sequence[OwnPassage]
+) -> Iterator[Finding]:
+    """Find brackets that name a passage by its title or id."""
+    ids = ((p.docid or "") if isinstance(p, OwnPassage) else p.id for p in passages)
+    known = {name.casefold() for name in (*(p.title for p in passages), *ids) if name}
+    named = [f"[{name}]" for name in names if name.strip().casefold() in known]
+    if named:
+        yield replace(
+            _unread(named),
+            message=f"{_unread(named).message}: passages are cited by number, not by title or id",
+        )
+
+
+class Triples:
+    """Checks of answers that cite triples.
+
+    Attributes:
+        reach: range of the citations of all answers checked so far.
+    """
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        self.reach = CitationRange()
+        self._shown = cache(partial(read_shown, benchmark))
+
+    def summary(self) -> Iterator[Finding]:
+        """Say nothing: triples are cited in one form."""
+        return iter(())
+
+    def warnings(self, answer: SubmissionLine, context: str, row: int) -> Iterator[Finding]:
+        """Find brackets that never close, incomplete citations, triples that were not shown."""
+        graphs, relations = self._shown(context)
+        graphs_shown = graphs[row]
+        reading = read_answer(row, graphs_shown, answer.output, relations)
+        if reading.n_unparsed:
+            text = f"{reading.n_unparsed} brackets never close"
+            yield Finding("unread-citation", text, field="output")
+        complete = [c for c in reading.citations if c.complete]
+        incomplete = len(reading.citations) - len(complete)
+        if incomplete:
+            text = f"{incomplete} citations have no relation or no value"
+            yield Finding("incomplete-citation", text, field="output")
+        self.reach.add((), len({c.compared for c in complete} - graphs_shown.citable), 0)
+        strange = [c for c in complete if not graphs_shown.shows(c)]
+        if strange:
+            c = strange[0]
+            yield Finding(
+                "not-shown",
+                f"cites {len(strange)} triples that were not shown "
+                f"(first: {c.qid}, {c.relation}: {c.value})",
+                field="output",
+            )

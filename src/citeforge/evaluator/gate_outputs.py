@@ -1,0 +1,155 @@
+"""A decision for a terminal, a pull request, and tools that read JUnit XML or JSON."""
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from html import escape
+from itertools import groupby
+from pathlib import Path
+from textwrap import wrap
+from xml.etree import ElementTree
+
+from citeforge.engines.io.files import write_text
+from citeforge.engines.io.report_table import Table
+from citeforge.evaluator.gate import Decision
+from citeforge.evaluator.gate_rows import FAIL, OPEN, PASS, Row
+from citeforge.evaluator.reports.table import folded_note
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.signature import joined_signatures
+
+SUMMARY = "GITHUB_STEP_SUMMARY"
+"""Variable of GitHub Actions: the file whose Markdown is shown with a job."""
+_WORDS = {PASS: "pass", FAIL: "fail", OPEN: "unclear"}
+_GROUPS = {
+    "files": "score files",
+    "critical": "critical: shown not to fall by more than the margin",
+    "supporting": "supporting: not shown to fall",
+    "advisory": "advisory: decides nothing",
+    "required": "required queries",
+    "counts": "counts",
+}
+_NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_MARKS = re.compile(r"([\\`*_{}\[\]()#|~!])")
+
+
+def to_text(decision: Decision, width: int | None = None) -> str:
+    """One sentence for each row, under its group.
+
+    Args:
+        decision: the decision.
+        width: of the terminal; None where lines may be of any length.
+    """
+    lines = [*folded_note(decision.headline, width)]
+    for group, rows in groupby(decision.rows, key=lambda row: row.group):
+        lines += ["", _GROUPS[group]]
+        for row in rows:
+            word = _word(row)
+            text = f"{row.place}: {row.sentence}" if row.place else row.sentence
+            folded = wrap(
+                text, width or 10**6, initial_indent=f"  {word:<9}", subsequent_indent=" " * 11,
+                break_on_hyphens=False,
+            )  # fmt: skip
+            lines += folded
+    recipes = [f"signature: {s}" for s in joined_signatures(decision.signatures)]
+    notes = [*(f"note: {note}" for note in decision.notes), *recipes]
+    lines += ["", *(line for note in notes for line in folded_note(note, width))] if notes else []
+    return "\n".join(lines)
+
+
+def _word(row: Row) -> str:
+    return _WORDS[row.verdict] if row.decides else "–"
+
+
+def to_markdown(decision: Decision) -> str:
+    """For a pull request: the verdict, a table, and all sentences.
+
+    Names in it act on nothing: no markup, no link, and nobody is mentioned.
+    """
+    head = ("", "measure", "tier", "baseline", "new", "difference", "95 % interval", "allowed", "n")
+    rows = [
+        (_word(r), _inline(r.name), r.group, _number(r.baseline), _number(r.new),
+         _number(r.difference, "+"),
+         "–" if r.low is None else f"[{_number(r.low, '+')}, {_number(r.high, '+')}]",
+         "–" if r.allowed is None else f"−{r.allowed:.2f}", f"{r.n:,}")
+        for r in decision.rows if r.difference is not None
+    ]  # fmt: skip
+    text = to_text(decision)
+    fence = "`" * max(3, 1 + max((len(m) for m in re.findall("`+", text)), default=0))
+    table = [Table(head, rows, left=3).markdown()] if rows else []
+    parts = [f"### citeforge gate: {decision.verdict}", *table, f"{fence}text\n{text}\n{fence}"]
+    return "\n\n".join(parts) + "\n"
+
+
+def _number(value: float | None, sign: str = "") -> str:
+    return "–" if value is None else f"{value:{sign}.2f}"
+
+
+def _inline(text: str) -> str:
+    """Text on one line of Markdown, without markup, links and mentions."""
+    plain = _MARKS.sub(r"\\\1", escape(" ".join(text.split()), quote=False))
+    return re.sub(r"((?<!\w)@|www|://)", "\\1\u200d", plain)
+
+
+def to_junit(decision: Decision) -> str:
+    """JUnit XML: a test case for each row; what is not shown is an error."""
+    suites = ElementTree.Element("testsuites")
+    verdicts = [row.verdict for row in decision.rows if row.decides]
+    suite = ElementTree.SubElement(
+        suites, "testsuite", name=_xml(decision.headline), tests=str(len(decision.rows)),
+        failures=str(verdicts.count(FAIL)), errors=str(verdicts.count(OPEN)), skipped="0",
+    )  # fmt: skip
+    for row in decision.rows:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=f"citeforge.gate.{row.group}", name=_xml(row.name)
+        )
+        tag = {FAIL: "failure", OPEN: "error"}.get(row.verdict) if row.decides else None
+        if tag is None:
+            ElementTree.SubElement(case, "system-out").text = _xml(row.sentence)
+        else:
+            ElementTree.SubElement(case, tag, type=row.verdict, message=_xml(row.sentence))
+    ElementTree.indent(suites)
+    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _xml(text: str) -> str:
+    """Text without characters that XML cannot hold."""
+    return _NO_XML.sub("\ufffd", text)
+
+
+def to_json(decision: Decision) -> str:
+    """All rows with their numbers."""
+    return json.dumps(asdict(decision), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+_FORMS: dict[str, Callable[[Decision], str]] = {
+    ".xml": to_junit, ".md": to_markdown, ".json": to_json,
+}  # fmt: skip
+
+
+def check_outputs(paths: Iterable[Path]) -> None:
+    """Refuse files that a decision is not written as, before anything is computed.
+
+    Raises:
+        UsageError: names the endings that there are.
+    """
+    for path in paths:
+        if path.suffix.lower() not in _FORMS:
+            raise UsageError(
+                f"--out {path}: a decision is written as .xml (JUnit), .md or .json",
+                code="bad-option",
+            )
+
+
+def write_outputs(decision: Decision, paths: Iterable[Path]) -> None:
+    """Write a decision to files, each in the format of its ending."""
+    for path in paths:
+        write_text(path, _FORMS[path.suffix.lower()](decision))
+
+
+def add_to_summary(decision: Decision) -> None:
+    """Add the Markdown to the summary of a job of GitHub Actions, where this is one."""
+    if summary := os.environ.get(SUMMARY):
+        with Path(summary).open("a", encoding="utf-8") as file:
+            file.write(to_markdown(decision) + "\n")

@@ -1,0 +1,261 @@
+"""Rows of a decision, and those that need no test: what is compared with what, and counts."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from citeforge.evaluator.gate_policy import PolicySource
+from citeforge.evaluator.measures.registry import direction
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes.gate import GatePolicy, RequiredQuery, Tier
+from citeforge.schemas.scores import MeasureScore, ScoreFile
+
+Verdict = Literal["pass", "fail", "not enough evidence"]
+PASS: Verdict = "pass"
+FAIL: Verdict = "fail"
+OPEN: Verdict = "not enough evidence"
+_TINY = 1e-9
+Group = Literal[Tier, "files", "counts", "required"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One sentence of a decision, with its numbers; values as displayed.
+
+    Attributes:
+        what: measure, or what else was looked at.
+        group: tier of the measure, ``files``, ``counts`` or ``required``.
+        verdict: of this row.
+        sentence: what was found, for users.
+        place: context set, and what else tells several comparisons apart; empty for one.
+        baseline: value of the baseline; None where there is none.
+        new: value of the new system.
+        difference: new minus baseline; corrected by labels where both have them.
+        low: lower end of its 95 % interval.
+        high: upper end.
+        allowed: largest drop that the policy allows.
+        p: two-sided p of no difference, after Holm over the critical and supporting rows.
+        n: queries that both define.
+        n_needed: queries that would show in 90 of 100 benchmarks that nothing changed.
+    """
+
+    what: str
+    group: Group
+    verdict: Verdict
+    sentence: str
+    place: str = ""
+    baseline: float | None = None
+    new: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    allowed: float | None = None
+    p: float | None = None
+    n: int = 0
+    n_needed: int | None = None
+
+    @property
+    def decides(self) -> bool:
+        """Whether the verdict of the gate depends on it."""
+        return self.group != "advisory"
+
+    @property
+    def name(self) -> str:
+        """What was looked at, and where."""
+        return f"{self.what} ({self.place})" if self.place else self.what
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Scores of the new system beside those of the baseline.
+
+    Attributes:
+        new: of the new system.
+        old: of the baseline; None where it has none.
+        place: what tells it from other pairs; empty for the only one.
+    """
+
+    new: ScoreFile
+    old: ScoreFile | None
+    place: str
+
+
+def pair_files(
+    new: Sequence[ScoreFile], baseline: Sequence[ScoreFile]
+) -> tuple[list[Pair], list[Row]]:
+    """The baseline's scores for each score file, and rows of what has no counterpart.
+
+    Counterparts are of the same benchmark, context set and protocol. Of several, the one of the
+    same system is taken, or the one with the same signatures.
+
+    Raises:
+        UsageError: two score files of the new system that cannot be told apart, or several
+            possible counterparts.
+    """
+    keys = [(*_key(f), f.system, _recipes(f)) for f in new]
+    if len(set(keys)) < len(keys):
+        raise UsageError(
+            "two of the new score files are of the same system, context and recipe",
+            code="duplicate-name",
+        )
+    partners = [_counterpart(file, baseline) for file in new]
+    places = _places(new)
+    pairs = [Pair(f, old, place) for f, old, place in zip(new, partners, places, strict=True)]
+    rows = [_without_baseline(p, baseline) for p in pairs if p.old is None]
+    used = [old for old in partners if old is not None]
+    systems = {old.system for old in used}
+    for old in baseline:
+        if old.system in systems and not any(old is one for one in used):
+            text = f"{_described(old)} of the baseline has no counterpart among the new score files"
+            rows.append(
+                Row("new scores", "files", OPEN, f"{text}; score the new system there, too.")
+            )
+    return pairs, rows
+
+
+def _key(file: ScoreFile) -> tuple[str, str, str]:
+    return file.benchmark, file.context, file.protocol
+
+
+def _recipes(file: ScoreFile) -> frozenset[str]:
+    return frozenset(m.signature for m in file.measures)
+
+
+def _counterpart(file: ScoreFile, baseline: Sequence[ScoreFile]) -> ScoreFile | None:
+    """Find the baseline of a file: of the same context and, if there are several, system."""
+    found = [old for old in baseline if _key(old) == _key(file)]
+    for same in (
+        lambda old: old.system == file.system,
+        lambda old: bool(_recipes(old) & _recipes(file)),
+        lambda old: _recipes(old) == _recipes(file),
+    ):
+        if len(found) > 1:
+            found = [old for old in found if same(old)] or found
+    if len(found) > 1:
+        names = ", ".join(dict.fromkeys(old.system for old in found))
+        raise UsageError(
+            f"--baseline has several score files for {_described(file)} ({names}); give one",
+            code="ambiguous-baseline",
+        )
+    return found[0] if found else None
+
+
+def _described(file: ScoreFile) -> str:
+    return f"{file.system} on {file.benchmark}, context {file.context}, {file.protocol}"
+
+
+def _places(files: Sequence[ScoreFile]) -> list[str]:
+    """What score files differ in."""
+    parts = [(f.system, f.benchmark, f.context, f.protocol) for f in files]
+    several = [len(set(column)) > 1 for column in zip(*parts, strict=True)]
+    return [", ".join(p for p, k in zip(row, several, strict=True) if k) for row in parts]
+
+
+def _without_baseline(pair: Pair, baseline: Sequence[ScoreFile]) -> Row:
+    if not baseline:
+        text = (
+            "There is no baseline, so that nothing can be compared; keep these scores, and name "
+            "them with --baseline in the next run."
+        )
+    else:
+        there = "; ".join(dict.fromkeys(_described(old) for old in baseline))
+        text = f"The baseline has no scores for {_described(pair.new)}; it has {there}."
+    return Row("baseline", "files", OPEN, text, pair.place)
+
+
+_COUNTED = {
+    "missing": ("missing answers", "{n} of {of} answers are missing"),
+    "judge_failed": ("failures of the judge", "the judge failed on {n} pairs"),
+    "truncated": ("truncated answers", "{n} of {of} answers were cut at the token limit"),
+    "empty": ("empty answers", "{n} of {of} answers are empty"),
+    "unparsed": ("unread marks", "{n} of {of} answers have a mark that could not be read"),
+    "uncited": ("answers without citation", "{n} of {of} answers cite nothing"),
+    "out_of_range": (
+        "citations out of range", "{n} of {of} answers cite a passage that was not shown"
+    ),
+}  # fmt: skip
+"""Name of a bound to the title of its row, and what is wrong."""
+
+
+def count_rows(pair: Pair, policy: GatePolicy) -> Iterator[Row]:
+    """Bounds on counts that a pair exceeds; one row where it keeps them all.
+
+    Too many failures of the judge, and a baseline that exceeds a bound, make the comparison
+    worthless; what the new system's answers lack is its own fault.
+    """
+    is_kept = True
+    for file, of_baseline in ((pair.new, False), (pair.old, True)):
+        if file is None:
+            continue
+        answers = file.counts.n_answered + file.counts.n_missing
+        for name, count, most in policy.counts.exceeded(file.counts):
+            is_kept = False
+            title, text = _COUNTED[name]
+            fault = text.format(n=f"{count:,}", of=f"{answers:,}")
+            whose = f"baseline {file.system}" if of_baseline else file.system
+            verdict = OPEN if of_baseline or name == "judge_failed" else FAIL
+            sentence = f"{whose}: {fault}; at most {most:,} allowed."
+            yield Row(title, "counts", verdict, sentence, pair.place, new=count, allowed=most)
+    if is_kept:
+        c = pair.new.counts
+        yield Row(
+            "counts", "counts", PASS,
+            f"{pair.new.system}: {c.n_answered:,} of {c.n_answered + c.n_missing:,} answers, "
+            f"{c.n_truncated:,} truncated, {c.n_judge_failed:,} failures of the judge.",
+            pair.place,
+        )  # fmt: skip
+
+
+def required_rows(pairs: Sequence[Pair], source: PolicySource) -> Iterator[Row]:
+    """Queries on which the new system must not fail.
+
+    Raises:
+        InputError: the score files have no such query or context; with the policy's line.
+    """
+    for n, required in enumerate(source.policy.required):
+        asked = [p for p in pairs if required.context in (None, p.new.context)]
+        if not asked:
+            raise source.error(
+                ("required", n, "context"), f"{required.context!r} is no context that was scored",
+                f"one of {', '.join(sorted({p.new.context for p in pairs}))}", "unknown-name",
+            )  # fmt: skip
+        asked = [p for p in asked if required.query in p.new.query_ids]
+        if not asked:
+            raise source.error(
+                ("required", n, "query"), f"{required.query!r} is no query that was scored",
+                "an id of a query of the benchmark", "unknown-name",
+            )  # fmt: skip
+        yield from (_required_row(pair, required) for pair in asked)
+
+
+def _required_row(pair: Pair, required: RequiredQuery) -> Row:
+    """Decide whether a query that the policy requires kept its value."""
+    query, name = required.query, required.measure
+    new, old = _entry(pair.new, name), _entry(pair.old, name)
+    value, before = (_value(f, e, query) for f, e in ((pair.new, new), (pair.old, old)))
+    if new is None or old is None or new.signature != old.signature:
+        before = None
+    least, most = required.at_least, required.at_most
+    if least is None and most is None:
+        least, most = (None, before) if direction(name) is False else (before, None)
+    if value is None or (least is None and most is None):
+        whose = "the new system" if value is None else "a comparable baseline"
+        verdict, sentence = OPEN, f"Query {query} has no value of {name} of {whose}."
+    else:
+        is_kept = value >= least - _TINY if least is not None else value <= (most or 0) + _TINY
+        bound = f"at least {least:.2f}" if least is not None else f"at most {most:.2f}"
+        verdict = PASS if is_kept else FAIL
+        sentence = f"Query {query} has a {name} of {value:.2f}; {bound} is required."
+    return Row(f"{query}: {name}", "required", verdict, sentence, pair.place, before, value)
+
+
+def _entry(file: ScoreFile | None, measure: str) -> MeasureScore | None:
+    return None if file is None else next((m for m in file.measures if m.name == measure), None)
+
+
+def _value(file: ScoreFile | None, entry: MeasureScore | None, query: str) -> float | None:
+    """Value of one query as displayed; None where it is not defined."""
+    if file is None or entry is None or query not in file.query_ids:
+        return None
+    value = entry.per_query[file.query_ids.index(query)]
+    return None if value is None else entry.scale * value

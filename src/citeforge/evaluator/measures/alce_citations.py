@@ -1,0 +1,214 @@
+"""ALCE's reading of answers, and the quality of their citations (Gao et al. 2023, sections 3 and 4,
+and their code).
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from citeforge.evaluator.measures.alce_lists import ListItem, list_items
+from citeforge.evaluator.measures.columns import Key, Value, extreme_mean
+from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, percent
+from citeforge.evaluator.measures.judging import CitationScores, Claim, citation_samples
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
+from citeforge.evaluator.statements.split import strict_statements
+from citeforge.evaluator.statements.tools import Tools
+from citeforge.evaluator.statistics.estimates import (
+    Floats,
+    Measured,
+    measured_between,
+    ratio_sample,
+)
+from citeforge.schemas.citations.grammar import read_number, without_markers
+from citeforge.schemas.recipes.command_options import MOST_CITATIONS
+
+ALCE = "Gao et al. 2023 (ALCE), section 3"
+APPENDIX = "Gao et al. 2023 (ALCE), appendix"
+_MARK = re.compile(r"\[\d+")
+_SPACED_MARK = re.compile(r" \[\d+")
+
+
+def alce_text(item: AnswerItem, inputs: Inputs) -> str:
+    """The output as ALCE's word measures see it."""
+    if inputs.protocol == "reference":
+        return reference_clean(reference_output(item.output))
+    return without_markers(
+        item.output, inputs.grammar.parse(item.output, len(item.passages)).markers
+    )
+
+
+def strict_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
+    """Statements of the whole output; each distinct citation once, out-of-range ones wrong."""
+    if inputs.task == "qampari":
+        return list(_strict_qampari(item, inputs))
+    assert inputs.tools.segmenter is not None
+    reading = strict_statements(
+        item.output, inputs.grammar, inputs.tools.segmenter, len(item.passages)
+    )
+    return [in_range(s.text, s.numbers, item, inputs) for s in reading.statements]
+
+
+def in_range(text: str, numbers: list[int], item: AnswerItem, inputs: Inputs) -> Claim:
+    """A statement with its distinct citations; those out of range are counted as wrong."""
+    distinct = [n - inputs.grammar.base for n in dict.fromkeys(numbers)]
+    inside = tuple(p for p in distinct if 0 <= p < len(item.passages))
+    return Claim(text, inside, wrong=len(distinct) - len(inside))
+
+
+def strict_items(item: AnswerItem, inputs: Inputs) -> list[ListItem]:
+    """Items of an answer that is a list, as ``strict`` reads them."""
+    text = answer_part(item.output, inputs)
+    return list_items(text, inputs.grammar.parse(text, len(item.passages)).markers)
+
+
+def _strict_qampari(item: AnswerItem, inputs: Inputs) -> Iterator[Claim]:
+    for listed in strict_items(item, inputs):
+        yield in_range(f"{item.query} {listed.text}", list(listed.numbers), item, inputs)
+
+
+def options(tools: Tools, protocol: str) -> str | None:
+    """What moves scores of lists besides the data."""
+    return "cot" if tools.options.cot else None
+
+
+def answer_part(text: str, inputs: Inputs) -> str:
+    """With ``cot``, what follows the first colon; nothing without one."""
+    return text.partition(":")[2] if inputs.tools.options.cot else text
+
+
+def reference_output(output: str) -> str:
+    """The output as ALCE's evaluator prepares it."""
+    return output.strip().split("\n")[0].replace("<|im_end|>", "")
+
+
+def reference_clean(text: str) -> str:
+    """ALCE's removal of citations: ``[1, 2]`` leaves ``, 2``."""
+    return _MARK.sub("", _SPACED_MARK.sub("", text)).replace(" |", "").replace("]", "")
+
+
+def reference_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
+    """Statements and citations as ALCE's evaluator reads them, faults included.
+
+    Range is checked on all markers first, then the list is cut to ``at_most_citations``; ``[0]``
+    is the last passage; repeats are kept. ``cot`` changes nothing here.
+    """
+    output = reference_output(item.output)
+    if inputs.task == "qampari":
+        parts = output.rstrip().rstrip(".").rstrip(",").split(",")
+        sentences = [f"{item.query} {part.strip()}" for part in parts]
+    else:
+        assert inputs.tools.segmenter is not None
+        sentences = [output[s:e] for s, e in inputs.tools.segmenter.split(output)]
+    claims = []
+    n = len(item.passages)
+    for sentence in sentences:
+        positions = [read_number(mark[1:]) - 1 for mark in _MARK.findall(sentence)]
+        text = reference_clean(sentence).strip()
+        if any(p >= n or p < -n for p in positions):
+            claims.append(Claim(text, (), wrong=len(positions), skipped=True))
+        else:
+            cited = positions[: inputs.tools.options.at_most_citations]
+            claims.append(Claim(text, tuple(p % n for p in cited)))
+    return claims
+
+
+def citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:
+    """All of them, from one round of questions to the judge."""
+    read = strict_claims if inputs.protocol == "strict" else reference_claims
+    names = ("ALCE.CitRec", "ALCE.CitPrec", "ALCE.CitF1")
+    samples, parts = citation_samples(inputs, names, read, with_title=True)
+    yield from samples
+    yield from _counters(inputs, parts)
+
+
+def _counters(
+    inputs: Inputs, rows: Sequence[tuple[Key, int, CitationScores]]
+) -> Iterator[tuple[str, Measured]]:
+    """ALCE's counters: shares over all statements, not means over queries."""
+    shape = (3, len(inputs.runs), len(inputs.benchmark.query_ids), 2)
+    low, high = np.zeros(shape), np.zeros(shape)
+    for (run, row), n, s in rows:
+        for sums, side in ((low, "low"), (high, "high")):
+            n_supported = sum(getattr(holds, side) for holds, _ in s.several)
+            sums[:2, run, row] = (s.n_multiple, n), (n_supported, s.n_multiple)
+    for run in range(len(inputs.runs)):
+        several = [(at, *pair) for (r, at), _, s in rows if r == run for pair in s.several]
+        _overcited(low[2, run], [(at, h, over.low) for at, h, over in several], highest=False)
+        _overcited(high[2, run], [(at, h, over.high) for at, h, over in several], highest=True)
+    names = ("ALCE.Multi", "ALCE.MultiSupported", "ALCE.Overcited")
+    for name, lower, upper in zip(names, low, high, strict=True):
+        yield name, measured_between(ratio_sample, lower, upper)
+
+
+def _overcited(sums: Floats, several: list[tuple[int, Value, float]], highest: bool) -> None:
+    """Add what each statement gives to ``sums``, shape (queries, 2), where the share is extreme.
+
+    A statement that a failed judgement leaves open counts only where that moves the share.
+    """
+    sure = [value for _, holds, value in several if holds.low]
+    maybe = [value for _, holds, value in several if holds.high and not holds.low]
+    limit = extreme_mean(sure, maybe, highest)
+    for row, holds, value in several:
+        if holds.low or (holds.high and (value >= limit if highest else value <= limit)):
+            sums[row] += value, 1
+
+
+def _options(tools: Tools, protocol: str) -> str | None:
+    if protocol == "strict":
+        return options(tools, protocol)
+    most = tools.options.at_most_citations
+    return None if most == MOST_CITATIONS else f"at-most-{most}"
+
+
+_cited = partial(
+    percent, family="alce", needs="a judge", source=ALCE, uses=("judge", "segmenter"),
+    compute=citations, options=_options,
+)  # fmt: skip
+_quality = partial(
+    CitationQuality,
+    reference="ALCE's code reads the first line alone, and three citations of a statement; one out "
+    "of range costs recall and no precision.",
+)
+MEASURES = (
+    _cited(
+        "ALCE.CitRec", definition="statements whose citations together entail them", linear=True,
+        formula="share of statements with `C` not empty and `φ(all of C, s) = 1`",
+        edge_cases="no statement: 0; `reference`: undefined (an empty QAMPARI answer is one "
+        "statement, 0)",
+        citation_quality=_quality("recall", "All passages that a statement cites are joined, and "
+                                  "together they must entail it."),
+    ),
+    _cited("ALCE.CitPrec", definition="citations that are needed for a supported statement",
+           formula="share of citations that count: their statement is supported as above, and they "
+           "are not irrelevant. A citation `c` is irrelevant if `φ(c, s) = 0` and `φ(C without c, "
+           "s) = 1`",
+           edge_cases="nothing cited: 0. `strict`: out-of-range citations are in the denominator",
+           citation_quality=_quality("precision", "A citation counts only where its statement is "
+                                     "supported and the others do not do without it.")),
+    _cited("ALCE.CitF1", definition="harmonic mean of mean CitRec and mean CitPrec",
+           formula="harmonic mean of the two means",
+           citation_quality=_quality("both", "Joined passages must entail the statement, and "
+                                     "citations that nobody needs cost precision.")),
+    _cited(
+        "ALCE.Multi", definition="share of statements with several citations",
+        higher_is_better=None,
+        formula="statements with several citations ÷ statements, over all answers",
+        edge_cases="`strict` counts citations in range",
+    ),
+    _cited(
+        "ALCE.MultiSupported", definition="of these, share that is supported", linear=True,
+        formula="of the statements with several citations, the share that is supported",
+        edge_cases="no such statement: undefined",
+    ),
+    _cited(
+        "ALCE.Overcited",
+        definition="of those, share with a citation that is not needed "
+        "(reference: such citations to them)",
+        formula="of these supported ones, the share with an irrelevant citation",
+        edge_cases="none: undefined. `reference`: irrelevant citations ÷ these statements, so it "
+        "can pass 1",
+        higher_is_better=False,
+    ),
+)  # fmt: skip

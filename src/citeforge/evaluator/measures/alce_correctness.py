@@ -1,0 +1,284 @@
+"""Correctness of ALCE: by words (short answers, lists, length, ROUGE), and by models (MAUVE, a QA
+model, a judge of gold claims)."""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from citeforge.engines.judge.records import Pair
+from citeforge.evaluator.measures.alce_citations import (
+    ALCE,
+    APPENDIX,
+    alce_text,
+    answer_part,
+    options,
+    strict_items,
+)
+from citeforge.evaluator.measures.columns import (
+    Key,
+    Value,
+    bounded,
+    decided,
+    judge_of,
+    means_by_answer,
+    means_of_columns,
+    segmenter_of,
+)
+from citeforge.evaluator.measures.declared import CannotError, Found, Measure, count, percent
+from citeforge.evaluator.measures.rouge import rouge_lsum, rouge_scorer
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
+from citeforge.evaluator.statistics.estimates import Measured, Sample
+from citeforge.schemas.errors import InputError, MissingExtraError
+from citeforge.schemas.text import answer_form, holds_form, normalise_answer
+
+_IN_BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]\s*\Z")
+_LISTS = "answer lists (QAMPARI)"
+_LONG = "long answers (ASQA) or answers (ELI5)"
+_PAIRS = "qa_pairs (ASQA)"
+
+
+def length_of(item: AnswerItem, inputs: Inputs) -> tuple[float]:
+    """Number of words of an answer."""
+    return (float(len(alce_text(item, inputs).split())),)
+
+
+def str_em_of(item: AnswerItem, inputs: Inputs) -> tuple[float, float] | None:
+    """(StrEM, StrHit) of one answer: share of its qa_pairs of which a normalised short answer
+    stands in the normalised text, and whether all of them do; None without qa_pairs.
+
+    As in ALCE's code, an answer that normalises to nothing counts as present.
+    """
+    pairs = item.gold.qa_pairs
+    if not pairs:
+        return None
+    if inputs.protocol == "reference":
+        text = normalise_answer(alce_text(item, inputs))
+        hits = [any(normalise_answer(a) in text for a in pair.aliases) for pair in pairs]
+    else:
+        text = answer_form(alce_text(item, inputs))
+        hits = [any(holds_form(text, answer_form(a)) for a in pair.aliases) for pair in pairs]
+    return sum(hits) / len(hits), float(all(hits))
+
+
+def qampari_of(item: AnswerItem, inputs: Inputs) -> tuple[float, ...] | None:
+    """QAMPARI's P, R, R5, F1 and F1-5 of list items, and their number; None without answer lists.
+
+    R5 is min(5, hits) / min(5, number of gold answers).
+    """
+    gold = item.gold.answer_lists
+    if not gold:
+        return None
+    if inputs.protocol == "reference":
+        answers = [{normalise_answer(a) for a in g.aliases} for g in gold]
+        text = answer_part(alce_text(item, inputs), inputs)
+        parts = text.rstrip().rstrip(".").rstrip(",").split(",")
+        listed = [{normal} for part in parts if (normal := normalise_answer(part))]
+    else:
+        answers = [{answer_form(a) for a in g.aliases} for g in gold]
+        items = [i.text for i in strict_items(item, inputs)]
+        # `Paris (France)` is Paris, too.
+        forms = [{answer_form(text), answer_form(_IN_BRACKETS.sub("", text))} for text in items]
+        listed = [some for both in forms if (some := both - {""})]
+    everything = set().union(*answers)
+    precision = sum(not p.isdisjoint(everything) for p in listed) / len(listed) if listed else 0.0
+    said = set().union(*listed)
+    hits = sum(not said.isdisjoint(aliases) for aliases in answers)
+    recall = hits / len(answers)
+    recall5 = min(5, hits) / min(5, len(answers))
+    f1s = _f1(precision, recall), _f1(precision, recall5)
+    return precision, recall, recall5, *f1s, float(len(listed))
+
+
+def _f1(p: float, r: float) -> float:
+    return 2 * p * r / (p + r) if p + r else 0.0
+
+
+def rouge_of(inputs: Inputs, measures: Sequence[Measure]) -> Found:
+    """ALCE's ROUGE-Lsum: better of the two ASQA long answers by F, or the answer of ELI5; stemmer,
+    lower case, one sentence a line."""
+    scorer = rouge_scorer(stemmer=True)
+    segmenter = segmenter_of(inputs.tools)
+
+    def lines(text: str) -> str:
+        lowered = text.lower()
+        return "\n".join(lowered[s:e] for s, e in segmenter.split(lowered))
+
+    def value(item: AnswerItem, inputs: Inputs) -> tuple[float] | None:
+        gold = item.gold
+        rows = gold.long_answers or (gold.answers if inputs.task in ("asqa", "eli5") else ())
+        golds = [lines(g.text or "") for g in rows]
+        if not golds:
+            return None
+        # ALCE's code knows two long answers and no more.
+        golds = golds[:2] if inputs.protocol == "reference" else golds
+        return (rouge_lsum(lines(alce_text(item, inputs)), golds, scorer)[2],)
+
+    return means_by_answer(("ALCE.ROUGE-Lsum",), value, _LONG)(inputs, measures)
+
+
+_lists = means_by_answer(
+    [f"QAMPARI.{name}" for name in ("P", "R", "R5", "F1", "F1-5", "NumPreds")], qampari_of, _LISTS
+)
+_str = partial(
+    percent, family="alce", needs=_PAIRS, source=ALCE,
+    compute=means_by_answer(("ALCE.StrEM", "ALCE.StrHit"), str_em_of, _PAIRS),
+)  # fmt: skip
+_listed = partial(
+    percent, family="alce", needs=_LISTS, source=ALCE, compute=_lists, options=options
+)
+
+
+def mauve_text(question: str, answer: str) -> str:
+    """Question and answer, cut to 100 words, trailing punctuation removed (ALCE's code)."""
+    words = f"{question} {answer}".split()[:100]
+    return " ".join(words).rstrip(string.punctuation)
+
+
+def mauve(inputs: Inputs, measures: Sequence[Measure]) -> Found:
+    """MAUVE against human answers; one number a run, without an interval.
+
+    The human answer is ALCE's ``answer``, which ASQA has beside its long answers; else the first of
+    those.
+    """
+    from citeforge.engines.models.answer_models import mauve_value as compute
+
+    values = []
+    for items in inputs.runs:
+        human, outputs = [], []
+        for item in items:
+            gold = item.gold
+            texts = [p.text for p in (*gold.answers, *gold.long_answers) if p.text is not None]
+            if texts:
+                human.append(mauve_text(item.query, texts[0]))
+                outputs.append(mauve_text(item.query, alce_text(item, inputs)))
+        if not human:
+            raise CannotError("needs long answers (ASQA, ELI5) or gold answers", code="no-gold")
+        try:
+            values.append(compute(human, outputs, inputs.tools.options.mauve_model))
+        except (InputError, MissingExtraError) as error:
+            raise CannotError(str(error), code=error.code) from error
+    n = len(inputs.benchmark.query_ids)
+    sums = np.zeros((len(values), n, 1))
+    sums[:, 0, 0] = values
+    nothing = np.full((len(values), n), np.nan)
+    yield "MAUVE", Measured(Sample(sums, lambda s: s[..., 0], nothing, has_interval=False))
+
+
+def token_f1(prediction: str, answer: str) -> float:
+    """F1 of normalised tokens (SQuAD's); two texts without any agree."""
+    a, b = normalise_answer(prediction).split(), normalise_answer(answer).split()
+    if not a or not b:
+        return float(a == b)
+    shared = sum((Counter(a) & Counter(b)).values())
+    return _f1(shared / len(a), shared / len(b))
+
+
+def qa(inputs: Inputs, measures: Sequence[Measure]) -> Found:
+    """QA-EM, QA-F1 and QA-Hit of ASQA: a QA model reads the output (ALCE, section 3)."""
+    from citeforge.engines.models.extractive_qa import ExtractiveQa
+
+    texts = {
+        (run, item.row): (alce_text(item, inputs), golds)
+        for run, item in inputs.items()
+        if (golds := item.gold.qa_pairs)
+    }
+    if not texts:
+        raise CannotError("needs qa_pairs (ASQA)", code="no-gold")
+    try:
+        model = ExtractiveQa(inputs.tools.options.qa_model)
+    except InputError as error:
+        raise CannotError(str(error), code=error.code) from error
+    questions = [(gold.text or "", text) for text, golds in texts.values() for gold in golds]
+    spans = iter(model.answers(questions))
+    rows: dict[Key, tuple[float, float, float]] = {}
+    for key, (_, golds) in texts.items():
+        exact, overlap = [], []
+        for gold in golds:
+            predicted = next(spans)
+            normal = normalise_answer(predicted)
+            exact.append(any(normal == normalise_answer(a) for a in gold.aliases))
+            overlap.append(max((token_f1(predicted, a) for a in gold.aliases), default=0.0))
+        rows[key] = sum(exact) / len(exact), sum(overlap) / len(overlap), float(all(exact))
+    return means_of_columns(inputs, ("QA-EM", "QA-F1", "QA-Hit"), rows)
+
+
+def claim_recall(inputs: Inputs, measures: Sequence[Measure]) -> Found:
+    """Share of the claims of a query that its answer entails."""
+    judge = judge_of(inputs.tools)
+    pairs = {
+        (run, item.row): [Pair(alce_text(item, inputs), g.text or "") for g in claims]
+        for run, item in inputs.items()
+        if (claims := item.gold.claims)
+    }
+    if not pairs:
+        raise CannotError("needs claims (ELI5)", code="no-gold")
+    judge.ask(p for group in pairs.values() for p in group)
+    values = {k: Value.mean([decided(judge, p) for p in group]) for k, group in pairs.items()}
+    yield bounded(inputs, "ALCE.ClaimRec", values)
+
+
+_qa = partial(
+    percent, family="alce", needs="qa_pairs (ASQA), a QA model", source=APPENDIX, uses=("qa",),
+    compute=qa, options=lambda tools, protocol: Path(tools.options.qa_model).name,
+)  # fmt: skip
+_F1 = "harmonic mean of the answer's P and R, or P and R5"
+_EXACT = "two texts without tokens agree"
+MEASURES = (
+    count(
+        "ALCE.Length", "alce", "words of the output without markers", source=ALCE,
+        formula="words of the text", edge_cases="missing answer: 0",
+        compute=means_by_answer(("ALCE.Length",), length_of),
+    ),
+    count(
+        "QAMPARI.NumPreds", "alce", "list items of the output", needs=_LISTS, source=ALCE,
+        compute=_lists, options=options, formula="list items",
+    ),
+    _str("ALCE.StrEM", definition="qa_pairs with a short answer in the output",
+         formula="share of a question's `qa_pairs` with a normalised short answer in the "
+         "normalised text", edge_cases="an answer that normalises to nothing counts as present"),
+    _str("ALCE.StrHit", definition="outputs with a short answer of every qa_pair",
+         formula="1 if all `qa_pairs` are there, else 0"),
+    _listed("QAMPARI.P", definition="list items that are gold answers",
+            formula="share of the normalised list items that are among the aliases of any gold "
+            "answer", edge_cases="no item: 0"),
+    _listed("QAMPARI.R", definition="gold answers among the list items",
+            formula="share of gold answers with an alias among the items"),
+    _listed("QAMPARI.R5", definition="min(5, hits) / min(5, gold answers)",
+            formula="`min(5, hits) / min(5, gold answers)`"),
+    _listed("QAMPARI.F1", definition="harmonic mean of P and R of one answer", formula=_F1),
+    _listed("QAMPARI.F1-5", definition="harmonic mean of P and R5 of one answer", formula=_F1),
+    percent(
+        "ALCE.ROUGE-Lsum", "alce",
+        "ROUGE-Lsum F of the better long answer (ASQA) or of the answer (ELI5), stemmed",
+        formula="the best ROUGE-Lsum F over the long answers (ASQA) or the answers (ELI5): lower "
+        "case, Porter stemmer, one sentence a line",
+        edge_cases="`reference`: the first two long answers",
+        needs=f"{_LONG}, rouge-score", source=APPENDIX, uses=("segmenter",), compute=rouge_of,
+    ),
+    percent(
+        "MAUVE", "alce", "closeness of question and answer texts to human ones",
+        formula='MAUVE of "question answer" texts against gold ones: 100 words, trailing '
+        "punctuation cut, GPT-2-large", edge_cases="one number a run, no interval",
+        needs="answers or long answers, mauve-text, gpt2-large", source=ALCE, uses=("mauve",),
+        compute=mauve, options=lambda tools, protocol: Path(tools.options.mauve_model).name,
+    ),
+    _qa("QA-EM", definition="qa_pairs that a QA model answers exactly from the output",
+        formula="an extractive QA model reads the text: share of `qa_pairs` answered exactly "
+        "(normalised)", edge_cases=_EXACT),
+    _qa("QA-F1", definition="token F1 of those answers",
+        formula="mean best token F1 of its answers", edge_cases=_EXACT),
+    _qa("QA-Hit", definition="outputs from which all qa_pairs are answered exactly",
+        formula="1 if all `qa_pairs` are answered exactly, else 0"),
+    percent(
+        "ALCE.ClaimRec", "alce", "gold claims that the output entails",
+        formula="share of the gold claims that the text entails",
+        needs="claims (ELI5), a judge", source=ALCE, uses=("judge",), compute=claim_recall,
+        unlabelled="it asks whether gold claims follow from the answer, and labels are of what the "
+        "answer states",
+    ),
+)  # fmt: skip

@@ -1,0 +1,292 @@
+"""Attributed-IR's reading of answers, and their citations, held against statements and against the
+gold answers' (Djeddal et al. 2024, and their code).
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from citeforge.engines.judge.records import Pair
+from citeforge.evaluator.measures.alce_citations import strict_claims
+from citeforge.evaluator.measures.columns import (
+    Key,
+    Value,
+    bounded,
+    decided,
+    judge_of,
+    means_by_answer,
+)
+from citeforge.evaluator.measures.declared import (
+    CannotError,
+    CitationQuality,
+    Found,
+    Measure,
+    percent,
+)
+from citeforge.evaluator.measures.judging import Claim, citation_samples, read_claims
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
+from citeforge.schemas.citations.grammar import read_number, without_markers
+
+AIR = "Djeddal et al. 2024 (Attributed-IR), section 2.5"
+MOST_CITATIONS = 7
+MOST_STATEMENTS = 20
+_BRACKET = r"\[\d+(?:,\s*\d+)*\]"
+_MARK = re.compile(rf"{_BRACKET}(?:,\s{_BRACKET})*")  # brackets joined by commas are one mark
+_NUMBER = re.compile(r"\d+")
+_REFERENCE_MARKS = re.compile(r"\[\d+(?:,\s*\d+)*\]")
+_PROMPT_START, _PROMPT_END = "<|system|>", "<|assistant|>\n"
+
+
+def mark_numbers(text: str) -> list[int]:
+    """Numbers of all marks, in order."""
+    return [read_number(n) for mark in _MARK.findall(text) for n in _NUMBER.findall(mark)]
+
+
+def claims_of(item: AnswerItem, inputs: Inputs) -> list[Claim]:
+    """Statements with their citations, as the protocol reads them."""
+    if inputs.protocol == "strict":
+        return strict_claims(item, inputs)
+    return _reference_claims(item, inputs)
+
+
+def _reference_statements(item: AnswerItem, inputs: Inputs) -> list[tuple[str, list[int]]]:
+    """Statements and the numbers they cite, as Attributed-IR's evaluator reads them.
+
+    A mark that opens a sentence replaces the citations of the sentence before, unless that one was
+    nothing but marks; it is no citation of its own sentence. A sentence that is one mark, or marks
+    joined by commas, is no statement; other sentences of marks are statements without text.
+    """
+    assert inputs.tools.segmenter is not None
+    output = air_output(item.output)
+    statements: dict[int, tuple[str, list[int]]] = {}
+    for at, (start, end) in enumerate(inputs.tools.segmenter.split(output)):
+        sentence = output[start:end]
+        marks = _MARK.findall(sentence)
+        own = sentence
+        if marks and sentence.startswith(marks[0]):
+            own = sentence[len(marks[0]) :]
+            if at - 1 in statements:
+                statements[at - 1] = (statements[at - 1][0], mark_numbers(marks[0]))
+        if not marks or ", ".join(marks) != sentence:
+            text = _MARK.sub("", sentence).replace(" .", ".")
+            statements[at] = (text, mark_numbers(own))
+    return list(statements.values())
+
+
+def _reference_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
+    """Citations de-duplicated and cut to seven before the range check; twenty statements at most.
+
+    ``[0]`` is the last passage. A statement with a citation out of range is marked as skipped,
+    which NLI heeds; AutoAIS looks at its other citations.
+    """
+    n = len(item.passages)
+    claims = []
+    for text, numbers in _reference_statements(item, inputs)[:MOST_STATEMENTS]:
+        # The order of premises is that of a Python set, as in the evaluator.
+        cited = list(set(numbers))[:MOST_CITATIONS]
+        inside = tuple((number - 1) % n for number in cited if number <= n)
+        n_wrong = len(cited) - len(inside)
+        claims.append(Claim(text, inside, wrong=n_wrong, skipped=n_wrong > 0))
+    return claims
+
+
+def with_passages(inputs: Inputs) -> Inputs:
+    """``reference``: queries without passages leave.
+
+    Raises:
+        CannotError: none has any.
+    """
+    if inputs.protocol == "strict":
+        return inputs
+    runs = [[item for item in items if item.passages] for items in inputs.runs]
+    if not any(runs):
+        raise CannotError("the submission contains no passages", code="missing-field")
+    return replace(inputs, runs=runs)
+
+
+def without_reference_marks(text: str) -> str:
+    """Attributed-IR's removal: exactly ``[1]`` and ``[1, 2]``, and nothing else."""
+    return _REFERENCE_MARKS.sub("", text)
+
+
+def air_output(output: str) -> str:
+    """The output as Attributed-IR's evaluators prepare it: without a repeated system prompt."""
+    output = output.replace("<|endoftext|>", "")
+    text = ""
+    while (start := output.find(_PROMPT_START)) >= 0:
+        end = output.find(_PROMPT_END, start + len(_PROMPT_START))
+        if end < 0:
+            break
+        text += output[:start]
+        output = output[end + len(_PROMPT_END) :]
+    return text + output
+
+
+def air_text(item: AnswerItem, inputs: Inputs) -> str:
+    """The output as Attributed-IR's correctness measures see it.
+
+    Closed-book outputs (no passages) keep their brackets.
+    """
+    if inputs.protocol == "reference":
+        output = air_output(item.output)
+        return without_reference_marks(output) if item.passages else output
+    if not item.passages:
+        return item.output
+    return without_markers(
+        item.output, inputs.grammar.parse(item.output, len(item.passages)).markers
+    )
+
+
+def auto_ais(inputs: Inputs, measures: Sequence[Measure], of_shown: bool) -> Found:
+    """AutoAIS of citations, over all statements and over cited ones; or of all shown passages,
+    which asks many more questions."""
+    inputs = with_passages(inputs)
+    rows = read_claims(inputs, claims_of)
+    judge = judge_of(inputs.tools)
+
+    def pairs(item: AnswerItem, claim: Claim) -> Iterable[Pair]:
+        looked_at = range(len(item.passages)) if of_shown else claim.cited
+        return (Pair(item.passages[at].text, claim.text) for at in looked_at)
+
+    judge.ask(pair for _, item, claims in rows for claim in claims for pair in pairs(item, claim))
+    over_all: dict[Key, Value] = {}
+    over_cited: dict[Key, Value] = {}
+    for key, item, claims in rows:
+        best = [Value.best(decided(judge, pair) for pair in pairs(item, c)) for c in claims]
+        over_all[key] = Value.mean(best)
+        # Where a citation out of range skips a statement, wrong ones alone leave it uncited.
+        over_cited[key] = Value.mean(
+            [
+                value
+                for value, claim in zip(best, claims, strict=True)
+                if claim.cited or (claim.wrong and not claim.skipped)
+            ]
+        )
+    yield bounded(inputs, "AutoAIS.psg" if of_shown else "AutoAIS.cit", over_all)
+    if not of_shown:
+        yield bounded(inputs, "AutoAIS.cit@cited", over_cited)
+
+
+def nli(inputs: Inputs, measures: Sequence[Measure]) -> Found:
+    """Recall, precision and F1, from one round of questions to the judge."""
+    names = ("NLI.rec", "NLI.prec", "NLI.F1")
+    yield from citation_samples(with_passages(inputs), names, claims_of, with_title=False)[0]
+
+
+_judged = partial(
+    percent, family="attributed_ir", needs="a judge", source=AIR, uses=("judge", "segmenter")
+)
+_quality = partial(
+    CitationQuality,
+    reference="Their code looks at 20 statements of an answer and 7 citations of each.",
+)
+_ais = partial(_judged, compute=partial(auto_ais, of_shown=False))
+_nli = partial(
+    _judged, compute=nli,
+    formula="CitRec, CitPrec and CitF1 of [alce](#alce) with these premises",
+    edge_cases="no statement: 0. `reference`: a statement whose only citation is a passage without "
+    "text counts −1 in both",
+)  # fmt: skip
+_TEXTS = "It asks as ALCE does, but the judge sees no titles."
+
+
+def overlap_of(item: AnswerItem, inputs: Inputs) -> tuple[float, float] | None:
+    """(precision, recall) of cited passage ids against the gold answer's.
+
+    No gold or no generated citation gives 0 and stays; ``reference``: a query whose gold answer is
+    the empty string leaves.
+    """
+    answer = item.gold.single
+    if inputs.protocol == "reference" and (answer is None or not answer.text):
+        return None
+    cited = set(answer.citations) if answer is not None else set()
+    if inputs.protocol == "reference":
+        assert answer is not None
+        quotes = inputs.benchmark.relevant_ids[item.row]
+        marks = mark_numbers(answer.text or "")
+        cited = {quotes[n - 1] for n in marks if n <= len(quotes)} if quotes else set()
+        generated, n_wrong = _reference_ids(item), 0
+    else:
+        inside, n_wrong, _ = inputs.grammar.cited(item.output, len(item.passages))
+        generated = {item.passages[p].id for p in inside}
+    size = len(generated) + n_wrong
+    shared = len(cited & generated)
+    return (shared / size if size else 0.0, shared / len(cited) if cited else 0.0)
+
+
+def _reference_ids(item: AnswerItem) -> set[str]:
+    """Passages that the published code takes as cited: those of ``[1]``, and of ``[0]`` the last.
+
+    It compares a marker with 1 instead of the number of passages.
+    """
+    numbers = [n for n in mark_numbers(air_output(item.output)) if n <= 1]
+    return {item.passages[n - 1].id for n in numbers} if item.passages else set()
+
+
+_MEANS = means_by_answer(("Overlap.P", "Overlap.R"), overlap_of)
+
+
+def overlap(inputs: Inputs, measures: Sequence[Measure]) -> Found:
+    """Precision and recall of cited ids."""
+    inputs = with_passages(inputs)
+    if not any(g.citations for gold in inputs.benchmark.gold_rows for g in gold.answers):
+        raise CannotError("needs gold answers with citations", code="no-gold")
+    return _MEANS(inputs, measures)
+
+
+_overlap = partial(
+    percent, family="attributed_ir", needs="gold answers with citations", source=AIR,
+    compute=overlap,
+)  # fmt: skip
+_overlap_quality = partial(
+    CitationQuality,
+    apart="A citation is right where one gold answer cites the same passage, whatever it says.",
+    reference="Their code counts [1] and [0] alone, so that only the first and the last passage "
+    "can be cited.",
+)
+MEASURES = (
+    _ais(
+        "AutoAIS.cit",
+        definition="best citation of each statement entails it",
+        formula="mean over statements of the largest `φ(c, s)` over their citations",
+        edge_cases="uncited statement: 0. No statement: 0",
+        citation_quality=_quality(
+            "recall",
+            "One cited passage alone must entail the statement; needless ones cost nothing.",
+        ),
+    ),
+    _ais(
+        "AutoAIS.cit@cited",
+        definition="the same over cited statements only",
+        formula="the same over cited statements",
+        edge_cases="none cited: 0, and the answer stays",
+        citation_quality=_quality(
+            "precision",
+            "Statements without a citation are left out, so that citing little is free.",
+        ),
+    ),
+    _ais(
+        "AutoAIS.psg",
+        definition="best shown passage of each statement entails it",
+        formula="mean over statements of the largest `φ(p, s)` over all passages shown",
+        edge_cases="no statement: 0",
+        compute=partial(auto_ais, of_shown=True),
+        unlabelled="it looks at all passages shown, and labels are of cited ones",
+    ),
+    _nli("NLI.rec", definition="CitRec with passage texts as premises", linear=True,
+         citation_quality=_quality("recall", _TEXTS)),
+    _nli("NLI.prec", definition="CitPrec with passage texts as premises",
+         citation_quality=_quality("precision", _TEXTS)),
+    _nli("NLI.F1", definition="harmonic mean of mean NLI.rec and mean NLI.prec",
+         citation_quality=_quality("both", _TEXTS)),
+    _overlap("Overlap.P", definition="cited passages that the gold answer cites",
+             formula="passages cited by answer and gold answer ÷ passages cited by the answer",
+             edge_cases="no citation on either side: 0. `strict`: out-of-range citations are in "
+             "the denominator",
+             citation_quality=_overlap_quality("precision")),
+    _overlap("Overlap.R", definition="passages of the gold answer that are cited",
+             formula="the same ÷ passages cited by the gold answer",
+             edge_cases="as above. `reference`: queries whose gold answer is empty leave",
+             citation_quality=_overlap_quality("recall")),
+)  # fmt: skip

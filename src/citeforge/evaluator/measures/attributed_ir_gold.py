@@ -1,0 +1,203 @@
+"""Answers against gold answers (Attributed-IR): corpus BLEU-4, ROUGE-Lsum, BERTScore."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from citeforge.evaluator.measures.attributed_ir_citations import (
+    AIR,
+    air_text,
+    without_reference_marks,
+)
+from citeforge.evaluator.measures.columns import Rows, means_of_columns
+from citeforge.evaluator.measures.declared import CannotError, Found, Measure, percent
+from citeforge.evaluator.measures.rouge import rouge_lsum, rouge_scorer
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
+from citeforge.evaluator.statements.tools import Tools
+from citeforge.evaluator.statistics.estimates import Floats, Measured, Sample
+from citeforge.schemas.citations.grammar import without_markers
+from citeforge.schemas.errors import InputError, MissingExtraError
+
+_PARTS = {"P": "precision", "R": "recall", "F": "F"}
+
+
+def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, AnswerItem, list[str]]]:
+    """(run, item, gold texts) of items that have any: all gold answers, or only the single one,
+    without their markers.
+
+    Raises:
+        CannotError: no query has any.
+    """
+
+    def plain(text: str) -> str:
+        """Take the citation marks out of an answer, as the protocol reads them."""
+        if inputs.protocol == "reference":
+            return without_reference_marks(text)
+        return without_markers(text, inputs.grammar.parse(text, 1 << 30).markers)
+
+    has_gold = False
+    for run, item in inputs.items():
+        gold = item.gold
+        answers = gold.answers if not single else [] if gold.single is None else [gold.single]
+        if answers:
+            has_gold = True
+            yield run, item, [plain(g.text or "") for g in answers]
+    if not has_gold:
+        raise CannotError("needs gold answers", code="no-gold")
+
+
+def bleu_statistics(output: str, references: Sequence[str], bleu: Any) -> list[int]:
+    """sacreBLEU's sufficient statistics of one answer: hypothesis and reference length, then
+    correct and total n-grams for n = 1 to 4.
+
+    The reference length is that of the **shortest** reference (docs/definitions.md#attributed_ir).
+    """
+    stats: list[int] = bleu._extract_corpus_statistics([output], [[r] for r in references])[0]
+    shortest = min((len(bleu.tokenizer(r).split()) for r in references), default=0)
+    return [stats[0], shortest, *stats[2:]]
+
+
+def bleu(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
+    """Corpus BLEU against all gold answers, or the single one."""
+    try:
+        from sacrebleu.metrics.bleu import BLEU
+    except ImportError as error:
+        raise CannotError(
+            "needs sacrebleu: pip install 'citeforge[scores]'", code="missing-extra"
+        ) from error
+    counter = BLEU(smooth_method="none", tokenize="13a", force=True)
+    sums = np.zeros((len(inputs.runs), len(inputs.benchmark.query_ids), 10))
+    values: Rows = {}
+    for run, item, texts in gold_answers(inputs, single):
+        sums[run, item.row] = bleu_statistics(air_text(item, inputs), texts, counter)
+        values[run, item.row] = float(_bleu_of(sums[run, item.row]))
+    yield measures[0].name, Measured(Sample(sums, _bleu_of, inputs.column(values)))
+
+
+def _bleu_of(sums: Floats) -> Floats:
+    """Corpus BLEU in [0, 1] of summed statistics, shape (…, 10)."""
+    hyp, ref = sums[..., 0], sums[..., 1]
+    correct, total = sums[..., 2:6], sums[..., 6:10]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        precisions = np.log(np.where(total > 0, correct / total, 0.0))
+        penalty = np.where(hyp < ref, np.exp(1 - ref / hyp), 1.0)
+        score = penalty * np.exp(precisions.mean(axis=-1))
+    values: Floats = np.where((correct > 0).all(axis=-1), score, 0.0)
+    return values
+
+
+def rouge(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
+    """Precision, recall and F against the best gold answer, or the single one."""
+    scorer = rouge_scorer(stemmer=False)
+    rows = {
+        (run, item.row): rouge_lsum(air_text(item, inputs), texts, scorer)
+        for run, item, texts in gold_answers(inputs, single)
+    }
+    return means_of_columns(inputs, _names("ROUGE-Lsum", single), rows)
+
+
+def bertscore(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
+    """BERTScore against the gold answer with the best F, or against the single one
+    (docs/definitions.md#attributed_ir)."""
+    from citeforge.engines.models.answer_models import BertScore
+
+    rows = {
+        (run, item.row): (air_text(item, inputs), texts)
+        for run, item, texts in gold_answers(inputs, single)
+    }
+    try:
+        scorer = BertScore(*inputs.tools.options.bertscore)
+    except (InputError, MissingExtraError) as error:
+        raise CannotError(str(error), code=error.code) from error
+    best = scorer.best(*map(list, zip(*rows.values(), strict=True)))
+    return means_of_columns(inputs, _names("BERTScore", single), dict(zip(rows, best, strict=True)))
+
+
+def _bert_model(tools: Tools, protocol: str) -> str:
+    model, layer = tools.options.bertscore
+    return f"{Path(model).name}/layer{layer}"
+
+
+def _names(base: str, single: bool) -> list[str]:
+    return [f"{base}.{part}{'@1gold' * single}" for part in _PARTS]
+
+
+class _Words(NamedTuple):
+    """What a measure is, with ``{}`` for its part."""
+
+    definition: str
+    formula: str
+    edge_cases: str = ""
+
+
+def _measures(
+    base: str,
+    compute: Callable[..., Found],
+    best: _Words,
+    one: _Words,
+    references: str,
+    **more: Any,
+) -> Iterator[Measure]:
+    """Measures against all gold answers and, with ``@1gold``, against one of them.
+
+    Args:
+        base: what their names begin with.
+        compute: takes ``single``, besides what all take.
+        best: what it is against all; without ``{}`` there are no parts.
+        one: the same against one.
+        references: which gold answers count without ``@1gold``.
+        more: further fields of the measures.
+    """
+    for at, words in (("", best), ("1gold", one)):
+        of_references = partial(compute, single=bool(at))
+        for part in _PARTS if "{}" in best.definition else ("",):
+            yield percent(
+                f"{base}{part and '.' + part}{at and '@' + at}",
+                "attributed_ir",
+                words.definition.format(_PARTS.get(part)),
+                formula=words.formula,
+                edge_cases=words.edge_cases,
+                source=AIR,
+                compute=of_references,
+                parameters={**({"part": part} if part else {}), "references": at or references},
+                **more,
+            )
+
+
+MEASURES = (
+    *_measures(
+        "BLEU", bleu,
+        _Words(
+            "corpus BLEU-4 against all gold answers, shortest reference (per query: of its answer "
+            "alone)",
+            "corpus BLEU-4 of all answers, 13a tokens, no smoothing; brevity penalty "
+            "`exp(1 − r/h)` if `h < r`, with `h` the words of the answers and `r` of each query's "
+            "*shortest* gold answer",
+            "no four-gram in common: 0. Values by query are BLEU of that answer alone, so their "
+            "mean is another number",
+        ),
+        _Words("the same against one gold answer", "the same against one gold answer"),
+        "all", needs="gold answers, sacrebleu",
+    ),
+    *_measures(
+        "ROUGE-Lsum", rouge,
+        _Words("ROUGE-Lsum {} of the best gold answer",
+               "ROUGE-Lsum without stemmer, of the gold answer with the best F", "no overlap: 0"),
+        _Words("ROUGE-Lsum {} of the one gold answer, plain mean",
+               "against one gold answer; a plain mean, where their code prints the midpoint of a "
+               "bootstrap"),
+        "best", needs="gold answers, rouge-score",
+    ),
+    *_measures(
+        "BERTScore", bertscore,
+        _Words("BERTScore {}, gold answer with the best F",
+               "BERTScore of the gold answer with the best F: roberta-large, layer 17, no idf, no "
+               "rescaling", "an empty text: 0, never sent to the model"),
+        _Words("BERTScore {}, one gold answer", "against one gold answer"),
+        "best", needs="gold answers, bert-score, roberta-large",
+        uses=("bertscore",), options=_bert_model,
+    ),
+)  # fmt: skip

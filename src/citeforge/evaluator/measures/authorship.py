@@ -1,0 +1,252 @@
+"""Measures of all cells of the design, and what labels change: CAS, CAB, their significance."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from citeforge.evaluator.measures.declared import Measure, Row
+from citeforge.evaluator.statistics.estimates import (
+    Floats,
+    Measured,
+    mean_of_runs,
+    mean_sample,
+    ratio,
+    ratio_sample,
+)
+from citeforge.evaluator.statistics.per_answer import PerAnswerScores
+from citeforge.evaluator.statistics.significance import paired_t
+from citeforge.schemas.authorship import PLACEBO, Cell, Design
+from citeforge.schemas.scores import NotComputed
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Numbers of all answers of all cells.
+
+    Attributes:
+        design: the cells.
+        scores: context set to the numbers of its answers; cells without any answer are not there.
+        has_gold: whether any query has gold short answers.
+    """
+
+    design: Design
+    scores: dict[str, PerAnswerScores]
+    has_gold: bool
+
+    def column(self, cell: str, name: str) -> Floats:
+        """Shape (runs, queries); one averaged run where cells differ in their runs."""
+        values = self.scores[cell].column(name)
+        if len({tuple(k.runs) for k in self.scores.values()}) == 1:
+            return values  # only where all cells were run alike can runs be paired
+        return mean_of_runs(values)[None]
+
+
+@dataclass(frozen=True)
+class OriginComparison:
+    """Two runs of one pair of origins, whose labels are opposite.
+
+    Attributes:
+        first: cell of the first term.
+        second: cell of the second term.
+        omega: +1 when in the first one the relevant passages carry the human label and the others
+            the LLM label, else −1 (equation 3); 0 where the sign means nothing: sensitivity.
+    """
+
+    first: Cell
+    second: Cell
+    omega: int
+
+
+def comparison(cells: list[Cell]) -> OriginComparison:
+    """The two cells whose difference CAB is, of one label set and pair of origins.
+
+    Informed minus counterfactual (equation 2); in mixed mode, informed/cf minus cf/informed
+    (equation 5).
+
+    Raises:
+        ValueError: a run in which relevant and other passages carry equal labels.
+    """
+    by_mode = {c.mode: c for c in cells}
+    mixed = cells[0].mixed
+    first = by_mode["informed_cf" if mixed else "informed"]
+    second = by_mode["cf_informed" if mixed else "cf"]
+    for cell in (first, second):
+        if cell.side(True) == cell.side(False):
+            raise ValueError(f"{cell.context}: relevant and other passages have equal labels")
+    return OriginComparison(first, second, 1 if first.side(True) == "first" else -1)
+
+
+def design_rows(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | NotComputed]:
+    """All measures of all cells, cell by cell, then the differences that labels make."""
+    reasons = set()
+    for row in (*_cells(cells, measures), *_differences(cells, measures)):
+        if isinstance(row, NotComputed):
+            if (row.name, row.reason) in reasons:
+                continue  # once a measure, not once a cell
+            reasons.add((row.name, row.reason))
+        yield row
+
+
+def _cells(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | NotComputed]:
+    """Compute the measures of single cells: Auth, Cited, AC."""
+    for cell in (c.context for c in cells.design.cells):
+        if cell not in cells.scores:
+            name = f"all measures of the cell {cell}"
+            yield NotComputed(name=name, reason="the submission has no answers to it")
+            continue
+        for measure in measures:
+            if (column := measure.parameters.get("column")) == "em" and not cells.has_gold:
+                yield NotComputed(name=measure.name, reason="no gold short answers")
+            elif column is not None:
+                sample = mean_sample(cells.column(cell, str(column)))
+                yield Row(measure, Measured(sample), cell)
+        for measure in measures:
+            if (side := measure.parameters.get("side")) is not None:
+                sums = _confidence(cells, cell, str(side))
+                if not sums[..., 1].any():
+                    why = "no logprobs of such citations"
+                    yield NotComputed(name=measure.name, reason=why)
+                    continue
+                p = _confidence_test(cells, cell) if side == "relevant" else None
+                yield Row(measure, Measured(ratio_sample(sums)), cell, p)
+
+
+def _confidence(cells: Cells, cell: str, side: str) -> Floats:
+    """Probabilities of citation tokens and their number, shape (runs, queries, 2)."""
+    columns = [cells.column(cell, f"{side}_{x}") for x in ("sum", "n")]
+    return np.nan_to_num(np.stack(columns, axis=-1))
+
+
+def _confidence_test(cells: Cells, cell: str) -> float:
+    """Relevant against other passages, over queries whose answers cite both."""
+    totals = [_confidence(cells, cell, side).sum(axis=0) for side in ("relevant", "other")]
+    relevant, other = (ratio(t[..., 0], t[..., 1]) for t in totals)
+    difference = relevant - other
+    return paired_t(difference[~np.isnan(difference)])
+
+
+def _differences(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | NotComputed]:
+    """Compute CAS and CAB of all origins and label sets."""
+    design = cells.design
+    for origins in dict.fromkeys(c.origins for c in design.cells):
+        group = [c for c in design.cells if c.origins == origins]
+        vanilla = next(c for c in group if c.labels is None)
+        for labels in design.label_sets:
+            pair = comparison([c for c in group if c.labels == labels.name])
+            # Both labelled runs of a mixed cell are held against vanilla, else the informed one.
+            for cell in (pair.first, pair.second) if vanilla.mixed else (pair.first,):
+                compared = OriginComparison(cell, vanilla, 0)
+                yield from _difference(cells, measures, compared, cell.context)
+            place = f"{vanilla.origins}_{labels.name}"
+            yield from _difference(cells, measures, pair, place)
+
+
+def _difference(
+    cells: Cells, measures: Sequence[Measure], pair: OriginComparison, place: str
+) -> Iterator[Row | NotComputed]:
+    """Compute CAS or CAB between two cells, with its paired t-test."""
+    table = "CAB" if pair.omega else "CAS"
+    absent = sorted({pair.first.context, pair.second.context} - set(cells.scores))
+    for measure in measures:
+        if measure.parameters.get("table") != table:
+            continue
+        if absent:
+            yield NotComputed(
+                name=f"{measure.name}[{place}]",
+                reason=f"needs the cell {' and '.join(absent)}",
+            )
+            continue
+        column = str(measure.parameters["of"])
+        first, second = (cells.column(c.context, column) for c in (pair.first, pair.second))
+        change = first - second
+        tested: Floats | None = change
+        if not pair.omega:
+            tested = _over_placebo(cells, pair, column)
+        sample = mean_sample(pair.omega * change if pair.omega else np.abs(change))
+        # The placebo is a control: its cells are a family of their own.
+        adjusted = f"{table} of the placebo" if pair.first.labels == PLACEBO else table
+        p = None
+        if tested is not None:
+            p = paired_t(tested[:, ~np.isnan(tested).any(axis=0)].mean(axis=0))
+        yield Row(measure, Measured(sample), place, p, adjusted)
+
+
+def _over_placebo(cells: Cells, pair: OriginComparison, column: str) -> Floats | None:
+    """How much further a label moves each answer than the placebo's label in the same mode.
+
+    Returns:
+        Shape (runs, queries); None of the placebo itself, and without its cell.
+    """
+    labelled, vanilla = pair.first, pair.second
+    place = PLACEBO, labelled.origins, labelled.mode
+    alike = (c for c in cells.design.cells if (c.labels, c.origins, c.mode) == place)
+    placebo = next(alike, None)
+    if placebo is None or labelled.labels == PLACEBO or placebo.context not in cells.scores:
+        return None
+    base, own, other = (cells.column(c.context, column) for c in (vanilla, labelled, placebo))
+    return np.abs(own - base) - np.abs(other - base)
+
+
+_PAPER = "Abolghasemi et al. 2025, section 3.3"
+_TABLES = "Abolghasemi et al. 2025, tables 12 and 13"
+_COUNTED: dict[str, Any] = {"high": None, "scale": 1, "source": _TABLES, "higher_is_better": None}
+_AS_RAGE = "`CiteP` and `CiteR` of a cell"
+_SHARES = {"P": "precision", "R": "recall"}
+_of_cells = partial(
+    Measure, family="authorship", needs="an authorship benchmark", source=_PAPER, reads="cells",
+    compute=design_rows, low=0, high=1, scale=100,
+)  # fmt: skip
+MEASURES = (
+    *(
+        _of_cells(
+            name, definition=f"{words}, per cell", parameters={"column": column}, formula=formula,
+            **more,
+        )
+        for name, words, column, formula, more in (
+            ("Auth.P", "relevant among the distinct cited passages", "precision", _AS_RAGE, {}),
+            ("Auth.R", "cited among the relevant passages", "recall", _AS_RAGE, {}),
+            ("Auth.EM", "some gold answer is part of the output", "em",
+             "1 if a gold answer is part of the text, else 0. Both in lower case, without what is "
+             "neither word character nor white space; articles stay",
+             {"scale": 1, "needs": "gold short answers"}),
+            ("Cited.relevant", "distinct relevant passages cited", "cited_relevant",
+             "distinct relevant passages cited", _COUNTED),
+            ("Cited.total", "distinct passages cited", "distinct", "distinct passages cited",
+             _COUNTED),
+        )
+    ),
+    *(
+        _of_cells(
+            f"AC.{side}", scale=1, needs="logprobs in the submission",
+            definition=f"mean probability of citation tokens, {side} passages",
+            formula="mean probability of the citation tokens of relevant, or other, passages, over "
+            "all tokens of all answers",
+            parameters={"side": side}, higher_is_better=None,
+        )
+        for side in ("relevant", "other")
+    ),
+    *(
+        _of_cells(
+            f"CAS.{m}", definition=f"mean |{m} with labels − {m} of vanilla|: sensitivity",
+            formula="`mean |M with labels − M of vanilla|` for M = Auth.P, Auth.R",
+            source=f"{_PAPER}, equation 1", parameters={"table": "CAS", "of": column},
+            higher_is_better=None,
+        )
+        for m, column in _SHARES.items()
+    ),
+    *(
+        _of_cells(
+            f"CAB.{m}",
+            definition=f"ω · mean ({m} of the first − {m} of the second labelling): bias, "
+            "+ towards humans",
+            formula="`ω · mean (M of the first cell − M of the second)`; above 0: towards human "
+            "authorship",
+            low=-1, source=f"{_PAPER}, equations 2, 3 and 5", higher_is_better=None,
+            parameters={"table": "CAB", "of": column},
+        )
+        for m, column in _SHARES.items()
+    ),
+)  # fmt: skip

@@ -1,0 +1,291 @@
+"""Answers to the cells of an authorship benchmark: what one is worth, and all of them, read."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from citeforge.builders.rage.exclusions import short_answers
+from citeforge.evaluator.measures.authorship import Cells
+from citeforge.evaluator.measures.compute import compute
+from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.measures.reading import (
+    Reading,
+    Tally,
+    answers_by_cell,
+    require_cells_alone,
+)
+from citeforge.evaluator.statements.tools import Tools
+from citeforge.evaluator.statistics.per_answer import PerAnswerScores
+from citeforge.evaluator.submissions.benchmark import ContextTable
+from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.origin import CitationRange
+from citeforge.schemas.authorship import design_of
+from citeforge.schemas.benchmarks.tables import RELEVANT
+from citeforge.schemas.citations.grammar import (
+    Grammar,
+    Marker,
+    citation_marks,
+    is_plain,
+    read_number,
+    without_markers,
+)
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.submission import SubmissionLine, TokenLogprob
+from citeforge.schemas.text import compatible, holds_form, match_form
+
+_REFERENCE = re.compile(r"\[(\d+)\]")
+_DIGITS = re.compile(r"\d+")
+
+
+class Values(NamedTuple):
+    """Raw values of one answer.
+
+    Attributes:
+        precision: relevant among the distinct cited passages; 0 when nothing is cited.
+        recall: cited among the relevant passages; NaN without any.
+        em: 1 when a gold answer is part of the output, else 0; without gold answers NaN in
+            ``strict`` and 0 in ``reference``.
+        cited_relevant: distinct relevant passages cited.
+        distinct: distinct passages cited.
+        relevant_sum: probabilities of citation tokens of relevant passages, summed.
+        relevant_n: number of such tokens.
+        other_sum: the same of the other passages (``reference``: of every other number).
+        other_n: their number.
+        n_unparsed: marks that could not be read.
+        n_out_of_range: distinct citations of passages that were not shown.
+    """
+
+    precision: float = 0.0
+    recall: float = 0.0
+    em: float = math.nan
+    cited_relevant: float = 0.0
+    distinct: float = 0.0
+    relevant_sum: float = 0.0
+    relevant_n: float = 0.0
+    other_sum: float = 0.0
+    other_n: float = 0.0
+    n_unparsed: float = 0.0
+    n_out_of_range: float = 0.0
+
+
+def measure_strict(
+    answer: SubmissionLine,
+    grammar: Grammar,
+    n_docs: int,
+    relevant: frozenset[int],
+    gold: Sequence[str],
+) -> Values:
+    """Our definitions: citations out of range count as cited and wrong; markers are no text.
+
+    Args:
+        answer: line of the submission.
+        grammar: citation grammar with the benchmark's index base.
+        n_docs: passages shown.
+        relevant: 0-based positions of the relevant ones.
+        gold: short answers of the query; empty where there are none.
+    """
+    inside, outside, unparsed = grammar.cited(answer.output, n_docs)
+    markers = grammar.parse(answer.output, n_docs).markers
+    em = math.nan
+    if gold:
+        text = match_form(compatible(without_markers(answer.output, markers)))
+        forms = (match_form(compatible(g)) for g in gold)
+        em = float(any(n and holds_form(text, n) for n in forms))
+    read = {m.start: m for m in markers if not m.is_na}
+    positions = _strict_positions(answer.output, answer.logprobs or (), read, grammar.base)
+    places = [p if p is not None and 0 <= p < n_docs else None for p in positions]
+    return _values(answer, inside, outside, relevant, em, places, unparsed)
+
+
+def measure_reference(
+    answer: SubmissionLine,
+    grammar: Grammar,
+    n_docs: int,
+    relevant: frozenset[int],
+    gold: Sequence[str],
+) -> Values:
+    """What AttriEval's functions compute: ``[n]`` alone, from 0; out of range is ignored.
+
+    Not so for confidence: there, every number that is not the relevant one is another passage.
+    """
+    numbers = {read_number(n) for n in _REFERENCE.findall(answer.output)}
+    inside = {n for n in numbers if n < n_docs}
+    text = match_form(answer.output, underscores=True)
+    em = float(any(match_form(g, underscores=True) in text for g in gold))
+    positions = _reference_positions(answer.output, answer.logprobs or ())
+    return _values(answer, inside, 0, relevant, em, positions, 0)
+
+
+def worst_values(relevant: frozenset[int], gold: Sequence[str]) -> Values:
+    """What a missing answer scores."""
+    return Values(recall=0.0 if relevant else math.nan, em=0.0 if gold else math.nan)
+
+
+def _values(
+    answer: SubmissionLine,
+    inside: set[int],
+    outside: int,
+    relevant: frozenset[int],
+    em: float,
+    positions: Sequence[int | None],
+    unparsed: int,
+) -> Values:
+    """Values of an answer; ``positions`` are those that its citation tokens cite."""
+    hits, total = len(inside & relevant), len(inside) + outside
+    precision = hits / total if total else 0.0
+    recall = hits / len(relevant) if relevant else math.nan
+    sums, n = [0.0, 0.0], [0, 0]  # probabilities and tokens of relevant passages, of the others
+    for token, position in zip(answer.logprobs or (), positions, strict=True):
+        if position is not None:
+            side = 0 if position in relevant else 1
+            sums[side] += min(1.0, math.exp(min(0.0, token.logprob)))
+            n[side] += 1
+    confidence = (sums[0], n[0], sums[1], n[1])
+    return Values(precision, recall, em, hits, total, *confidence, unparsed, outside)
+
+
+def _strict_positions(
+    output: str, tokens: Sequence[TokenLogprob], read: Mapping[int, Marker], base: int
+) -> list[int | None]:
+    """0-based position that each token cites; None when that is not clear.
+
+    A token counts when the mark of its index was read as a citation and holds the token's digits.
+    The tokens of one mark write its numbers one after the other: ``10`` may come as ``1``, ``0``.
+
+    Args:
+        output: the answer.
+        tokens: its citation tokens.
+        read: offset to each mark that was read as a citation.
+        base: number of the first passage.
+    """
+    marks = citation_marks(output) if tokens else []
+    by_mark: dict[int, list[int]] = {}
+    for place, token in enumerate(tokens):
+        by_mark.setdefault(token.index, []).append(place)
+    positions: list[int | None] = [None] * len(tokens)
+    for index, places in by_mark.items():
+        mark = read.get(marks[index].start) if 0 <= index < len(marks) else None
+        if mark is None:
+            continue
+        numbers = _DIGITS.findall(output[mark.start : mark.end])
+        digits = ["".join(c for c in tokens[p].token if c.isdecimal()) for p in places]
+        for place, number in zip(places, _numbers_of(digits, numbers), strict=True):
+            if number is not None and number in mark.numbers:
+                positions[place] = number - base
+    return positions
+
+
+def _numbers_of(tokens: Sequence[str], numbers: Sequence[str]) -> list[int | None]:
+    """The written number that each token of a mark is a part of, by its digits."""
+    if "".join(tokens) == "".join(numbers):
+        # Digit by digit: which number each one stands in.
+        owners = [read_number(number) for number in numbers for _ in number]
+        ends = np.cumsum([len(t) for t in tokens]).tolist()
+        return [owners[end - len(t)] if t else None for t, end in zip(tokens, ends, strict=True)]
+    return [read_number(t) if t in numbers else None for t in tokens]
+
+
+def _reference_positions(output: str, tokens: Sequence[TokenLogprob]) -> list[int | None]:
+    """Number that each token cites: ``[``, one token of digits, ``]``, as AttriEval finds them.
+
+    A token whose index is that of no mark stands for itself: AttriEval's own files list numbers
+    that it found among the tokens, wherever they stand in the text.
+    """
+    marks = citation_marks(output) if tokens else []
+    uses = Counter(token.index for token in tokens)
+    positions: list[int | None] = []
+    for token in tokens:
+        mark = marks[token.index] if 0 <= token.index < len(marks) else None
+        plain = mark is None or (uses[token.index] == 1 and is_plain(output, mark))
+        digits = token.token.strip(" [],")
+        positions.append(read_number(digits) if plain and digits.isdecimal() else None)
+    return positions
+
+
+class CellNumbers:
+    """What is kept of one answer in one cell.
+
+    Attributes:
+        columns: the fields of :class:`Values` that measures look at.
+    """
+
+    columns: tuple[str, ...] = Values._fields[:9]
+
+    def __init__(
+        self, grammar: Grammar, table: ContextTable, gold: Sequence[Sequence[str]], protocol: str
+    ) -> None:
+        self._measure = measure_strict if protocol == "strict" else measure_reference
+        self._grammar, self._gold = grammar, gold
+        self._sizes, self._relevant = table.sizes, table.relevant
+
+    def of(self, row: int, answer: SubmissionLine) -> Values:
+        """Numbers of an answer to the query of a row."""
+        return self._measure(
+            answer, self._grammar, self._sizes[row], self._relevant[row], self._gold[row]
+        )
+
+    def worst(self, row: int) -> Values:
+        """Numbers of a missing answer."""
+        return worst_values(self._relevant[row], self._gold[row])
+
+
+CONTEXT = "design"
+"""``context`` of score files that cover all cells."""
+
+
+def read_design(submission: Submission, measures: Sequence[Measure], tools: Tools) -> Reading:
+    """Keep the numbers of each answer, cell by cell.
+
+    Raises:
+        UsageError: other measures, single cells, or AttriEval's answers to passages that are not
+            counted from 0.
+    """
+    benchmark, is_strict = submission.benchmark, tools.is_strict
+    require_cells_alone("cells", benchmark, measures, tools)
+    base, name = benchmark.manifest.grammar.base, benchmark.manifest.name
+    if not is_strict and base != 0:
+        raise UsageError(
+            "--protocol reference counts passages from 0, as AttriEval does; the prompts of "
+            f"{name} count from {base}",
+            code="unsupported",
+        )
+    if submission.form == "attrieval" and base != 0:
+        raise UsageError(
+            f"AttriEval's prompts count passages from 0; those of {name} count from {base}",
+            code="wrong-benchmark",
+        )
+    design, grammar = design_of(benchmark.manifest.config), benchmark.grammar
+    # Cells differ in who is said to have written a passage, not in passages.
+    table = benchmark.context(design.cells[0].context)
+    gold = short_answers(benchmark.queries, benchmark.mappings[RELEVANT], benchmark.gold)
+    makes_numbers = CellNumbers(grammar, table, gold, tools.options.protocol)
+    n = len(benchmark.query_ids)
+    cells = {c.context: PerAnswerScores(makes_numbers, n) for c in design.cells}
+    tally, reach = Tally(), CitationRange()
+    for cell, row, answer in answers_by_cell(cells, submission):
+        numbers = cells[cell].add(row, answer)
+        tally.add(answer, numbers.distinct, numbers.n_out_of_range, numbers.n_unparsed)
+        if submission.form == "citeforge" and submission.is_anonymous:
+            reach.look(answer, grammar, table.sizes[row])
+    for scores in cells.values() if is_strict else ():
+        scores.fill()  # missing answers of cells that were run
+    answered = {cell: scores for cell, scores in cells.items() if scores.runs}
+    return Reading(
+        CONTEXT,
+        compute(Cells(design, answered, any(gold)), measures, None, is_of_cells=True),
+        tally.counts(
+            benchmark,
+            len({run for scores in cells.values() for run in scores.runs}),
+            sum(n * max(len(scores.runs), 1) for scores in cells.values()),
+            n_no_relevant=sum(not positions for positions in table.relevant),
+            n_no_gold=sum(not answers for answers in gold),
+        ),
+        tools,
+        lambda measure: grammar.signature if is_strict else "0,authorship",
+        warnings=submission.warnings() + reach.warnings(),
+        design=design,
+    )

@@ -1,0 +1,310 @@
+"""Tables laid out as in Abolghasemi et al. 2025, of one or several systems."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from citeforge.engines.io.report_table import Table
+from citeforge.evaluator.measures.authorship import comparison
+from citeforge.evaluator.statistics.estimates import column
+from citeforge.evaluator.statistics.significance import paired_t
+from citeforge.schemas.authorship import AUTHORS, PLACEBO, Cell, Design
+from citeforge.schemas.scores import MeasureScore, ScoreFile
+from citeforge.schemas.signature import joined_signatures
+
+DAGGER = "†"
+_Entries = list[MeasureScore | None]
+_Place = tuple[Cell, str | None, list[str]]
+"""A cell, its label set, and the names of entries that a row shows."""
+_Texts = Callable[[ScoreFile, Cell, _Entries], Sequence[str]]
+_TOLD = {"informed": "Informed", "cf": "CF-informed", None: "Vanilla"}
+
+
+def _scores(file: ScoreFile) -> dict[str, MeasureScore]:
+    return {m.name: m for m in file.measures}
+
+
+def tables(files: Sequence[ScoreFile]) -> list[Table]:
+    """All tables of score files of authorship benchmarks; empty ones are left out.
+
+    Args:
+        files: score files, told apart by their ``system``
+            (:func:`citeforge.evaluator.reports.rows.named_rows`).
+    """
+    makers: tuple[Callable[[Sequence[ScoreFile]], Table], ...] = (
+        bias_table,
+        sensitivity,
+        lambda f: quality_table(f, mixed=False),
+        lambda f: quality_table(f, mixed=True),
+        confidence,
+        cited_table,
+    )
+    return [t for t in (make(files) for make in makers) if t.rows]
+
+
+def _design(file: ScoreFile) -> Design:
+    assert file.design is not None
+    return file.design
+
+
+def _places(design: Design) -> Iterator[tuple[Cell, str, list[Cell]]]:
+    """(vanilla cell, label set, labelled cells) of each pair of origins and label set."""
+    for vanilla in (c for c in design.cells if c.labels is None):
+        for labels in design.label_sets:
+            here = [
+                c for c in design.cells if c.origins == vanilla.origins and c.labels == labels.name
+            ]
+            yield vanilla, labels.name, here
+
+
+def _estimate(score: MeasureScore | None, signed: bool = False) -> str:
+    """Show a value with its interval, and † if its adjusted p is below .05."""
+    if score is None or score.value is None:
+        return "–"
+    form = "+.1f" if signed else ".1f"
+    text = format(score.value, form)
+    if score.p_holm is not None and score.p_holm < 0.05:
+        text += DAGGER
+    if score.low is not None and score.high is not None:
+        text += f" [{score.low:{form}}, {score.high:{form}}]"
+    return text
+
+
+def _p(score: MeasureScore | None) -> str:
+    if score is None or score.p_t is None:
+        return "–"
+    p = score.p_t if score.p_holm is None else score.p_holm
+    return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
+
+
+_TEST = "two-sided paired t-test, Holm over the system's cells"
+
+
+def _is_tested(files: Sequence[ScoreFile], measure: str) -> bool:
+    return any(m.p_t is not None for f in files for m in f.measures if m.name.startswith(measure))
+
+
+def bias_table(files: Sequence[ScoreFile]) -> Table:
+    """CAB of each pair of origins and label set (tables 3, 6 and 8), placebo beside it."""
+
+    def places(design: Design) -> Iterator[_Place]:
+        for vanilla, labels, _ in _places(design):
+            if labels != PLACEBO:
+                sets = (labels, PLACEBO)
+                names = [f"CAB.{m}[{vanilla.origins}_{s}]" for s in sets for m in "PR"]
+                yield vanilla, labels, names
+
+    rows = _rows(files, places, lambda _, __, es: _beside_placebo(es, signed=True), n_own=2)
+    return _table(
+        "Attribution bias (CAB)",
+        "−100 to +100, positive towards human authorship (the first label of other sets). "
+        + (f"{DAGGER}, p: {_TEST}. " if _is_tested(files, "CAB.") else "")
+        + f"Placebo: labels without meaning; {DAGGER}: Holm over its own cells. "
+        "Of several 95 % intervals one may leave 0 by chance.",
+        (*_CELL[:-1], *_BESIDE_PLACEBO),
+        rows,
+        keys=len(_CELL) - 1,
+    )
+
+
+def sensitivity(files: Sequence[ScoreFile]) -> Table:
+    """CAS of each labelled cell against vanilla (tables 2, 5 and 7), placebo beside it."""
+
+    def places(design: Design) -> Iterator[_Place]:
+        for vanilla, labels, cells in _places(design):
+            if labels == PLACEBO and len(design.label_sets) > 1:
+                continue  # it is beside the others
+            pair = comparison(cells)
+            for cell in (pair.first, pair.second) if vanilla.mixed else (pair.first,):
+                sets = (f"{cell.origins}_{s}_{cell.mode}" for s in (labels, PLACEBO))
+                yield cell, labels, [f"CAS.{m}[{context}]" for context in sets for m in "PR"]
+
+    return _table(
+        "Attribution sensitivity (CAS)",
+        "0 to 100, against vanilla; mode: relevant / other passages. "
+        + (
+            f"{DAGGER}, p: against the placebo's CAS, {_TEST}. "
+            if _is_tested(files, "CAS.")
+            else ""
+        )
+        + "Answers that vary bring CAS above 0 without labels, too: compare the placebo's.",
+        (*_CELL, *_BESIDE_PLACEBO),
+        _rows(files, places, lambda _, cell, es: (_mode(cell), *_beside_placebo(es))),
+    )
+
+
+_BESIDE_PLACEBO = ("ΔP", "p", "placebo ΔP", "ΔR", "p", "placebo ΔR")
+
+
+def _beside_placebo(entries: _Entries, signed: bool = False) -> list[str]:
+    """Texts of P and R, each with its p and the placebo's; entries: own P and R, the placebo's."""
+    return [
+        text for own, placebo in zip(entries[:2], entries[2:], strict=True)
+        for text in (_estimate(own, signed), _p(own), _estimate(placebo, signed))
+    ]  # fmt: skip
+
+
+def by_system(table: Table) -> Iterator[Table]:
+    """Split a table of cells into one per system and label set, titled by both."""
+    for system, labels in dict.fromkeys((row[0], row[1]) for row in table.rows):
+        rows = [row[2:] for row in table.rows if (row[0], row[1]) == (system, labels)]
+        yield replace(table, head=table.head[2:], rows=rows, left=table.left - 2,
+                      keys=table.keys - 2, title=f"{system}, labels {labels}")  # fmt: skip
+
+
+def _mode(cell: Cell) -> str:
+    if cell.mixed and cell.labels is not None:
+        told = (cell.relevant_told, cell.other_told)
+        return " / ".join(_TOLD[t].removesuffix("-informed") for t in told)
+    return _TOLD[cell.relevant_told]
+
+
+_CELL = ("system", "labels", "relevant", "others", "mode")
+"""What tells the cells of a table apart."""
+
+
+def _by_cell(
+    files: Sequence[ScoreFile],
+    measures: Sequence[str],
+    texts: _Texts,
+    shows: Callable[[Cell], bool] = lambda cell: True,
+) -> list[tuple[str, ...]]:
+    """One row per cell that has any of the measures, ordered by origins as in the paper.
+
+    Args:
+        files: score files.
+        measures: names without their cell.
+        texts: a cell with its entries to the texts behind what tells it apart.
+        shows: whether a cell has a row.
+    """
+
+    def places(design: Design) -> Iterator[_Place]:
+        origins = [c.origins for c in design.cells]
+        for cell in sorted(filter(shows, design.cells), key=lambda c: origins.index(c.origins)):
+            yield cell, cell.labels, [f"{m}[{cell.context}]" for m in measures]
+
+    return _rows(files, places, lambda file, cell, es: (_mode(cell), *texts(file, cell, es)))
+
+
+def _rows(
+    files: Sequence[ScoreFile],
+    places: Callable[[Design], Iterator[_Place]],
+    texts: _Texts,
+    n_own: int | None = None,
+) -> list[tuple[str, ...]]:
+    """A row a place that has one of its first ``n_own`` entries at least, of all for None."""
+    return [
+        (file.system, labels or "–", AUTHORS[cell.relevant_origin], AUTHORS[cell.other_origin],
+         *texts(file, cell, entries))
+        for file in files
+        for scores in [_scores(file)]
+        for cell, labels, names in places(_design(file))
+        if any((entries := [scores.get(n) for n in names])[:n_own])
+    ]  # fmt: skip
+
+
+def _number(score: MeasureScore | None, digits: int) -> str:
+    return "–" if score is None or score.value is None else f"{score.value:.{digits}f}"
+
+
+def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
+    """P, R and EM of each cell: tables 1 and 11, or, mixed, tables 4, 14 and 15."""
+    names = ("Auth.P", "Auth.R", "Auth.EM")
+
+    def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
+        parts = [*map(_estimate, entries[:2]), _number(entries[2], 3)]
+        marks = [DAGGER * _best(file, cell, name) for name in names]
+        return [text + mark for text, mark in zip(parts, marks, strict=True)]
+
+    what = "mixed mode" if mixed else "origins that differ"
+    note = (
+        f"Mode: relevant / other passages. {DAGGER}: of the two modes whose labels differ, "
+        "significantly better than the other (paired t-test, p < .05)."
+        if mixed
+        else f"{DAGGER}: better than both other modes of the same origins (paired t-test, p < .05)."
+    )
+    rows = _by_cell(files, names, texts, lambda cell: cell.mixed == mixed)
+    title = f"Attribution quality and correctness, {what}"
+    return _table(title, note, (*_CELL, "P", "R", "EM"), rows)
+
+
+def _best(file: ScoreFile, cell: Cell, measure: str) -> bool:
+    """Whether a mode beats its rivals significantly.
+
+    Rivals are both others of its origins and label set; in mixed mode, where relevant and other
+    passages carry unlike labels, the mode with these labels exchanged (the paper's table 4).
+    """
+    design, scores = _design(file), _scores(file)
+    if cell.mixed:
+        if cell.labels is None or cell.side(True) == cell.side(False):
+            return False
+        labels: set[str | None] = {cell.labels}
+    elif cell.labels is None:
+        sets = {s.name for s in design.label_sets} - {PLACEBO}
+        if len(sets) != 1:
+            return False  # vanilla has several groups of competitors; none is meant
+        labels = sets | {None}
+    else:
+        labels = {cell.labels, None}
+    mine = scores.get(f"{measure}[{cell.context}]")
+    rivals = [
+        scores.get(f"{measure}[{c.context}]")
+        for c in design.cells
+        if c.origins == cell.origins
+        and c.labels in labels
+        and c.context != cell.context
+        and not (cell.mixed and c.side(True) == c.side(False))
+    ]
+    if mine is None or len(rivals) != 2 - cell.mixed or any(r is None for r in rivals):
+        return False
+    return all(_better(mine, rival) for rival in rivals if rival is not None)
+
+
+def _better(mine: MeasureScore, other: MeasureScore) -> bool:
+    change = column(mine.per_query) - column(other.per_query)
+    change = change[~np.isnan(change)]
+    return bool(len(change) and change.mean() > 0 and paired_t(change) < 0.05)
+
+
+def confidence(files: Sequence[ScoreFile]) -> Table:
+    """Attribution confidence of relevant and other passages (table 10)."""
+
+    def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
+        relevant, other = entries
+        is_marked = relevant is not None and (relevant.p_t or 1.0) < 0.05
+        return [_number(relevant, 4) + DAGGER * is_marked, _number(other, 4)]
+
+    return _table(
+        "Attribution confidence (AC)",
+        f"Mean probability of citation tokens. {DAGGER}: relevant and other passages differ "
+        "(paired t-test over queries whose answers cite both, p < .05).",
+        (*_CELL, "AC relevant", "AC others"),
+        _by_cell(files, ("AC.relevant", "AC.other"), texts),
+    )
+
+
+def cited_table(files: Sequence[ScoreFile]) -> Table:
+    """Numbers of cited passages (tables 12 and 13)."""
+    return _table(
+        "Cited passages",
+        "Distinct passages cited, mean over queries.",
+        (*_CELL, "relevant cited", "cited in all"),
+        _by_cell(
+            files, ("Cited.relevant", "Cited.total"), lambda _, __, es: [_number(e, 3) for e in es]
+        ),
+    )
+
+
+def signature_lines(files: Sequence[ScoreFile]) -> list[str]:
+    """One signature for all measures that differ in measure and cell alone."""
+    signatures = (entry.signature for file in files for entry in file.measures)
+    return joined_signatures(re.sub(r"\|ctx:[^|]*", "|ctx:CELL", s) for s in signatures)
+
+
+def _table(
+    title: str, note: str, head: Sequence[str], rows: Sequence[Sequence[str]],
+    keys: int = len(_CELL),
+) -> Table:  # fmt: skip
+    return Table(head, rows, left=len(head), title=title, notes=[note], keys=keys)

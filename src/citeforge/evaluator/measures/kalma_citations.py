@@ -1,0 +1,217 @@
+"""Correctness, precision and recall of citations (KaLMA, section 4.2)."""
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, count, percent
+from citeforge.evaluator.measures.kalma_graphs import KalmaInputs, ParsedAnswer
+from citeforge.evaluator.measures.kalma_reference import is_unreadable
+from citeforge.evaluator.statistics.estimates import (
+    Floats,
+    Measured,
+    Sample,
+    harmonic,
+    harmonic_sample,
+    mean_sample,
+    ratio,
+)
+from citeforge.schemas.benchmarks.kg import Key
+
+Counts = tuple[float, float]
+"""(hits, out of)."""
+
+
+def strict_counts(reading: ParsedAnswer) -> dict[str, Counts]:
+    """Hits and totals of one answer.
+
+    A citation is correct when it is complete and its triple was shown; precise when it also states
+    a fact of the minimum knowledge set, which any equivalent triple does. A triple cited twice
+    counts each time for P; a fact counts once for R, whichever of its triples are cited.
+    """
+    facts = reading.shown.facts
+    gold = frozenset[Key]().union(*facts)
+    correct = [c.compared for c in reading.citations if reading.shown.shows(c)]
+    n = len(reading.citations)
+    return {
+        "Corr": (float(len(correct)), float(n)),
+        "P": (float(sum(k in gold for k in correct)), float(n)),
+        "R": (float(sum(not fact.isdisjoint(correct) for fact in facts)), float(len(facts))),
+    }
+
+
+def is_later(number: int) -> bool:
+    """Whether gold of a round counts in the sets without round 1; gold without rounds (0) does."""
+    return number != 1
+
+
+def reference_counts(reading: ParsedAnswer) -> dict[str, Counts]:
+    """The same as KaLMA's own code counts.
+
+    Precision is knowledge hit ÷ citations on the gold of all rounds, recall looks at the gold of
+    rounds ≥ 2, and neither asks whether the triple was shown.
+    """
+    cited = set(reading.citations)
+    hits = [(key in cited, is_later(number)) for key, number in reading.shown.gold]
+    n = float(len(reading.citations))
+    return {
+        "Corr": (float(sum(c in reading.shown.verbatim for c in reading.citations)), n),
+        "P": (float(sum(hit for hit, _ in hits)), n),
+        "R": (float(sum(hit and later for hit, later in hits)), float(sum(x for _, x in hits))),
+    }
+
+
+def triple_citation_samples(inputs: KalmaInputs) -> Iterator[tuple[str, Sample]]:
+    """Corr, P, R and F1, micro and macro, and the counters."""
+    strict = inputs.protocol == "strict"
+    count = strict_counts if strict else reference_counts
+    names, shape = ("Corr", "P", "R"), (len(inputs.runs), len(inputs.benchmark.query_ids))
+    sums = {name: np.zeros((*shape, 2)) for name in names}
+    macro = {name: np.full(shape, np.nan) for name in names}
+    n_cited, n_na = np.full(shape, np.nan), np.full(shape, np.nan)
+    for run, readings in enumerate(inputs.runs):
+        for reading in readings:
+            if not strict and (not reading.shown.triples or is_unreadable(reading.output)):
+                continue  # the reference passes both over
+            for name, (hits, total) in count(reading).items():
+                sums[name][run, reading.row] = hits, total
+                macro[name][run, reading.row] = _per_answer(name, hits, total, strict)
+            n_cited[run, reading.row] = len(reading.citations)
+            n_na[run, reading.row] = reading.n_na
+    has_gold = {"Corr": True, "R": bool(sums["R"][..., 1].any())}
+    has_gold["P"] = any(r.shown.gold for readings in inputs.runs for r in readings)
+    for name in (n for n in names if has_gold[n]):
+        yield f"KaLMA.{name}@micro", micro_sample(sums[name], always=name != "R")
+        yield f"KaLMA.{name}@macro", mean_sample(macro[name])
+    if has_gold["P"] and has_gold["R"]:
+        micro = _micro_f1(sums["P"], sums["R"])
+        averaged = harmonic_sample(macro["P"], macro["R"])
+        yield "KaLMA.F1@micro", micro if strict else _of_mean_runs(micro)
+        yield "KaLMA.F1@macro", averaged if strict else _of_mean_runs(averaged)
+    yield "KaLMA.Citations", mean_sample(n_cited)
+    yield "KaLMA.NAs", mean_sample(n_na)
+
+
+def _per_answer(name: str, hits: float, total: float, strict: bool) -> float:
+    """An answer's own value. Without citations P and Corr are 0, and undefined in reference;
+    without gold R is undefined."""
+    if total:
+        return hits / total
+    return 0.0 if strict and name != "R" else math.nan
+
+
+def micro_sample(sums: Floats, always: bool = False) -> Sample:
+    """Sum of hits ÷ sum of totals; 0 when there is nothing to divide by.
+
+    Args:
+        sums: hits and totals, shape (runs, queries, 2).
+        always: whether it is 0, and not undefined, when nothing at all is divided.
+    """
+
+    def combine(s: Floats) -> Floats:
+        return np.nan_to_num(ratio(s[..., 0], s[..., 1]))
+
+    per_query = ratio(sums[..., 0], sums[..., 1])
+    return Sample(sums, combine, per_query, always=always)
+
+
+def _micro_f1(precision: Floats, recall: Floats) -> Sample:
+    sums = np.concatenate([precision, recall], axis=-1)
+
+    def combine(s: Floats) -> Floats:
+        p = np.nan_to_num(ratio(s[..., 0], s[..., 1]))
+        r = np.nan_to_num(ratio(s[..., 2], s[..., 3]))
+        return harmonic(p, r)
+
+    return Sample(sums, combine, combine(sums), always=True)
+
+
+def _of_mean_runs(sample: Sample) -> Sample:
+    """F1 of precision and recall that are averaged over runs first, as KaLMA's code does it.
+
+    Args:
+        sample: sums (above P, below P, above R, below R) of each run.
+    """
+    runs, queries, k = sample.sums.shape
+    if runs == 1:
+        return sample
+    merged = sample.sums.transpose(1, 0, 2).reshape(1, queries, runs * k)
+
+    def combine(s: Floats) -> Floats:
+        each = s.reshape(*s.shape[:-1], runs, k)
+        means = [np.nan_to_num(ratio(each[..., i], each[..., i + 1])).mean(axis=-1) for i in (0, 2)]
+        return harmonic(means[0], means[1])
+
+    return Sample(merged, combine, sample.per_query, always=sample.always)
+
+
+def counted(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
+    """All measures that need no judge."""
+    samples = dict(triple_citation_samples(inputs))
+    why = "the benchmark has no minimum knowledge sets"
+    for m in measures:
+        yield m.name, Measured(samples[m.name]) if m.name in samples else why
+
+
+PAPER = "Li et al. 2024 (KaLMA), section 4"
+_KG = "a kalma benchmark"
+_SETS = "a kalma benchmark with minimum knowledge sets"
+
+
+def micro_and_macro(name: str, definition: str, **more: Any) -> tuple[Measure, ...]:
+    """A measure as a ratio of sums, and as a mean over answers."""
+    return tuple(
+        percent(
+            f"KaLMA.{name}@{how}", "kalma", f"{definition}, {words}", source=PAPER,
+            reads="triples", **more,
+        )
+        for how, words in (
+            ("micro", "over all of them"),
+            ("macro", "per answer, then averaged"),
+        )
+    )  # fmt: skip
+
+
+def _rounds(reference: str) -> dict[str, str]:
+    """Rounds whose gold a measure looks at."""
+    return {"strict": "all", "reference": reference}
+
+
+_quality = partial(
+    CitationQuality,
+    reference="KaLMA's code drops incomplete citations and answers without any, and does not ask "
+    "whether a triple was shown.",
+)
+_SET = "Citations are held against the minimum knowledge set, not against the statement"
+_OF_ANSWER = "citations, and `[NA]` marks, of an answer"
+_counter = partial(count, family="kalma", needs=_KG, source=PAPER, reads="triples", compute=counted)
+MEASURES = (
+    *micro_and_macro(
+        "Corr", "citations that are complete triples of the shown graph", needs=_KG,
+        formula="complete citations whose triple was shown ÷ citations",
+        compute=counted,
+        citation_quality=_quality(
+            "precision", "A citation is right where its triple was shown, wanted or not."
+        ),
+    ),
+    *micro_and_macro(
+        "P", "correct citations in the minimum knowledge set", needs=_SETS, compute=counted,
+        formula="such citations that also state a fact of `G` ÷ citations",
+        gold=_rounds("all"), citation_quality=_quality("precision", f"{_SET}."),
+    ),
+    *micro_and_macro(
+        "R", "minimum knowledge hit by a correct citation", needs=_SETS, compute=counted,
+        formula="facts of `G` that such a citation states ÷ facts of `G`",
+        gold=_rounds("2+"), citation_quality=_quality("recall", f"{_SET}, all of which is wanted."),
+    ),
+    *micro_and_macro(
+        "F1", "harmonic mean of P and R", needs=_SETS, compute=counted,
+        formula="harmonic mean of P and R of the same averaging",
+        gold=_rounds("P:all,R:2+"), citation_quality=_quality("both", f"{_SET}."),
+    ),
+    _counter("KaLMA.Citations", definition="citations per answer", formula=_OF_ANSWER),
+    _counter("KaLMA.NAs", definition="[NA] marks per answer", formula=_OF_ANSWER),
+)  # fmt: skip

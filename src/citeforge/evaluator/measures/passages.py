@@ -1,0 +1,137 @@
+"""Answers that cite passages, of a frozen context set or of their own."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from citeforge.evaluator.measures.compute import Results, compute, not_computed
+from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.measures.details import answer_details
+from citeforge.evaluator.measures.reading import Reading, Tally, answers_to
+from citeforge.evaluator.statements.inputs import Inputs, ItemReader
+from citeforge.evaluator.statements.tools import Tools
+from citeforge.evaluator.statistics.per_answer import PerAnswerScores
+from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
+from citeforge.evaluator.submissions.finding import Finding
+from citeforge.evaluator.submissions.formats import find_format
+from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.origin import CitationRange
+from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
+from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
+
+Scores = Mapping[Callable[..., Any], PerAnswerScores]
+"""What makes numbers of an answer, to the numbers of all answers."""
+
+
+def read_passages(submission: Submission, measures: Sequence[Measure], tools: Tools) -> Reading:
+    """Keep numbers of each answer for measures that need no more, and answers for the others."""
+    benchmark, is_strict = submission.benchmark, tools.is_strict
+    context, grammar = submission.choose_context(tools.options.context), benchmark.grammar
+    if submission.form == "attrieval":
+        grammar = replace(grammar, base=0)  # its prompts count from 0
+    table = None if context in (OWN, CLOSED_BOOK) else benchmark.context(context)
+    provided = ProvidedPassages(benchmark, is_strict) if context == OWN else None
+    scores = {
+        make: PerAnswerScores(
+            make(benchmark, grammar, tools.options.protocol, table, provided),
+            len(benchmark.query_ids),
+        )
+        for make in dict.fromkeys(m.numbers for m in measures)
+        if make is not None and context != CLOSED_BOOK
+    }
+    items = None
+    if tools.keeps_answers or not scores or any(m.numbers is None for m in measures):
+        items = ItemReader(benchmark, context, grammar, tools)
+    tally, reach = Tally(), CitationRange()
+    for row, answer in answers_to(context, submission):
+        if provided is not None:
+            provided.add(answer)
+        numbers = None
+        for one in scores.values():
+            numbers = one.add(row, answer)
+        item = None if items is None else items.add(row, answer)
+        if numbers is not None:
+            n_beyond, n_unparsed = numbers.n_out_of_range, numbers.n_unparsed
+            tally.add(answer, numbers.distinct, n_beyond, n_unparsed)
+        elif item is not None:
+            inside, beyond, unparsed = grammar.cited(answer.output, len(item.passages))
+            tally.add(answer, len(inside) + beyond, beyond, unparsed)
+        if is_strict:
+            tally.listed += grammar.has_list(answer.output)
+        if table is not None and submission.is_anonymous:
+            reach.look(answer, grammar, table.sizes[row])
+    for one in scores.values() if is_strict else ():
+        one.fill()
+    inputs = None if items is None else items.inputs(submission.names, provided)
+    verdicts = find_format(submission.form).verdicts
+
+    def options_of(measure: Measure, options: str | None) -> str | None:
+        """Whether another run's facts and verdicts stand in place of our own."""
+        theirs = (v for start, v in verdicts.items() if measure.name.startswith(start))
+        return next(theirs, options)
+
+    results = _results(scores, inputs, measures, tools)
+    runs = next((s.runs for s in scores.values()), () if items is None else sorted(items.runs))
+    return Reading(
+        context,
+        results,
+        tally.counts(
+            benchmark,
+            len(runs),
+            len(benchmark.query_ids) * len(runs),
+            **_relevance(benchmark, table, bool(scores)),
+        ),
+        tools,
+        lambda measure: grammar.signature if is_strict else f"1,{measure.family}",
+        options_of,
+        [
+            *submission.warnings(),
+            *([] if provided is None else provided.warnings()),
+            *reach.warnings(),
+            *(_closed_book(tally, context) if table is not None else ()),
+        ],
+        [] if inputs is None or not tools.keeps_answers else answer_details(inputs),
+        inputs=inputs,
+    )
+
+
+def _closed_book(tally: Tally, context: str) -> Iterator[Finding]:
+    """Hint at the option for closed-book systems where no answer cites anything."""
+    if tally.n > tally.empty and tally.uncited == tally.n:
+        yield Finding(
+            "no-citations",
+            f"none of the {tally.n:,} answers cites a passage, and they are scored on the context "
+            f"set {context!r}; for a system that was shown no passages, give --context "
+            f"{CLOSED_BOOK}",
+        )
+
+
+def _results(
+    scores: Scores, inputs: Inputs | None, measures: Sequence[Measure], tools: Tools
+) -> Results:
+    """Measures of numbers first, then those of answers."""
+    rows, missing = [], []
+    for make in dict.fromkeys(m.numbers for m in measures):
+        alike = [m for m in measures if m.numbers is make]
+        if make is None or make in scores:
+            results = compute(inputs if make is None else scores[make], alike, tools.judge)
+        else:
+            why = dict.fromkeys((m.name for m in alike), "no passages were shown")
+            results = [], not_computed(why)
+        rows += results[0]
+        missing += results[1]
+    order = {m.name: i for i, m in enumerate(measures)}
+    return sorted(rows, key=lambda r: order[r.measure.name]), missing
+
+
+def _relevance(benchmark: Benchmark, table: ContextTable | None, is_read: bool) -> dict[str, int]:
+    """How many queries have no relevant passage, and how many show relevant ones alone."""
+    if table is not None and not table.is_judged:
+        return {}  # unlabelled, or hidden: nobody knows which are relevant
+    if table is None or not is_read:
+        return {"n_no_relevant": sum(not ids for ids in benchmark.relevant_ids)}
+    sizes = zip(table.sizes, table.relevant, strict=True)
+    return {
+        "n_no_relevant": sum(not positions for positions in table.relevant),
+        "n_all_relevant": sum(0 < size == len(positions) for size, positions in sizes),
+    }

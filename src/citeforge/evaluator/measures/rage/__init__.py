@@ -1,4 +1,0 @@
-"""Measures of RAGE (Penzkofer & Baumann 2024): citations against relevance, and the ranking shown.
-
-May import schemas, engines and `evaluator`. Begin at `citations`.
-"""

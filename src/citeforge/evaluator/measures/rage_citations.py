@@ -1,0 +1,258 @@
+"""RAGE's measures (docs/definitions.md#rage): a few numbers of one answer at a time."""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, count, percent
+from citeforge.evaluator.statistics.estimates import (
+    Measured,
+    harmonic,
+    harmonic_sample,
+    mean_sample,
+)
+from citeforge.evaluator.statistics.per_answer import PerAnswerScores
+from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
+from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
+from citeforge.schemas.citations.grammar import TAKES_SPACE, Grammar, read_number, without_markers
+from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.text import answer_form, holds_form
+
+_REFERENCE = re.compile(r"\[(\d+)\]")
+_PLAIN = re.compile(r"\[\d{1,3}\]")
+
+
+class AnswerValues(NamedTuple):
+    """What the measures of one answer are.
+
+    ``recall`` is NaN without a relevant passage in the context, ``short_em`` without short answers.
+    """
+
+    precision: float
+    recall: float
+    distinct: int
+    length: int
+    short_em: float
+    n_out_of_range: int
+    n_unparsed: int
+
+
+Scorer = Callable[[str, int, frozenset[int], dict[int, list[str]]], AnswerValues]
+"""(output, passages shown, positions of relevant ones, their short answers) to measures."""
+
+
+def worst(relevant: frozenset[int], answers: dict[int, list[str]]) -> AnswerValues:
+    """What a missing answer scores."""
+    recall = 0.0 if relevant else math.nan
+    return AnswerValues(0.0, recall, 0, 0, 0.0 if answers else math.nan, 0, 0)
+
+
+def strict_scorer(grammar: Grammar) -> Scorer:
+    """Our definitions: out-of-range citations count as cited and wrong; no citation scores 0."""
+
+    def score(
+        output: str, n_docs: int, relevant: frozenset[int], answers: dict[int, list[str]]
+    ) -> AnswerValues:
+        inside, outside, unparsed = grammar.cited(output, n_docs)
+        text, short_em = _text(output, n_docs, grammar), math.nan
+        if answers:
+            form, needles = answer_form(text), (a for some in answers.values() for a in some)
+            short_em = float(any(n and holds_form(form, n) for n in map(answer_form, needles)))
+        shares = _shares(inside, len(inside) + outside, relevant)
+        return AnswerValues(*shares, len(text.split()), short_em, outside, unparsed)
+
+    return score
+
+
+def _shares(inside: set[int], distinct: int, relevant: frozenset[int]) -> tuple[float, float, int]:
+    """Precision, recall, and the number of distinct citations."""
+    hits = len(inside & relevant)
+    recall = hits / len(relevant) if relevant else math.nan
+    return hits / distinct if distinct else 0.0, recall, distinct
+
+
+def _text(output: str, n_docs: int, grammar: Grammar) -> str:
+    """The output without markers; the short way gives the same words as the long one."""
+    marks = output.count("[")
+    if not grammar.needs_care(output):
+        pieces = []
+        at = 0
+        for marker in _PLAIN.finditer(output) if marks else ():
+            piece = output[at : marker.start()]
+            at = marker.end()
+            following = output[at : at + 1]
+            if not following or following in TAKES_SPACE:
+                piece = piece.rstrip(" \t")
+            pieces.append(piece)
+        if len(pieces) == marks:
+            return "".join([*pieces, output[at:]])
+    return without_markers(output, grammar.parse(output, n_docs).markers)
+
+
+def reference_scorer(grammar: Grammar) -> Scorer:
+    """What rage_toolkit 0.0.2 computes: only ``[n]``, out-of-range ones dropped before counting."""
+
+    def score(
+        output: str, n_docs: int, relevant: frozenset[int], answers: dict[int, list[str]]
+    ) -> AnswerValues:
+        numbers = {read_number(n) for n in _REFERENCE.findall(output)}
+        cited = {n - 1 for n in numbers if 0 < n <= n_docs}
+        short_em = math.nan
+        supported = [answers[position] for position in cited & relevant if position in answers]
+        if supported:
+            short_em = float(any(a in output for group in supported for a in group))
+        length, n_out_of_range = len(output.split(" ")), len(numbers) - len(cited)
+        shares = _shares(cited, len(cited), relevant)
+        return AnswerValues(*shares, length, short_em, n_out_of_range, 0)
+
+    return score
+
+
+COLUMNS = ("precision", "recall", "distinct", "length", "short_em")
+
+
+class RageNumbers:
+    """What is kept of one answer, to frozen passages or to those that it brings itself: of these,
+    those are judged that the benchmark knows.
+
+    Attributes:
+        columns: the first fields of :class:`AnswerValues`.
+    """
+
+    columns: tuple[str, ...] = COLUMNS
+
+    def __init__(
+        self, benchmark: Benchmark, grammar: Grammar, protocol: str, table: ContextTable | None,
+        provided: ProvidedPassages | None,
+    ) -> None:  # fmt: skip
+        """Prepare.
+
+        Args:
+            benchmark: its judgements say which passages are relevant.
+            grammar: citation grammar with the submission's index base.
+            protocol: ``strict`` or ``reference``.
+            table: the frozen passages; None where answers bring their own.
+            provided: the passages that answers bring; None where they are frozen.
+        """
+        self._score = (strict_scorer if protocol == "strict" else reference_scorer)(grammar)
+        self._benchmark, self._table, self._provided = benchmark, table, provided
+        self._relevant = (
+            [frozenset(ids) for ids in benchmark.relevant_ids] if provided is not None else []
+        )
+
+    @property
+    def unjudged(self) -> str:
+        """Why nothing says which passages are relevant; empty where something does."""
+        if self._provided is not None:
+            return self._provided.unjudged()
+        is_judged = self._table is not None and self._table.is_judged
+        return "" if is_judged else self._benchmark.why_no_labels
+
+    def of(self, row: int, answer: SubmissionLine) -> AnswerValues:
+        """Numbers of an answer to the query of a row."""
+        ids = () if self._provided is None else self._provided.docids(answer)
+        return self._score(answer.output, *self._passages(row, ids))
+
+    def worst(self, row: int) -> AnswerValues:
+        """Numbers of a missing answer: nothing relevant was found, where there is something."""
+        ids = sorted(self._relevant[row]) if self._table is None else ()
+        return worst(*self._passages(row, ids)[1:])
+
+    def _passages(
+        self, row: int, ids: Sequence[str | None]
+    ) -> tuple[int, frozenset[int], dict[int, list[str]]]:
+        """Number of passages shown, positions of the relevant ones, and their short answers."""
+        answers, query = self._benchmark.short_answers, self._benchmark.query_ids[row]
+        if self._table is None:
+            size, mine = len(ids), self._relevant[row]
+            relevant = frozenset(i for i, name in enumerate(ids) if name in mine)
+        else:
+            size, relevant = self._table.sizes[row], self._table.relevant[row]
+            ids = self._table.ids_of(row) if answers else ()
+        if not answers:
+            return size, relevant, {}
+        short = {i: answers.get((query, ids[i] or "")) for i in sorted(relevant)}
+        return size, relevant, {i: texts for i, texts in short.items() if texts is not None}
+
+
+def citation_values(numbers: PerAnswerScores, measures: Sequence[Measure]) -> Found:
+    """All of RAGE's measures, from the numbers of all answers."""
+    precision, recall, distinct, length, short_em = map(numbers.column, COLUMNS)
+    samples = {
+        "CiteP": lambda: mean_sample(precision),
+        "CiteR": lambda: mean_sample(recall),
+        "CiteF1": lambda: harmonic_sample(precision, recall),
+        "CiteF1@query": lambda: mean_sample(harmonic(precision, recall)),
+        "ShortEM": lambda: mean_sample(short_em),
+        "Reward": lambda: mean_sample((precision + recall) / 2),
+        "Distinct": lambda: mean_sample(distinct),
+        "Length": lambda: mean_sample(length),
+    }
+    unjudged = numbers.numbers.unjudged
+    for measure in measures:
+        if measure in _OF_LABELS and unjudged:
+            yield measure.name, unjudged
+        elif measure.needs and np.isnan(short_em).all():
+            yield measure.name, f"needs {measure.needs}"
+        else:
+            yield measure.name, Measured(samples[measure.name]())
+
+
+_PAPER = "Penzkofer & Baumann 2024 (RAGE), section 3.2"
+_share, _count = (
+    partial(make, family="rage", source=_PAPER, compute=citation_values,
+            numbers=RageNumbers)
+    for make in (percent, count)
+)  # fmt: skip
+_quality = partial(
+    CitationQuality,
+    reference="RAGE's code drops citations out of range and reads no marks but [1].",
+)
+_LABELS = "It asks whether passages are relevant to the question, not what they support"
+_AS_RECALL = "undefined where `CiteR` is"
+_OF_LABELS = (
+    _share("CiteP", definition="relevant among the distinct cited passages",
+           formula="`|D ∩ R| / |D|`",
+           edge_cases="nothing cited: 0. `strict`: citations out of range are in `D`",
+           citation_quality=_quality("precision", f"{_LABELS}.")),
+    _share("CiteR", definition="cited among the relevant passages shown",
+           formula="`|D ∩ R| / |R|`", edge_cases="no relevant passage shown: undefined",
+           citation_quality=_quality("recall", "It wants every relevant passage that was shown, "
+                                     "so that what retrieval missed costs nothing.")),
+    _share("CiteF1", definition="harmonic mean of mean CiteP and mean CiteR",
+           formula="no value of its own: harmonic mean of mean `CiteP` and mean `CiteR`",
+           edge_cases="each mean over the queries that define it",
+           citation_quality=_quality("both", f"{_LABELS}; means are taken first.")),
+    _share("CiteF1@query", definition="mean of per-query harmonic means",
+           formula="harmonic mean of the answer's `CiteP` and `CiteR`", edge_cases=_AS_RECALL,
+           citation_quality=_quality("both", f"{_LABELS}; each answer's own F1 enters the mean.")),
+    _share(
+        "ShortEM",
+        definition="a short answer of a relevant passage stands in the output",
+        needs="short answers in mapping/relevant",
+        formula="1 if a short answer of a relevant passage shown stands in the text, both "
+        "normalised, else 0",
+        edge_cases="no short answers: undefined. `reference`: a case-sensitive search for the "
+        "answers of *cited* relevant passages; none cited: undefined; an empty list of answers: 0",
+        source="rage_toolkit 0.0.2",
+    ),
+    _share(
+        "Reward",
+        definition="mean of CiteP and CiteR of one output",
+        formula="`(CiteP + CiteR) / 2`",
+        edge_cases=_AS_RECALL,
+        source="Penzkofer & Baumann 2024 (RAGE), section 4.3",
+    ),
+)  # fmt: skip
+MEASURES = (
+    *_OF_LABELS,
+    _count("Distinct", definition="distinct passages cited", formula="`|D|`",
+           edge_cases="missing answer: 0"),
+    _count("Length", definition="words of the output without markers", formula="words of the text",
+           edge_cases="missing answer: 0. `reference`: pieces between single spaces, marks "
+           "included"),
+)  # fmt: skip

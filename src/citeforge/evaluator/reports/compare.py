@@ -1,0 +1,461 @@
+"""Comparing score files pairwise (docs/definitions.md#comparisons)."""
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from citeforge.engines.io.files import read_json
+from citeforge.engines.io.jsonlines import read_start
+from citeforge.engines.io.textfiles import validated
+from citeforge.evaluator.measures.registry import find_measure
+from citeforge.evaluator.reports.corrections import CorrectedDifference, find_corrections
+from citeforge.evaluator.reports.notes import limit_lines, scope_lines
+from citeforge.evaluator.reports.rows import TRIVIAL, is_trivial, named_rows
+from citeforge.evaluator.reports.slices import slice_pairs
+from citeforge.evaluator.reports.withhold import require_values
+from citeforge.evaluator.statistics.estimates import (
+    Estimate,
+    Floats,
+    change,
+    clustered,
+    estimate_all,
+    is_displayed,
+    jackknife_pseudovalues,
+    mean_sample,
+)
+from citeforge.evaluator.statistics.significance import (
+    holm,
+    paired_t,
+    permutation_tests,
+    permutations_of,
+)
+from citeforge.evaluator.statistics.variance import half_of_difference
+from citeforge.schemas.authorship import PLACEBO
+from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.scores import SCORES_VERSION, MeasureScore, ScoreFile
+from citeforge.schemas.signature import differing_parts, joined_signatures
+
+ACROSS = {"contexts": "ctx", "benchmarks": "bench", "judges": "judge", "segmenters": "seg",
+          "grammars": "gram", "gold": "gold", "options": "opt", "versions": "v"}  # fmt: skip
+"""What a comparison may reach across when it is named, and the part of signatures that it is; what
+a measure means (protocol, plugin) is not among them."""
+
+
+def _hint(parts: Iterable[str]) -> str:
+    """What would make two scores comparable that differ in these parts of their signatures."""
+    names = {part: name for name, part in ACROSS.items()}
+    differing = [part.partition(":")[0] for part in parts]
+    if all(part in names for part in differing):
+        return f"equal signatures, or --across {','.join(names[part] for part in differing)}"
+    return "scores of one protocol, made in the same way: nothing else can be compared"
+
+
+_OF_THESE_RUNS = (
+    "intervals hold over new runs and verdicts, too, where there are several; p-values, ranks and "
+    "what is detectable are of these very runs and verdicts"
+)
+# Quantiles of the normal distribution: two-sided 5 %, and 80 % power.
+_ALPHA, _POWER = 1.959963984540054, 0.8416212335729143
+
+
+HEADER_OR_ANSWER = re.compile(rb'\s*\{\s*"(?:submission"\s*:\s*\{|query_id"|output")')
+"""How a submission begins, and no score file."""
+BY_QUERY = "(by query)"
+BY_QUERY_NOTE = (
+    f"{BY_QUERY}: the mean difference of the queries' own values; the measure's value is made of "
+    "sums over all queries, and differs otherwise."
+)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Second minus first system on one measure, as displayed.
+
+    Attributes:
+        measure: name.
+        first: name of the first system.
+        second: name of the second.
+        n: queries that both define.
+        difference: mean paired difference.
+        low: lower end of its 95 % interval (over queries, and over runs and verdicts where a system
+            has several; Student's t).
+        high: upper end.
+        p_t: two-sided paired t-test.
+        p_permutation: two-sided paired permutation test (signs flipped).
+        p_holm: ``p_permutation`` adjusted by Holm over all pairs and measures of the table
+            (docs/definitions.md#comparisons); NaN for those of the placebo, which is a control.
+        detectable: smallest difference found with 80 % power at p < .05.
+        also: measures of the same cell with the same values, for which this row stands too.
+        across: parts of the signature in which the two differ, with both values; allowed by name.
+        corrected: the difference with the judge's errors taken out; None without labels of both.
+        corrected_holm: p of ``corrected``, adjusted by Holm over all corrected rows of the table.
+        by_query: of the measures of the row, those whose value is no mean over queries, and whose
+            files do not say what each query does to it (MAUVE): what is compared
+            are the queries' own values.
+        trivial: of the measures of the row, those that any citation satisfies on what was shown.
+        signature: recipe of the first system's value.
+        slice: queries that it is over, such as ``type=bridge``; empty for all.
+    """
+
+    measure: str
+    first: str
+    second: str
+    n: int
+    difference: float
+    low: float
+    high: float
+    p_t: float
+    p_permutation: float
+    p_holm: float
+    detectable: float
+    also: tuple[str, ...] = ()
+    across: tuple[str, ...] = ()
+    corrected: CorrectedDifference | None = None
+    corrected_holm: float = math.nan
+    by_query: tuple[str, ...] = ()
+    trivial: tuple[str, ...] = ()
+    signature: str = ""
+    slice: str = ""
+
+    @property
+    def names(self) -> str:
+        """All measures of the row; those of :attr:`by_query` and :attr:`trivial` say so."""
+        marks = {f" {BY_QUERY}": self.by_query, f" {TRIVIAL}": self.trivial}
+        return " = ".join(
+            n + "".join(mark for mark, names in marks.items() if n in names)
+            for n in (self.measure, *self.also)
+        )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Comparisons of several systems.
+
+    Attributes:
+        differences: in the order of the pairs.
+        left_out: pairs that cannot be compared, each with the reason.
+        cautions: what to know before the differences are believed.
+        scope: benchmark, context set, protocol and number of queries.
+        signatures: recipes of the values.
+    """
+
+    differences: list[Difference]
+    left_out: list[str]
+    cautions: list[str] = field(default_factory=list)
+    scope: list[str] = field(default_factory=list)
+    signatures: list[str] = field(default_factory=list)
+
+
+def load_scores(path: Path) -> ScoreFile:
+    """Read a score file.
+
+    Raises:
+        InputError: not one.
+    """
+    if HEADER_OR_ANSWER.match(read_start(path, 1 << 10)):
+        raise InputError(
+            "is a submission, not a score file", path=path,
+            allowed=f"score it first: citeforge score {path} --benchmark DIR --out SCORES.json",
+            code="wrong-kind",
+        )  # fmt: skip
+    version = ("scores_version", SCORES_VERSION)
+    return validated(ScoreFile, read_json(path), path, allowed="a score file", version=version)
+
+
+def compare_many(
+    files: Sequence[ScoreFile],
+    measures: Sequence[str] = (),
+    against: str | None = None,
+    across: Sequence[str] = (),
+    by: Sequence[str] = (),
+) -> Comparison:
+    """Pairs of systems; a pair that cannot be compared is told and does not stop the others.
+
+    Args:
+        files: score files.
+        measures: names, names without their cell, or families; all when empty.
+        against: system that all others are compared with, each in its own context set where it has
+            scores of several; None for all pairs.
+        across: parts of signatures (keys of :data:`ACROSS`) in which two may differ.
+        by: fields whose slices are compared, too.
+
+    Raises:
+        UsageError: two of the files cannot be told apart, ``across`` names no part, or a file was
+            not scored by one of the fields.
+        UnknownValueError: no such system or measure.
+        InputError: no pair can be compared; with the first reason.
+    """
+    allowed = parts_across(across)
+    require_values(files, "compare")
+    names = wanted_measures(files, measures)
+    renamed = dict(zip(map(id, files), named_rows(files), strict=True))
+    pairs = [(renamed[id(a)], renamed[id(b)]) for a, b in _pairs(files, against)]
+    pairs.sort(key=lambda pair: pair[0].is_control or pair[1].is_control)
+    errors: list[InputError] = []
+    parts, small = slice_pairs(pairs, by)
+    every = [("", *pair) for pair in pairs] + parts
+    results = compare_pairs([(a, b) for _, a, b in every], names, allowed, errors.append)
+    differences = [
+        replace(d, slice=label)
+        for (label, _, _), found in zip(every, results, strict=True)
+        for d in found
+    ]
+    left_out = list(dict.fromkeys(error.message for error in errors))
+    if not differences:
+        if errors:
+            raise errors[0]
+        raise InputError("there is no pair of systems", code="not-comparable")
+    cautions = limit_lines(files, names) + run_lines(files, names) + small
+    every_signature = [m.signature for f in files for m in f.measures if m.name in names]
+    return Comparison(
+        differences, left_out, cautions, scope_lines(files), joined_signatures(every_signature)
+    )
+
+
+def run_lines(files: Sequence[ScoreFile], names: Collection[str]) -> list[str]:
+    """What to know where some systems have several runs or verdicts."""
+    several = {
+        file.system: any(m.variance is not None for m in file.measures if m.name in names)
+        for file in files
+    }
+    if not any(several.values()):
+        return []
+    single = ", ".join(system for system, has in several.items() if not has)
+    text = f"{single}: one run, judged once, so that no interval holds over its new runs"
+    return [_OF_THESE_RUNS, text] if single else [_OF_THESE_RUNS]
+
+
+def parts_across(across: Sequence[str]) -> tuple[str, ...]:
+    """Prefixes of the parts of signatures that a comparison may reach across.
+
+    Raises:
+        UnknownValueError: a name is none of :data:`ACROSS`.
+    """
+    for name in across:
+        if name not in ACROSS:
+            raise UnknownValueError("part of signatures", name, ACROSS)
+    return tuple(ACROSS[name] for name in across)
+
+
+def compare_pairs(
+    pairs: Sequence[tuple[ScoreFile, ScoreFile]],
+    measures: Collection[str],
+    across: Sequence[str] = (),
+    on_error: Callable[[InputError], None] | None = None,
+) -> list[list[Difference]]:
+    """The rows of each pair of systems, which are one family for Holm's adjustment.
+
+    The family is all pairs on all measures: each once where several measures have the same values,
+    without the placebo. So many signs are drawn that the smallest possible p stays below .01 after
+    the adjustment (at most 200,000).
+
+    Args:
+        pairs: score files.
+        measures: names of the measures that are compared.
+        across: parts of signatures in which two may differ.
+        on_error: told of a pair that cannot be compared, which then has no rows; None to raise.
+
+    Returns:
+        One list a pair.
+
+    Raises:
+        InputError: a pair cannot be compared.
+    """
+    by_pair: list[list[_Row]] = []
+    for first, second in pairs:
+        try:
+            by_pair.append(_rows(first, second, _shared(first, second, measures, across)))
+        except InputError as error:
+            if on_error is None:
+                raise
+            on_error(error)
+            by_pair.append([])
+    rows = list(itertools.chain.from_iterable(by_pair))
+    patterns = permutations_of(sum(not r.is_control for r in rows))
+    p_values = permutation_tests([r.change for r in rows], patterns)
+    holm_values = holm(
+        [math.nan if r.is_control else p for r, p in zip(rows, p_values, strict=True)]
+    )
+    corrected = [r.difference.corrected for r in rows]
+    corrected_holm = holm([math.nan if c is None else c.p for c in corrected])
+    adjusted = (
+        replace(row.difference, p_permutation=p, p_holm=q, corrected_holm=c)
+        for row, p, q, c in zip(rows, p_values, holm_values, corrected_holm, strict=True)
+    )
+    return [list(itertools.islice(adjusted, len(rows))) for rows in by_pair]
+
+
+def _pairs(
+    files: Sequence[ScoreFile], against: str | None
+) -> Iterator[tuple[ScoreFile, ScoreFile]]:
+    """Pair all files, or each with the baseline."""
+    if against is None:
+        yield from itertools.combinations(files, 2)
+        return
+    for file in files:
+        if file.system != against:
+            yield baseline_of(file, files, against), file
+
+
+def baseline_of(file: ScoreFile, files: Sequence[ScoreFile], against: str) -> ScoreFile:
+    """The baseline's scores that a system is compared with: in its context set, else the first.
+
+    Raises:
+        UnknownValueError: no system of that name.
+    """
+    matches = [f for f in files if f.system == against]
+    if not matches:
+        raise UnknownValueError("system", against, {f.system for f in files})
+    return next((f for f in matches if f.context == file.context), matches[0])
+
+
+def wanted_measures(files: Sequence[ScoreFile], choices: Sequence[str]) -> set[str]:
+    """Names of measures in the files that were asked for."""
+    every = list(dict.fromkeys(m.name for f in files for m in f.measures))
+    if not choices:
+        return set(every)
+    names: dict[str, list[str]] = {}
+    for name in every:
+        bare = name.partition("[")[0]
+        declared = find_measure(bare)
+        for key in {name, bare, *([declared.family] if declared else [])}:
+            names.setdefault(key, []).append(name)
+    for name in choices:
+        if name not in names:
+            raise UnknownValueError("measure", name, names)
+    return {one for name in choices for one in names[name]}
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A difference whose p-values wait for those of the other rows.
+
+    Attributes:
+        difference: with NaN in place of what depends on other rows.
+        change: differences whose signs are flipped: of queries, or sums over their clusters.
+        is_control: whether it is of the placebo.
+    """
+
+    difference: Difference
+    change: Floats
+    is_control: bool
+
+
+def _rows(
+    first: ScoreFile, second: ScoreFile, pairs: Sequence[tuple[MeasureScore, MeasureScore]]
+) -> list[_Row]:
+    """Rows of one pair of systems."""
+    alike: dict[tuple[object, ...], list[tuple[MeasureScore, MeasureScore]]] = {}
+    for a, b in pairs:
+        place = a.name.partition("[")[2]
+        people = [tuple(m.corrected.human) if m.corrected else () for m in (a, b)]
+        values = (*jackknife_pseudovalues(a).tolist(), None, *jackknife_pseudovalues(b).tolist())
+        alike.setdefault((place, str(values), *people), []).append((a, b))
+    groups = list(alike.values())
+    controls = _controls(first)
+    changes = [change(*group[0]) for group in groups]
+    clusters = np.array(first.clusters) if first.clusters else None
+    samples = [mean_sample(d[None]) for d in changes]
+    estimates = estimate_all(samples, clusters=clusters)
+    rows = []
+    for group, estimate, d in zip(groups, estimates, changes, strict=True):
+        (a, b), *others = group
+        tested = d if clusters is None else _sums_of_clusters(d, clusters)
+        stderr = _stderr(d) if clusters is None else estimate.stderr
+        row = Difference(
+            a.name, first.system, second.system, int((~np.isnan(d)).sum()),
+            estimate.value, *_ends(a, b, estimate, int((~np.isnan(tested)).sum())),
+            paired_t(tested[~np.isnan(tested)]), math.nan, math.nan, (_ALPHA + _POWER) * stderr,
+            tuple(other.name for other, _ in others),
+            tuple(differing_parts(a.signature, b.signature)),
+            find_corrections().difference(a, b, clusters) if a.corrected and b.corrected else None,
+            by_query=tuple(x.name for x, y in group if not is_displayed(x, y)),
+            trivial=tuple(
+                x.name for x, _ in group if any(is_trivial(f, x.name) for f in (first, second))
+            ),
+            signature=a.signature,
+        )  # fmt: skip
+        rows.append(_Row(row, tested, a.name.partition("[")[2] in controls))
+    return rows
+
+
+def _ends(a: MeasureScore, b: MeasureScore, estimate: Estimate, n: int) -> tuple[float, float]:
+    """Interval of a difference: over queries, and over runs and verdicts where there are several.
+
+    Args:
+        a: the first system's.
+        b: the second's.
+        estimate: over queries.
+        n: queries, or clusters of them.
+    """
+    sides = [m.variance for m in (a, b) if m.variance is not None]
+    if not sides or math.isnan(estimate.stderr):
+        return estimate.low, estimate.high
+    half = half_of_difference(estimate.stderr, n, sides)
+    return estimate.value - half, estimate.value + half
+
+
+def _controls(file: ScoreFile) -> set[str]:
+    """Ends of names (``cell]``) of the placebo's measures."""
+    if file.design is None:
+        return set()
+    cells = [c for c in file.design.cells if c.labels == PLACEBO]
+    return {f"{name}]" for c in cells for name in (c.context, f"{c.origins}_{PLACEBO}")}
+
+
+def _shared(
+    first: ScoreFile, second: ScoreFile, names: Collection[str], across: Sequence[str]
+) -> list[tuple[MeasureScore, MeasureScore]]:
+    """Measures that both have.
+
+    Raises:
+        InputError: they have none, or cannot be compared; names the differing parts.
+    """
+    others = {m.name: m for m in second.measures}
+    pairs = []
+    for mine in first.measures:
+        other = others.get(mine.name)
+        if other is None or mine.name not in names:
+            continue
+        parts = differing_parts(mine.signature, other.signature)
+        if any(part.partition(":")[0] not in across for part in parts):
+            raise InputError(
+                f"{first.system} and {second.system} are not comparable on {mine.name}: "
+                + "; ".join(parts),
+                allowed=_hint(parts),
+                code="not-comparable",
+            )
+        if first.query_ids != second.query_ids:
+            raise InputError(
+                f"{first.system} and {second.system} were scored on different queries",
+                code="not-comparable",
+            )
+        pairs.append((mine, other))
+    if not pairs:
+        raise InputError(
+            f"{first.system} and {second.system} have no measure in common", code="not-comparable"
+        )
+    return pairs
+
+
+def _sums_of_clusters(d: Floats, clusters: npt.NDArray[np.int64]) -> Floats:
+    """Sums over the queries of each cluster: what signs are flipped of; NaN where none is defined.
+
+    Under no difference a cluster's sum has mean 0, too.
+    """
+    total, n = clustered(mean_sample(d[None]), clusters).sums[0].T
+    return np.where(n > 0, total, np.nan)
+
+
+def _stderr(d: Floats) -> float:
+    """Standard error of a mean difference; NaN below two."""
+    defined = d[~np.isnan(d)]
+    return (
+        float(np.std(defined, ddof=1)) / math.sqrt(len(defined)) if len(defined) > 1 else math.nan
+    )

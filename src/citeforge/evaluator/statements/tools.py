@@ -1,0 +1,49 @@
+"""What measures may need besides the data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from citeforge.engines.judge.records import Pair
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.llm.records import Llm
+from citeforge.engines.text.segment import Segmenter
+from citeforge.schemas.recipes.command_options import ScoreOptions
+
+NO_JUDGE = "needs a judge: --judge hf:MODEL, openai:MODEL, table:FILE or lexical"
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What measures may need besides the data.
+
+    Attributes:
+        judge: decides entailment.
+        segmenter: splits sentences.
+        why_no_segmenter: reason, when there is none.
+        llm: gives marks (G-Eval), and decides whether a sentence answers at all.
+        levels: where people decide: what they say of single citations (``full``, ``partial``,
+            ``not``), by pair; None where a judge does.
+        options: what scores depend on besides: protocol, context set, models, assessments.
+    """
+
+    judge: JudgeSession | None = None
+    segmenter: Segmenter | None = None
+    why_no_segmenter: str = ""
+    llm: Llm | None = None
+    levels: Mapping[Pair, str] | None = None
+    options: ScoreOptions = field(default_factory=ScoreOptions)
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether the protocol is ours."""
+        return self.options.protocol == "strict"
+
+    @property
+    def keeps_answers(self) -> bool:
+        """Whether answers are kept in score files, for reports."""
+        keeps = self.options.details
+        return self.segmenter is not None if keeps is None else keeps
+
+    def with_options(self, **changes: object) -> "Tools":
+        """The same with other options."""
+        return replace(self, options=self.options.model_copy(update=changes))

@@ -1,0 +1,88 @@
+"""Where the scores of each submission are written."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from citeforge.engines.io.files import digest_folder, sha256_file
+from citeforge.evaluator.reports.compare import load_scores
+from citeforge.evaluator.submissions.reader import bare_name, system_name
+from citeforge.schemas.errors import InputError, UsageError
+
+
+def score_targets(
+    out: Path | None, submissions: Sequence[Path], names: Sequence[str | None] = ()
+) -> dict[Path, Path]:
+    """Submission to its score file; empty without ``out``.
+
+    Args:
+        out: a file; or a folder, for several submissions or where the name has no ending.
+        submissions: files and folders that are scored.
+        names: what the system of each is called, where it was given a name; none for their own.
+
+    Raises:
+        UsageError: a file for several submissions, one file for two of them, or a submission.
+        InputError: what is there are scores of another submission, or something else.
+    """
+    if out is None:
+        return {}
+    if len(submissions) == 1 and not out.is_dir() and (out.suffix or out.exists()):
+        targets = {submissions[0]: out}
+    else:
+        targets = {p: out / f"{bare_name(p)}.scores.json" for p in submissions}
+    if len(set(targets.values())) < len(submissions):
+        raise UsageError(
+            "--out: two submissions would be written to one file; rename one of them",
+            code="conflicting-options",
+        )
+    systems = [*names] or [None for _ in targets]
+    for (submission, target), name in zip(targets.items(), systems, strict=True):
+        # Not Path.resolve, which stops at a loop of links: reading the submission tells it better.
+        if os.path.realpath(target) in set(map(os.path.realpath, submissions)):
+            raise UsageError(
+                f"--out {target}: is a submission; name another file for its scores",
+                code="conflicting-options",
+            )
+        if out.suffix != ".json":
+            _require_own(target, submission, name)
+    return targets
+
+
+def context_target(target: Path, context: str, submission: Path, name: str | None) -> Path:
+    """Score file of one context set of several: ``NAME.CONTEXT.scores.json``.
+
+    Args:
+        target: score file that the submission has when it is of one set.
+        context: name of the set.
+        submission: what is scored.
+        name: what its system is called, where it was given a name.
+
+    Raises:
+        InputError: what is there are scores of another submission, or something else.
+    """
+    ending = next((e for e in (".scores.json", ".json") if target.name.endswith(e)), "")
+    own = target.with_name(f"{target.name.removesuffix(ending)}.{context}{ending}")
+    _require_own(own, submission, name)
+    return own
+
+
+def _require_own(target: Path, submission: Path, name: str | None) -> None:
+    """Refuse to write over what is not the score file of this submission.
+
+    Raises:
+        InputError: another submission's scores, or something else.
+    """
+    if not target.exists():
+        return
+    there = load_scores(target)
+    digest = digest_folder(submission) if submission.is_dir() else sha256_file(submission)
+    if there.submission_sha256 == digest:
+        return
+    system = name or (submission.name if submission.is_dir() else system_name(submission))
+    if (there.submission, there.system) != (submission.name, system):
+        raise InputError(
+            f"holds the scores of {there.submission} ({there.system}), not of {submission}",
+            path=target,
+            allowed="name another --out, rename the submission, or remove the file",
+            code="output-exists",
+        )

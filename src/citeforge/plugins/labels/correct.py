@@ -1,0 +1,352 @@
+"""A judge's scores, corrected: by labels of these answers, or by the judge's known error rates."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.measures.compute import compute
+from citeforge.evaluator.measures.declared import Measure, Row
+from citeforge.evaluator.measures.reading import Reading
+from citeforge.evaluator.reports.corrections import Correction
+from citeforge.evaluator.reports.entries import displayed_value
+from citeforge.evaluator.statements.inputs import Inputs
+from citeforge.evaluator.statistics.estimates import Floats, Measured, Sample
+from citeforge.evaluator.submissions.index import Submission
+from citeforge.plugins.labels.calibration import (
+    DRIFT,
+    Rates,
+    rogan_gladen,
+    why_not_corrected,
+)
+from citeforge.plugins.labels.files import Label
+from citeforge.plugins.labels.people import (
+    HumanLabels,
+    LabelJudge,
+    find_people,
+    of_system,
+    systems_of,
+)
+from citeforge.plugins.labels.ppi import (
+    LEAST_LABELS,
+    Powered,
+    Units,
+    linearised,
+    powered,
+)
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.scores import Corrected, MeasureScore
+from citeforge.schemas.signature import Signature
+
+PPI, ROGAN_GLADEN = "ppi++", "rogan-gladen"
+_LEAST_DECIDED = 0.9
+"""Share of labelled answers whose labels must decide a measure: others leave, and may be unlike."""
+_LEAST_P = 0.01
+"""p of a difference between labelled and other answers from which on it is said."""
+
+
+@dataclass(frozen=True)
+class LabelCorrection(Correction):
+    """Correction by labels of these answers.
+
+    Attributes:
+        labels: of all systems.
+    """
+
+    labels: Sequence[Label]
+
+    def require_known(self, systems: Sequence[tuple[str, str]]) -> None:
+        """See :class:`Correction`."""
+        if not any(of_system(self.labels, *names) for names in systems):
+            examples = ", ".join(repr(s) for s in systems_of(self.labels)[:5])
+            names = ", ".join(repr(name) for name, _ in systems)
+            raise self.labels[0].wrong(
+                f"labels answers of {examples}",
+                f"labels of the answers that are scored: {names}",
+                code="wrong-benchmark",
+            )
+
+    def correct(
+        self, submission: Submission, reading: Reading, entries: Sequence[MeasureScore],
+        sign: Mapping[str, Signature],
+    ) -> list[str]:  # fmt: skip
+        """See :class:`Correction`."""
+        judged = _judged(reading, entries)
+        if not judged:
+            return ["--labels correct nothing: no measure asks a judge"]
+        mine = of_system(self.labels, submission.system, submission.path.name)
+        if not mine:
+            return [f"not corrected: there is no label of {submission.system}"]
+        benchmark, inputs = submission.benchmark, reading.inputs
+        if inputs is None:
+            raise UsageError(
+                "--labels is for statements that cite passages; "
+                f"{benchmark.manifest.name} shows {benchmark.kind.shows}",
+                code="wrong-kind",
+            )
+        people = find_people(mine, inputs)
+        by_people = _by_people(inputs, judged, people)
+        nobody = _by_people(inputs, judged, HumanLabels())
+        warnings = _about(people)
+        for name, (row, entry) in judged.items():
+            if row.measure.unlabelled:
+                warnings.append(f"{name} is not corrected: {row.measure.unlabelled}")
+                continue
+            if name not in by_people or name not in nobody:
+                continue
+            human, none = by_people[name], nobody[name]
+            sample = row.measured.sample
+            units = _units(sample, human, none, people, benchmark.clusters)
+            why = _why_not(units, people, sample)
+            if why:
+                warnings.append(f"{name} is not corrected: {why}")
+                continue
+            warnings += _unlike(name, units, sample)
+            within = row.measure.range
+            value = powered(units, sample.combine, within=within)
+            alone = powered(units, sample.combine, tuning=0.0, within=within)
+            signed = replace(sign[name], correction=f"{PPI},n={value.n_labels}")
+            linear = {}
+            if entry.influence is not None:  # no mean: what answers stand with in differences
+                judged_parts, human_parts = linearised(units, sample.combine, value.tuning)
+                linear = {
+                    "linear_judged": judged_parts.tolist(),
+                    "linear_human": _by_labels(human_parts, units),
+                }
+            entry.corrected = _record(
+                row.measure, value, PPI, signed,
+                tuning=round(value.tuning, 10),
+                labels_value=displayed_value(alone.value, entry.scale),
+                labels_low=_displayed(alone.low, row.measure),
+                labels_high=_displayed(alone.high, row.measure),
+                human=_by_labels(human.sample.per_query[0], units),
+                labelled=np.flatnonzero(units.labelled).tolist(),
+                **linear,
+            )  # fmt: skip
+        return list(dict.fromkeys(warnings))
+
+
+@dataclass(frozen=True)
+class RateCorrection(Correction):
+    """Correction by error rates of the judge.
+
+    Attributes:
+        rates: from other data.
+        source: where the rates come from, for signatures.
+    """
+
+    rates: Rates
+    source: str
+
+    def require_known(self, systems: Sequence[tuple[str, str]]) -> None:
+        """Rates are of all systems."""
+
+    def correct(
+        self, submission: Submission, reading: Reading, entries: Sequence[MeasureScore],
+        sign: Mapping[str, Signature],
+    ) -> list[str]:  # fmt: skip
+        """See :class:`Correction`."""
+        judged = _judged(reading, entries)
+        if not judged or reading.inputs is None:
+            return []
+        nobody = _by_people(reading.inputs, judged, HumanLabels())
+        warnings = []
+        for name, (row, entry) in judged.items():
+            if name not in nobody:
+                continue
+            none = nobody[name]
+            if not row.measure.linear:
+                why = row.measure.unlabelled or (
+                    "error rates correct shares of verdicts, and it is none; give labels of these "
+                    "answers (--labels)"
+                )
+                warnings.append(f"{name} is not corrected: {why}")
+                continue
+            sample = row.measured.sample
+            no, yes = none.sample, none.upper or none.sample
+            extremes = np.stack([yes.sums.mean(axis=0), no.sums.mean(axis=0)])
+            estimate = rogan_gladen(
+                sample.sums.mean(axis=0), extremes, sample.combine, self.rates, row.measure.range
+            )
+            if why := why_not_corrected(estimate, self.rates, row.measure.range):
+                warnings.append(f"{name} is not corrected: {why}")
+                continue
+            signed = replace(sign[name], correction=f"{ROGAN_GLADEN},{self.source}")
+            entry.corrected = _record(row.measure, estimate, ROGAN_GLADEN, signed)
+        return warnings
+
+
+def correction_of(figures: Mapping[str, Any], judge: str) -> tuple[RateCorrection, str]:
+    """The correction by what a package keeps of a judge's errors, and what to warn of."""
+    rates = Rates(
+        figures["sensitivity"],
+        figures["specificity"],
+        figures["sensitivity, standard error"],
+        figures["specificity, standard error"],
+        figures["covariance"],
+    )
+    drift = figures["drift, p"]
+    warning = ""
+    if drift is not None and drift < DRIFT:
+        warning = (
+            f"by the benchmark's calibration {judge} errs more in some systems "
+            f"than in others (p = {drift:.4f}): corrected values of several systems may be in the "
+            "wrong order; labels of these answers (--labels) correct each system by its own"
+        )
+    return RateCorrection(rates, f"n={figures['answers']}"), warning
+
+
+Judged = Mapping[str, tuple[Row, MeasureScore]]
+"""Measures that a judge decides, by name, with their entries."""
+
+
+def _judged(reading: Reading, entries: Sequence[MeasureScore]) -> Judged:
+    return {
+        r.measure.name: (r, e)
+        for r, e in zip(reading.results[0], entries, strict=True)
+        if "judge" in r.measure.uses and r.place is None and r.measured.sample.has_interval
+    }
+
+
+def _by_people(inputs: Inputs, judged: Judged, people: HumanLabels) -> dict[str, Measured]:
+    """Judged measures with people in place of the judge; open where they said nothing."""
+    session = JudgeSession(LabelJudge(people))
+    tools = replace(inputs.tools, judge=session, levels=people.levels)
+    measures = [r.measure for r, _ in judged.values()]
+    rows, _ = compute(replace(inputs, tools=tools), measures, session)
+    return {row.measure.name: row.measured for row in rows}
+
+
+def _about(people: HumanLabels) -> list[str]:
+    """Warn of labels that cannot be used or that say too little."""
+    warnings = []
+    if people.n_undecided:
+        warnings.append(
+            f"{people.n_undecided:,} labels decide nothing (people did not agree, or could not "
+            "tell); answers that need them are left out of the correction"
+        )
+    if people.n_duplicates:
+        warnings.append(
+            f"{people.n_duplicates:,} labels repeat another one word for word; they are ignored"
+        )
+    labels = {*people.verdicts.values(), *people.levels.values()}
+    if len(labels) == 1 and not people.contested:
+        warnings.append(
+            f"all labels say {labels.pop()!r}: how the judge errs on statements of another sort is "
+            "not to be seen in them; label answers drawn at random (labels plan)"
+        )
+    if people.n_unplaced:
+        warnings.append(
+            f"{people.n_unplaced:,} labels are of texts that are no statement of the answer; "
+            "answers that need them are left out of the correction"
+        )
+    return warnings
+
+
+def _units(
+    raw: Sample,
+    human: Measured,
+    nobody: Measured,
+    people: HumanLabels,
+    clusters: npt.NDArray[np.int64] | None,
+) -> Units:
+    """Sums of each answer by judge and people.
+
+    Labels are of the first run; answers without labels are the mean of their runs.
+    """
+    open_ = _differs(nobody).any(axis=0)
+    rows = np.isin(np.arange(raw.sums.shape[1]), sorted(people.rows))
+    labelled = rows & open_ & ~_differs(human)[0]
+    first = raw.sums[: raw.repeats].mean(axis=0)
+    judged = np.where(labelled[:, None], first, raw.sums.mean(axis=0))
+    return Units(judged, human.sample.sums[0], labelled, np.logical_not(open_), clusters)
+
+
+def _differs(measured: Measured) -> npt.NDArray[np.bool_]:
+    """Answers that a verdict is missing of, shape (runs, queries)."""
+    if measured.upper is None:
+        return np.zeros(measured.sample.sums.shape[:2], bool)
+    differs: npt.NDArray[np.bool_] = (measured.sample.sums != measured.upper.sums).any(axis=-1)
+    return differs
+
+
+def _why_not(units: Units, people: HumanLabels, sample: Sample) -> str:
+    """Why labels cannot correct a measure; empty when they can."""
+    if units.settled.all():
+        return "no answer of it depends on a verdict"
+    rows = [row for row in people.rows if not units.settled[row]]
+    n = int(units.labelled.sum())
+    if n < _LEAST_DECIDED * len(rows):
+        return (
+            f"the labels decide {n:,} of {len(rows):,} labelled answers; label every statement "
+            "of an answer (and every citation, labels export --task citation-support, for "
+            "precision)"
+        )
+    if n < LEAST_LABELS:
+        return f"{n} labelled answers; {LEAST_LABELS} are needed"
+    values = sample.combine(units.human[units.labelled])
+    values = values[~np.isnan(values)]
+    if len(values) < 2 or np.ptp(values) < 1e-12:  # all (1 of 1, 2 of 2, …) are alike
+        return (
+            f"people say the same of all {n:,} labelled answers, which tells nothing of how "
+            "much they vary; label more"
+        )
+    return ""
+
+
+def _unlike(name: str, units: Units, sample: Sample) -> list[str]:
+    """Whether the judge finds labelled answers unlike the others: no random sample, then."""
+    from scipy import stats
+
+    rest = ~units.labelled & ~units.settled
+    if rest.sum() < 2:
+        return []
+    first, other = (sample.combine(units.judged[m]) for m in (units.labelled, rest))
+    first, other = first[~np.isnan(first)], other[~np.isnan(other)]
+    if len(first) < 2 or len(other) < 2:
+        return []
+    if np.ptp(first) == 0 and np.ptp(other) == 0:
+        p = float(first[0] == other[0])
+    else:
+        p = float(stats.ttest_ind(first, other, equal_var=False).pvalue)
+    if not p < _LEAST_P:
+        return []
+    return [
+        f"{name}: the judge finds the labelled answers unlike the others (means "
+        f"{first.mean():.3f} and {other.mean():.3f}, p = {p:.4f}); corrected values hold only "
+        "where the labelled answers were drawn at random (labels plan)"
+    ]
+
+
+def _record(
+    measure: Measure, estimate: Powered, method: str, signature: Signature, **more: Any
+) -> Corrected:
+    """Make the corrected value of a score file."""
+    return Corrected(
+        value=_displayed(estimate.value, measure),
+        low=_displayed(estimate.low, measure),
+        high=_displayed(estimate.high, measure),
+        stderr=displayed_value(estimate.stderr, measure.scale),
+        df=None if math.isinf(estimate.df) else displayed_value(estimate.df, 1),
+        method=method,
+        n_labels=estimate.n_labels,
+        signature=str(signature),
+        **more,
+    )
+
+
+def _displayed(value: float, measure: Measure) -> float | None:
+    """The nearest possible value, as displayed: an estimate may leave a measure's range."""
+    high = math.inf if measure.high is None else measure.high
+    inside = value if math.isnan(value) else min(max(value, measure.low), high)
+    return displayed_value(inside, measure.scale)
+
+
+def _by_labels(values: Floats, units: Units) -> list[float | None]:
+    """Values of answers that people decided, or that need nobody; None elsewhere."""
+    defined = (units.labelled | units.settled) & ~np.isnan(values)
+    return [v if k else None for v, k in zip(values.tolist(), defined.tolist(), strict=True)]

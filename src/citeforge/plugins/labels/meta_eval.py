@@ -1,0 +1,283 @@
+"""How well a judge agrees with people on pairs they labelled (docs/definitions.md#agreement)."""
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from citeforge.engines.judge.records import Pair, Verdict
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.measures.judging import premise, premise_text
+from citeforge.evaluator.reports.compare import load_scores
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.package.items import Passage
+from citeforge.plugins.labels.annotators import cohen_kappa
+from citeforge.plugins.labels.files import FULL, Label, LabelRegister, read_labels
+from citeforge.schemas.citations.grammar import without_markers
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.scores import AnswerDetail
+
+UNCITED = "the statement cites nothing"
+UNLABELLED = "people did not decide, or had nothing to say"
+REPEATED = "the label repeats another one word for word"
+
+
+@dataclass(frozen=True, order=True)
+class LabelledPair:
+    """A labelled pair of an answer.
+
+    Attributes:
+        system: whose answer.
+        answer: tells the answers of a system apart.
+        pair: what the judge is asked.
+        supported: what people say.
+        contradicted: whether they say that it is contradicted; None where labels do not tell.
+    """
+
+    system: str
+    answer: str
+    pair: Pair
+    supported: bool
+    contradicted: bool | None = field(default=None, compare=False)
+
+
+@dataclass
+class LabelledPairs:
+    """All labels of some files.
+
+    Attributes:
+        pairs: those that a judge can be asked.
+        left_out: why others are not asked, to how many these are.
+    """
+
+    pairs: list[LabelledPair] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def lines(self) -> list[str]:
+        """What is left out, for people."""
+        return [f"  left out  {n:,}: {why}" for why, n in sorted(self.left_out.items())]
+
+
+def labelled_pairs(
+    labels: Sequence[Path], scores: Sequence[Path] = (), form: str = "auto"
+) -> LabelledPairs:
+    """Labelled statements with what they cite, in an order that is not that of the lines.
+
+    Args:
+        labels: files of :func:`~citeforge.plugins.labels.files.read_labels`.
+        scores: score files (``--details``) that labels without evidence of their own are about.
+        form: format of the labels.
+
+    Raises:
+        InputError: a label of no statement of the score files, one that is none, or two that
+            contradict each other.
+        UsageError: there are no score files for labels that need them.
+    """
+    result = LabelledPairs()
+    register = LabelRegister()
+    answers = {
+        (file.system, answer.query_id): answer
+        for file in map(load_scores, scores)
+        for answer in file.answers
+    }
+    for path in labels:
+        for label in read_labels(path, form):
+            if label.evidence is None and not scores:
+                raise UsageError(
+                    f"{path}: needs the score files that it is about: --scores FILE",
+                    code="missing-option",
+                )
+            cited, statement = _texts(label, answers)
+            answer = label.answer or label.query
+            place = (label.system, label.query, answer, label.statement, label.citation, label.nth)
+            if register.is_repeat((*place, cited, statement), label):
+                result.left_out[REPEATED] += 1
+            elif cited is None:
+                result.left_out[UNCITED] += 1
+            elif label.level is None:
+                result.left_out[UNLABELLED] += 1
+            else:
+                pair = Pair(cited, statement)
+                result.pairs.append(
+                    LabelledPair(
+                        label.system, answer, pair, label.level == FULL, label.contradicted
+                    )
+                )
+    result.pairs.sort()
+    return result
+
+
+def _texts(label: Label, answers: Mapping[tuple[str, str], AnswerDetail]) -> tuple[str | None, str]:
+    """Texts that a statement cites, None where it cites nothing, and the statement."""
+    if label.evidence is not None:
+        evidence = "\n".join(label.evidence)
+        return evidence if evidence.strip() else None, label.text or ""
+    answer = answers.get((label.system, label.query))
+    place = label.statement
+    if answer is None or place is None or not 0 <= place < len(answer.statements):
+        raise label.wrong("labels a statement that no score file contains", code="unknown-id")
+    statement = answer.statements[place]
+    cited = list(statement.cited) if label.citation is None else [label.citation]
+    if label.nth is not None:
+        cited = cited[label.nth : label.nth + 1] or [-1]
+    if any(not 0 <= c < len(answer.passages) for c in cited):
+        raise label.wrong("labels a citation that no score file contains", code="unknown-id")
+    if not cited:
+        return None, statement.text
+    passages = [Passage(p.id, p.title, p.text) for p in answer.passages]
+    return premise(passages, cited, strict=True), statement.text
+
+
+CLASSES = SUPPORTED, CONTRADICTED, NEITHER = "supported", "contradicted", "neither"
+
+
+@dataclass(frozen=True)
+class ClassQuality:
+    """Agreement of a judge with people on one class of pairs.
+
+    Attributes:
+        n: pairs that people put into it.
+        precision: share of the judge's that people confirm; NaN where it puts none into it.
+        recall: share of people's that the judge finds; NaN where they put none into it.
+        f1: twice those on which both agree, of all times that either says so; 0 of none.
+    """
+
+    n: int
+    precision: float
+    recall: float
+    f1: float
+
+
+@dataclass(frozen=True)
+class JudgeQuality:
+    """Agreement of a judge with people.
+
+    Attributes:
+        n: pairs with a verdict.
+        n_failed: pairs on which the judge failed.
+        n_supported: pairs that people call supported.
+        accuracy: share of equal decisions.
+        pearson: correlation of the decisions; NaN when either side is constant.
+        kappa: Cohen's kappa.
+        precision: of "not supported": share that people confirm; NaN when the judge never says so.
+        recall: of "not supported": share that the judge finds; NaN when people never say so.
+        macro_f1: mean of the F1 of "supported" and of "not supported", an F1 without any such
+            decision 0, as AttributionBench's; NaN without pairs.
+        balanced_accuracy: mean of the shares of supported and of other pairs that the judge decides
+            as people do; NaN where people say the same of all.
+        classes: agreement on ``supported``, ``contradicted`` and ``neither``; empty where people's
+            labels do not tell a contradiction.
+    """
+
+    n: int
+    n_failed: int
+    n_supported: int
+    accuracy: float
+    pearson: float
+    kappa: float
+    precision: float
+    recall: float
+    macro_f1: float
+    balanced_accuracy: float
+    classes: dict[str, ClassQuality]
+
+
+def hagrid_pairs(benchmark: Benchmark) -> LabelledPairs:
+    """Sentences of HAGRID's gold answers with an attributable label; the premise is all that the
+    sentence cites.
+
+    Raises:
+        InputError: there is none.
+    """
+    result = LabelledPairs()
+    labelled = []
+    for query, sentences in zip(
+        *(benchmark.gold[column].to_pylist() for column in ("query_id", "sentences")), strict=True
+    ):
+        for sentence in sentences or []:
+            if not sentence["citations"]:
+                result.left_out[UNCITED] += 1
+            elif sentence["attributable"] is None:
+                result.left_out[UNLABELLED] += 1
+            else:
+                labelled.append((query, sentence))
+    if not labelled:
+        raise InputError("has no labelled statements", path=benchmark.folder, code="no-labels")
+    passages = benchmark.texts(i for _, sentence in labelled for i in sentence["citations"])
+    for query, sentence in labelled:
+        markers = benchmark.grammar.parse(sentence["text"], 1 << 30).markers
+        text = without_markers(sentence["text"], markers)
+        evidence = [Passage(i, *passages[i]) for i in sentence["citations"]]
+        pair = Pair("\n".join(premise_text(s, strict=True) for s in evidence), text)
+        result.pairs.append(LabelledPair("gold", query, pair, bool(sentence["attributable"])))
+    return result
+
+
+def judge_quality(labelled: Sequence[LabelledPair], judge: JudgeSession) -> JudgeQuality:
+    """Ask the judge and compare."""
+    decided = ask_labelled(labelled, judge)
+    pairs = [(row.supported, verdict.entailed) for row, verdict in decided]
+    classes = [
+        (_class(row.supported, row.contradicted),
+         _class(verdict.entailed, (verdict.support or 0) < 0))
+        for row, verdict in decided if row.contradicted is not None
+    ]  # fmt: skip
+    if all(human == SUPPORTED for human, _ in classes):
+        classes = []  # "attributable" alone may be a label of two levels
+    return decision_quality(pairs, classes, len(labelled) - len(decided))
+
+
+def ask_labelled(
+    labelled: Sequence[LabelledPair], judge: JudgeSession
+) -> list[tuple[LabelledPair, Verdict]]:
+    """What the judge says of each; those that it failed on are left out."""
+    decisions = judge.ask(row.pair for row in labelled)
+    return [(r, d) for r in labelled if isinstance(d := decisions[r.pair], Verdict)]
+
+
+def decision_quality(
+    pairs: Sequence[tuple[bool, bool]], classes: Sequence[tuple[str, str]] = (), n_failed: int = 0
+) -> JudgeQuality:
+    """Compare decisions, people's first; classes likewise."""
+    n = len(pairs)
+    yes, no = _class_quality(pairs, True), _class_quality(pairs, False)
+    return JudgeQuality(
+        n,
+        n_failed,
+        yes.n,
+        sum(a == b for a, b in pairs) / n if n else math.nan,
+        pearson(pairs),
+        cohen_kappa(pairs),
+        no.precision,
+        no.recall,
+        (yes.f1 + no.f1) / 2 if n else math.nan,
+        (yes.recall + no.recall) / 2,
+        {name: _class_quality(classes, name) for name in CLASSES if classes},
+    )
+
+
+def _class(supported: bool, contradicted: bool) -> str:
+    return SUPPORTED if supported else CONTRADICTED if contradicted else NEITHER
+
+
+def _class_quality(pairs: Sequence[tuple[Hashable, Hashable]], name: Hashable) -> ClassQuality:
+    n_human, n_machine = (sum(pair[side] == name for pair in pairs) for side in (0, 1))
+    n_both = pairs.count((name, name))
+    return ClassQuality(
+        n_human,
+        n_both / n_machine if n_machine else math.nan,
+        n_both / n_human if n_human else math.nan,
+        2 * n_both / (n_human + n_machine) if n_both else 0.0,
+    )
+
+
+def pearson(pairs: Sequence[tuple[float, float]]) -> float:
+    """Pearson's correlation of two columns; of decisions, the phi coefficient."""
+    try:
+        return statistics.correlation(
+            [human for human, _ in pairs], [machine for _, machine in pairs]
+        )
+    except statistics.StatisticsError:  # fewer than two pairs, or one side says the same of all
+        return math.nan

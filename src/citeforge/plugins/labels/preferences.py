@@ -1,0 +1,343 @@
+"""Which of two answers people prefer, against what a measure says (Hwang et al. 2026).
+
+A comparison is one question, two systems, and a value of each by people and by the measure. People
+tie where their values are equal, the measure where its values are at most a threshold apart.
+"""
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from citeforge.engines.io.files import read_json
+from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.io.report_table import Table
+from citeforge.plugins.labels.system_order import by_system, kendall_tau_b
+from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.scores import ScoreFile
+
+PEOPLE = "preference"
+"""Field of people's values, where no other is named."""
+Values = tuple[float, float]
+_OneOrNone = tuple[float | None, float | None]
+_FIELDS: Any = dict[str, Any]
+"""A line whose fields the caller names."""
+
+
+@dataclass(frozen=True)
+class PreferencePair:
+    """Two answers to one question; systems in alphabetical order.
+
+    Attributes:
+        question: id or text.
+        systems: who answered.
+        people: value of each by people.
+        measure: value of each by the measure; None where one has none.
+    """
+
+    question: str
+    systems: tuple[str, str]
+    people: Values
+    measure: Values | None = None
+
+    @property
+    def key(self) -> tuple[str, tuple[str, str]]:
+        """What is compared."""
+        return self.question, self.systems
+
+    @property
+    def preference(self) -> int:
+        """People's decision."""
+        return decision(self.people)
+
+
+@dataclass(frozen=True)
+class PairwiseAgreement:
+    """People and a measure over comparisons.
+
+    Attributes:
+        n: comparisons that both decided, ties included.
+        agreement: share of equal decisions; NaN of none.
+        tau: (C − D) / √((n − T_h)(n − T_m)); NaN where one side ties everything.
+        threshold: difference up to which the measure ties.
+        system_tau: Kendall's tau-b of the systems' win rates by people and by the measure, which
+            ties where its values are equal; NaN with fewer than two systems.
+        n_left_out: comparisons without a value of the measure.
+    """
+
+    n: int
+    agreement: float
+    tau: float
+    threshold: float
+    system_tau: float
+    n_left_out: int
+
+
+@dataclass(frozen=True)
+class AnnotatorAgreement:
+    """People among themselves, over comparisons that two of them made.
+
+    Attributes:
+        n: pairs of such decisions.
+        strict: share of equal ones.
+        half_credit: the same, with a half where one of the two ties.
+    """
+
+    n: int
+    strict: float
+    half_credit: float
+
+
+def decision(values: Values, threshold: float = 0.0) -> int:
+    """1 for the first, -1 for the second, 0 for a tie."""
+    first, second = values
+    if abs(first - second) <= threshold:
+        return 0
+    return 1 if first > second else -1
+
+
+class _Row(msgspec.Struct):
+    question: str = ""
+    query_id: str = ""
+    systems: tuple[str, str] | None = None
+    models: tuple[str, str] | None = None
+
+
+def read_preferences(
+    path: Path, people: str = PEOPLE, measure: str | None = None
+) -> tuple[list[PreferencePair], int]:
+    """One annotator's comparisons, and how many rows repeat another one.
+
+    Args:
+        path: JSON Lines, or a JSON list: ``query_id`` or ``question``, ``systems`` or ``models``,
+            and fields with a value for each of the two.
+        people: field of people's values, larger for what they prefer.
+        measure: field of the measure's values; None where score files have them.
+
+    Raises:
+        InputError: a row without two systems or their values, or two of one comparison that
+            differ.
+    """
+    if path.suffix == ".json":
+        content = read_json(path)
+        if not isinstance(content, list):
+            raise InputError(
+                "not a list", path=path, allowed="a list of comparisons", code="wrong-type"
+            )
+        rows, unit = list(enumerate(content, 1)), "item"
+    else:
+        rows, unit = list(read_rows(path, _FIELDS)), "line"
+    comparisons: dict[tuple[str, tuple[str, str]], tuple[int, PreferencePair]] = {}
+    for number, row in rows:
+        line, item = (number, None) if unit == "line" else (None, f"item {number}")
+        try:
+            names = msgspec.convert(row, _Row)
+            values = msgspec.convert(row.get(people), Values)
+            both = msgspec.convert((row.get(measure) if measure else (None, None)), _OneOrNone)
+        except msgspec.ValidationError as error:
+            raise InputError(
+                f"not a comparison ({error})",
+                path=path,
+                line=line,
+                field=item,
+                allowed=f"query_id or question, systems or models (two names), {people} and "
+                f"{measure or 'nothing else'} (two numbers each)",
+                code="schema-mismatch",
+            ) from error
+        systems = names.systems or names.models
+        question = names.query_id or names.question
+        if systems is None or not question or systems[0] == systems[1]:
+            raise InputError(
+                "the question or its two systems are missing",
+                path=path,
+                line=line,
+                field=item,
+                allowed="query_id or question, and systems or models with two names",
+                code="missing-field",
+            )
+        one = PreferencePair(question, systems, values, _defined(both))
+        if systems[0] > systems[1]:
+            one = PreferencePair(question, systems[::-1], values[::-1], _defined(both[::-1]))
+        first, same = comparisons.setdefault(one.key, (number, one))
+        if same != one:
+            raise InputError(
+                f"another decision on {' and '.join(systems)} for {question!r} than {unit} {first}",
+                path=path,
+                line=line,
+                field=item,
+                allowed="one file per annotator, one decision per comparison",
+                code="contradiction",
+            )
+    return [one for _, one in comparisons.values()], len(rows) - len(comparisons)
+
+
+def _defined(values: _OneOrNone) -> Values | None:
+    """The values of both; None where one has none."""
+    first, second = values
+    return None if first is None or second is None else (first, second)
+
+
+def with_scores(
+    comparisons: Sequence[PreferencePair], scores: Sequence[ScoreFile], measure: str
+) -> list[PreferencePair]:
+    """Comparisons with the values per query of score files, one file a system.
+
+    Raises:
+        InputError: a compared system has no score file, or one has two.
+        UnknownValueError: a file lacks the measure, or a query.
+    """
+    values = {
+        system: dict(zip(ids, per_query, strict=True))
+        for system, (ids, per_query) in by_system(scores, measure).items()
+    }
+    scored = []
+    for one in comparisons:
+        absent = [s for s in one.systems if s not in values]
+        if absent:
+            raise InputError(
+                f"the system {absent[0]!r} has no score file",
+                allowed=", ".join(values),
+                code="no-scores",
+            )
+        a, b = (values[s] for s in one.systems)
+        if one.question not in a:
+            raise UnknownValueError("query", one.question, a)
+        both = (a[one.question], b.get(one.question))
+        scored.append(replace(one, measure=_defined(both)))
+    return scored
+
+
+def tie_threshold(
+    comparisons: Sequence[PreferencePair], candidates: Sequence[float] | None = None
+) -> float:
+    """The difference at which the measure ties as often as people do, as nearly as can be.
+
+    Args:
+        comparisons: with values of both.
+        candidates: in order, of equally good ones the first counts; None for 0 and every
+            difference that there is.
+    """
+    gaps = sorted(abs(m[0] - m[1]) for c in comparisons if (m := c.measure) is not None)
+    if not gaps:
+        return 0.0
+    wanted = sum(c.preference == 0 for c in comparisons if c.measure is not None) / len(gaps)
+    tried = [0.0, *dict.fromkeys(gaps)] if candidates is None else list(candidates)
+    shares = np.searchsorted(gaps, tried, side="right") / len(gaps)
+    return float(tried[int(np.argmin(np.abs(shares - wanted)))])
+
+
+def pairwise_agreement(
+    comparisons: Sequence[PreferencePair], threshold: float | None = None
+) -> PairwiseAgreement:
+    """Agreement and correlation of people and a measure.
+
+    Args:
+        comparisons: of one annotator.
+        threshold: difference up to which the measure ties; None for :func:`tie_threshold`.
+    """
+    at = tie_threshold(comparisons) if threshold is None else threshold
+    decided = [c for c in comparisons if c.measure is not None]
+    pairs = [(c.preference, decision(m, at)) for c in decided if (m := c.measure) is not None]
+    n = len(pairs)
+    free_people, free_measure = (sum(pair[side] != 0 for pair in pairs) for side in (0, 1))
+    spread = math.sqrt(free_people * free_measure)
+    rates = [list(r.values()) for r in win_rates(decided)]
+    return PairwiseAgreement(
+        n,
+        sum(a == b for a, b in pairs) / n if n else math.nan,
+        sum(a * b for a, b in pairs) / spread if spread else math.nan,
+        at,
+        kendall_tau_b(*map(np.array, rates)) if len(rates[0]) > 1 else math.nan,
+        len(comparisons) - n,
+    )
+
+
+def win_rates(comparisons: Sequence[PreferencePair]) -> tuple[dict[str, float], dict[str, float]]:
+    """System to the share of its comparisons that it wins, a tie half: by people, by the measure.
+
+    Comparisons without a value of the measure are left out.
+    """
+    decided = [(c, m) for c in comparisons if (m := c.measure) is not None]
+    n = Counter(s for c, _ in decided for s in c.systems)
+    by_people: Counter[str] = Counter()
+    by_measure: Counter[str] = Counter()
+    for one, values in decided:
+        for wins, won in ((by_people, one.preference), (by_measure, decision(values))):
+            wins[one.systems[0]] += 1 + won  # of two; halves stay whole numbers
+            wins[one.systems[1]] += 1 - won
+    names = sorted(n)
+    return {s: by_people[s] / 2 / n[s] for s in names}, {s: by_measure[s] / 2 / n[s] for s in names}
+
+
+def annotator_agreement(annotators: Sequence[Sequence[PreferencePair]]) -> AnnotatorAgreement:
+    """How often two annotators decide alike; all pairs of them count."""
+    of_all = [{c.key: c.preference for c in one} for one in annotators]
+    pairs = [
+        (first[key], second[key])
+        for first, second in combinations(of_all, 2)
+        for key in first
+        if key in second
+    ]
+    n = len(pairs)
+    equal = sum(a == b for a, b in pairs)
+    half = sum(a != b and 0 in (a, b) for a, b in pairs)
+    if not n:
+        return AnnotatorAgreement(0, math.nan, math.nan)
+    return AnnotatorAgreement(n, equal / n, (equal + half / 2) / n)
+
+
+def agreed(annotators: Sequence[Sequence[PreferencePair]]) -> list[PreferencePair]:
+    """The first annotator's comparisons that all made, and decided alike."""
+    others = [{c.key: c.preference for c in one} for one in annotators[1:]]
+    return [c for c in annotators[0] if all(o.get(c.key) == c.preference for o in others)]
+
+
+def render_preferences(
+    measure: str,
+    annotators: Mapping[str, Sequence[PreferencePair]],
+    among: AnnotatorAgreement,
+    threshold: float | None = None,
+    n_repeats: int = 0,
+) -> str:
+    """What ``labels meta-eval --preferences`` prints.
+
+    Args:
+        measure: its name.
+        annotators: name to comparisons, with the measure's values.
+        among: annotators among themselves.
+        threshold: difference up to which the measure ties; None for each annotator's own.
+        n_repeats: rows that repeat another one.
+    """
+    agreements = {name: pairwise_agreement(rows, threshold) for name, rows in annotators.items()}
+    fields = ("agreement", "tau", "system_tau")
+    rows = [
+        (name, f"{a.n:,}", *_texts(*(getattr(a, f) for f in fields)), f"{a.threshold:.4g}")
+        for name, a in agreements.items()
+    ]
+    if len(rows) > 1:
+        means = (statistics.fmean(getattr(a, f) for a in agreements.values()) for f in fields)
+        rows.append(("mean", "", *_texts(*means), ""))
+    head = ("annotator", "n", "agreement", "tau", "system tau-b", "ties within")
+    lines = [f"{measure} against the preferences of people", *Table(head, rows).text()]
+    n_left_out = sum(one.n_left_out for one in agreements.values())
+    if n_left_out:
+        lines.append(f"  left out  {n_left_out:,}: {measure} has no value of both answers")
+    if n_repeats:
+        lines.append(f"  left out  {n_repeats:,}: the row repeats another one")
+    if among.n:
+        lines.append(
+            f"annotators agree on {100 * among.strict:.2f} % of {among.n:,} comparisons; "
+            f"{100 * among.half_credit:.2f} % with a half where one of two calls them equal"
+        )
+    return "\n".join(lines)
+
+
+def _texts(agreement: float, tau: float, system_tau: float) -> tuple[str, str, str]:
+    return f"{100 * agreement:.2f}", f"{tau:.3f}", f"{system_tau:.3f}"

@@ -1,0 +1,198 @@
+"""Labels coming back from annotators, kept beside the benchmark."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from citeforge.builders.packaging.package import amend_stats
+from citeforge.engines.io.files import write_text
+from citeforge.engines.io.textfiles import original, read_csv
+from citeforge.plugins.labels.annotators import Agreement, agreement
+from citeforge.plugins.labels.sheets import (
+    ITEM,
+    LABEL,
+    AnnotationTask,
+    find_task,
+    read_typed,
+)
+from citeforge.schemas.errors import InputError, UsageError
+
+ANNOTATOR = "annotator"
+
+
+def read_sheet_labels(
+    path: Path, task: AnnotationTask, items: set[str]
+) -> Iterator[tuple[str, str, str]]:
+    """(item, annotator, label) of a CSV or a Label Studio export; unlabelled rows are passed over.
+
+    Raises:
+        InputError: an unknown item or label, or another layout.
+    """
+    rows = _label_studio(path) if path.suffix == ".json" else _table(path)
+    for line, item, annotator, label in rows:
+        if not label:
+            continue
+        if item not in items:
+            raise InputError(
+                f"{item!r} was not exported", path=path, line=line, field=ITEM, code="unknown-id"
+            )
+        if label not in task.labels:
+            raise InputError(
+                f"{label!r} is not a label of {task.name}",
+                path=path,
+                line=line,
+                field=LABEL,
+                allowed=", ".join(task.labels),
+                code="wrong-value",
+            )
+        yield item, annotator, label
+
+
+def _table(path: Path) -> Iterator[tuple[int, str, str, str]]:
+    for line, row in read_csv(path, (ITEM, LABEL)):
+        yield (
+            line,
+            original(row[ITEM] or ""),
+            row.get(ANNOTATOR) or path.stem,
+            (row[LABEL] or "").strip(),
+        )
+
+
+class _Choices(msgspec.Struct):
+    choices: list[str]
+
+
+class _Result(msgspec.Struct):
+    value: _Choices
+
+
+class _Person(msgspec.Struct):
+    id: int | str | None = None
+    email: str | None = None
+
+
+class _Annotation(msgspec.Struct):
+    result: list[_Result]
+    completed_by: int | str | _Person | None = None
+
+
+class _Data(msgspec.Struct):
+    item: str
+
+
+class _Labelled(msgspec.Struct):
+    """A task of a Label Studio export; further fields are not needed here."""
+
+    data: _Data
+    annotations: list[_Annotation]
+
+
+class _Key(msgspec.Struct):
+    """What ``labels export`` wrote beside the items."""
+
+    task: str
+    items: dict[str, dict[str, Any]]
+
+
+def _label_studio(path: Path) -> Iterator[tuple[int, str, str, str]]:
+    rows = read_typed(path, list[_Labelled], "is not a Label Studio export", "its JSON format")
+    for number, task in enumerate(rows, 1):
+        for annotation in task.annotations:
+            who = annotation.completed_by
+            name = who.email or who.id if isinstance(who, _Person) else who
+            for result in annotation.result:
+                for choice in result.value.choices:
+                    yield number, task.data.item, str(name or path.stem), choice
+
+
+@dataclass(frozen=True)
+class Imported:
+    """Labels that came back.
+
+    Attributes:
+        out: where they are kept.
+        task: what was annotated.
+        items: labelled ones.
+        agreement: of the annotators.
+    """
+
+    out: Path
+    task: AnnotationTask
+    items: int
+    agreement: Agreement
+
+
+def import_sheets(
+    labels: Sequence[Path], key: Path, *, out: Path | None = None, benchmark: Path | None = None
+) -> Imported:
+    """Take labels back and keep them, as ``citeforge labels import`` does.
+
+    Args:
+        labels: one file an annotator; in a CSV, a column ``annotator`` may name several.
+        key: what the export wrote beside the items.
+        out: JSON Lines file to write.
+        benchmark: keep them beside this benchmark instead, in ``NAME.labels/TASK.jsonl``; those of
+            a task about a benchmark are counted in its statistics.
+
+    Raises:
+        InputError: an unknown item or label, another layout, or an item labelled twice by one.
+        UsageError: neither or both of ``out`` and ``benchmark`` are given.
+    """
+    if (out is None) == (benchmark is None):
+        raise UsageError(
+            "give either --out FILE or --benchmark DIR, which keeps the labels next to it",
+            code="missing-option",
+        )
+    exported = read_typed(key, _Key, "is not the key of an export", "what labels export wrote")
+    task, items = find_task(exported.task), exported.items
+    table: dict[str, dict[str, str]] = {}
+    for path in labels:
+        for item, annotator, label in read_sheet_labels(path, task, set(items)):
+            if annotator in table.setdefault(item, {}):
+                raise InputError(
+                    f"annotator {annotator!r} labels {item!r} twice", path=path, code="duplicate-id"
+                )
+            table[item][annotator] = label
+    rows = [
+        {**items[item], "item": item, "labels": by, "label": majority(list(by.values()), task)}
+        for item, by in sorted(table.items())
+    ]
+    alike = agreement(table, task.labels, task.ordinal)
+    if benchmark is not None:
+        out = benchmark.with_name(f"{benchmark.name}.labels") / f"{task.name}.jsonl"
+    assert out is not None
+    lines = (json.dumps(r, ensure_ascii=False, sort_keys=True) + "\n" for r in rows)
+    write_text(out, "".join(lines))
+    if benchmark is not None and task.of_benchmark:
+        amend_stats(benchmark, _statistics(task.name, rows, alike))
+    return Imported(out, task, len(rows), alike)
+
+
+def _statistics(
+    task: str, rows: Sequence[Mapping[str, Any]], result: Agreement
+) -> dict[str, object]:
+    """Labels and agreement as statistics of a benchmark."""
+    decided = [r["label"] for r in rows if r["label"] is not None]
+    figures: dict[str, object] = {f"annotation {task}: items": len(rows)}
+    for label in sorted(set(decided)):
+        share = round(decided.count(label) / len(decided), 4)
+        figures[f"annotation {task}: share of {label}"] = share
+    for name, value in (("raw", result.raw), ("kappa", result.kappa), ("alpha", result.alpha)):
+        if not math.isnan(value):
+            figures[f"annotation {task}: agreement, {name}"] = round(value, 4)
+    return figures
+
+
+def majority(labels: Sequence[str], task: AnnotationTask) -> str | None:
+    """The commonest label; None on a tie. Ordinal tasks take the lower median."""
+    if task.ordinal:
+        ordered = sorted(labels, key=task.labels.index)
+        return ordered[(len(ordered) - 1) // 2]
+    (first, count), *rest = Counter(labels).most_common()
+    return None if rest and rest[0][1] == count else first

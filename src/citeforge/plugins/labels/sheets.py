@@ -1,0 +1,443 @@
+"""What annotators are sent: tasks with rows of score files or benchmarks, blind and shuffled."""
+
+import csv
+import io
+import json
+import math
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from citeforge.builders.derive import Base, mapped_negatives
+from citeforge.engines.draws import generator, sample_ids
+from citeforge.engines.io.files import digest, read_json, write_text
+from citeforge.engines.io.tables import rows_of
+from citeforge.engines.io.textfiles import harmless, validated
+from citeforge.evaluator.reports.compare import load_scores
+from citeforge.package.items import by_query
+from citeforge.package.manifest import AUDIT
+from citeforge.package.package import Package
+from citeforge.plugins.labels.options import AnnotationOptions
+from citeforge.schemas.benchmarks.audit import Audit
+from citeforge.schemas.benchmarks.tables import UNSURE
+from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.schemas.record import FrozenRecord
+from citeforge.schemas.scores import AnswerDetail, PassageDetail, ScoreFile
+
+T = TypeVar("T")
+ITEM, LABEL = "item", "label"
+"""Columns of a sheet."""
+SheetItem = tuple[dict[str, object], dict[str, str]]
+"""Where a row for annotators comes from, which the key tells, and the columns of its task."""
+
+
+class AnnotationTask(FrozenRecord):
+    """What annotators see and say.
+
+    Attributes:
+        name: as in ``labels export --task``.
+        unit: what one row is: ``answer``, ``statement``, ``citation`` (of score files), ``twin``
+            (of a benchmark with twins), ``question`` or ``knowledge`` (of a kalma benchmark),
+            ``negative`` (of any benchmark with mapped negatives), or ``unsure`` (of one that keeps
+            what its models could not decide).
+        instruction: what the annotator is asked.
+        columns: columns shown, in order.
+        labels: allowed labels.
+        ordinal: whether the labels are numbers in order (agreement counts distances).
+        source: where the task comes from.
+        share: part of the queries that is sampled when nobody says how many.
+    """
+
+    name: str
+    unit: str
+    instruction: str
+    columns: tuple[str, ...]
+    labels: tuple[str, ...]
+    ordinal: bool = False
+    source: str
+    share: float = 1.0
+
+    @property
+    def of_benchmark(self) -> bool:
+        """Whether the rows come from a benchmark, not from score files."""
+        return self.unit not in ("answer", "statement", "citation")
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What was written for annotators.
+
+    Attributes:
+        task: what they are asked.
+        n_items: rows.
+        n_uncited: statements that are left out: without a passage nobody can support them.
+    """
+
+    task: AnnotationTask
+    n_items: int
+    n_uncited: int
+
+
+_ROWS = tomllib.loads((Path(__file__).parent / "data" / "tasks.toml").read_text(encoding="utf-8"))
+TASKS = {name: AnnotationTask(name=name, **row) for name, row in _ROWS.items()}
+
+
+def find_task(name: str) -> AnnotationTask:
+    """The task of a name.
+
+    Raises:
+        UnknownValueError: no such task.
+    """
+    if name not in TASKS:
+        raise UnknownValueError("annotation task", name, TASKS)
+    return TASKS[name]
+
+
+def _kalma_items(
+    task: AnnotationTask, package: Package, sample: int | None, seed: int
+) -> Iterator[SheetItem]:
+    """Rows of both forms of each sampled question; or of its facts, one a row.
+
+    Raises:
+        InputError: no facts.
+    """
+    gold = by_query(package.gold.to_pylist())
+    if task.unit == "knowledge" and not gold:
+        raise InputError("has no minimum knowledge sets", path=package.folder, code="no-gold")
+    for form, table in package.forms.items():
+        texts = dict(rows_of(table, "_id", "text"))
+        ids = list(texts)
+        chosen = ids if sample is None else sample_ids(ids, sample, seed, "annotate kalma")
+        for query in chosen:
+            where: dict[str, object] = {"query_id": query, "form": form}
+            if task.unit != "knowledge":
+                yield where, {"question": texts[query]}
+                continue
+            for row in gold.get(query, []):
+                fact = f"{row['name']}, {row['relation']}: {row['value']}"
+                yield {**where, "fact": fact}, {"question": texts[query], "fact": fact}
+
+
+DEFAULT = 200
+
+
+def _negative_items(
+    task: AnnotationTask, package: Package, sample: int | None, seed: int
+) -> Iterator[SheetItem]:
+    """Rows of a sample of (query, negative) pairs, or of those that nobody could decide.
+
+    Where an audit of these tables had a strong judge, the sample is drawn within the strata that
+    it left (suspects decided relevant, suspects cleared, the rest), else from all alike.
+
+    Args:
+        task: ``audit-negative``, or ``unsure-relevance``.
+        package: benchmark.
+        sample: pairs; None for 200, or for all that are unsure.
+        seed: seed of sample and order.
+
+    Raises:
+        InputError: the benchmark has no such pairs.
+    """
+    base = Base(package.folder, package.manifest)
+    strata = None
+    if task.unit == UNSURE:
+        pairs = list(rows_of(package.mapping(UNSURE), "query-id", "corpus-id"))
+        drawn = pairs if sample is None else sample_ids(pairs, sample, seed, "annotate unsure")
+    else:
+        strata = _strata(base, package)
+        drawn = sample_negatives(base, sample or DEFAULT, seed, strata)
+    if not drawn:
+        raise InputError(
+            f"contains nothing to label for {task.name}", path=package.folder, code="too-few"
+        )
+    texts = base.texts({p for _, p in drawn})
+    questions = dict(rows_of(base.queries, "_id", "text"))
+    for query, passage in drawn:
+        title, text = texts[passage]
+        texts_of_row = {
+            "question": questions[query],
+            "passage": f"{title}: {text}" if title else text,
+        }
+        where: dict[str, object] = {"query_id": query, "passage": passage}
+        if task.unit == UNSURE:
+            where["question"] = questions[query]
+        if strata is not None:
+            where["stratum"] = strata[query, passage]
+        yield where, texts_of_row
+
+
+def sample_negatives(
+    base: Base, size: int, seed: int, strata: Mapping[tuple[str, str], str] | None = None
+) -> list[tuple[str, str]]:
+    """A sample of (query, negative) pairs.
+
+    Args:
+        base: the benchmark.
+        size: how many, at most.
+        seed: seed of the draws.
+        strata: stratum of each negative: as many are drawn of each as there are, to an equal
+            share; None draws uniformly from all.
+    """
+    pairs = mapped_negatives(base.negatives)
+    if strata is None:
+        return sample_ids(pairs, size, seed, "audit sample")
+    by_name: dict[str, list[tuple[str, str]]] = {}
+    for pair in pairs:
+        by_name.setdefault(strata[pair], []).append(pair)
+    drawn: list[tuple[str, str]] = []
+    # The smallest first: what they cannot fill goes to the others.
+    ordered = sorted(by_name.items(), key=lambda s: (len(s[1]), s[0]))
+    for i, (name, mine) in enumerate(ordered):
+        share = (size - len(drawn)) // (len(ordered) - i)
+        drawn += sample_ids(mine, min(len(mine), share), seed, f"audit sample {name}")
+    return drawn
+
+
+def _strata(base: Base, package: Package) -> dict[tuple[str, str], str] | None:
+    """Stratum of each negative, as the last audit left them; None where it left none."""
+    path = package.folder / AUDIT
+    if not path.is_file():
+        return None
+    audit = validated(Audit, read_json(path), path)
+    if audit.cascade is None or audit.benchmark_hash != package.hash:
+        return None
+    decided = {(d.query, d.passage): d.stratum for d in audit.decisions}
+    return {pair: decided.get(pair, "unsuspected") for pair in mapped_negatives(base.negatives)}
+
+
+def _twin_items(
+    task: AnnotationTask, package: Package, sample: int | None, seed: int
+) -> Iterator[SheetItem]:
+    """Rows of (question, answer, original, rewrite) for the passages that contexts show.
+
+    Args:
+        task: ``twin-relevant`` or ``twin-nonrelevant``.
+        package: benchmark with twins.
+        sample: number of queries; None for the task's own share.
+        seed: seed of sample and order.
+
+    Raises:
+        InputError: the benchmark has no twins.
+    """
+    base = Base(package.folder, package.manifest)
+    twin_of = {human: twin for human, twin in rows_of(base.twins, "_id", "twin_id") if twin}
+    if not twin_of:
+        raise InputError(
+            "has no twins",
+            path=package.folder,
+            allowed="what `citeforge build twins` made",
+            code="wrong-kind",
+        )
+    size = math.ceil(task.share * len(base.query_ids)) if sample is None else sample
+    queries = sample_ids(base.query_ids, size, seed, f"annotate {task.name}")
+    is_relevant = task.name == "twin-relevant"
+    shown: dict[str, dict[str, str]] = {q: {} for q in queries}
+    for name in base.contexts:
+        for item in base.items(name):
+            shown.get(item.query_id, {}).update(
+                (p.id, p.text)
+                for p in item.passages
+                if p.is_relevant == is_relevant and p.id in twin_of
+            )
+    rewrites = base.texts(twin_of.values())
+    questions = dict(rows_of(base.queries, "_id", "text"))
+    for query in queries:
+        for passage, text in shown[query].items():
+            twin = twin_of[passage]
+            yield (
+                {"query_id": query, "passage": passage, "twin": twin},
+                {
+                    "question": questions[query],
+                    "answer": "; ".join(base.answers[query]),
+                    "original": text,
+                    "rewritten": rewrites[twin][1],
+                },
+            )
+
+
+_MAKERS = {
+    "twin": _twin_items, "negative": _negative_items, UNSURE: _negative_items,
+    "question": _kalma_items, "knowledge": _kalma_items,
+}  # fmt: skip
+
+
+def benchmark_items(
+    task: AnnotationTask, folder: Path, sample: int | None, seed: int
+) -> Iterator[SheetItem]:
+    """Rows of a task that looks at a benchmark, each with where it comes from.
+
+    Args:
+        task: one with ``of_benchmark``.
+        folder: benchmark.
+        sample: how many; None for the task's own number.
+        seed: seed of sample and order.
+
+    Raises:
+        InputError: not a package, a kind that the task is not about, or nothing to annotate.
+    """
+    package = Package(folder)
+    if task.name not in package.kind.annotation:
+        raise InputError(
+            f"{task.name}: {package.kind.refusal('annotate')}",
+            path=folder,
+            allowed=f"its tasks: {', '.join(package.kind.annotation)}",
+            code="wrong-kind",
+        )
+    return _MAKERS[task.unit](task, package, sample, seed)
+
+
+class _Plan(msgspec.Struct):
+    """What ``labels plan --out`` wrote; further fields are for people."""
+
+    queries: list[str]
+
+
+def export_sheet(options: AnnotationOptions, scores: Sequence[Path] = ()) -> Sheet:
+    """Write a blind, shuffled sample for annotators, as ``citeforge labels export`` does.
+
+    Beside it stands the key that tells whose each item is; for Label Studio, its configuration.
+
+    Args:
+        options: task, sample, and the file to write.
+        scores: score files made with ``--details``, for tasks that look at answers.
+
+    Raises:
+        InputError: nothing to annotate, or a score file without answers.
+        UsageError: there is no such task, or it is about something else.
+    """
+    task, out = find_task(options.task), options.out
+    if task.of_benchmark != (options.benchmark is not None) or bool(scores) == task.of_benchmark:
+        what = "--benchmark DIR and no score files" if task.of_benchmark else "score files"
+        raise UsageError(f"--task {task.name} takes {what}", code="conflicting-options")
+    if options.queries is not None and (options.sample is not None or task.of_benchmark):
+        raise UsageError(
+            "--queries cannot be combined with --sample or with a task on a benchmark",
+            code="conflicting-options",
+        )
+    if options.benchmark is not None:
+        items = benchmark_items(task, options.benchmark, options.sample, options.seed)
+    else:
+        items = _of_scores(task, [load_scores(p) for p in scores], options)
+    key: dict[str, dict[str, object]] = {}
+    rows: list[dict[str, str]] = []
+    n_uncited = 0
+    for where, columns in items:
+        if columns.get("passages") == "":
+            n_uncited += 1
+            continue
+        name = digest([task.name, options.seed, where])[:12]
+        key[name] = where
+        rows.append({ITEM: name, **columns})
+    generator(options.seed, "annotate order", task.name).shuffle(rows)
+    if out.suffix == ".json":
+        data = [{"data": row} for row in rows]
+        write_text(out, json.dumps(data, ensure_ascii=False, indent=1) + "\n")
+        write_text(out.with_suffix(".xml"), _label_studio_config(task))
+    else:
+        write_text(out, _csv(task, rows))
+    content = {"task": task.name, "seed": options.seed, "items": key}
+    write_text(
+        out.with_name(f"{out.name}.key.json"), json.dumps(content, ensure_ascii=False, indent=1)
+    )
+    return Sheet(task, len(rows), n_uncited)
+
+
+def _of_scores(
+    task: AnnotationTask, files: Sequence[ScoreFile], options: AnnotationOptions
+) -> Iterator[SheetItem]:
+    """Items of sampled queries, the same for all systems, or of those that were planned.
+
+    Raises:
+        InputError: a score file holds no answers, or none has an answer to a planned query.
+    """
+    queries = list(dict.fromkeys(a.query_id for f in files for a in f.answers))
+    if options.queries is not None:
+        plan = read_typed(options.queries, _Plan, "is not a plan", "what labels plan --out wrote")
+        chosen = set(plan.queries)
+        if not chosen <= set(queries):
+            raise InputError(
+                f"no score file has an answer to {sorted(chosen - set(queries))[0]!r}",
+                allowed="queries that labels plan drew from these score files",
+                code="unknown-query",
+            )
+    elif options.sample is not None:
+        chosen = set(sample_ids(queries, options.sample, options.seed, "annotate"))
+    else:
+        chosen = set(queries)
+    for file in files:
+        if not file.answers:
+            raise InputError(
+                "contains no answers",
+                path=file.submission,
+                allowed="score it again with --details",
+                code="no-answers",
+            )
+        for answer in file.answers:
+            if answer.query_id in chosen and not answer.is_missing:
+                for place, columns in _units(task, answer):
+                    yield {"system": file.system, "query_id": answer.query_id, **place}, columns
+
+
+def _units(task: AnnotationTask, answer: AnswerDetail) -> Iterator[SheetItem]:
+    """List what people label of an answer: the answer, its statements, or its citations."""
+    if task.unit == "answer":
+        text = " ".join(s.text for s in answer.statements)
+        yield {}, {"question": answer.query, "answer": text}
+        return
+    for number, statement in enumerate(answer.statements):
+        base = {"question": answer.query, "statement": statement.text}
+        if task.unit == "statement":
+            passages = "\n\n".join(_text(answer.passages[c]) for c in statement.cited)
+            yield {"statement": number}, {**base, "passages": passages}
+            continue
+        for cited in statement.cited:
+            place: dict[str, object] = {"statement": number, "citation": cited}
+            yield place, {**base, "passage": _text(answer.passages[cited])}
+
+
+def _text(passage: PassageDetail) -> str:
+    return f"{passage.title}: {passage.text}" if passage.title else passage.text
+
+
+def _csv(task: AnnotationTask, rows: Sequence[dict[str, str]]) -> str:
+    """A table with an empty ``label`` column; cells cannot start a formula in a spreadsheet."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([ITEM, *task.columns, LABEL])
+    for row in rows:
+        writer.writerow([row[ITEM], *(harmless(row[c]) for c in task.columns), ""])
+    return text.getvalue()
+
+
+def _label_studio_config(task: AnnotationTask) -> str:
+    """The labelling configuration that shows this task in Label Studio."""
+    from html import escape
+
+    columns = "\n".join(
+        f'  <Header value="{c}"/>\n  <Text name="{c}" value="${c}"/>' for c in task.columns
+    )
+    choices = "\n".join(f'    <Choice value="{label}"/>' for label in task.labels)
+    first = task.columns[0]
+    return (
+        f'<View>\n  <Header value="{escape(task.instruction, quote=True)}"/>\n{columns}\n'
+        f'  <Choices name="label" toName="{first}" choice="single" required="true">\n'
+        f"{choices}\n  </Choices>\n</View>\n"
+    )
+
+
+def read_typed(path: Path, kind: type[T], message: str, allowed: str) -> T:
+    """The content of a JSON file.
+
+    Raises:
+        InputError: it cannot be read, or is of another layout.
+    """
+    try:
+        return msgspec.convert(read_json(path), kind)
+    except msgspec.ValidationError as error:
+        raise InputError(
+            f"{message} ({error})", path=path, allowed=allowed, code="schema-mismatch"
+        ) from error

@@ -1,0 +1,282 @@
+"""Two values of each system against each other: precision and recall, cost and score."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from citeforge.evaluator.measures.registry import direction
+from citeforge.plugins.plots import palette
+from citeforge.plugins.plots.charts import (
+    FONT_SIZE,
+    are_comparable,
+    domain,
+    entries,
+    entry,
+    mark_size,
+    measure_and_unit,
+    system_encodings,
+    width_of,
+    with_ends,
+)
+from citeforge.plugins.plots.figure import WIDTH, Figure, Rows, altair, figure_of, values
+from citeforge.schemas.scores import MeasureScore, ScoreFile
+
+PAIRS = (("CiteP", "CiteR"), ("ALCE.CitPrec", "ALCE.CitRec"), ("NLI.prec", "NLI.rec"),
+         ("Overlap.P", "Overlap.R"))  # fmt: skip
+"""Precision and recall."""
+HEIGHT = 250
+_LONGEST = 28
+"""Characters of a label."""
+_MOST_LABELS = 12
+"""More dots than these have a legend."""
+_GAP = 3.0
+_RADIUS = 6.0
+
+
+@dataclass(frozen=True)
+class Box:
+    """A label's rectangle in pixels, from the upper left corner of the frame."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    def overlaps(self, other: "Box") -> bool:
+        """Whether the two are less than a hair apart."""
+        return (
+            self.x < other.x + other.width + 2 and other.x < self.x + self.width + 2
+            and self.y < other.y + other.height and other.y < self.y + self.height
+        )  # fmt: skip
+
+    def distance(self, x: float, y: float) -> float:
+        """From a point to the nearest point of the rectangle."""
+        return math.hypot(
+            max(self.x - x, 0.0, x - self.x - self.width),
+            max(self.y - y, 0.0, y - self.y - self.height),
+        )
+
+
+@dataclass(frozen=True)
+class _Axis:
+    title: str
+    ends: list[float]
+
+
+def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) -> Figure | None:
+    """Precision against recall with the intervals of both.
+
+    Returns:
+        None where no system has both.
+    """
+    rows: list[dict[str, Any]] = []
+    for file in files:
+        p, r = entry(file, precision), entry(file, recall)
+        if p is not None and r is not None:
+            rows.append({"system": file.system, **_ends("y", p), **_ends("x", r)})
+    if not rows:
+        return None
+    ranked = [f for f in files if not f.is_control]
+    systems = {f.system for f in ranked}
+    of_systems = [r for r in rows if r["system"] in systems]
+    best = {axis: max(of_systems or rows, key=lambda r: r[axis]) for axis in "xy"}
+    if len(of_systems or rows) == 1:
+        only = (of_systems or rows)[0]
+        title = f"{only['system']}: {precision} {only['y']:.1f}, {recall} {only['x']:.1f}"
+    elif not of_systems:
+        title = f"{precision} and {recall}: {len(rows)} scores of references"
+    elif not all(all(are_comparable(entries(ranked, name))) for name in (precision, recall)):
+        title = f"{precision} and {recall}: {len(of_systems)} scores that cannot all be compared"
+    elif best["x"] is best["y"]:
+        title = f"{best['x']['system']} is highest in both {precision} and {recall}"
+    else:
+        title = (
+            f"{best['y']['system']} is highest in {precision} ({best['y']['y']:.1f}), "
+            f"{best['x']['system']} in {recall} ({best['x']['x']:.1f})"
+        )
+    x = _Axis(f"{recall} (%), 95 % interval", _domain(rows, "x", 100))
+    y = _Axis(f"{precision} (%), 95 % interval", _domain(rows, "y", 100))
+    summary = "; ".join(f"{r['system']}: {precision} {r['y']:.1f}, {recall} {r['x']:.1f}"
+                     for r in rows[:12])  # fmt: skip
+    return figure_of(
+        f"precision-recall-{precision}", title, f"{summary}{'; …' if len(rows) > 12 else ''}.",
+        "Lines are 95 % intervals of both measures.",
+        {"system": "system", f"{recall} (%)": "x", f"{recall} low": "x_low",
+         f"{recall} high": "x_high", f"{precision} (%)": "y", f"{precision} low": "y_low",
+         f"{precision} high": "y_high"},
+        rows, _chart(rows, [f.system for f in files], x, y),
+    )  # fmt: skip
+
+
+def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
+    """Score against what the answers cost, for systems whose submission says it.
+
+    Returns:
+        None where fewer than two systems say it.
+    """
+    rows: list[dict[str, Any]] = []
+    for file, e in entries(files, measure):
+        spent = file.about.cost if file.about else None
+        if spent is not None:
+            rows.append({"system": file.system, **_ends("y", e), "x": spent, "x_low": spent,
+                         "x_high": spent})  # fmt: skip
+    if len(rows) < 2:
+        return None
+    scale = entries(files, measure)[0][1].scale
+    cheapest = min(rows, key=lambda r: r["x"])
+    least = f"{cheapest['system']} costs least, ${cheapest['x']:.2f}"
+    title = f"{_extreme(files, measure, rows[0])}; {least}"
+    x = _Axis("cost of the submission (US dollars)", _domain(rows, "x", None))
+    y = _Axis(
+        f"{measure_and_unit(measure, scale)}, 95 % interval",
+        _domain(rows, "y", scale if scale == 100 else None),
+    )
+    left_out = len(files) - len(rows)
+    return figure_of(
+        f"cost-{measure}", title,
+        "; ".join(f"{r['system']} {r['y']:.1f} at ${r['x']:.2f}" for r in rows[:12]),
+        f"Lines are 95 % intervals of {measure}."
+        + (f" {left_out} systems do not say what they cost." if left_out else ""),
+        {"system": "system", "cost (US dollars)": "x", measure_and_unit(measure, scale): "y",
+         "low": "y_low", "high": "y_high"},
+        rows, _chart(rows, [f.system for f in files], x, y),
+    )  # fmt: skip
+
+
+def _extreme(files: Sequence[ScoreFile], measure: str, first: dict[str, Any]) -> str:
+    """Who is best, where somebody may be called so."""
+    towards = direction(measure)
+    if towards is None or not are_comparable(entries(files, measure))[0]:
+        return f"{measure} of {first['system']} is {first['y']:.1f} at ${first['x']:.2f}"
+    extreme = "highest" if towards else "lowest"
+    return f"{first['system']} has the {extreme} {measure} at ${first['x']:.2f}"
+
+
+def _ends(axis: str, score: MeasureScore) -> dict[str, Any]:
+    return dict(zip((axis, f"{axis}_low", f"{axis}_high"), with_ends(score), strict=True))
+
+
+def _domain(rows: Rows, axis: str, most: float | None) -> list[float]:
+    lows, highs = ([r[f"{axis}_{end}"] for r in rows] for end in ("low", "high"))
+    return domain(lows, highs, most)
+
+
+def _chart(rows: Rows, everybody: Sequence[str], x: _Axis, y: _Axis) -> Any:
+    """Dots with intervals; labels where each has room beside its own dot, else a legend."""
+    alt = altair()
+    names = [str(r["system"]) for r in rows]
+    texts = [n if len(n) <= _LONGEST else n[: _LONGEST - 1] + "…" for n in names]
+    boxes = _boxes(rows, texts, x, y)
+    across, down = (
+        {"title": axis.title, "scale": alt.Scale(domain=axis.ends, nice=False, zero=False)}
+        for axis in (x, y)
+    )
+    places = [(r["x"], r["y"]) for r in rows]
+    sizes = [mark_size(places[n + 1 :].count(place)) for n, place in enumerate(places)]
+    base = alt.Chart(values([{**r, "size": s} for r, s in zip(rows, sizes, strict=True)]))
+    look = system_encodings(names, everybody, legend=boxes is None)
+    layers = [
+        base.mark_rule(opacity=0.5).encode(
+            x=alt.X("x_low:Q", **across), x2=alt.X2("x_high"), y=alt.Y("y:Q", **down),
+            color=look["color"]),
+        base.mark_rule(opacity=0.5).encode(
+            x=alt.X("x:Q", **across), y=alt.Y("y_low:Q", **down), y2=alt.Y2("y_high"),
+            color=look["color"]),
+        base.mark_point(filled=True, opacity=1).encode(
+            x=alt.X("x:Q", **across), y=alt.Y("y:Q", **down),
+            size=alt.Size("size:Q", scale=None, legend=None), **look),
+    ]  # fmt: skip
+    if boxes is not None:
+        placed: list[dict[str, Any]] = [
+            {"text": text, "left": box.x, "middle": box.y + box.height / 2}
+            for text, box in zip(texts, boxes, strict=True)
+        ]
+        words = alt.Chart(values(placed)).encode(
+            x=alt.X("left:Q", scale=None, axis=None), y=alt.Y("middle:Q", scale=None, axis=None),
+            text=alt.Text("text:N"),
+        )  # fmt: skip
+        style = {"align": "left", "baseline": "middle", "fontSize": FONT_SIZE}
+        # The background first, as a rim: intervals pass behind the words.
+        rim = words.mark_text(**style, stroke=palette.GROUND, strokeWidth=4, strokeJoin="round")
+        named = alt.layer(rim, words.mark_text(**style, color=palette.FOREGROUND))
+        chart = alt.layer(alt.layer(*layers), named).resolve_scale(x="independent", y="independent")
+    else:
+        chart = alt.layer(*layers)
+    return chart.properties(width=WIDTH, height=HEIGHT)
+
+
+def _boxes(rows: Rows, names: Sequence[str], x: _Axis, y: _Axis) -> list[Box] | None:
+    """Place the labels of the dots; None if there are too many."""
+    if len(rows) > _MOST_LABELS:
+        return None
+
+    def share(value: float, ends: list[float]) -> float:
+        return (value - ends[0]) / (ends[1] - ends[0])
+
+    dots = [(WIDTH * share(r["x"], x.ends), HEIGHT * (1 - share(r["y"], y.ends))) for r in rows]
+    return place_labels(dots, names, (WIDTH, HEIGHT))
+
+
+def place_labels(
+    dots: Sequence[tuple[float, float]], texts: Sequence[str], frame: tuple[float, float]
+) -> list[Box] | None:
+    """A box for the label of each dot, or None where they have no room.
+
+    Every box lies in the frame, overlaps no other and no dot, and is nearer to its own dot than to
+    any other. Dots that stand on one point have no such labels.
+
+    Args:
+        dots: centres in pixels.
+        texts: one a dot.
+        frame: width and height in pixels.
+    """
+    near = [sum(math.dist(a, b) < 80 for b in dots) for a in dots]
+    orders = (
+        sorted(range(len(dots)), key=lambda i: (-near[i], dots[i])),
+        sorted(range(len(dots)), key=lambda i: dots[i]),
+        sorted(range(len(dots)), key=lambda i: (dots[i][1], dots[i][0])),
+        sorted(range(len(dots)), key=lambda i: (-dots[i][0], dots[i][1])),
+    )
+    for order in orders:
+        placed: dict[int, Box] = {}
+        for i in order:
+            box = next(
+                (b for b in _candidates(*dots[i], texts[i]) if _fits(b, i, dots, placed, frame)),
+                None,
+            )
+            if box is None:
+                break
+            placed[i] = box
+        else:
+            return [placed[i] for i in range(len(dots))]
+    return None
+
+
+def _candidates(x: float, y: float, text: str) -> Iterator[Box]:
+    """Above and below right first: there lies no interval of the dot's own."""
+    width, height = width_of(text), FONT_SIZE + 3.0
+    for gap in (_RADIUS, 2 * _RADIUS, 3 * _RADIUS, 4 * _RADIUS):
+        for across, down in ((1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1), (1, 0), (-1, 0)):
+            left = x + gap if across > 0 else x - gap - width if across < 0 else x - width / 2
+            top = y - gap - height if down < 0 else y + gap if down > 0 else y - height / 2
+            yield Box(left, top, width, height)
+
+
+def _fits(
+    box: Box,
+    own: int,
+    dots: Sequence[tuple[float, float]],
+    placed: dict[int, Box],
+    frame: tuple[float, float],
+) -> bool:
+    """Whether a label lies inside, on no other label, and nearest to its own dot."""
+    inside = (
+        box.x >= 0 and box.y >= 0 and box.x + box.width <= frame[0]
+        and box.y + box.height <= frame[1]
+    )  # fmt: skip
+    if not inside or any(box.overlaps(other) for other in placed.values()):
+        return False
+    mine = box.distance(*dots[own])
+    others = [box.distance(*dot) for i, dot in enumerate(dots) if i != own]
+    return all(d > mine + _GAP and d > _RADIUS for d in others)

@@ -1,0 +1,111 @@
+"""Answers to HAGRID's questions, as Attributed-IR publishes them, and the questions themselves."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow.compute as pc
+
+from citeforge.builders.frozen import build_hagrid
+from citeforge.engines.io.files import sha256_file, write_bytes
+from citeforge.engines.io.textfiles import read_csv
+from citeforge.ir_convert.hagrid import HagridAnswer, Quote, open_hagrid
+from citeforge.ir_convert.source import ReadOptions
+from citeforge.library.reading import parse_citations
+from citeforge.library.scores import score
+from citeforge.plugins.reproduce.reader import FileGroups, ReaderTools, Values, only_file
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.base import Part, checked
+from citeforge.schemas.recipes.command_options import Protocol
+from citeforge.schemas.recipes.records import HagridRecipe, RunOptions
+
+
+class AirOptions(Part):
+    """How answers are scored."""
+
+    context: str = "own"
+    """Context set: own for the passages of the file, none for systems that saw none."""
+    protocol: Protocol = "reference"
+    """What the paper's own code prints, or our definitions."""
+
+
+def read_air_answers(
+    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
+) -> Values:
+    """Measures of one file of answers, against the gold answers that it brings."""
+    choices = checked(AirOptions, **options)
+    paths = only_file(files, "attributed-ir")
+    scores = score(
+        paths[0],
+        _benchmark(paths, tools),
+        wanted,
+        context=choices.context,
+        protocol=choices.protocol,
+        judge=tools.judge,
+        file_format="attributed-ir",
+    )
+    absent = {one.name: one.reason for one in scores.not_computed}
+    values = ((name, scores[name].value) for name in wanted if name not in absent)
+    return absent | {name: "has no value" if value is None else value for name, value in values}
+
+
+def read_air_questions(
+    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
+) -> Values:
+    """Statistics of the questions and gold answers that a file of answers brings."""
+    checked(Part, **options)
+    paths = only_file(files, "hagrid")
+    path, _ = _questions(paths, tools)
+    source = open_hagrid(str(path), None, ReadOptions())
+    gold, n_questions = source.gold(), source.queries().num_rows
+    marks = sum(
+        len(m.numbers) for text in gold["text"].to_pylist() for m in parse_citations(text).markers
+    )
+    statistics = {
+        "questions": n_questions,
+        "answers": gold.num_rows,
+        "informative": pc.sum(pc.equal(gold["informative"], 1), min_count=0).as_py(),
+        "attributable": pc.sum(pc.equal(gold["attributable"], 1), min_count=0).as_py(),
+        "passages per question": source.relevant().num_rows / n_questions,
+        "attributability judged": gold.num_rows - gold["attributable"].null_count,
+        "citations per answer": marks / gold.num_rows,
+    }
+    return {name: float(value) for name, value in statistics.items()}
+
+
+def _benchmark(paths: Sequence[Path], tools: ReaderTools) -> Path:
+    """A benchmark of the questions; files with the same questions share it."""
+    path, content = _questions(paths, tools)
+    if content not in tools.benchmarks:
+        folder = tools.folder / f"benchmark-{content[:16]}"
+        build_hagrid(HagridRecipe(source=f"hagrid:{path}"), RunOptions(out=folder))
+        tools.benchmarks[content] = folder
+    return tools.benchmarks[content]
+
+
+def _questions(paths: Sequence[Path], tools: ReaderTools) -> tuple[Path, str]:
+    """The questions in HAGRID's layout, and their hash."""
+    if len(paths) > 1:  # in a file of their own
+        return paths[1], sha256_file(paths[1])
+    rows = (msgspec.json.encode(row) + b"\n" for row in _rows(paths[0]))
+    path = tools.folder / f"{sha256_file(paths[0])[:16]}.jsonl"
+    write_bytes(path, b"".join(rows))
+    return path, sha256_file(path)
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Questions of the CSV: judged passages are ``gold_quotes``, or ``quotes`` without these."""
+    for line, row in read_csv(path, ("query_id", "query", "quotes", "answers")):
+        try:
+            quotes = ast.literal_eval(row.get("gold_quotes") or row["quotes"])
+            answers = ast.literal_eval(row["answers"])
+            msgspec.convert(quotes, list[Quote])
+            msgspec.convert(answers, list[HagridAnswer])
+        except (msgspec.ValidationError, ValueError, SyntaxError, MemoryError) as error:
+            raise InputError(
+                f"is not a row of Attributed-IR ({error})", path=path, line=line, code="wrong-value"
+            ) from error
+        named = {name: row[name] for name in ("query_id", "query")}
+        yield {**named, "quotes": quotes, "answers": answers}

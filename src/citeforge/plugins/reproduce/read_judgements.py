@@ -1,0 +1,167 @@
+"""Labels of people beside the values of a judge, or of a second person: how well they agree."""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from citeforge.plugins.reproduce.read_lists import ListOptions, read_fields
+from citeforge.plugins.reproduce.reader import FileGroups, ReaderTools, Values
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes.base import Part, checked
+
+
+class JudgementOptions(Part):
+    """Where labels and values stand, and what they decide."""
+
+    people: tuple[str, str]
+    """Field that says what is judged, and field of the label: of the first group of files."""
+    judge: tuple[str, str] | tuple[str, str, str] | None = None
+    """The same of the second group, with a field to subtract; None to hold people's first label
+    against their second."""
+    positive: str = ""
+    """Label that means yes; empty where labels are numbers."""
+    threshold: float = 0.0
+    """The judge says yes above this value."""
+
+
+def read_judgements(
+    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
+) -> Values:
+    """Agreement over everything that both sides judge; each label meets each value.
+
+    Raises:
+        UsageError: nothing is judged by both sides, a field is not there, or is no number.
+    """
+    choices = checked(JudgementOptions, **options)
+    people = _values(files[0], *choices.people)
+    if choices.judge is None:
+        pairs = [(values[0], values[1]) for values in people.values() if len(values) > 1]
+    else:
+        judge = _values(files[-1], *choices.judge)
+        pairs = [pair for key in people for pair in product(people[key], judge.get(key, ()))]
+    if not pairs:
+        raise UsageError("options: nothing is judged by both sides", code="no-pairs")
+    if choices.positive:
+        return _decisions(pairs, choices.positive, choices.threshold)
+    return _correlations(pairs)
+
+
+def _values(group: Sequence[Any], key: str, field: str, less: str = "") -> dict[str, list[Any]]:
+    """Collect the values of a field by key, less those of another field if one is named."""
+    values: dict[str, list[Any]] = defaultdict(list)
+    for paths in group:
+        for row in read_fields(paths[0], ListOptions()):
+            value = _field(row, field)
+            if less:
+                value = _number(value) - _number(_field(row, less))
+            values[str(_field(row, key))].append(value)
+    return values
+
+
+def _field(row: Mapping[str, Any], path: str) -> Any:
+    """Read a field of a row by its path: ``a.b`` is the field b of the object a."""
+    try:
+        return reduce(lambda value, name: value[name], path.split("."), row)
+    except (KeyError, TypeError) as error:
+        raise UsageError(f"options: a row has no field {path!r}", code="missing-field") from error
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"options: a label or a value is not a number ({error})", code="wrong-type"
+        ) from error
+
+
+def _correlations(pairs: Sequence[tuple[Any, Any]]) -> Values:
+    """Compute Pearson and Spearman correlations of pairs."""
+    from citeforge.plugins.labels.meta_eval import pearson
+    from citeforge.plugins.labels.system_order import spearman
+
+    # Equal differences are ties, whatever the last bits of their floats.
+    first, second = np.array([[_number(v) for v in pair] for pair in pairs]).round(12).T
+    return {
+        "n": float(len(pairs)),
+        "pearson": pearson(list(zip(first.tolist(), second.tolist(), strict=True))),
+        "spearman": spearman(first, second),
+    }
+
+
+def _decisions(pairs: Sequence[tuple[Any, Any]], positive: str, threshold: float) -> Values:
+    """Compute how well values above a threshold find the positive label."""
+    from scipy.stats import mannwhitneyu
+
+    from citeforge.plugins.labels.meta_eval import decision_quality
+
+    judged = [(label == positive, _number(value)) for label, value in pairs]
+    # JudgeQuality looks for what is not supported, papers for what is: both sides turned
+    quality = decision_quality([(not label, value <= threshold) for label, value in judged])
+    precision, recall = quality.precision, quality.recall
+    yes, no = ([v for label, v in judged if label == side] for side in (True, False))
+    return {
+        "n": float(quality.n),
+        "accuracy": quality.accuracy,
+        "balanced accuracy": quality.balanced_accuracy,
+        "precision": precision,
+        "recall": recall,
+        "f1": 2 * precision * recall / (precision + recall) if recall else 0.0,
+        "auroc": (
+            float(mannwhitneyu(yes, no).statistic) / (len(yes) * len(no))
+            if yes and no
+            else math.nan
+        ),
+    }
+
+
+class ComparisonOptions(Part):
+    """Which comparisons count, and when a measure ties."""
+
+    people: str
+    """Field of people's two values."""
+    measure: str
+    """Field of the measure's two values."""
+    threshold: float
+    """Difference up to which the measure calls two answers equal."""
+    only_agreed: bool = False
+    """Only comparisons that all annotators decide alike."""
+    without: str = ""
+    """System whose comparisons are left out."""
+
+
+def read_comparisons(
+    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
+) -> Values:
+    """Agreement and correlation, as the mean over annotators; each group of files is one."""
+    from citeforge.plugins.labels.preferences import (
+        agreed,
+        annotator_agreement,
+        pairwise_agreement,
+        read_preferences,
+    )
+
+    choices = checked(ComparisonOptions, **options)
+    annotators = [
+        [
+            one
+            for paths in group
+            for one in read_preferences(paths[0], choices.people, choices.measure)[0]
+            if choices.without not in one.systems
+        ]
+        for group in files
+    ]
+    among = annotator_agreement(annotators)
+    counted = [agreed(annotators)] if choices.only_agreed else annotators
+    each = [pairwise_agreement(rows, choices.threshold) for rows in counted]
+    statistics = {
+        name: sum(getattr(one, name) for one in each) / len(each)
+        for name in ("n", "agreement", "tau", "system_tau")
+    }
+    statistics |= {"annotators agree": among.strict, "half credit": among.half_credit}
+    return statistics

@@ -1,0 +1,129 @@
+"""Rows of CSV, TSV, JSON and JSON Lines: counts, means and shares of what authors decided."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from citeforge.engines.io.files import read_json
+from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.io.textfiles import read_csv, text_lines
+from citeforge.plugins.reproduce.reader import FileGroups, ReaderTools, Values
+from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.schemas.recipes.base import Part, checked
+
+_FIELDS: Any = dict[str, Any]
+"""A line whose fields the declaration names."""
+_STATISTICS = (
+    "count", "distinct FIELD", "mean FIELD", "mean words FIELD", "mean share FIELD",
+    "share all FIELD", "two of them with per",
+)  # fmt: skip
+
+
+class ListOptions(Part):
+    """Where rows stand in a JSON document, and which of them count."""
+
+    under: tuple[str, ...] = ()
+    """Names that lead from the document to the rows: a list or an object of them, or of lists of
+    them. What is no object is a row with the fields ``key`` and ``value``."""
+    besides: tuple[str, ...] = ()
+    """Names in that object that are no rows."""
+    columns: tuple[str, ...] = ()
+    """Names of the columns of a file of tabs (.tsv), which has no header."""
+    where: dict[str, str] = Field(default_factory=dict)
+    """Fields and the values that rows must have there."""
+
+
+def read_list(
+    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
+) -> Values:
+    """Statistics of rows; see :func:`statistic`."""
+    choices = checked(ListOptions, **options)
+    rows = [
+        row
+        for group in files
+        for paths in group
+        for row in read_fields(paths[0], choices)
+        if all(str(row.get(name)) == value for name, value in choices.where.items())
+    ]
+    if not rows:
+        raise UsageError(
+            f"options: no row of {files[0][0][0].name} matches `where`", code="empty-file"
+        )
+    return {name: statistic(name, rows) for name in wanted}
+
+
+def read_fields(path: Path, options: ListOptions) -> Iterable[Mapping[str, Any]]:
+    """Rows of a file.
+
+    Raises:
+        InputError: they do not stand where the options say.
+    """
+    if path.suffix == ".csv":
+        yield from (row for _, row in read_csv(path))
+    elif path.suffix == ".tsv":
+        for number, line in text_lines(path):
+            cells = line.split("\t")
+            if len(cells) != len(options.columns):
+                raise InputError(
+                    f"has {len(cells)} cells", path=path, line=number,
+                    allowed=f"as many as options.columns lists: {len(options.columns)}",
+                    code="wrong-type"
+                )  # fmt: skip
+            yield dict(zip(options.columns, cells, strict=True))
+    elif path.suffix == ".jsonl":
+        yield from (row for _, row in read_rows(path, _FIELDS))
+    else:
+        content = read_json(path)
+        for name in options.under:
+            if not isinstance(content, dict) or name not in content:
+                raise InputError("is missing", path=path, field=name, code="missing-field")
+            content = content[name]
+        if isinstance(content, dict):
+            content = [(name, row) for name, row in content.items() if name not in options.besides]
+        elif isinstance(content, list):
+            content = list(enumerate(content))
+        else:
+            raise InputError(
+                "contains no rows", path=path, field=".".join(options.under), code="wrong-type"
+            )
+        for key, value in content:
+            for row in value if isinstance(value, list) else [value]:
+                yield row if isinstance(row, dict) else {"key": key, "value": row}
+
+
+def statistic(name: str, rows: Sequence[Mapping[str, Any]]) -> float:
+    """A number that a list has.
+
+    Args:
+        name: ``count``; ``distinct FIELD`` (or ``A+B``, of both together); ``mean FIELD``;
+            ``mean words FIELD``; ``mean share FIELD`` and ``share all FIELD`` of lists of
+            decisions; or two of these with `` per `` between them.
+        rows: at least one.
+
+    Raises:
+        UsageError: no such statistic, or a row that lacks the field.
+    """
+    first, _, second = name.partition(" per ")
+    if second:
+        return statistic(first, rows) / statistic(second, rows)
+    what, _, field = name.rpartition(" ")
+    if name == "count":
+        return float(len(rows))
+    try:
+        if what == "distinct":
+            return float(len({tuple(str(row[f]) for f in field.split("+")) for row in rows}))
+        if what == "mean":
+            return sum(float(row[field]) for row in rows) / len(rows)
+        if what == "mean words":
+            return sum(len(row[field].split()) for row in rows) / len(rows)
+        if what == "mean share":
+            return float(sum(sum(row[field]) / len(row[field]) for row in rows) / len(rows))
+        if what == "share all":
+            return sum(all(row[field]) for row in rows) / len(rows)
+    except (KeyError, TypeError, AttributeError, ValueError, ZeroDivisionError) as error:
+        raise UsageError(
+            f"{name}: a row has no such {field!r} ({error!r})", code="missing-field"
+        ) from error
+    raise UnknownValueError("statistic", name, _STATISTICS)

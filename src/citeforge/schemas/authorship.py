@@ -1,0 +1,163 @@
+"""The design of an authorship benchmark: who wrote what, and what a system is told of it.
+
+Terms of Abolghasemi et al. 2025 ("Evaluation of Attribution Bias in Generator-Aware
+Retrieval-Augmented Large Language Models"), section 3. The ``first`` label of a set stands for
+human authorship, the ``second`` for LLM authorship; other metadata use the two sides likewise.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from citeforge.schemas.record import FrozenRecord
+
+Origin = Literal["human", "llm"]
+AUTHORS: dict[Origin, str] = {"human": "Human", "llm": "LLM"}
+"""How tables call them."""
+Told = Literal["informed", "cf"]
+"""``informed``: the true author is told; ``cf``: the counterfactual one."""
+
+PLACEBO = "placebo"
+
+
+class LabelSet(FrozenRecord):
+    """A pair of labels, or of pools that labels are drawn from.
+
+    Attributes:
+        name: as in context sets; letters, digits and underscores.
+        first: labels of the human side; one is drawn for each passage, without replacement from a
+            pool that is larger than one.
+        second: labels of the LLM side.
+        phrase: what follows a passage in the prompt; ``{label}`` is replaced.
+        note: the sentence of the instruction that explains the labels.
+        distinct: whether two passages of one context never share a drawn label (names).
+        by_lot: whether the side of each passage is drawn, once a query, and its author decides
+            nothing; cells that tell of other authors then show the opposite side. So the label of
+            a passage says nothing of its relevance or author in any cell (the placebo).
+    """
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_]+$")
+    first: tuple[str, ...] = Field(min_length=1)
+    second: tuple[str, ...] = Field(min_length=1)
+    phrase: str = "written by [{label}]"
+    note: str = ""
+    distinct: bool = False
+    by_lot: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> "LabelSet":
+        """Refuse labels that cannot be told apart or shown."""
+        for side in (self.first, self.second):
+            if any(not label.strip() or "\n" in label for label in side):
+                raise ValueError("a label is empty or has several lines")
+        shared = {s.casefold() for s in self.first} & {s.casefold() for s in self.second}
+        if shared:
+            raise ValueError(
+                f"both sides have the label {sorted(shared)[0]!r}; they must differ, or no bias "
+                "towards one of them can be seen"
+            )
+        if "{label}" not in self.phrase:
+            raise ValueError("phrase lacks {label}")
+        return self
+
+
+class Cell(FrozenRecord):
+    """One cell of the design: one context set.
+
+    Attributes:
+        context: name of the context set.
+        relevant_origin: who wrote the relevant passages as they are shown.
+        other_origin: who wrote the others.
+        labels: name of the label set; None in vanilla cells.
+        relevant_told: what is told of the relevant passages; None in vanilla cells.
+        other_told: what is told of the others.
+    """
+
+    context: str
+    relevant_origin: Origin
+    other_origin: Origin
+    labels: str | None = None
+    relevant_told: Told | None = None
+    other_told: Told | None = None
+
+    @property
+    def origins(self) -> str:
+        """Initials of the origins, relevant first: ``hh``, ``hl``, ``lh``, ``ll``."""
+        return self.relevant_origin[0] + self.other_origin[0]
+
+    @property
+    def mixed(self) -> bool:
+        """Whether all passages have one origin (the paper's mixed RAG mode)."""
+        return self.relevant_origin == self.other_origin
+
+    def side(self, relevant: bool) -> Literal["first", "second"] | None:
+        """Side of the label that such passages carry; None in vanilla cells."""
+        origin = self.relevant_origin if relevant else self.other_origin
+        label = self.relevant_told if relevant else self.other_told
+        if label is None:
+            return None
+        return "first" if (origin == "human") == (label == "informed") else "second"
+
+    @property
+    def mode(self) -> str:
+        """RAG mode in the paper's words."""
+        if self.relevant_told is None:
+            return "vanilla"
+        if not self.mixed:
+            return "informed" if self.relevant_told == "informed" else "cf"
+        return f"{self.relevant_told}_{self.other_told}"
+
+
+class Design(FrozenRecord):
+    """All cells of a benchmark; stands in the manifest's ``config`` under ``design``.
+
+    Attributes:
+        k: passages a context holds, where enough were found.
+        label_sets: in the order of tables.
+        cells: in the order of tables.
+    """
+
+    k: int = Field(ge=2)
+    label_sets: tuple[LabelSet, ...] = Field(min_length=1)
+    cells: tuple[Cell, ...]
+
+    def find(self, name: str) -> Cell:
+        """The cell of a context set; KeyError when there is none."""
+        return {c.context: c for c in self.cells}[name]
+
+    def label_set(self, name: str) -> LabelSet:
+        """The label set of a name; KeyError when there is none."""
+        return {s.name: s for s in self.label_sets}[name]
+
+
+def make_cells(
+    origins: tuple[tuple[Origin, Origin], ...], sets: tuple[LabelSet, ...]
+) -> list[Cell]:
+    """All cells: per pair of origins one vanilla cell, and the labelled ones of every set.
+
+    Origins that differ get informed and counterfactual; equal ones all four pairs of labels
+    (section 3.1 and "Mixed RAG mode").
+    """
+    cells = []
+    for relevant, other in origins:
+        initials = relevant[0] + other[0]
+        base = {"relevant_origin": relevant, "other_origin": other}
+        cells.append(Cell(context=f"{initials}_vanilla", **base))
+        pairs: tuple[tuple[Told, Told], ...] = (("informed", "informed"), ("cf", "cf"))
+        if relevant == other:
+            pairs = (("informed", "informed"), ("cf", "informed"), ("informed", "cf"), ("cf", "cf"))
+        for labels in sets:
+            for pair in pairs:
+                cell = Cell(
+                    context="-", labels=labels.name, relevant_told=pair[0], other_told=pair[1],
+                    **base,
+                )  # fmt: skip
+                name = f"{initials}_{labels.name}_{cell.mode}"
+                cells.append(cell.model_copy(update={"context": name}))
+    return cells
+
+
+def design_of(config: Mapping[str, Any]) -> Design:
+    """Read the design of an authorship benchmark from the ``config`` of its manifest."""
+    return Design.model_validate(config["design"])

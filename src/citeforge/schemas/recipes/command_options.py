@@ -1,0 +1,242 @@
+"""What commands other than ``build`` are told: one record a command, as recipes are for builds.
+
+And which share of the work is one process's (``--shard``).
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from citeforge.schemas.models.choices import (
+    ANSWERING,
+    EMBEDDERS,
+    FINDING,
+    FORMATS,
+    JUDGES,
+    SEGMENTERS,
+    listed,
+)
+from citeforge.schemas.recipes.base import Judging, Option, Part, Temperature, Words
+
+Protocol = Literal["strict", "reference"]
+
+MOST_CITATIONS = 3
+"""Citations of a statement that ALCE's evaluator looks at unless it is told otherwise."""
+QA_MODEL = "gaotianyu1350/roberta-large-squad"
+BERTSCORE_MODEL = "roberta-large"
+BERTSCORE_LAYER = 17
+MAUVE_MODEL = "gpt2-large"
+
+
+class JudgeOptions(Judging):
+    """Which judge decides."""
+
+    judge: Annotated[str | None, Option(input=True)] = Field(None, description=f"{listed(JUDGES)}.")
+    """Name of the judge."""
+
+
+class ScoreOptions(JudgeOptions):
+    """What scores depend on, besides the answers and the benchmark."""
+
+    context: str | None = None
+    """Context set to score (default: all that are answered); `own` for passages in the lines,
+    `none` for closed-book systems."""
+    protocol: Protocol = "strict"
+    """Our corrected definitions, or what the paper's own code prints."""
+    measures: Annotated[Words, Option(joined=True)] = ()
+    """Measures or families, separated by commas (default: rage, or what fits the benchmark)."""
+    file_format: Annotated[str, Option("--format")] = Field(
+        "auto", description=f"auto, {listed(FORMATS)}. {FINDING}"
+    )
+    """Format of the submissions."""
+    by: Annotated[Words, Option(joined=True, metavar="FIELD[,FIELD]")] = ()
+    """Also score slices: the queries that share the value of a field of their metadata, of
+    n_relevant (relevant passages shown), or of n_shown (passages shown)."""
+    judge_repeats: int = Field(1, ge=1)
+    """Verdicts of an LLM judge on every pair; the score is their mean, and costs as many times."""
+    llm: str | None = Field(None, description=f"Gives marks (G-Eval): {listed(ANSWERING)}.")
+    """What gives marks."""
+    embedder: str = Field(
+        "offline",
+        description=f"Finds passages of the corpus for the measures `wrong`: {listed(EMBEDDERS)}.",
+    )
+    """What searches the corpus for support."""
+    segmenter: str | None = Field(
+        None,
+        description=f"Sentence segmenter: {listed(SEGMENTERS)} (default: nupunkt for strict, punkt "
+        "for reference).",
+    )
+    """What splits sentences."""
+    bertscore_model: str = Field(BERTSCORE_MODEL, description="MODEL[#LAYER].")
+    """Model of BERTScore."""
+    mauve_model: str = Field(MAUVE_MODEL, description="")
+    """Language model whose features MAUVE compares."""
+    qa_model: str = Field(QA_MODEL, description="")
+    """Extractive QA model."""
+    max_row: bool = False
+    """Add the best of several rankings."""
+    only_asked: bool = False
+    """Score only the queries that were asked, where the header says so (run --limit)."""
+    cot: bool = False
+    """QAMPARI: answers follow the first colon."""
+    at_most_citations: int = Field(MOST_CITATIONS, ge=1)
+    """reference: citations of a statement that ALCE's measures look at."""
+    labels: Annotated[tuple[Path, ...], Option(input=True)] = Field(
+        (),
+        description="Labels of people, which correct judged measures: of labels import, in "
+        "ExpertQA's layout, or ALCE's; repeatable.",
+    )
+    """Labels of people."""
+    assessments: Annotated[tuple[Path, ...], Option(input=True)] = Field(
+        (),
+        description="What answers are held against, with labels or for the judge: TREC's support, "
+        "nuggets, rubrics, DRAGUN's; file or folder, repeatable.",
+    )
+    """Support, nuggets, rubrics, DRAGUN's questions."""
+    details: bool | None = None
+    """Keep answers in the score file, for reports (default: when sentences are split anyway)."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        """Refuse options that contradict each other."""
+        if self.protocol == "strict" and self.at_most_citations != MOST_CITATIONS:
+            raise ValueError(
+                "--at-most-citations: strict looks at every citation; give --protocol reference"
+            )
+        if self.judge_repeats > 1 and self.judge is None:
+            raise ValueError("--judge-repeats: of which judge? Name it with --judge")
+        if self.labels and self.judge is None:
+            raise ValueError("--labels correct the scores of a judge; name it with --judge")
+        if self.labels and self.protocol != "strict":
+            raise ValueError("--labels are about statements as strict reads them")
+        _, mark, layer = self.bertscore_model.partition("#")
+        if mark and not layer.isdecimal():
+            raise ValueError(
+                f"--bertscore-model {self.bertscore_model}: the layer after # is a number, as in "
+                "roberta-large#17"
+            )
+        return self
+
+    @property
+    def bertscore(self) -> tuple[str, int]:
+        """Model and layer of BERTScore."""
+        name, _, layer = self.bertscore_model.partition("#")
+        return name, int(layer or BERTSCORE_LAYER)
+
+
+class AmountOptions(Part):
+    """How many answers a system gives."""
+
+    runs: int = Field(1, ge=1, description="")
+    """Answers a query."""
+    seed: int = Field(0, description="")
+    """Seed of all draws."""
+    limit: int | None = Field(
+        None, ge=1, description="Answer the first so many queries (`bench`: score these alone)."
+    )
+    """Queries to answer, from the first on."""
+
+
+class PromptingOptions(Part):
+    """How an LLM answers prompts."""
+
+    llm: str = Field(description=f"{listed(ANSWERING)}.")
+    """What answers."""
+    system: str | None = None
+    """Name of the system (default: the model)."""
+    runs: int = Field(1, ge=1, description="")
+    """Samples of every answer."""
+    temperature: Temperature = 0.0
+    """Sampling temperature; none leaves it out of requests."""
+    max_answer: int = Field(512, ge=1)
+    """Most tokens of an answer."""
+    logprobs: bool = False
+    """Keep log probabilities of citation tokens."""
+
+
+class TableOptions(Part):
+    """What a table for a paper shows."""
+
+    measures: Annotated[Words, Option(joined=True)] = ()
+    """Columns of a table: measures or families, separated by commas, in order (default: all)."""
+    best: Literal["none", "bold"] = "none"
+    """Mark the highest value of every measure that is shown from 0 to 100."""
+    against: str | None = None
+    """Baseline: systems that differ from it significantly are marked."""
+    significance: str | None = None
+    """Mark of a significant difference (default with --against: †)."""
+    per_context: bool = False
+    """Context sets stand beside each other, and a system in one row."""
+    across: Annotated[Words, Option(joined=True)] = ()
+    """Parts of signatures that ranks, bold and marks may reach across, as in `compare`: contexts,
+    benchmarks, judges, segmenters, grammars, gold, options, versions."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.significance is not None and self.against is None:
+            raise ValueError("--significance: from what? Name a baseline with --against")
+        return self
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether no table for a paper was asked for."""
+        fields = TableOptions.model_fields.items()
+        return all(getattr(self, n) == f.default for n, f in fields if n != "across")
+
+    @property
+    def is_measures_alone(self) -> bool:
+        """Whether nothing else of a table for a paper was asked for."""
+        return self.model_copy(update={"measures": ()}).is_plain
+
+    @property
+    def mark(self) -> str:
+        """What stands beside a significant difference; empty without a baseline."""
+        return (self.significance or "†") if self.against else ""
+
+
+class ReportOptions(TableOptions):
+    """What a report shows."""
+
+    title: str | None = None
+    """Title of the report."""
+    one_file: bool = False
+    """Keep all data in the page (default: those of many answers lie in a folder beside it)."""
+    by: Annotated[Words, Option(joined=True, metavar="FIELD[,FIELD]")] = ()
+    """Fields whose slices are shown (default: all that the files were scored by)."""
+    plot: str | None = None
+    """Of a file that is a plot: intervals (default) or another one; a wrong name lists all."""
+    benchmark: Annotated[Path | None, Option(input=True)] = None
+    """Tell what its audit found among the negatives (pages, md)."""
+    robustness: bool = False
+    """Of several score files a system (protocols, judges): how each definition of citation quality
+    ranks the systems, and where they disagree. Any format; nobody is asked."""
+    measure: str | None = None
+    """What a plot shows (default: the main measure of the files)."""
+
+    @model_validator(mode="after")
+    def _one_report(self) -> Self:
+        if self.robustness and self.plot is not None:
+            raise ValueError("--robustness and --plot are two reports; write two files")
+        return self
+
+    @property
+    def is_plot(self) -> bool:
+        """Whether a plot was asked for, or what a plot writes itself."""
+        return self.robustness or (self.plot, self.measure) != (None, None)
+
+
+class CompareOptions(Part):
+    """Which scores are compared."""
+
+    measures: Annotated[Words, Option(joined=True)] = ()
+    """Names, names without their cell (CAB.P), or families, separated by commas (default: all that
+    the files share). Holm's family is all pairs on these measures."""
+    against: str | None = None
+    """Baseline that all others are compared with (default: all pairs)."""
+    across: Annotated[Words, Option(joined=True)] = ()
+    """Parts of signatures that may differ, separated by commas: contexts, benchmarks, judges,
+    segmenters, grammars, gold, options, versions."""
+    by: Annotated[Words, Option(joined=True, metavar="FIELD[,FIELD]")] = ()
+    """Compare by slices, by which the files were scored (score --by); Holm's family is all of
+    them."""

@@ -1,0 +1,50 @@
+"""Systems of one prompt, which ``citeforge export prompts`` writes, too."""
+
+from collections.abc import Sequence
+
+from citeforge.builders.packaging.prompts import PromptDoc
+from citeforge.schemas.benchmarks.kg import Triple, graphs_of
+from citeforge.systems.options import LlmOptions
+from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
+
+
+def from_passages(template: str, setting: Setting[LlmOptions]) -> MakeSteps:
+    """Every passage of the context in its order (RAGE, section 4), with the labels of the cell
+    where it is one of an authorship experiment."""
+
+    def steps(task: Task) -> Steps:
+        def prompt(docs: Sequence[PromptDoc]) -> str:
+            return setting.render(
+                template,
+                query=task.item.query,
+                docs=docs,
+                base=setting.base,
+                note=setting.labelling.note,
+            )
+
+        text = setting.fitted(task, setting.docs(task.item), prompt)
+        (answer,) = yield [setting.request(text, task)]
+        return Reply.of(answer)
+
+    return steps
+
+
+def from_graphs(setting: Setting[LlmOptions]) -> MakeSteps:
+    """``kalma``: one-shot generation from sub-graphs, [NA] for what they lack (KaLMA, section 3).
+
+    Retrieval and ranking are frozen in the context set (``build kalma --retrieved``), so that all
+    systems are shown the same; facts that do not fit are left out from the end.
+    """
+
+    def steps(task: Task) -> Steps:
+        facts = [t for graph in task.item.graphs for t in graph.triples]
+
+        def prompt(some: Sequence[Triple]) -> str:
+            graphs = list(graphs_of(list(some)))
+            return setting.render("kalma", query=task.item.query, graphs=graphs)
+
+        setting.counts["asked without facts"] += not facts
+        (answer,) = yield [setting.request(setting.fitted(task, facts, prompt, "facts"), task)]
+        return Reply.of(answer)
+
+    return steps

@@ -1,0 +1,212 @@
+"""Answers edited after they were written (ALCE, section 3.2): the best of several, and citations
+for statements that have none."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.llm.records import Failure
+from citeforge.engines.models.embedder import Embedder
+from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.evaluator.measures.alce_citations import strict_claims
+from citeforge.evaluator.measures.judging import CitationJudging
+from citeforge.evaluator.statements.inputs import AnswerItem as Answered
+from citeforge.evaluator.statements.inputs import Inputs
+from citeforge.evaluator.statements.split import Statement, strict_statements
+from citeforge.evaluator.statements.tools import Tools
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.package.items import Passage
+from citeforge.schemas.citations.grammar import Grammar
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.text import spliced
+from citeforge.systems.options import EditedOptions
+from citeforge.systems.system import Reply, Task
+
+_STOPS = ".!?。！？…"
+Ends = Sequence[Reply | Failure]
+
+
+def require_editing(options: EditedOptions, judge: JudgeSession | None) -> None:
+    """Refuse a reranking that could not choose, before anything is asked.
+
+    Raises:
+        UsageError: no judge, or draws that are all the same.
+    """
+    if options.rerank is None:
+        return
+    if judge is None:
+        raise UsageError(
+            "--rerank chooses by citation recall; give --judge, e.g. hf:MODEL", code="missing-judge"
+        )
+    if options.temperature == 0:
+        raise UsageError(
+            f"--rerank {options.rerank}: at --temperature 0 all answers are the same; the paper "
+            "draws at 0.5",
+            code="conflicting-options",
+        )
+
+
+def best_of(
+    n: int, tasks: Sequence[Task], ends: Ends, benchmark: Benchmark, judge: JudgeSession
+) -> tuple[list[Task], list[Reply | Failure]]:
+    """Of every n answers the one with the best citation recall; the first of equals.
+
+    Args:
+        n: answers a query and run, which stand beside each other.
+        tasks: what was asked.
+        ends: one a task.
+        benchmark: what they answer.
+        judge: decides whether passages support a statement.
+
+    Returns:
+        The tasks and answers that are kept; a failure where all n failed.
+    """
+    recalls = _recalls(tasks, ends, benchmark, judge)
+    best = [
+        max(range(start, start + n), key=lambda i: (recalls[i], -i))
+        for start in range(0, len(tasks), n)
+    ]
+    return [tasks[i] for i in best], [ends[i] for i in best]
+
+
+def _recalls(
+    tasks: Sequence[Task], ends: Ends, benchmark: Benchmark, judge: JudgeSession
+) -> list[float]:
+    """ALCE.CitRec of every answer, in [0, 1]; failures have less than any."""
+    tools = Tools(judge, SentenceSegmenter())
+    inputs = Inputs(benchmark, [], benchmark.grammar, benchmark.data_set, tools)
+    recalls = [-math.inf] * len(tasks)
+    places, answers = [], []
+    for place, (task, end) in enumerate(zip(tasks, ends, strict=True)):
+        if isinstance(end, Reply):
+            row = benchmark.row_of[task.item.query_id]
+            answered = Answered(row, task.item.query, end.text, counted_passages(task, end))
+            places.append(place)
+            answers.append((answered, strict_claims(answered, inputs)))
+    judge.begin()
+    for place, scores in zip(places, CitationJudging(judge, True).score(answers), strict=True):
+        recalls[place] = 0.0 if scores.recall is None else scores.recall.low
+    return recalls
+
+
+def counted_passages(task: Task, reply: Reply) -> tuple[Passage, ...]:
+    """Passages that an answer's citations count."""
+    return task.item.passages if reply.passages is None else reply.passages
+
+
+def cites_candidates(options: EditedOptions, benchmark: Benchmark) -> bool:
+    """Whether ``--post-cite`` looks among what was retrieved for each question."""
+    applies = options.post_cite and options.post_cite_over == "candidates"
+    return applies and "candidates" in benchmark.splits
+
+
+def _add_candidates(
+    tasks: Sequence[Task], ends: Ends, benchmark: Benchmark
+) -> tuple[list[Reply | Failure], dict[int, Sequence[Passage]]]:
+    """Give each answer a list of all candidates of its question to cite (ALCE, section 3.2).
+
+    The passages that were shown come first and keep their numbers. Numbers that no passage had are
+    raised, so that none of the added passages gets one of them.
+
+    Returns:
+        The answers and failures, in order, and place to the passages that its answer may cite.
+    """
+    queries = {task.item.query_id for task in tasks}
+    ranked = {query: row for query, row in benchmark.candidates().items() if query in queries}
+    texts = benchmark.texts({r.docid for row in ranked.values() for r in row})
+    results = list(ends)
+    pools: dict[int, Sequence[Passage]] = {}
+    for place, (task, end) in enumerate(zip(tasks, ends, strict=True)):
+        if isinstance(end, Reply):
+            passages = counted_passages(task, end)
+            names = {p.id for p in passages}
+            others = (r.docid for r in ranked[task.item.query_id] if r.docid not in names)
+            pools[place] = [*passages, *(Passage(i, *texts[i]) for i in others)]
+            text = _raised(end.text, benchmark.grammar, len(passages), len(pools[place]))
+            results[place] = replace(end, text=text, passages=passages)
+    return results, pools
+
+
+def _raised(text: str, grammar: Grammar, n_passages: int, by: int) -> str:
+    """The text with every number beyond what was shown raised by so much."""
+    first = grammar.base + n_passages
+    for mark in reversed(grammar.parse(text, n_passages).markers):
+        if any(n >= first for n in mark.numbers):
+            numbers = (n + by if n >= first else n for n in mark.numbers)
+            marks = "".join(f"[{n}]" for n in numbers)
+            text = text[: mark.start] + marks + text[mark.end :]
+    return text
+
+
+def post_cite(
+    tasks: Sequence[Task], ends: Ends, benchmark: Benchmark, embedder: Embedder, over_own: bool
+) -> tuple[list[Reply | Failure], int]:
+    """Give each statement without a citation the passage whose vector is nearest to its own.
+
+    Args:
+        tasks: what was asked.
+        ends: one a task; failures stay.
+        benchmark: what they answer.
+        embedder: compares statements, as queries, with passages (title and text).
+        over_own: choose among what was shown, not among the candidates of the question.
+
+    Returns:
+        The answers, and how many statements were given a citation.
+    """
+    edited = list(ends)
+    pools: dict[int, Sequence[Passage]] = {
+        place: counted_passages(task, end)
+        for place, (task, end) in enumerate(zip(tasks, ends, strict=True))
+        if isinstance(end, Reply)
+    }
+    if not over_own:
+        edited, pools = _add_candidates(tasks, ends, benchmark)
+    segmenter, grammar = SentenceSegmenter(), benchmark.grammar
+    bare: list[tuple[int, Statement]] = []
+    for place, end in enumerate(edited):
+        if isinstance(end, Reply) and (pool := pools[place]):
+            reading = strict_statements(end.text, grammar, segmenter, len(pool))
+            bare += [(place, s) for s in reading.statements if not s.numbers]
+    nearest = _nearest(bare, pools, embedder)
+    for place, pairs in groupby(zip(bare, nearest, strict=True), key=lambda pair: pair[0][0]):
+        reply = edited[place]
+        assert isinstance(reply, Reply)
+        counted = list(counted_passages(tasks[place], reply))
+        marks = []
+        for (_, statement), passage in pairs:
+            if passage not in counted:
+                counted.append(passage)
+            number = counted.index(passage) + grammar.base
+            marks.append((*_before_stop(reply.text, statement), f" [{number}]"))
+        passages = reply.passages if over_own else tuple(counted)
+        text = spliced(reply.text, marks)
+        edited[place] = replace(reply, text=text, passages=passages, logprobs=None)
+    return edited, len(bare)
+
+
+def _nearest(
+    bare: Sequence[tuple[int, Statement]],
+    pools: Mapping[int, Sequence[Passage]],
+    embedder: Embedder,
+) -> list[Passage]:
+    """The passage nearest to each statement; the first of equals."""
+    if not bare:
+        return []
+    words = {p: f"{p.title} {p.text}".strip() for place, _ in bare for p in pools[place]}
+    row = {text: i for i, text in enumerate(sorted(set(words.values())))}
+    passages = embedder.encode(list(row), "passage")
+    statements = embedder.encode([s.text for _, s in bare], "query")
+    nearest = []
+    for (place, _), vector in zip(bare, statements, strict=True):
+        rows = [row[words[p]] for p in pools[place]]
+        cosines = passages[rows].astype("float64") @ vector
+        nearest.append(pools[place][int(cosines.round(6).argmax())])
+    return nearest
+
+
+def _before_stop(text: str, statement: Statement) -> tuple[int, int]:
+    """The white space, or the empty span, before the full stop of a statement."""
+    end = len(text[: statement.spans[-1][1]].rstrip(_STOPS))
+    return len(text[:end].rstrip()), end

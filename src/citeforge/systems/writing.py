@@ -1,0 +1,78 @@
+"""Lines of a submission that an LLM answers, and the file that they make."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from citeforge.engines.io.files import atomic_file
+from citeforge.engines.llm.records import TRUNCATED, Failure, LlmReply
+from citeforge.schemas.citations.grammar import citation_marks
+from citeforge.schemas.submission import Header
+from citeforge.systems.system import Reply
+
+EMPTY = "empty"
+NO_LOGPROBS = "without the log probabilities that were asked for"
+"""What is told of such answers: some servers take the parameter and give none."""
+
+
+def write_submission(out: Path, header: Header, lines: Iterable[Mapping[str, Any]]) -> int:
+    """Write a submission; returns the number of its lines."""
+    count = 0
+    with atomic_file(out) as file:
+        file.write(msgspec.json.encode(header) + b"\n")
+        for line in lines:
+            file.write(msgspec.json.encode(line) + b"\n")
+            count += 1
+    return count
+
+
+def endings(
+    answers: Sequence[LlmReply | Reply | Failure], most: int, logprobs: bool
+) -> dict[str, int]:
+    """Count answers that were cut, are empty, lack the log probabilities that were asked for, or
+    follow thoughts, with the words of these; of ``most`` tokens each."""
+    answered = [a for a in answers if not isinstance(a, Failure)]
+    thoughts = [" ".join(a.thoughts) for a in answered]
+    return {
+        f"cut at --max-answer {most}": sum(a.finish_reason == TRUNCATED for a in answered),
+        EMPTY: sum(not a.text.strip() for a in answered),
+        NO_LOGPROBS: sum(logprobs and a.logprobs is None for a in answered),
+        "after thoughts, which are not scored": sum(map(bool, thoughts)),
+        "words of thoughts": sum(len(text.split()) for text in thoughts),
+    }
+
+
+def answer_line(
+    query_id: str, run: int, place: Mapping[str, Any], answer: LlmReply | Reply
+) -> dict[str, Any]:
+    """A line of a submission; ``place`` is the context set or the passages that it answers from."""
+    line = {"query_id": query_id, "output": answer.text, "run": run, **place}
+    if answer.logprobs is not None:
+        line["logprobs"] = citation_logprobs(answer)
+    if answer.finish_reason is not None:
+        line["finish_reason"] = answer.finish_reason
+    return line
+
+
+def citation_logprobs(answer: LlmReply | Reply) -> list[dict[str, Any]]:
+    """Log probabilities of the tokens that write citation numbers.
+
+    Each digit-bearing token inside a citation mark counts once, under the mark's index: that of
+    :func:`citeforge.schemas.citations.grammar.citation_marks`, which the scorer asks too.
+    """
+    marks = citation_marks(answer.text)
+    values = []
+    at = 0
+    for token in answer.logprobs or ():
+        start = answer.text.find(token.token, at)
+        if start < 0:
+            continue
+        at = start + len(token.token)
+        if not any(c.isdigit() for c in token.token):
+            continue
+        for index, mark in enumerate(marks):
+            if mark.start < at and start < mark.end:
+                values.append({"index": index, "token": token.token, "logprob": token.logprob})
+    return values

@@ -1,0 +1,38 @@
+"""Rules of refusals: what their files hold, and what every match of a rule holds."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from citeforge.engines.text import refusals as rules
+from citeforge.engines.text.refusals import is_refusal, language_rules
+from citeforge.schemas.models.refusals import LANGUAGES
+
+
+def test_every_language_is_a_file() -> None:
+    files = (Path(rules.__file__).parent / "data" / "refusals").glob("*.yaml")
+    assert sorted(path.stem for path in files) == list(LANGUAGES)
+
+
+@pytest.mark.parametrize("group", ["strong", "weak"])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_match_of_a_rule_holds_a_cue(language: str, group: str) -> None:
+    """Texts without a cue are not searched: a rule that needs none of them would never match."""
+    cues, strong, weak = language_rules(language)
+    pattern = strong if group == "strong" else weak
+    letters = st.sampled_from(sorted(set(pattern.pattern) - {"\n"}))
+
+    @settings(phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @given(st.from_regex(pattern, alphabet=letters))
+    def check(text: str) -> None:
+        small = text.lower()
+        assert pattern.search(small) is None or cues.search(small)
+
+    check()
+
+
+def test_letters_that_look_alike_are_one() -> None:
+    for text in ("I CANNOT ANSWER.", "İ cannot anſwer.", "ı cannot answer."):
+        assert is_refusal(text, "rules:en"), text

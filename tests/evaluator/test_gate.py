@@ -1,0 +1,369 @@
+"""Every verdict of the gate, and attempts to pass it without evidence."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import citeforge as cf
+from citeforge.evaluator.gate_outputs import to_markdown, to_text
+from citeforge.schemas.scores import Corrected, NotComputed, ScoreFile
+from conftest import Inline, refused
+from conftest_plots import scored
+
+N = 40
+SIGNS = np.where(np.arange(N) % 2, 1.0, -1.0)
+
+
+def values(mean: float, spread: float = 0.0) -> list[float]:
+    """Half of the queries above the mean and half below, with this standard deviation."""
+    return (mean + spread * SIGNS).tolist()
+
+
+def system(name: str, mean: float = 0.5, spread: float = 0.0, **measures: Any) -> ScoreFile:
+    return scored(name, measures or {"CiteP": values(mean, spread)})
+
+
+def gate(new: ScoreFile, old: ScoreFile | None, **policy: Any) -> cf.Decision:
+    baseline = [] if old is None else [cf.Scores(old)]
+    return cf.gate(cf.Scores(new), baseline, policy=policy)
+
+
+def counted(file: ScoreFile, **counts: int) -> ScoreFile:
+    return file.model_copy(update={"counts": file.counts.model_copy(update=counts)})
+
+
+def row_of(result: cf.Decision, group: str) -> Any:
+    (row,) = [r for r in result.rows if r.group == group]
+    return row
+
+
+OLD = system("old")
+# Differences of ±d have standard deviation d √(40/39); t of 39 degrees of freedom is 2.0227.
+HALF = 100 * 2.0227 / 39**0.5
+
+
+@pytest.mark.parametrize(
+    ("mean", "spread", "verdict"),
+    [
+        (0.50, 0.09, "pass"),  # 0 ± 2.92 lies above −3
+        (0.50, 0.10, "not enough evidence"),  # 0 ± 3.24 does not
+        (0.48, 0.01, "pass"),  # −2 ± 0.32: worse for certain, and by less than 3
+        (0.45, 0.10, "fail"),  # −5 ± 3.24 lies below 0
+        (0.45, 0.20, "not enough evidence"),  # −5 ± 6.48
+        (0.60, 0.20, "pass"),  # 10 ± 6.48
+    ],
+)
+def test_a_critical_measure(mean: float, spread: float, verdict: str) -> None:
+    result = gate(system("new", mean, spread), OLD)
+    row = row_of(result, "critical")
+    assert (result.verdict, row.verdict, row.n) == (verdict, verdict, N)
+    assert row.difference == pytest.approx(100 * (mean - 0.5))
+    assert row.low == pytest.approx(100 * (mean - 0.5) - HALF * spread, abs=1e-3)
+    assert row.allowed == 3
+
+
+def test_queries_that_would_be_enough() -> None:
+    row = row_of(gate(system("new", 0.5, 0.1), OLD), "critical")
+    # (1.96 + 1.28)² · (standard error / 3)² · 40 queries, the standard error by the interval.
+    stderr = HALF * 0.1 / 1.95996
+    assert row.n_needed == int(np.ceil(40 * ((1.95996 + 1.28155) * stderr / 3) ** 2))
+
+
+def test_a_low_baseline_has_a_smaller_margin() -> None:
+    # 20 % of 10 points are 2; −1.5 ± 0.32 is allowed, −2.5 ± 0.32 is not.
+    low = system("old", 0.1)
+    assert row_of(gate(system("new", 0.085, 0.01), low), "critical").allowed == pytest.approx(2)
+    assert gate(system("new", 0.085, 0.01), low).verdict == "pass"
+    assert gate(system("new", 0.075, 0.01), low).verdict == "fail"
+    assert gate(system("new", 0.075, 0.01), low, relative="50%").verdict == "pass"
+
+
+def test_lower_may_be_better() -> None:
+    old = system("old", **{"ALCE.Overcited": values(0.5)})
+    for mean, verdict in ((0.4, "pass"), (0.6, "fail")):
+        new = system("new", **{"ALCE.Overcited": values(mean, 0.02)})
+        assert gate(new, old, critical=["ALCE.Overcited"]).verdict == verdict
+
+
+def test_tiers() -> None:
+    old = system("old", CiteF1=values(0.5), CiteP=values(0.5), Length=values(0.5))
+
+    def new(mean: float, spread: float) -> ScoreFile:  # fmt: skip
+        worse = values(mean, spread)
+        return system("new", CiteF1=values(0.5, 0.01), CiteP=worse, Length=values(0.1))
+
+    supporting: dict[str, Any] = {"supporting": ["CiteP"], "advisory": ["Length"]}
+    assert gate(new(0.45, 0.3), old, **supporting).verdict == "pass"  # −5 ± 9.7: not shown
+    assert gate(new(0.45, 0.1), old, **supporting).verdict == "fail"
+    assert gate(new(0.45, 0.1), old, advisory=["CiteP", "Length"]).verdict == "pass"
+    assert gate(new(0.45, 0.3), old, critical=["CiteP"]).verdict == "not enough evidence"
+
+
+def test_holm_over_the_rows_that_can_fail() -> None:
+    """−2.5 ± 2.27 alone has p near .03; of two such, each has to stay below .025."""
+    worse = {"CiteP": values(0.475, 0.07), "CiteR": values(0.475, 0.07)}
+    new, old = system("new", **worse), system("old", CiteP=values(0.5), CiteR=values(0.5))
+    one = gate(new, old, critical={"CiteP": {"margin": 1}})
+    assert one.verdict == "fail"
+    two = gate(new, old, critical={"CiteP": {"margin": 1}}, supporting=["CiteR"])
+    assert row_of(two, "critical").p == pytest.approx(2 * row_of(one, "critical").p)
+    assert two.verdict == "not enough evidence"
+
+
+GOOD = system("new", 0.6, 0.01)
+
+
+def other(file: ScoreFile, **changes: Any) -> ScoreFile:
+    return file.model_copy(update=changes, deep=True)
+
+
+def signed(file: ScoreFile, old: str, new: str) -> ScoreFile:
+    copy = other(file)
+    copy.measures[0].signature = copy.measures[0].signature.replace(old, new)
+    return copy
+
+
+def without(file: ScoreFile) -> ScoreFile:
+    missing = [NotComputed(name="CiteP", reason="needs a judge")]
+    return other(file, measures=[], not_computed=missing)
+
+
+def failing(file: ScoreFile) -> ScoreFile:
+    """The judge failed so often that the value lies anywhere between 45 and 65."""
+    copy = other(file)
+    copy.measures[0].lower_bound, copy.measures[0].upper_bound = 45.0, 65.0
+    return copy
+
+
+def few(file: ScoreFile, n: int) -> ScoreFile:
+    return scored(file.system, {"CiteP": file.measures[0].per_query[:n]})
+
+
+def undefined(file: ScoreFile) -> ScoreFile:
+    """The measure is defined on the easier half alone."""
+    return system(file.system, CiteP=[v if n % 2 else None for n, v in enumerate(values(0.9))])
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "verdict"),
+    [
+        pytest.param(GOOD, None, "not enough evidence", id="a first run"),
+        pytest.param(
+            signed(GOOD, "v:1", "v:2"), OLD, "not enough evidence", id="another version"
+        ),
+        pytest.param(
+            signed(GOOD, "bench:x@1", "bench:x@2"), OLD, "not enough evidence", id="another hash"
+        ),
+        pytest.param(
+            other(GOOD, query_ids=[f"p{i}" for i in range(N)]), OLD, "not enough evidence",
+            id="other queries",
+        ),
+        pytest.param(other(GOOD, benchmark="y"), OLD, "not enough evidence", id="a benchmark"),
+        pytest.param(other(GOOD, context="easy"), OLD, "not enough evidence", id="a context"),
+        pytest.param(
+            other(GOOD, protocol="reference"), OLD, "not enough evidence", id="a protocol"
+        ),
+        pytest.param(
+            counted(GOOD, n_answered=20, n_missing=20), OLD, "fail", id="half of the answers"
+        ),
+        pytest.param(
+            GOOD, counted(OLD, n_answered=20, n_missing=20), "not enough evidence",
+            id="half a baseline",
+        ),
+        pytest.param(
+            counted(GOOD, n_judge_failed=1), OLD, "not enough evidence", id="a judge that failed"
+        ),
+        pytest.param(
+            GOOD, counted(OLD, n_judge_failed=1), "not enough evidence",
+            id="a judge that failed on the baseline",
+        ),
+        pytest.param(counted(GOOD, n_truncated=3), OLD, "fail", id="cut answers"),
+        pytest.param(without(GOOD), OLD, "not enough evidence", id="a measure is missing"),
+        pytest.param(GOOD, without(OLD), "not enough evidence", id="the baseline lacks it"),
+        pytest.param(few(GOOD, 19), few(OLD, 19), "not enough evidence", id="few queries"),
+        pytest.param(undefined(GOOD), OLD, "not enough evidence", id="defined on half"),
+    ],
+)  # fmt: skip
+def test_what_never_passes(new: ScoreFile, old: ScoreFile | None, verdict: str) -> None:
+    assert gate(GOOD, OLD, critical=["CiteP"]).verdict == "pass"
+    assert gate(new, old, critical=["CiteP"]).verdict == verdict
+
+
+def test_two_truncated_answers_are_within_five_percent() -> None:
+    assert gate(counted(GOOD, n_truncated=2), OLD).verdict == "pass"
+    assert gate(counted(GOOD, n_truncated=1), OLD, counts={"truncated": 0}).verdict == "fail"
+    assert gate(counted(GOOD, n_truncated=9), OLD, counts={"truncated": None}).verdict == "pass"
+
+
+def test_allowed_failures_of_the_judge_count_at_their_worst() -> None:
+    """10 ± 0.3 points better, of which verdicts that are missing may take 60 − 45 = 15."""
+    allowed = {"judge_failed": 50}
+    bad = counted(failing(GOOD), n_judge_failed=9)
+    assert gate(counted(GOOD, n_judge_failed=9), OLD, counts=allowed).verdict == "pass"
+    assert gate(bad, OLD, counts=allowed).verdict == "not enough evidence"
+    # The baseline may have 65: 60 − 65 = −5.
+    baseline = counted(failing(OLD), n_judge_failed=9)
+    assert gate(GOOD, baseline, counts=allowed).verdict == "not enough evidence"
+
+
+def test_a_context_of_the_baseline_that_is_not_scored() -> None:
+    hard = other(OLD, context="hard")
+    result = cf.gate(cf.Scores(GOOD), [cf.Scores(OLD), cf.Scores(hard)])
+    assert result.verdict == "not enough evidence"
+    assert "context hard" in row_of(result, "files").sentence
+    both = [cf.Scores(GOOD), cf.Scores(other(GOOD, context="hard"))]
+    result = cf.gate(both, [cf.Scores(OLD), cf.Scores(hard)])
+    assert result.verdict == "pass"
+    assert [r.place for r in result.rows if r.group == "critical"] == ["mix", "hard"]
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "code"),
+    [
+        ([GOOD], [system("a"), system("b")], "ambiguous-baseline"),
+        ([GOOD, other(GOOD)], [OLD], "duplicate-name"),
+        ([GOOD], [GOOD], "same-file"),
+        ([], [OLD], "missing-option"),
+        ([system("new", Length=values(0.5))], [], "missing-option"),
+    ],
+)
+def test_files_that_cannot_be_told_apart(
+    new: Sequence[ScoreFile], old: Sequence[ScoreFile], code: str
+) -> None:
+    with refused(code, cf.UsageError):
+        cf.gate([*map(cf.Scores, new)], [*map(cf.Scores, old)])
+
+
+def test_the_baseline_of_the_same_system_is_taken() -> None:
+    result = cf.gate(cf.Scores(GOOD), [cf.Scores(system("new")), cf.Scores(system("b", 0.9))])
+    assert (result.verdict, result.baseline) == ("pass", ["new"])
+
+
+def test_changed_values_are_refused() -> None:
+    better = other(system("new", 0.3))
+    better.measures[0].value = 90.0
+    with refused("inconsistent-scores", cf.InputError, path="new.jsonl"):
+        gate(better, OLD)
+    hidden = other(GOOD, gold="withheld")
+    with refused("hidden-gold", cf.InputError):
+        gate(hidden, OLD)
+
+
+def test_what_is_noted() -> None:
+    notes = gate(GOOD, other(OLD, is_control=True)).notes
+    assert "new and the baseline old are scores of the same answers" in notes
+    assert "the baseline old is a reference line, not a system" in notes
+
+
+def test_required_queries() -> None:
+    new = system("new", CiteP=[0.0, *values(0.6)[1:]], ShortEM=[None, *values(1.0)[1:]])
+    old = system("old", CiteP=values(0.5), ShortEM=values(1.0))
+
+    def verdict(**query: Any) -> str:
+        return gate(new, old, critical=["CiteP"], required=[query]).verdict
+
+    assert verdict(query="q1", measure="CiteP") == "pass"
+    assert verdict(query="q1", measure="CiteP", at_least=61) == "fail"
+    assert verdict(query="q1", measure="CiteP", at_most=59) == "fail"
+    assert verdict(query="q0", measure="CiteP") == "fail"  # 0, and the baseline has 50
+    assert verdict(query="q0", measure="ShortEM") == "not enough evidence"
+    assert verdict(query="q1", measure="CiteP", at_least=50, context="mix") == "pass"
+    for place, name in ((("gone", None), "query"), (("q1", "gone"), "context")):
+        with refused("unknown-name", cf.InputError, field=f"required.0.{name}"):
+            verdict(query=place[0], measure="CiteP", context=place[1])
+
+
+def corrected(file: ScoreFile, human: list[float], labelled: int = 30) -> ScoreFile:
+    copy = other(file)
+    (entry,) = copy.measures
+    entry.corrected = Corrected(
+        value=100 * float(np.mean(human)), low=0, high=100, stderr=1, method="ppi++",
+        n_labels=labelled, signature=f"{entry.signature}|corr:ppi++,n={labelled}",
+        human=[v if n < labelled else None for n, v in enumerate(human)],
+        labelled=list(range(labelled)),
+    )  # fmt: skip
+    return copy
+
+
+def test_labels_decide_where_both_have_them() -> None:
+    """The judge finds the new system 10 points better, people find it 20 points worse."""
+    rng = np.random.default_rng(1)
+    new = corrected(GOOD, (0.3 + rng.normal(0, 0.05, N)).tolist())
+    old = corrected(OLD, values(0.5))
+    result = gate(new, old)
+    assert result.verdict == "fail"
+    assert row_of(result, "critical").difference == pytest.approx(-20, abs=2)
+    assert gate(new, OLD).verdict == "pass"  # labels of one system alone say nothing of the other
+    few = corrected(old, values(0.5), 5)
+    assert any("not corrected" in note for note in gate(new, few).notes)
+
+
+def write(folder: Path, *files: ScoreFile) -> None:
+    for file in files:
+        (folder / f"{file.system}.json").write_text(file.model_dump_json())
+
+
+def test_the_command(inline: Inline, tmp_path: Path) -> None:
+    write(tmp_path, GOOD, OLD, system("bad", 0.3, 0.01), system("open", 0.5, 0.3))
+    outs = ("--out", "g.xml", "--out", "g.md", "--out", "g.json")
+    for name, exit_code, code in (
+        ("new", 0, ""), ("bad", 1, "gate-failed"), ("open", 4, "not-enough-evidence")
+    ):  # fmt: skip
+        summary = tmp_path / f"{name}.summary"
+        ran = inline(
+            "gate", f"{name}.json", "--baseline", "old.json", *outs,
+            COLUMNS="80", GITHUB_STEP_SUMMARY=str(summary),
+        )  # fmt: skip
+        assert (ran.returncode, ran.code) == (exit_code, code), ran.stderr
+        assert max(map(len, ran.stdout.splitlines())) <= 80
+        verdict = json.loads((tmp_path / "g.json").read_text())["verdict"]
+        assert ran.stdout.startswith(f"{verdict}: {name} against old")
+        suite = ElementTree.parse(tmp_path / "g.xml").getroot()[0]
+        assert (suite.get("failures"), suite.get("errors")) == (
+            str(int(exit_code == 1)), str(int(exit_code == 4)),
+        )  # fmt: skip
+        assert summary.read_text() == (tmp_path / "g.md").read_text() + "\n"
+        assert f"### citeforge gate: {verdict}\n" in summary.read_text()
+    ran = inline("gate", "new.json", "--baseline", "old.json", "bad.json")
+    assert ran.code == "ambiguous-baseline"  # both are of the baseline
+    (tmp_path / "loop.json").symlink_to("loop.json")
+    for words, code in (
+        (("new.json", "--baseline", "new.json"), "same-file"),
+        (("new.json", "--baseline", "gone.json"), "missing-file"),
+        (("loop.json", "--baseline", "old.json"), "storage"),
+        (("new.json", "--out", "g.txt"), "bad-option"),
+        (("new.json", "--policy", "gone.yaml"), "missing-file"),
+    ):
+        assert inline("gate", *words).code == code
+    assert inline("gate", "new.json", "--baseline").returncode == 2
+
+
+def test_folders_of_score_files(inline: Inline, tmp_path: Path) -> None:
+    for folder, file in (("a", GOOD), ("b", OLD)):
+        (tmp_path / folder).mkdir()
+        write(tmp_path / folder, file)
+    assert inline("gate", "a", "--baseline", "b").returncode == 0
+    (tmp_path / "c").mkdir()
+    assert inline("gate", "a", "--baseline", "c").code == "missing-file"
+
+
+HOSTILE = "<img src=x> @team ``` [a](https://x.y) | \x1b[31m"
+
+
+def test_names_act_on_nothing(tmp_path: Path) -> None:
+    new = other(GOOD, system=HOSTILE, context="@me <b>|`x`")
+    pair = [cf.Scores(other(OLD, context="@me <b>|`x`")), cf.Scores(OLD)]
+    result = cf.gate([cf.Scores(new), cf.Scores(GOOD)], pair, out=tmp_path / "g.xml")
+    page = to_markdown(result)
+    table = page.split("````text")[0]  # a fence that no run of backticks in it closes
+    assert not any(mark in table for mark in ("<b>", " @me", "(@me", "`x`"))
+    assert len({line.count(" | ") for line in table.splitlines() if line.startswith("|")}) == 1
+    cases = ElementTree.parse(tmp_path / "g.xml").getroot().iter("testcase")
+    assert any("@me <b>|`x`" in case.get("name", "") for case in cases)
+    assert HOSTILE.partition("\x1b")[0] in to_text(result)
+    assert "<img" not in result._repr_html_()
