@@ -2,14 +2,17 @@
 
 import importlib.util
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import citeforge as cf
+from citeforge.engines.embedding.vectors import VectorShard
+from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.engines.running.runner import make_runner
 from citeforge.plugins.ray.cluster import (
     Pool,
@@ -20,11 +23,11 @@ from citeforge.plugins.ray.cluster import (
     windows,
 )
 from citeforge.plugins.ray.runner import RayOptions
-from citeforge.plugins.ray.work import ClusterEmbedder
+from citeforge.plugins.ray.work import ClusterEmbedder, ClusterJudge, search_shards
 from citeforge.schemas import errors
 from citeforge.schemas.version import __version__
 from conftest import EXAMPLES, Inline, refused
-from servers.dying import DyingEmbedder, no_model
+from servers.dying import DyingEmbedder, DyingJudge, no_model
 
 
 def work(
@@ -110,6 +113,45 @@ def test_blocks_travel_in_windows_of_bounded_size() -> None:
         sizes.append(len(window))
         assert len(taken) == sum(sizes)  # none is taken before it is needed
     assert sizes == [3, 2]
+
+
+@pytest.fixture
+def without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks are done in this process, the last one first."""
+
+    def run(pool: Pool, blocks: Any) -> Iterator[tuple[int, Any]]:
+        facts, do = pool.load()
+        for number, (_, block) in reversed(list(enumerate(blocks))):
+            yield number, facts if block is None else do(*block)
+
+    monkeypatch.setattr(Pool, "run", run)
+
+
+@pytest.mark.usefixtures("without_ray")
+def test_results_in_any_order_are_put_where_they_belong(tmp_path: Path) -> None:
+    judge = ClusterJudge(DyingJudge, "cpu", RayOptions(), 8)
+    assert (judge.signature, judge.comparable) == ("dying", False)
+    assert judge.identity() == DyingJudge().identity()
+    pairs = [Pair("premise" + "!" * (i % 7), str(i)) for i in range(300)] + [Pair("a", "a")]
+    assert judge.count_tokens(pairs) == sum(len(pair.premise) for pair in pairs)
+    decided: dict[int, Decision] = {}
+    judge.decide(pairs, decided.update)
+    entailed = [i for i, v in decided.items() if isinstance(v, Verdict) and v.entailed]
+    assert (len(decided), entailed) == (301, [300])
+
+    embedder = ClusterEmbedder(DyingEmbedder, "cpu", RayOptions())
+    assert embedder.fingerprint() == DyingEmbedder().fingerprint()
+    assert embedder.encode(["bb", "c"], "query").tolist() == [[2, 2], [1, 2]]
+    shards = embedder.encode_each([pa.array(["a"]), pa.array(["bb", "c"])], "passage")
+    assert {n: v.tolist() for n, v in shards} == {0: [[1, 1]], 1: [[2, 2], [1, 2]]}
+
+    rows = np.eye(6, 3, dtype=np.float32)  # the first three are unit vectors, the others zeros
+    parts = []
+    for i, part in enumerate(np.split(rows, [1, 4])):
+        part.astype("<f4").tofile(tmp_path / f"{i}.vectors")
+        parts.append(VectorShard(tmp_path / f"{i}.vectors", len(part), 3, str(i)))
+    scores, where = search_shards(RayOptions(), "cpu", rows[:3], parts, 1, lambda *_: None)
+    assert (scores.tolist(), where.tolist()) == ([[1], [1], [1]], [[0], [1], [2]])
 
 
 @pytest.mark.parametrize(
