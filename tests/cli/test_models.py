@@ -226,17 +226,6 @@ def test_doctor_gives_advice(inline: Inline) -> None:
     assert "switched off by HF_HUB_OFFLINE" in result.stdout
 
 
-def test_doctor_looks_for_ray(inline: Inline) -> None:
-    pytest.importorskip("ray")
-    for address, told in (
-        ("", "ok  Ray"),
-        ("127.0.0.1:9", "no cluster answers at 127.0.0.1:9"),
-        ("ray://head:1", "expected HOST:PORT"),
-    ):
-        result = inline("doctor", RAY_ADDRESS=address)
-        assert told in result.stdout, result.stdout
-
-
 def test_doctor_asks_a_live_endpoint(
     inline: Inline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

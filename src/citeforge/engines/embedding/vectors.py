@@ -21,8 +21,8 @@ from citeforge.engines.io.files import (
 )
 from citeforge.engines.io.progress import Advance
 from citeforge.engines.io.tables import regroup
-from citeforge.engines.models.embedder import Embedder, FailedShard, Kind, Vectors
-from citeforge.schemas.errors import FailuresError, InputError
+from citeforge.engines.models.embedder import Embedder, Kind, Vectors
+from citeforge.schemas.errors import InputError
 
 SHARD_ROWS = 8192
 SUFFIX = ".vectors"
@@ -108,7 +108,7 @@ def ensure_shards(
 
     Raises:
         InputError: the model gives a vector without a direction.
-        FailuresError: workers of a cluster fail on some; all others are kept.
+        CiteforgeError: the embedder fails; what is done is kept.
     """
     folder.mkdir(parents=True, exist_ok=True)
     fingerprint = embedder.fingerprint()
@@ -128,16 +128,10 @@ def ensure_shards(
                 yield texts
             start += len(texts)
 
-    lost: list[tuple[_Missing, FailedShard]] = []
     for index, vectors in _embedded(embedder, to_embed(), kind, advance):
         place = missing[index]
-        if isinstance(vectors, FailedShard):
-            lost.append((place, vectors))
-        else:
-            _require_directions(vectors, place.start, kind, name_of, fingerprint)
-            shards[place.number] = _write(place.path, vectors, place.key, recipe)
-    if lost:
-        raise _failure(lost, len(shards))
+        _require_directions(vectors, place.start, kind, name_of, fingerprint)
+        shards[place.number] = _write(place.path, vectors, place.key, recipe)
     return [shards[number] for number in sorted(shards)]
 
 
@@ -153,14 +147,13 @@ class _Missing(NamedTuple):
 
 def _embedded(
     embedder: Embedder, pieces: Iterator[pa.Array], kind: Kind, advance: Advance
-) -> Iterator[tuple[int, Vectors | FailedShard]]:
+) -> Iterator[tuple[int, Vectors]]:
     """(index, vectors) of each piece: in order here, as they come where many are done at once."""
     many = getattr(embedder, "encode_each", None)
     if many is not None:
         for index, vectors in many(pieces, kind):
             yield index, vectors
-            if not isinstance(vectors, FailedShard):
-                advance(len(vectors))
+            advance(len(vectors))
         return
     watched = getattr(embedder, "encode_watched", None)
     for index, texts in enumerate(pieces):
@@ -169,17 +162,6 @@ def _embedded(
         else:
             yield index, embedder.encode(texts.to_pylist(), kind)
             advance(len(texts))
-
-
-def _failure(lost: list[tuple[_Missing, FailedShard]], n_made: int) -> FailuresError:
-    place, why = min(lost)
-    rows = f"texts {place.start + 1:,} to {place.start + place.rows:,}"
-    names = ", ".join(sorted(p.path.name for p, _ in lost)[:5])
-    return FailuresError(
-        f"{len(lost):,} shards have no vectors ({names}), {n_made:,} are kept. "
-        f"{place.path.name} ({rows}): {why}. Run again with --resume",
-        code="counted-failures",
-    )
 
 
 def _require_directions(

@@ -1,7 +1,6 @@
 """What every embedder offers."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -56,23 +55,6 @@ class Refinable(Embedder, Protocol):
 def model_of(fingerprint: dict[str, Any]) -> dict[str, Any]:
     """What a fingerprint says of the model, without what it is computed in and by."""
     return {name: value for name, value in fingerprint.items() if name != "computed"}
-
-
-@dataclass(frozen=True)
-class FailedShard:
-    """Work that no worker of a runner survives.
-
-    Attributes:
-        tries: workers that tried.
-        reason: what the last of them said.
-    """
-
-    tries: int
-    reason: str
-
-    def __str__(self) -> str:
-        workers = "1 worker" if self.tries == 1 else f"{self.tries} workers"
-        return f"{workers} failed on it, the last one so: {self.reason}"
 
 
 @runtime_checkable

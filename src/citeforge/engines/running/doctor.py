@@ -72,7 +72,7 @@ def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list
 
 def _libraries() -> Iterator[Finding]:
     """Say which optional libraries are installed."""
-    for name in ("torch", "transformers", "sentence-transformers", "datasets", "spacy"):
+    for name in ("torch", "transformers", "sentence-transformers", "datasets", "spacy", "ray"):
         try:
             yield Finding(name, True, version(name))
         except PackageNotFoundError:

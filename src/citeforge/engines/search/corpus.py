@@ -84,7 +84,9 @@ class CorpusModel:
         if not isinstance(self.embedder, Refinable):
             return self.embedder
         first = self.embedder.at(self.compute)
-        return first.quantized(self._calibration()) if isinstance(first, Quantizable) else first
+        if self.compute != "int8" or not isinstance(first, Quantizable):
+            return first
+        return first.quantized(self._calibration())
 
     @cached_property
     def passages(self) -> list[VectorShard]:

@@ -6,15 +6,25 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pydantic import Field
+
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.running.runner import Runner
-from citeforge.plugins.ray.options import RayOptions
-from citeforge.schemas.recipes.base import Compute
+from citeforge.schemas.recipes.base import Compute, Part
 
 if TYPE_CHECKING:
     from citeforge.engines.judge.hf import HfOptions
     from citeforge.engines.search.exact import FirstStage
+
+
+class RayOptions(Part):
+    """Which cluster, and how many workers; nothing here changes a result."""
+
+    address: str | None = None
+    """The cluster's HOST:PORT (default: RAY_ADDRESS, else a Ray of its own on this machine)."""
+    workers: int | None = Field(None, ge=1)
+    """Worker processes (default: one per GPU, else one per machine)."""
 
 
 class RayRunner(Runner):
@@ -25,15 +35,14 @@ class RayRunner(Runner):
     settings: RayOptions
 
     def require(self) -> None:
-        from citeforge.plugins.ray.connection import require_reachable
+        from citeforge.plugins.ray.cluster import require_reachable
 
-        require_reachable(self.settings)
+        require_reachable(self.settings.address)
 
     def embedder(self, make: Callable[[], Embedder], device: str, compute: Compute) -> Embedder:
-        from citeforge.plugins.ray.work import ClusterEmbedder, FastClusterEmbedder
+        from citeforge.plugins.ray.work import ClusterEmbedder
 
-        maker = FastClusterEmbedder if compute == "int8" else ClusterEmbedder
-        return maker(make, device, self.settings)
+        return ClusterEmbedder(make, device, self.settings)
 
     def judge(self, make: Callable[[HfOptions], Judge], options: HfOptions) -> Judge:
         from citeforge.plugins.ray.work import ClusterJudge

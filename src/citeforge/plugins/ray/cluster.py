@@ -1,0 +1,210 @@
+"""A Ray cluster, and blocks of work done there by an actor pool of Ray Data.
+
+Ray Data repeats a block whose worker dies, without end: its own limit is deprecated (Ray 2.60). So
+an actor counts who began each block, and the run ends where three workers died of one.
+"""
+
+import logging
+import os
+import pickle
+import socket
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from citeforge.plugins.ray.runner import RayOptions
+from citeforge.schemas.errors import CiteforgeError, InputError, extras_named, require
+from citeforge.schemas.version import __version__
+
+_HOW = "expected HOST:PORT as `ray start --head` prints it, or no --ray-address and no RAY_ADDRESS"
+_TRIES = 3
+"""Workers that may die of a block."""
+_WINDOW_BYTES = 64 << 20
+"""Bytes of blocks per worker that Ray holds at a time; with the next ones, workers start anew."""
+Loaded = tuple[dict[str, Any], Callable[..., Any]]
+"""Facts about a model that its results depend on, and what turns a block into its result."""
+
+
+def require_reachable(address: str | None) -> str | None:
+    """Return the address of a cluster that answers; None for a Ray of our own.
+
+    Raises:
+        CiteforgeError: Ray is not installed, or nothing answers.
+    """
+    require("ray")
+    address = address or os.environ.get("RAY_ADDRESS") or "local"
+    if address == "local":
+        return None
+    host, _, port = address.rpartition(":")
+    try:  # Ray itself would try for minutes
+        socket.create_connection((host.strip("[]"), int(port)), 5).close()
+    except (OSError, ValueError, OverflowError) as error:
+        reason = "no Ray cluster answers within 5 s"
+        raise InputError(reason, path=address, allowed=_HOW, code="no-cluster") from error
+    return address
+
+
+def connect(address: str | None) -> Any:
+    """Connect this process unless it is connected; return the module ``ray`` with ``ray.data``.
+
+    Raises:
+        CiteforgeError: there is no cluster, or it refuses this process.
+    """
+    address = require_reachable(address)
+    place: dict[str, Any] = {"address": address}
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if address is None:  # a Ray of our own, on loopback only; "local" is never one that runs
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # read by the import
+        place = {"address": "local", "_node_ip_address": "127.0.0.1", "include_dashboard": False}
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+        place |= {"num_cpus": cores, "object_store_memory": 512 << 20}  # more goes to disk
+    elif "RAY_AUTH_TOKEN" in os.environ or (Path.home() / ".ray" / "auth_token").is_file():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")  # as `ray start` does
+    with extras_named():
+        import ray
+        import ray.data
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
+    try:
+        ray.init(**place, log_to_driver=False, logging_level="ERROR", ignore_reinit_error=True)
+    except Exception as error:  # a Ray that does not start in time raises nothing more special
+        path, reason = address or "a Ray on this machine", f"cannot be used: {_shorten(error)}"
+        raise InputError(reason, path=path, allowed=_HOW, code="no-cluster") from error
+    return ray
+
+
+def _shorten(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]  # Ray's errors take pages
+
+
+def share(
+    wanted: int | None, device: str, machines: int, resources: dict[str, float]
+) -> tuple[int, int, float]:
+    """Share machines of one sort out: (workers, cores of each, GPUs of each)."""
+    n_cpus = max(1, int(resources.get("CPU", 0)))
+    n_gpus = 0 if device.startswith("cpu") else int(resources.get("GPU", 0))
+    workers = min(wanted or n_gpus or machines, n_cpus)
+    cores = max(1, n_cpus // machines // ceil(workers / machines))
+    return workers, cores, 1 / ceil(workers / n_gpus) if n_gpus else 0.0
+
+
+@dataclass
+class Pool:
+    """Workers with one model, which ``make`` makes in each; they start and end with each run."""
+
+    make: Callable[[], Any]
+    device: str
+    options: RayOptions
+
+    def load(self) -> Loaded:
+        """Return facts about the model and what does a block with it; called in a worker."""
+        return {}, self.make()
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """Facts about the model, from a first worker; later ones must find the same."""
+        ((_, facts),) = self.run([("the model", None)])
+        return dict(facts)
+
+    def run(self, blocks: Iterable[tuple[str, Any]]) -> Iterator[tuple[int, Any]]:
+        """Yield (number, result) of (name for errors, block), as blocks are done.
+
+        Raises:
+            CiteforgeError: there is no cluster, workers cannot start or differ, or a block cannot
+                be done or costs three workers.
+        """
+        ray = connect(self.options.address)
+        machines = sum(n["Alive"] and n["Resources"].get("CPU", 0) >= 1 for n in ray.nodes()) or 1
+        workers, cores, gpus = share(
+            self.options.workers, self.device, machines, ray.cluster_resources()
+        )
+        tries = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(Tries).remote()
+        for window in windows(blocks, _WINDOW_BYTES * workers):
+            rows = ray.data.from_items(window, override_num_blocks=len(window))
+            rows.context.enable_progress_bars = False
+            rows.context.execution_no_progress_timeout_s = 7200
+            size = min(workers, len(window))
+            results = rows.map_batches(
+                Worker,
+                fn_constructor_args=(self, __version__, lambda n: ray.get(tries.begin.remote(n))),
+                compute=ray.data.ActorPoolStrategy(size=size, max_tasks_in_flight_per_actor=1),
+                num_cpus=cores, num_gpus=gpus, batch_size=1, batch_format="pyarrow",
+            )  # fmt: skip
+            try:
+                for batch in results.iter_batches(batch_size=1, batch_format="pyarrow"):
+                    (row,) = batch.to_pylist()
+                    if isinstance(result := pickle.loads(row["result"]), CiteforgeError):
+                        raise result
+                    yield row["number"], result
+            except CiteforgeError:
+                raise
+            except Exception as error:  # Ray Data has several bases of errors
+                raise _failure("Ray", f"the workers failed: {_shorten(error)}") from error
+
+
+def windows(blocks: Iterable[tuple[str, Any]], limit: int) -> Iterator[list[dict[str, Any]]]:
+    """Yield lists of rows of blocks, each of so many bytes, so that memory stays bounded."""
+    window, size = list[dict[str, Any]](), 0
+    for number, (name, block) in enumerate(blocks):
+        window.append({"number": number, "name": name, "block": pickle.dumps(block)})
+        size += len(window[-1]["block"])
+        if size >= limit:
+            yield window
+            window, size = [], 0
+    if window:
+        yield window
+
+
+class Tries(Counter[int]):
+    """An actor that counts the workers that began each block, and outlives them."""
+
+    def begin(self, number: int) -> int:
+        """Count one more; return how many have begun the block."""
+        self[number] += 1
+        return self[number]
+
+
+class Worker:
+    """The class of the pool's actors; the first block loads the model."""
+
+    def __init__(self, pool: Pool, version: str, begin: Callable[[int], int]) -> None:
+        self._pool, self._version, self._begin = pool, version, begin
+
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        """Replace the block of a table of one row by its result, or by the error."""
+        (row,) = batch.to_pylist()
+        try:
+            if self._begin(row["number"]) > _TRIES:
+                raise _failure(row["name"], f"{_TRIES} workers died of it; see: ray logs")
+            (facts, do), block = self._loaded, pickle.loads(row["block"])
+            result = facts if block is None else do(*block)
+        except CiteforgeError as error:
+            result = error
+        except Exception as error:  # whatever a model's code may raise; the driver reports it
+            result = _failure(row["name"], f"{type(error).__name__}: {error}")
+        reply = pa.array([pickle.dumps(result)], pa.large_binary())
+        return pa.table({"number": batch["number"], "result": reply})
+
+    @cached_property
+    def _loaded(self) -> Loaded:
+        facts, do = self._pool.load()
+        mine, others = (__version__, facts), (self._version, vars(self._pool).get("facts", facts))
+        if mine != others:
+            raise InputError(
+                f"computes by {mine}, others by {others}", path=socket.gethostname(),
+                allowed="the same citeforge on machines of one sort", code="not-comparable",
+            )  # fmt: skip
+        return facts, do
+
+
+def _failure(name: str, message: str) -> InputError:
+    return InputError(
+        message, path=name, code="failed-workers",
+        allowed="the same citeforge, libraries and models on every machine, and memory for a "
+        "worker. Run again, a build with --resume, which keeps what is done",
+    )  # fmt: skip
