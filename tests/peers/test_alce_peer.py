@@ -251,7 +251,7 @@ def test_mauve_reads_the_same_texts(
     import mauve
 
     from citeforge.engines.models import answer_models
-    from evaluator.measures.alce.test_model_measures import tiny_gpt2
+    from evaluator.measures.test_model_measures import tiny_gpt2
 
     rows, golds, items = make("asqa", kind)
 

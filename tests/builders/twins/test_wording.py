@@ -25,9 +25,9 @@ def failed(human: str, twin: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("name", "n_good", "good_refused", "n_wrong", "wrong_refused"),
     [
-        ("rewrites", 60, 0, 191, 128),  # in view while the rules were written
-        ("unseen", 40, 0, 168, 65),  # in view while the rules were cut back
-        ("fresh", 20, 3, 58, 33),  # never
+        ("rewrites", 60, 0, 191, 125),  # in view while the rules were written
+        ("unseen", 40, 0, 168, 68),  # in view while the rules were cut back
+        ("fresh", 20, 2, 58, 34),  # in view while negations were compared by sentence
     ],
 )
 def test_wrong_rewrites_refused_and_good_ones(
@@ -61,6 +61,10 @@ def test_wrong_rewrites_refused_and_good_ones(
         ("Anna is older than Boris.", "Boris is younger than Anna.", ""),
         ("Anna is older than Boris.", "Boris is older than Anna.", "opposites"),
         ("The shop did not open.", "The shop stayed closed.", ""),
+        ("It was sold, and it was not used.", "It was not sold, and not used.", "negation"),
+        ("It had some success.", "It was not without success.", ""),
+        ("It stands after the old mill.", "Before the old mill it stands.", "opposites"),
+        ("The term is 5 years in office.", "In office, the term is 5 months in all.", "units"),
         ("It weighs 5 kilograms.", "Its weight is 5 pounds.", "units"),
         ("Three brothers ran it.", "It was run by four brothers.", "numbers"),
     ],

@@ -12,7 +12,7 @@ from citeforge.schemas.models.refusals import LANGUAGES
 
 
 def test_every_language_is_a_file() -> None:
-    files = (Path(rules.__file__).parent / "data").glob("*.yaml")
+    files = (Path(rules.__file__).parent / "data" / "refusals").glob("*.yaml")
     assert sorted(path.stem for path in files) == list(LANGUAGES)
 
 

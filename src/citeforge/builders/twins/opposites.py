@@ -7,10 +7,19 @@ only the words of their lists.
 
 from collections.abc import Iterator
 
-from citeforge.builders.twins.wording import DIRECTION, NEAR, Wording, stem, word_lists
+from citeforge.builders.twins.wording import (
+    DIRECTION,
+    NEAR,
+    Wording,
+    affirmed_forms,
+    stem,
+    word_lists,
+)
 
 _PLAINEST = frozenset({"not", "never"})
 _UNTIL = frozenset({"until", "till", "before"})
+_SHARED = 3
+"""A sentence says the same as another one if it has a third of the other's content words."""
 _COMPARATIVES = frozenset({"more", "less", "worse"})
 _NO_COMPARATIVES = frozenset({"other", "another"})
 
@@ -35,26 +44,48 @@ def find_wording_faults(human: str, twin: str) -> Iterator[tuple[str, str]]:
 
 
 def _flips(text: Wording, other: Wording) -> Iterator[str]:
-    """Negations in a text of a word that another text has in sentences without any.
+    """Negations in a text that the sentence of another text that says the same has not.
 
     A negation whose word the other text lacks counts for nothing: "did not survive" is "died".
     Nor does "not before 1990", which is "only in 1990".
     """
     for place, word in enumerate(text.tokens):
-        is_plain = word in _PLAINEST and text.count_negations(place) == 1
-        is_plain = is_plain and _UNTIL.isdisjoint(text.tokens[place : text.sentence(place)[1]])
-        head = text.head(place) if is_plain else ""
-        places = [i for i, w in enumerate(other.tokens) if head and stem(w) == head]
-        if places and not any(other.count_negations(i) or other.softens(i) for i in places):
+        if word not in _PLAINEST or _is_until(text, place):
+            continue
+        head = text.head(place)
+        places = [i for i, w in enumerate(other.tokens) if head in affirmed_forms(w)]
+        if not head or not places:
+            continue
+        about = text.about(place)
+        there = max(places, key=lambda i: len(about & other.about(i)))
+        if _SHARED * len(about & other.about(there)) < len(about):
+            continue
+        n_there = other.count_negations(there) + other.count_softeners(there, text, place)
+        surplus = text.count_negations(place) - n_there
+        if surplus > 0 and surplus % 2:  # two in one sentence affirm: "not without success"
             yield " ".join(text.tokens[max(0, place - 1) : place + 3])
+
+
+def _is_until(text: Wording, place: int) -> bool:
+    return not _UNTIL.isdisjoint(text.tokens[place : text.sentence(place)[1]])
 
 
 def _swapped_words(before: Wording, after: Wording) -> Iterator[tuple[str, str]]:
     """Words and the opposites that took their place; "did not open" for "stayed closed" is fine."""
-    for pairs in _swaps(before, after):
+    for pairs in [*_swaps(before, after), *_substitutions(before, after)]:
         if all(_is_denied(before, old) == _is_denied(after, new) for old, new in pairs):
             old, new = pairs[0]
             yield before.tokens[old], after.tokens[new]
+
+
+def _substitutions(before: Wording, after: Wording) -> Iterator[list[tuple[int, int]]]:
+    """Places of each word, and of an opposite that stands in the other text in the same context."""
+    old, new = before.contexts(), after.contexts()
+    for context, words in new.items():
+        for side, place in words.items():
+            was = old.get(context, {})
+            if side not in was:
+                yield from ([(was[s], place)] for s in was if s.group == side.group)
 
 
 def _is_denied(text: Wording, place: int) -> bool:

@@ -134,11 +134,38 @@ class Wording:
         start, end = self.sentence(place)
         return sum(token in word_lists().plain for token in self.tokens[start:end])
 
-    def softens(self, place: int) -> bool:
-        """Whether the sentence of a place has another word that may stand for a negation."""
-        start, end = self.sentence(place)
-        others = (self.tokens[i] for i in range(start, end) if i != place)
-        return any(w in word_lists().denying or _PREFIX.match(w) for w in others)
+    def count_softeners(self, place: int, other: "Wording", denied: int) -> int:
+        """Count words in the sentence of a place that may stand for a negation in another text.
+
+        Such a word is not in the other sentence, and it denies ("failed"), or is the opposite of a
+        word there ("uncommon", "closed" of "did not open").
+        """
+        here, there = ({*text.tokens[slice(*text.sentence(i))]}
+                       for text, i in ((self, place), (other, denied)))  # fmt: skip
+        known = {stem(word) for word in there}
+        opposites = {Side(s.group, 1 - s.side) for word in there for s in _sides(word)}
+        return sum(
+            word in word_lists().denying
+            or not known.isdisjoint(affirmed_forms(word)[1:])
+            or not opposites.isdisjoint(_sides(word))
+            for word in here
+            if stem(word) not in known
+        )
+
+    def contexts(self) -> dict[tuple[str, str], dict[Side, int]]:
+        """Content words beside each word that has an opposite, to its side and place."""
+        found: dict[tuple[str, str], dict[Side, int]] = {}
+        for place, word in enumerate(self.tokens):
+            sides = list(_sides(word))
+            start, end = self.sentence(place) if sides else (0, 0)
+            left = next((w for w in self._stems(range(place - 1, start - 1, -1))), "")
+            right = next((w for w in self._stems(range(place + 1, end))), "")
+            if left and right:
+                found.setdefault((left, right), {}).update(dict.fromkeys(sides, place))
+        return found
+
+    def _stems(self, places: Iterable[int]) -> Iterator[str]:
+        return (stem(self.tokens[i]) for i in places if self.is_content(i))
 
     def sides(self) -> dict[Side, list[int]]:
         """Places of all words that have an opposite; "less hard" is on the side of "easy"."""
@@ -164,6 +191,12 @@ def split_tokens(text: str) -> list[str]:
 def stem(word: str) -> str:
     """The beginning of a word, which its forms share."""
     return word[:5]
+
+
+def affirmed_forms(word: str) -> list[str]:
+    """Stems of a word, and of what it denies by a prefix: ``["uncom", "commo"]``."""
+    prefix = _PREFIX.match(word)
+    return [stem(word), *([stem(word[prefix.end() :])] if prefix else [])]
 
 
 def _sides(word: str) -> Iterator[Side]:

@@ -5,8 +5,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from citeforge.plugins.documents.reading.formats import MOST_MEGABYTES
-from citeforge.plugins.documents.reading.passages import PASSAGE_SIZE
+from citeforge.plugins.documents.reading.limits import MOST_MEGABYTES, PASSAGE_SIZE
 from citeforge.schemas.models.choices import ANSWERING, EMBEDDERS, listed
 from citeforge.schemas.recipes.base import (
     DRY,

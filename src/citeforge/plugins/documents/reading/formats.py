@@ -15,8 +15,6 @@ from citeforge.plugins.documents.reading.outline import Break, read_outline
 from citeforge.plugins.documents.reading.pages import Page, whole_pages
 from citeforge.schemas.errors import InputError
 
-MOST_MEGABYTES = 100
-"""Size up to which a document is read."""
 EMPTY = "empty"
 LARGE = "above --largest-file"
 OTHER = "of another format"

@@ -9,8 +9,6 @@ from citeforge.engines.text.segment import Segmenter, Span, trimmed
 from citeforge.plugins.documents.reading.formats import DocumentPage
 from citeforge.plugins.documents.reading.outline import sections
 
-PASSAGE_SIZE = 900
-"""Characters of a passage: about 150 English words."""
 # A line end inside a paragraph: the next line is no item, table row, quotation or code.
 _WRAP = re.compile(r"(?<=[^\n])\r?\n(?=[^\s*+\-|>#`~•\d])")
 

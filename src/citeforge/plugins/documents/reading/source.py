@@ -19,7 +19,6 @@ from citeforge.plugins.documents.reading.duplicates import RepeatFinder
 from citeforge.plugins.documents.reading.formats import (
     EMPTY,
     LARGE,
-    MOST_MEGABYTES,
     NO_TEXT,
     OTHER,
     DocumentPage,
@@ -32,8 +31,9 @@ from citeforge.plugins.documents.reading.formats import (
     read_pdf,
     read_plain,
 )
+from citeforge.plugins.documents.reading.limits import MOST_MEGABYTES, PASSAGE_SIZE
 from citeforge.plugins.documents.reading.office import read_docx, read_pptx
-from citeforge.plugins.documents.reading.passages import PASSAGE_SIZE, cut
+from citeforge.plugins.documents.reading.passages import cut
 from citeforge.schemas.benchmarks.sources import Declaration, SourceInfo
 from citeforge.schemas.errors import InputError
 
