@@ -1,11 +1,17 @@
 """Writes the generated pages: DATASETS.md, docs/{api,cli,measures}.md, docs/schemas/*.
 
+In docs/definitions.md only the tables below lines such as ``<!-- measures: rage -->`` are written.
+
 `--check` writes nothing and fails when a page is stale.
 """
 
 import json
 import math
+import re
 import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +21,7 @@ from api import api_page
 from python_calls import call_of
 
 from citeforge.cli.main import cli
-from citeforge.cli.short_help import SHOW_ALL
+from citeforge.cli.short_help import SECTIONS, ManyOptions
 from citeforge.engines.llm.replay import ExportedRow
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.registry import measures
@@ -70,42 +76,82 @@ def datasets_page() -> str:
     return "".join(parts)
 
 
+Row = tuple[str, str]
+"""An option as help shows it: its flags with the kind of value, and its text."""
+
+
 def cli_page() -> str:
-    """Help of every command."""
-    parts = ["# Command line\n\n" + NOTE, "Exit codes: 0 fine, 1 the input is at fault, "]
-    parts.append(
-        "2 wrong usage, 3 finished with counted failures, 4 not enough evidence (`gate`).\n"
-    )
-    parts.append(
-        "\n`--help` shows the options that people need first; `--help-all` shows all of them, as "
-        "this page does.\n"
-    )
-    parts.append(
-        "\nBeneath each command stands what does its work in Python, with the arguments it must "
-        "have; [library.md](library.md) has examples.\n"
-    )
+    """Help of every command; options of several commands stand at the end, once."""
     root = click.Context(cli, info_name="citeforge", terminal_width=100, max_content_width=100)
-    for name in cli.list_commands(root):
-        command = cli.get_command(root, name)
-        assert command is not None
-        parts.append(_help(command, name, root, 2))
+    contexts = list(_contexts(cli, root))[1:]
+    places = Counter((title, row) for c in contexts for title, rows in _rest(c) for row in rows)
+    shared = {place for place, n in places.items() if n > 1}
+    parts = [
+        "# Command line\n\n" + NOTE,
+        "Exit codes: 0 fine, 1 the input is at fault, 2 wrong usage, 3 finished with counted "
+        "failures, 4 not enough evidence (`gate`).\n\n"
+        "Help of a command is what `--help` prints: the options that people need first. *More* "
+        "names the others, which `--help-all` explains, and which stand [below](#shared-options) "
+        "if several commands have them. Beneath each command stands what does its work in Python, "
+        "with the arguments it must have; [library.md](library.md) has examples.\n",
+        *(_help(context, shared) for context in contexts),
+        "\n## Shared options\n",
+    ]
+    for title in SECTIONS:
+        if rows := [row for of, row in places if (of, row) in shared and of == title]:
+            parts.append(f"\n### {title}\n\n```\n{_definitions(rows)}\n```\n")
     return "".join(parts)
 
 
-def _help(command: click.Command, name: str, parent: click.Context, level: int) -> str:
-    context = click.Context(
-        command, info_name=name, parent=parent, terminal_width=100, max_content_width=100
-    )
-    context.meta[SHOW_ALL] = True
-    text = f"\n{'#' * level} {context.command_path}\n\n```\n{command.get_help(context)}\n```\n"
+def _contexts(command: click.Command, context: click.Context) -> Iterator[click.Context]:
+    """A command and all below it."""
+    yield context
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from _contexts(
+                inner,
+                click.Context(
+                    inner, info_name=name, parent=context, terminal_width=100, max_content_width=100
+                ),
+            )
+
+
+def _rest(context: click.Context) -> Iterator[tuple[str, list[Row]]]:
+    """Headings and options that the short help of a command leaves out."""
+    if isinstance(context.command, ManyOptions):
+        for title, options in context.command.sections()[1:]:
+            rows = [row for o in options if (row := o.get_help_record(context)) is not None]
+            if rows:
+                yield title, rows
+
+
+def _help(context: click.Context, shared: set[tuple[str, Row]]) -> str:
+    """Help of a command; of shared options the names alone."""
+    level = context.command_path.count(" ") + 1
+    # Sub-commands follow, with the same sentences.
+    shown = context.get_help().partition("\n\nCommands:\n")[0]
+    shown = re.sub(r"\n  --help(-all)? .*", "", shown).removesuffix("\n\nOptions:")
+    text = f"\n{'#' * level} {context.command_path}\n\n```\n{shown}\n"
+    rest = list(_rest(context))
+    for title, rows in rest:
+        if own := [row for row in rows if (title, row) not in shared]:
+            text += f"\n{title}:\n{_definitions(own)}\n"
+    text += "```\n"
+    if common := [row for title, rows in rest for row in rows if (title, row) in shared]:
+        text += f"\nMore: {' '.join(f'`{flags.split()[0]}`' for flags, _ in common)}\n"
     if call := call_of(context.command_path):
         text += f"\nFrom Python: `{call}`\n"
-    if isinstance(command, click.Group):
-        for sub in command.list_commands(context):
-            inner = command.get_command(context, sub)
-            assert inner is not None
-            text += _help(inner, sub, context, level + 1)
     return text
+
+
+def _definitions(rows: Sequence[Row]) -> str:
+    """Options and their texts, as help prints them."""
+    formatter = click.HelpFormatter(width=100)
+    with formatter.indentation():
+        formatter.write_dl(rows)
+    return formatter.getvalue().rstrip("\n")
 
 
 def measures_page() -> str:
@@ -119,13 +165,49 @@ def measures_page() -> str:
     ]
     better = {True: "higher", False: "lower", None: "–"}
     for m in measures().values():
-        low = "−∞" if math.isinf(m.low) else f"{m.low:g}"
-        high = "∞" if m.high is None else f"{m.high:g}"
+        low, high = _ends(m)
         lines.append(
             f"| `{m.name}` | {_defined(m)} | {m.definition} | {better[m.higher_is_better]} "
             f"| {low} to {high} | ×{m.scale} | {m.needs or '–'} | {m.source} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def _ends(measure: Measure) -> tuple[str, str]:
+    """Smallest and greatest value of a measure."""
+    low = "−∞" if math.isinf(measure.low) else f"{measure.low:g}".replace("-", "−")
+    return low, "∞" if measure.high is None else f"{measure.high:g}"
+
+
+def definitions_page() -> str:
+    """docs/definitions.md with the tables of measures written anew."""
+    text = (ROOT / "docs" / "definitions.md").read_text()
+    return re.sub(
+        r"(?<=^<!-- measures: )(\w+) -->\n(?:\|.*\n)*",
+        lambda match: f"{match[1]} -->\n{_formulas(match[1])}",
+        text,
+        flags=re.MULTILINE,
+    )
+
+
+def _formulas(family: str) -> str:
+    """Table of the measures of a family; neighbours with the same words share a row."""
+    rows: list[tuple[str, ...]] = []
+    own = [m for m in measures().values() if m.family == family and m.origin is None]
+    for (formula, edge_cases, ends, is_better), same in groupby(
+        own, lambda m: (m.formula, m.edge_cases, "–".join(_ends(m)), m.higher_is_better)
+    ):
+        names = [f"`{m.parameters['base']}@k`" if "cutoff" in m.parameters else f"`{m.name}`"
+                 for m in same]  # fmt: skip
+        range_ = "" if ends == "0–1" else ends
+        better = {True: "", False: "lower", None: "neither"}[is_better]
+        rows.append((", ".join(dict.fromkeys(names)), formula, range_, better, edge_cases))
+    heads = ("measure", "value", "range, if not 0–1", "better, if not higher", "edge cases")
+    kept = [i for i in range(len(heads)) if i < 2 or any(row[i] for row in rows)]
+    table = [heads, ("---",) * len(heads), *rows]
+    return "".join(
+        "| " + " | ".join(row[i].replace("|", "\\|") for i in kept) + " |\n" for row in table
+    )
 
 
 def _defined(measure: Measure) -> str:
@@ -166,6 +248,7 @@ def pages() -> dict[str, str]:
         "DATASETS.md": datasets_page(),
         "docs/api.md": api_page(NOTE),
         "docs/cli.md": cli_page(),
+        "docs/definitions.md": definitions_page(),
         "docs/measures.md": measures_page(),
         "docs/schemas/tables.md": tables_page(),
         **{

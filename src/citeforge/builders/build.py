@@ -215,6 +215,7 @@ def rebuild(
 
 
 def _split(recipe: Recipe, text: str) -> tuple[str, str]:
+    """Split ``FIELD=VALUE``; without a field it is the main input."""
     inputs = [f.place[0] for f in flags_of(type(recipe)) if f.option.input and len(f.place) == 1]
     name, sign, value = text.partition("=")
     if sign and name.isidentifier():

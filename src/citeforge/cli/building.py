@@ -200,6 +200,7 @@ def build() -> None:
 
 
 def _command(recipe: type[Recipe]) -> click.Command:
+    """Make the command that builds by a kind of recipe."""
     options = {*ALWAYS, *recipe.run_options}
     dry = "dry_run" in options
     own = [n for n in recipe.model_fields if n not in _IDENTITY]
@@ -216,6 +217,7 @@ def _command(recipe: type[Recipe]) -> click.Command:
 
 
 def _run(recipe: Recipe, run: RunOptions) -> None:
+    """Build by a recipe, and print what was made."""
     from citeforge.builders.build import build as make
     from citeforge.builders.build import plan_build
     from citeforge.builders.packaging.licences import conflicts

@@ -120,6 +120,8 @@ def export() -> None:
 
 
 def _command(export: Export) -> click.Command:
+    """Make the command of an export."""
+
     @click.argument(
         "source",
         metavar="SCORES" if export.of == "scores" else "DIR",

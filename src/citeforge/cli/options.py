@@ -103,6 +103,7 @@ def _flags(record: type[BaseModel], only: Collection[str] | None) -> list[Flag]:
 
 
 def _option(flag: Flag, required: bool) -> click.Option:
+    """Make the click option of a field."""
     attributes: dict[str, Any] = {"metavar": flag.option.metavar}
     names = [flag.name, _parameter(flag)]
     is_setting = flag.place[0] in SETTINGS and (flag.record is RunOptions or len(flag.place) > 1)
@@ -131,6 +132,7 @@ def _option(flag: Flag, required: bool) -> click.Option:
 
 
 def _type(flag: Flag) -> Any:
+    """Choose the click type of a field."""
     if flag.choices:
         return OneOf([str(c) for c in flag.choices])
     if flag.type is Path:
@@ -189,10 +191,11 @@ def record_from(
     try:
         return record.model_validate(nested(values))
     except ValidationError as error:
-        raise UsageError(_message(record, error), code="bad-option") from error
+        raise UsageError(_message_of(record, error), code="bad-option") from error
 
 
-def _message(record: type[BaseModel], error: ValidationError) -> str:
+def _message_of(record: type[BaseModel], error: ValidationError) -> str:
+    """Say what is wrong with the first value that a record refused, by the name of its option."""
     first = error.errors()[0]
     text = first["msg"].removeprefix("Value error, ")
     for flag in flags_of(record):

@@ -60,6 +60,7 @@ def run() -> None:
 
 
 def _command(system: System) -> click.Command:
+    """Make the command that runs a system."""
     record = system.options
 
     def command(**parameters: Any) -> None:
@@ -77,6 +78,7 @@ _dry_run = click.option(
 
 
 def _common(system: System) -> Callable[[Any], Any]:
+    """Make a decorator that adds the options of all systems."""
     options = [
         benchmark_option,
         path_option("--out", required=not system.llm, help="Submission to write."),
@@ -110,6 +112,7 @@ def _about(system: System) -> str:
 
 
 def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
+    """Run a system, and print how it went."""
     from citeforge.engines.running.setup import judge_session, replay_store
     from citeforge.library.systems import run as run_one
 

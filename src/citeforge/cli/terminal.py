@@ -40,6 +40,7 @@ class SafeText(io.TextIOWrapper):
         return "utf-8" if codecs.lookup(super().encoding).name == "ascii" else super().encoding
 
     def write(self, text: str, /) -> int:
+        """Write text with control characters and workflow commands made harmless."""
         is_plain = text.replace("\n", "").isprintable()  # nothing active is printable
         safe = text if is_plain else re.sub(_ACTIVE, lambda match: _escaped(match[0]), text)
         if "::" in safe:

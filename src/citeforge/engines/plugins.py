@@ -239,6 +239,7 @@ def _read_file(path: Path) -> tuple[tuple[PluginEntry, ...], str]:
 
 
 def _imported(path: Path, name: str) -> Any:
+    """Import a Python file under a name."""
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path)
         if spec is None or spec.loader is None:

@@ -92,6 +92,7 @@ class _Checker:
         self.provided = ProvidedPassages(benchmark)
 
     def run(self, path: Path, file_format: str) -> Findings:
+        """Check a submission from its first line to its last."""
         self.places = Places(path, self.benchmark)
         submission = Submission(path, self.benchmark, file_format, on_error=self._unreadable)
         self.submission, self.findings.form = submission, submission.form
@@ -183,6 +184,7 @@ class _Checker:
         return name
 
     def _missing(self) -> None:
+        """List the cells and answers that are missing."""
         places = self.places.missing
         names = {name for name, _ in places}
         is_design = self.benchmark.kind.is_design

@@ -200,6 +200,8 @@ def _compared(
 def _test(
     pair: Pair, baseline: ScoreFile, tier: Tier, name: str, margin: Margin, policy: GatePolicy
 ) -> Row | _Test:
+    """Compare a measure of two files by the policy; a row where no test is possible."""
+
     def undecided(sentence: str) -> Row:
         return Row(name, tier, OPEN, sentence, pair.place)
 

@@ -122,6 +122,7 @@ def _recipes(file: ScoreFile) -> frozenset[str]:
 
 
 def _counterpart(file: ScoreFile, baseline: Sequence[ScoreFile]) -> ScoreFile | None:
+    """Find the baseline of a file: of the same context and, if there are several, system."""
     found = [old for old in baseline if _key(old) == _key(file)]
     for same in (
         lambda old: old.system == file.system,
@@ -228,6 +229,7 @@ def required_rows(pairs: Sequence[Pair], source: PolicySource) -> Iterator[Row]:
 
 
 def _required_row(pair: Pair, required: RequiredQuery) -> Row:
+    """Decide whether a query that the policy requires kept its value."""
     query, name = required.query, required.measure
     new, old = _entry(pair.new, name), _entry(pair.old, name)
     value, before = (_value(f, e, query) for f, e in ((pair.new, new), (pair.old, old)))

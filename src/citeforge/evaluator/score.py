@@ -207,6 +207,7 @@ def _way(setup: ScoringSetup) -> str:
 
 
 def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
+    """Read a submission, compute the measures, and make the score file."""
     benchmark, options = submission.benchmark, setup.tools.options
     read: Read = benchmark.kind.reading(_way(setup))
     if setup.tools.judge is not None:

@@ -105,6 +105,7 @@ class CorpusFiles(PassagesAlone):
         return chain.from_iterable(map(self._batches, self.files.values()))
 
     def _place_of(self, number: int) -> Place:
+        """Find file and line of a row, counted from 0 over all files."""
         rows = (
             Place(path, line)
             for path in self.files.values()

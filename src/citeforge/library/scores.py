@@ -84,6 +84,7 @@ def submission_file(answers: Answers, system: str | None = None) -> Iterator[Pat
 
 
 def _rows(answers: Any) -> Iterator[Mapping[str, Any]]:
+    """List answers as dictionaries, of a DataFrame without its empty cells."""
     if hasattr(answers, "to_dict") and hasattr(answers, "columns"):
         for row in answers.to_dict(orient="records"):
             # A DataFrame's empty cell is NaN, the one value unequal to itself.
@@ -102,6 +103,7 @@ def _rows(answers: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _line(row: Any, number: int) -> bytes:
+    """Write an answer as a line of JSON."""
     try:
         return msgspec.json.encode(row)
     except (TypeError, ValueError, msgspec.MsgspecError) as error:

@@ -202,6 +202,7 @@ def bench(
 def _require(
     systems: Sequence[str], unused: Mapping[str, Any], benchmark: Benchmark, has_llm: bool
 ) -> None:
+    """Refuse systems that are unknown, named twice, or do not fit the benchmark."""
     if not systems:
         raise UsageError(
             "--systems: name at least one; `citeforge list systems` lists them",
@@ -232,6 +233,7 @@ def _differences(scores: Sequence[Scores]) -> Comparisons:
 
 
 def _options(system: str, options: Options) -> Part:
+    """Check the options of a system, given as a record or a dictionary."""
     record = system_of(system).options
     if isinstance(options, Part):
         return options

@@ -102,16 +102,16 @@ def cites_candidates(options: EditedOptions, benchmark: Benchmark) -> bool:
     return applies and "candidates" in benchmark.splits
 
 
-def _with_candidates(
+def _add_candidates(
     tasks: Sequence[Task], ends: Ends, benchmark: Benchmark
 ) -> tuple[list[Reply | Failure], dict[int, Sequence[Passage]]]:
-    """Answers that may be given citations of any candidate of their question (ALCE, section 3.2).
+    """Give each answer a list of all candidates of its question to cite (ALCE, section 3.2).
 
-    What such an answer cites is its own list: first what was shown, whose numbers stay, then what
-    is added. Numbers that count nothing are raised, so that they do not come to count what is.
+    The passages that were shown come first and keep their numbers. Numbers that no passage had are
+    raised, so that none of the added passages gets one of them.
 
     Returns:
-        The answers, failures among them, and the passages that each place may be given.
+        The answers and failures, in order, and place to the passages that its answer may cite.
     """
     queries = {task.item.query_id for task in tasks}
     ranked = {query: row for query, row in benchmark.candidates().items() if query in queries}
@@ -162,7 +162,7 @@ def post_cite(
         if isinstance(end, Reply)
     }
     if not over_own:
-        edited, pools = _with_candidates(tasks, ends, benchmark)
+        edited, pools = _add_candidates(tasks, ends, benchmark)
     segmenter, grammar = SentenceSegmenter(), benchmark.grammar
     bare: list[tuple[int, Statement]] = []
     for place, end in enumerate(edited):

@@ -172,6 +172,7 @@ def _readable(
 
 
 def _contexts(system: System, benchmark: Benchmark, names: list[str]) -> list[str]:
+    """Choose the context sets that a system answers."""
     every = list(benchmark.manifest.contexts)
     if names == ["all"] and "all" not in every:
         names = every

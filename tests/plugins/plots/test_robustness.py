@@ -59,7 +59,7 @@ def test_ranks_tau_and_pairs_by_hand() -> None:
     # Of the 3 pairs 2 are ordered alike: (2 − 1) / 3.
     assert result.tau[0] == pytest.approx((1, 1 / 3, 1 / 3))
     assert result.mean_tau(1) == pytest.approx((1 / 3 + 1) / 2)
-    orders = [(p.first, p.second, p.ahead, p.behind, p.flips) for p in result.pairs]
+    orders = [(p.first, p.second, p.ahead, p.behind, p.is_contradicted) for p in result.pairs]
     assert orders == [("A", "B", 2, 1, True), ("A", "C", 3, 0, False), ("B", "C", 3, 0, False)]
     assert result.n_flips == 1
     assert headline(result) == (
@@ -116,7 +116,7 @@ def test_a_flip_is_certain_where_queries_tell_both_ways() -> None:
     noisy[2:] = [file("A", "reference", CiteP=[0.3, 0.6, 0.5]),
                  file("B", "reference", CiteP=[1.0, 0.2, 0.4])]  # fmt: skip
     (pair,) = robustness(noisy).pairs
-    assert pair.flips and not pair.is_certain
+    assert pair.is_contradicted and not pair.is_certain
     assert any(line.startswith("For 0 of these") for line in summary_lines(robustness(noisy)))
 
 
@@ -126,7 +126,7 @@ def test_equal_values_share_a_place_and_flip_nothing() -> None:
     result = robustness(files)
     assert result.definitions[0].ranks == (1.5, 1.5)
     (pair,) = result.pairs
-    assert (pair.ahead, pair.behind, pair.level, pair.flips) == (1, 0, 1, False)
+    assert (pair.ahead, pair.behind, pair.level, pair.is_contradicted) == (1, 0, 1, False)
     assert result.tau[0][1] != result.tau[0][1]  # not defined: one side ties all
     assert json.loads(report_text(files, "json", robustness=True))["tau"][0][1] is None
 

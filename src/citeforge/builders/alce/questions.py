@@ -114,6 +114,7 @@ def with_rows(gold: pa.Table, rows: list[dict[str, Any]]) -> pa.Table:
 
 
 def _answers(source: Source, query: str, text: str, metadata: Any) -> Iterator[dict[str, Any]]:
+    """Make gold rows of the answers in the metadata of a query."""
     answers = metadata.get("answers") if isinstance(metadata, dict) else None
     if not answers:
         return

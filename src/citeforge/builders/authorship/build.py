@@ -114,6 +114,7 @@ def _write_tables(
     chosen: dict[str, Docs],
     seed: int,
 ) -> tuple[dict[str, ContextSet], Stats]:
+    """Write all tables of the package; give its context sets and statistics."""
     queries = list(chosen)
     short = {q: {"passages": len(docs)} for q, docs in chosen.items() if len(docs) < design.k}
     writer.add("queries", "queries", rows_with(base.queries, "_id", queries).cast(QUERIES))

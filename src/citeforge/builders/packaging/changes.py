@@ -37,7 +37,7 @@ def recipe_differences(earlier: Manifest, draft: Manifest) -> list[str]:
             and of those that it names, what it does not say yet, are not compared.
     """
     differences = list(unlike("citeforge", earlier.citeforge, draft.citeforge))
-    differences += choices(earlier, draft)
+    differences += option_differences(earlier, draft)
     facts = [{k: v for k, v in m.config.items() if k not in _record(m)} for m in (earlier, draft)]
     shared = facts[0].keys() & facts[1].keys()
     for name in sorted(shared):
@@ -51,8 +51,8 @@ def recipe_differences(earlier: Manifest, draft: Manifest) -> list[str]:
     return differences
 
 
-def choices(old: Manifest, draft: Manifest) -> list[str]:
-    """``field: old → new`` of what the two were told, whatever they found."""
+def option_differences(old: Manifest, draft: Manifest) -> list[str]:
+    """List ``field: old → new`` of two recipes; what the builds found is not compared."""
     differences: list[str] = []
     for field in ("kind", "name", "licence"):
         differences += unlike(field, getattr(old, field), getattr(draft, field))
@@ -107,7 +107,7 @@ def require_same_choices(begun: Manifest, draft: Manifest, partial: Path) -> Non
         InputError: names what differs.
     """
     advice = "the options it began with, another --out"
-    _refuse("a half-done build", choices(begun, draft), partial, advice)
+    _refuse("a half-done build", option_differences(begun, draft), partial, advice)
 
 
 def _refuse(what: str, different: Iterable[str], path: Path, allowed: str) -> None:

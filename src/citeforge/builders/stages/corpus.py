@@ -92,6 +92,7 @@ def write_batches(
 def _written(
     folder: Path, batches: Iterable[pa.RecordBatch | pa.Table], stage: str
 ) -> dict[str, str]:
+    """Write a corpus table; gives its files with their hashes."""
     with (
         progress(stage, None, "passages") as advance,
         TableWriter(folder, "corpus", CORPUS) as writer,
@@ -196,6 +197,7 @@ def _merged(
     both: dict[str, tuple[str, str]],
     source: Source,
 ) -> Iterator[pa.RecordBatch]:
+    """Join two corpora; passages of both appear once."""
     names = pa.array(list(both), pa.string())
     for batch in iter_batches(first):
         shared = np.flatnonzero(pc.is_in(batch["_id"], value_set=names).to_numpy(False))
@@ -210,6 +212,7 @@ def _with_titles(
     both: dict[str, tuple[str, str]],
     extra: Source,
 ) -> pa.RecordBatch:
+    """Give passages of both corpora a title where the first one has none."""
     texts = normalise_passages(batch["text"])
     titles = batch["title"].to_pylist()
     for row in rows.tolist():

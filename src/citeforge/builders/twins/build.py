@@ -320,6 +320,7 @@ def _rows(
 
 
 def _counts(rewriting: Rewriting, keep_failed: bool) -> dict[str, int]:
+    """Count what became of the passages, for the statistics of the package."""
     base, twins = rewriting.base, list(rewriting.twins.values())
     reports = [t.report for t in twins]
     counts = {

@@ -189,6 +189,7 @@ def _grams(words: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
 def _changed(
     name: str, lost: Sequence[str], added: Sequence[str] = ()
 ) -> Iterator[tuple[str, str]]:
+    """Report what a twin lacks and what it adds."""
     parts = []
     for verb, items in (("lacks", lost), ("adds", added)):
         if items:
@@ -199,6 +200,7 @@ def _changed(
 
 
 def _answer(passage: SourcePassage, twin: str) -> Iterator[tuple[str, str]]:
+    """Report a gold answer that was lost, or came in."""
     human, twin = normalise_answer(passage.text), normalise_answer(twin)
     for verb, groups, where, elsewhere in (
         ("lost", passage.present, human, twin),
@@ -245,11 +247,12 @@ class TwinWriter:
             if not rest:
                 break
             with progress(f"rewriting, attempt {attempt + 1}", len(rest), "passages") as advance:
-                self._attempt(rest, attempt)
+                self._rewrite(rest, attempt)
                 advance(len(rest))
         return twins
 
-    def _attempt(self, twins: Sequence[Twin], attempt: int) -> None:
+    def _rewrite(self, twins: Sequence[Twin], attempt: int) -> None:
+        """Ask for a rewrite of each passage, check it, and keep the better one of two."""
         temperature = self.attempts.at(attempt)
         requests = [
             twin_request(t.passage.title, t.passage.text, temperature, attempt) for t in twins

@@ -160,6 +160,7 @@ class Entities:
 
     @cached_property
     def _pipeline(self) -> Any:
+        """Make the spaCy pipeline that finds names: by rules, or an installed model."""
         import spacy
 
         if self.model is not None:
@@ -194,6 +195,7 @@ class Entities:
         return list(dict.fromkeys(lost))
 
     def _spans(self, document: Any) -> list[Any]:
+        """List the names in a document."""
         if self.model is not None:
             numeric = {"CARDINAL", "ORDINAL", "QUANTITY", "PERCENT", "DATE", "TIME", "MONEY"}
             return [e for e in document.ents if e.label_ not in numeric]

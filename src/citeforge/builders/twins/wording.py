@@ -44,6 +44,7 @@ class _Lists:
 
 @cache
 def word_lists() -> _Lists:
+    """Read the lists of negations, opposites and units."""
     data = tomllib.loads(_DATA.read_text(encoding="utf-8"))
     negation = {name: text.split() for name, text in data["negation"].items()}
     opposites: dict[str, list[Side]] = {}

@@ -77,6 +77,7 @@ def _check_room(archive: Path, size: int, folder: Path) -> None:
 
 
 def _check_entry(archive: Path, entry: zipfile.ZipInfo) -> None:
+    """Refuse an entry that would be written outside of the folder."""
     # `filename` is what zipfile makes of the name; the original may hold back slashes or NUL.
     name = entry.orig_filename.replace("\\", "/")
     path = PurePosixPath(name)

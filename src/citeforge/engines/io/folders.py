@@ -148,6 +148,7 @@ class _UnsignedLockError(OSError):
 
 
 def _sign(handle: int) -> None:
+    """Write into a lock who holds it, and since when."""
     since = datetime.now(UTC).isoformat(timespec="seconds")
     text = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since})
     try:

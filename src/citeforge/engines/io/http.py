@@ -68,6 +68,7 @@ def unpack_body(body: bytes, encoding: str, most: int) -> bytes:
 
 
 def _inflate(body: bytes, most: int) -> bytes:
+    """Unpack a reply that is compressed by gzip, zlib or deflate, up to a number of bytes."""
     for window in (_GZIP_OR_ZLIB, -zlib.MAX_WBITS):  # some servers send deflate without a header
         unpacker = zlib.decompressobj(window)
         try:

@@ -117,6 +117,7 @@ def _struct(data: mmap.mmap, at: int, depth: int) -> tuple[dict[int, Any], int]:
 
 
 def _varint(data: mmap.mmap, at: int) -> tuple[int, int]:
+    """Read a number of variable length, and the place behind it."""
     number = shift = 0
     while True:
         byte = data[at]

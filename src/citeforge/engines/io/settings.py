@@ -65,6 +65,7 @@ def read_settings(path: Path, names: Collection[str]) -> dict[str, str]:
 
 
 def _word(path: Path, key: str, value: Any) -> str:
+    """Write a setting as its option takes it on the command line."""
     if isinstance(value, list) and value and all(isinstance(v, int | float | str) for v in value):
         return ",".join(map(str, value))
     if isinstance(value, int | float | str):

@@ -313,6 +313,7 @@ def read_schema(path: Path) -> pa.Schema:
 
 
 def _require(path: Path, names: list[str], there: list[str]) -> None:
+    """Refuse a file that lacks a column or has one twice."""
     missing = [n for n in names if n not in there]
     twice = next((n for n in names if there.count(n) > 1), None)
     if twice is not None:

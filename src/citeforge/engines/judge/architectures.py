@@ -70,6 +70,7 @@ class Seq2SeqModel(NliModel):
         self._yes, self._no = verdict_indices(p.supported, p.unsupported, self._first_token)
 
     def _first_token(self, text: object) -> list[int]:
+        """Give the id of the first token of a verdict word, as a list of one."""
         ids = self.tokenizer(str(text), add_special_tokens=False).input_ids
         if not ids or (not self.profile.unsupported and len(ids) != 1):
             raise ValueError(f'"{text}" is {len(ids)} tokens of this model')
@@ -233,6 +234,7 @@ def _weights(settings: NliSettings) -> dict[str, Any]:
 
 
 def _checkpoint(path: Path) -> dict[str, Any]:
+    """Load the tensors of a checkpoint file without running code of it."""
     import pickle
 
     import torch

@@ -158,6 +158,7 @@ class NliModel(ABC):
         return margins
 
     def _run(self, batch: Sequence[Encoded]) -> list[float]:
+        """Run the model on a batch that is padded to one length; one margin a pair."""
         import torch
 
         longest = max(len(e.ids) for e in batch)

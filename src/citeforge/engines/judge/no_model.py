@@ -45,6 +45,7 @@ class LexicalJudge:
         keep([(i, self._verdict(*map(words, pair))) for i, pair in enumerate(pairs)])
 
     def _verdict(self, premise: frozenset[str], hypothesis: frozenset[str]) -> Verdict:
+        """Decide by the share of content words, and that no number is new."""
         content = hypothesis - _STOP
         if not content:
             return Verdict(False, -1.0)
@@ -110,6 +111,7 @@ class TableJudge:
                 )
 
     def _key(self, row: TableRow, line: int) -> tuple[str, str]:
+        """Hash premise and hypothesis of a row that has each as text or as sha256."""
         hashes = []
         for text, sha, name in (
             (row.premise, row.premise_sha256, "premise"),

@@ -237,6 +237,7 @@ class JudgeSession:
         return rest
 
     def _decide(self, pairs: list[Pair]) -> None:
+        """Ask the judge for the verdicts of pairs, and store each as it comes."""
         if not pairs:
             return
         if self.only_plans:

@@ -77,6 +77,7 @@ class Bm25:
         return rankings
 
     def _scores(self, text: str) -> npt.NDArray[np.float64]:
+        """Score all passages against a text; shape (passages,)."""
         if self._index is None:
             return np.zeros(len(self._ids))
         words = self._library.tokenize(

@@ -135,6 +135,7 @@ class CrossEncoderReranker(_LocalReranker):
 
     @cached_property
     def _model(self) -> Any:
+        """Load the cross-encoder."""
         from sentence_transformers import CrossEncoder
 
         with loading_errors("cannot be loaded", self.name, _ALLOWED):
@@ -156,6 +157,7 @@ class CrossEncoderReranker(_LocalReranker):
 
     @cached_property
     def _score(self) -> Callable[[Any], Any]:
+        """Load the model; gives a function from tokens to log-probabilities of relevance."""
         model = self._model
 
         def score(tokens: dict[str, Any]) -> Any:

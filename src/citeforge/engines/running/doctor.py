@@ -71,6 +71,7 @@ def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list
 
 
 def _libraries() -> Iterator[Finding]:
+    """Say which optional libraries are installed."""
     for name in ("torch", "transformers", "sentence-transformers", "datasets", "spacy"):
         try:
             yield Finding(name, True, version(name))
@@ -111,6 +112,7 @@ def _models() -> Iterator[Finding]:
 
 
 def _endpoint(base_url: str | None, ask_network: bool) -> Iterator[Finding]:
+    """Say whether a key is set and, if asked, whether the endpoint answers."""
     from citeforge.engines.llm.options import KEY_VARIABLE, URL_VARIABLE
 
     url, key = base_url or os.environ.get(URL_VARIABLE), os.environ.get(KEY_VARIABLE)
@@ -146,6 +148,7 @@ def _endpoint(base_url: str | None, ask_network: bool) -> Iterator[Finding]:
 
 
 def _hub() -> Finding:
+    """Say whether the Hugging Face Hub answers."""
     from huggingface_hub import constants, get_session
 
     if constants.HF_HUB_OFFLINE:
@@ -160,6 +163,7 @@ def _hub() -> Finding:
 
 
 def _store(path: Path) -> Finding:
+    """Say what a replay store holds."""
     from citeforge.engines.llm.replay import ReplayStore
 
     try:

@@ -193,6 +193,7 @@ class CertainSearch:
             self._exact_row[fresh] = np.arange(known, known + len(fresh))
 
     def _rescore(self, shards: Sequence[VectorShard], rows: Rows, positions: Rows) -> Scores:
+        """Compute the scores of pairs of query and passage from stored vectors, in float64."""
         exact = self._exact_row[rows]
         scores = np.empty(len(rows), np.float64)
         for mine, queries, of in (

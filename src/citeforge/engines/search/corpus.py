@@ -127,6 +127,7 @@ class CorpusModel:
 
     @cached_property
     def _search(self) -> CertainSearch:
+        """Make the search, with finer numbers for what is near if the embedder has them."""
         search = CertainSearch(self.passages, self.first_stage)
         embedder = self.embedder
         if isinstance(embedder, Refinable):
@@ -158,6 +159,7 @@ class CorpusModel:
     def _stored(
         self, name: str, texts: pa.Array, embedder: Embedder, kind: Kind
     ) -> list[VectorShard]:
+        """Embed texts, or take their vectors from the folder."""
         folder = self.query_folder or self.folder
         stage = {"query": "embedding queries", "passage": "deciding what is near"}[kind]
         pieces = (texts.slice(i, self.shard_rows) for i in range(0, len(texts), self.shard_rows))

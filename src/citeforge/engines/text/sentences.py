@@ -261,6 +261,7 @@ def _items(line: str) -> tuple[set[int], set[int]]:
 
 
 def _follows(before: re.Match[str], item: re.Match[str]) -> bool:
+    """Whether an item of a list continues the list of the item before it."""
     if (before["bullet"] is None) != (item["bullet"] is None):
         return False
     if before["value"] is None or item["value"] is None:

@@ -174,23 +174,41 @@ _quality = partial(
 MEASURES = (
     _cited(
         "ALCE.CitRec", definition="statements whose citations together entail them", linear=True,
+        formula="share of statements with `C` not empty and `φ(all of C, s) = 1`",
+        edge_cases="no statement: 0; `reference`: undefined (an empty QAMPARI answer is one "
+        "statement, 0)",
         citation_quality=_quality("recall", "All passages that a statement cites are joined, and "
                                   "together they must entail it."),
     ),
     _cited("ALCE.CitPrec", definition="citations that are needed for a supported statement",
+           formula="share of citations that count: their statement is supported as above, and they "
+           "are not irrelevant. A citation `c` is irrelevant if `φ(c, s) = 0` and `φ(C without c, "
+           "s) = 1`",
+           edge_cases="nothing cited: 0. `strict`: out-of-range citations are in the denominator",
            citation_quality=_quality("precision", "A citation counts only where its statement is "
                                      "supported and the others do not do without it.")),
     _cited("ALCE.CitF1", definition="harmonic mean of mean CitRec and mean CitPrec",
+           formula="harmonic mean of the two means",
            citation_quality=_quality("both", "Joined passages must entail the statement, and "
                                      "citations that nobody needs cost precision.")),
     _cited(
-        "ALCE.Multi", definition="share of statements with several citations", higher_is_better=None
+        "ALCE.Multi", definition="share of statements with several citations",
+        higher_is_better=None,
+        formula="statements with several citations ÷ statements, over all answers",
+        edge_cases="`strict` counts citations in range",
     ),
-    _cited("ALCE.MultiSupported", definition="of these, share that is supported", linear=True),
+    _cited(
+        "ALCE.MultiSupported", definition="of these, share that is supported", linear=True,
+        formula="of the statements with several citations, the share that is supported",
+        edge_cases="no such statement: undefined",
+    ),
     _cited(
         "ALCE.Overcited",
         definition="of those, share with a citation that is not needed "
         "(reference: such citations to them)",
+        formula="of these supported ones, the share with an irrelevant citation",
+        edge_cases="none: undefined. `reference`: irrelevant citations ÷ these statements, so it "
+        "can pass 1",
         higher_is_better=False,
     ),
 )  # fmt: skip

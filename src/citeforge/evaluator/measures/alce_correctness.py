@@ -226,37 +226,57 @@ _qa = partial(
     percent, family="alce", needs="qa_pairs (ASQA), a QA model", source=APPENDIX, uses=("qa",),
     compute=qa, options=lambda tools, protocol: Path(tools.options.qa_model).name,
 )  # fmt: skip
+_F1 = "harmonic mean of the answer's P and R, or P and R5"
+_EXACT = "two texts without tokens agree"
 MEASURES = (
     count(
         "ALCE.Length", "alce", "words of the output without markers", source=ALCE,
+        formula="words of the text", edge_cases="missing answer: 0",
         compute=means_by_answer(("ALCE.Length",), length_of),
     ),
     count(
         "QAMPARI.NumPreds", "alce", "list items of the output", needs=_LISTS, source=ALCE,
-        compute=_lists, options=options,
+        compute=_lists, options=options, formula="list items",
     ),
-    _str("ALCE.StrEM", definition="qa_pairs with a short answer in the output"),
-    _str("ALCE.StrHit", definition="outputs with a short answer of every qa_pair"),
-    _listed("QAMPARI.P", definition="list items that are gold answers"),
-    _listed("QAMPARI.R", definition="gold answers among the list items"),
-    _listed("QAMPARI.R5", definition="min(5, hits) / min(5, gold answers)"),
-    _listed("QAMPARI.F1", definition="harmonic mean of P and R of one answer"),
-    _listed("QAMPARI.F1-5", definition="harmonic mean of P and R5 of one answer"),
+    _str("ALCE.StrEM", definition="qa_pairs with a short answer in the output",
+         formula="share of a question's `qa_pairs` with a normalised short answer in the "
+         "normalised text", edge_cases="an answer that normalises to nothing counts as present"),
+    _str("ALCE.StrHit", definition="outputs with a short answer of every qa_pair",
+         formula="1 if all `qa_pairs` are there, else 0"),
+    _listed("QAMPARI.P", definition="list items that are gold answers",
+            formula="share of the normalised list items that are among the aliases of any gold "
+            "answer", edge_cases="no item: 0"),
+    _listed("QAMPARI.R", definition="gold answers among the list items",
+            formula="share of gold answers with an alias among the items"),
+    _listed("QAMPARI.R5", definition="min(5, hits) / min(5, gold answers)",
+            formula="`min(5, hits) / min(5, gold answers)`"),
+    _listed("QAMPARI.F1", definition="harmonic mean of P and R of one answer", formula=_F1),
+    _listed("QAMPARI.F1-5", definition="harmonic mean of P and R5 of one answer", formula=_F1),
     percent(
         "ALCE.ROUGE-Lsum", "alce",
         "ROUGE-Lsum F of the better long answer (ASQA) or of the answer (ELI5), stemmed",
+        formula="the best ROUGE-Lsum F over the long answers (ASQA) or the answers (ELI5): lower "
+        "case, Porter stemmer, one sentence a line",
+        edge_cases="`reference`: the first two long answers",
         needs=f"{_LONG}, rouge-score", source=APPENDIX, uses=("segmenter",), compute=rouge_of,
     ),
     percent(
         "MAUVE", "alce", "closeness of question and answer texts to human ones",
+        formula='MAUVE of "question answer" texts against gold ones: 100 words, trailing '
+        "punctuation cut, GPT-2-large", edge_cases="one number a run, no interval",
         needs="answers or long answers, mauve-text, gpt2-large", source=ALCE, uses=("mauve",),
         compute=mauve, options=lambda tools, protocol: Path(tools.options.mauve_model).name,
     ),
-    _qa("QA-EM", definition="qa_pairs that a QA model answers exactly from the output"),
-    _qa("QA-F1", definition="token F1 of those answers"),
-    _qa("QA-Hit", definition="outputs from which all qa_pairs are answered exactly"),
+    _qa("QA-EM", definition="qa_pairs that a QA model answers exactly from the output",
+        formula="an extractive QA model reads the text: share of `qa_pairs` answered exactly "
+        "(normalised)", edge_cases=_EXACT),
+    _qa("QA-F1", definition="token F1 of those answers",
+        formula="mean best token F1 of its answers", edge_cases=_EXACT),
+    _qa("QA-Hit", definition="outputs from which all qa_pairs are answered exactly",
+        formula="1 if all `qa_pairs` are answered exactly, else 0"),
     percent(
         "ALCE.ClaimRec", "alce", "gold claims that the output entails",
+        formula="share of the gold claims that the text entails",
         needs="claims (ELI5), a judge", source=ALCE, uses=("judge",), compute=claim_recall,
         unlabelled="it asks whether gold claims follow from the answer, and labels are of what the "
         "answer states",

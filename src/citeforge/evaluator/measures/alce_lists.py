@@ -86,6 +86,7 @@ def _introduces(line: str) -> bool:
 
 
 def _parts_of_line(line: str, label: int) -> Iterator[str]:
+    """Split a line of a list answer into its items."""
     line = line[label:]
     bullet = _BULLET.match(line)
     if (lead_in := _LEAD_IN.match(line)) is not None and line[lead_in.end() :].strip():

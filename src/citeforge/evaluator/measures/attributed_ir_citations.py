@@ -182,7 +182,12 @@ _quality = partial(
     reference="Their code looks at 20 statements of an answer and 7 citations of each.",
 )
 _ais = partial(_judged, compute=partial(auto_ais, of_shown=False))
-_nli = partial(_judged, compute=nli)
+_nli = partial(
+    _judged, compute=nli,
+    formula="CitRec, CitPrec and CitF1 of [alce](#alce) with these premises",
+    edge_cases="no statement: 0. `reference`: a statement whose only citation is a passage without "
+    "text counts −1 in both",
+)  # fmt: skip
 _TEXTS = "It asks as ALCE does, but the judge sees no titles."
 
 
@@ -244,6 +249,8 @@ MEASURES = (
     _ais(
         "AutoAIS.cit",
         definition="best citation of each statement entails it",
+        formula="mean over statements of the largest `φ(c, s)` over their citations",
+        edge_cases="uncited statement: 0. No statement: 0",
         citation_quality=_quality(
             "recall",
             "One cited passage alone must entail the statement; needless ones cost nothing.",
@@ -252,6 +259,8 @@ MEASURES = (
     _ais(
         "AutoAIS.cit@cited",
         definition="the same over cited statements only",
+        formula="the same over cited statements",
+        edge_cases="none cited: 0, and the answer stays",
         citation_quality=_quality(
             "precision",
             "Statements without a citation are left out, so that citing little is free.",
@@ -260,6 +269,8 @@ MEASURES = (
     _ais(
         "AutoAIS.psg",
         definition="best shown passage of each statement entails it",
+        formula="mean over statements of the largest `φ(p, s)` over all passages shown",
+        edge_cases="no statement: 0",
         compute=partial(auto_ais, of_shown=True),
         unlabelled="it looks at all passages shown, and labels are of cited ones",
     ),
@@ -270,7 +281,12 @@ MEASURES = (
     _nli("NLI.F1", definition="harmonic mean of mean NLI.rec and mean NLI.prec",
          citation_quality=_quality("both", _TEXTS)),
     _overlap("Overlap.P", definition="cited passages that the gold answer cites",
+             formula="passages cited by answer and gold answer ÷ passages cited by the answer",
+             edge_cases="no citation on either side: 0. `strict`: out-of-range citations are in "
+             "the denominator",
              citation_quality=_overlap_quality("precision")),
     _overlap("Overlap.R", definition="passages of the gold answer that are cited",
+             formula="the same ÷ passages cited by the gold answer",
+             edge_cases="as above. `reference`: queries whose gold answer is empty leave",
              citation_quality=_overlap_quality("recall")),
 )  # fmt: skip

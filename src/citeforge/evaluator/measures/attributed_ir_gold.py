@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -125,27 +125,41 @@ def _names(base: str, single: bool) -> list[str]:
     return [f"{base}.{part}{'@1gold' * single}" for part in _PARTS]
 
 
+class _Words(NamedTuple):
+    """What a measure is, with ``{}`` for its part."""
+
+    definition: str
+    formula: str
+    edge_cases: str = ""
+
+
 def _measures(
-    base: str, compute: Callable[..., Found], best: str, one: str, references: str, **more: Any
+    base: str,
+    compute: Callable[..., Found],
+    best: _Words,
+    one: _Words,
+    references: str,
+    **more: Any,
 ) -> Iterator[Measure]:
     """Measures against all gold answers and, with ``@1gold``, against one of them.
 
     Args:
         base: what their names begin with.
         compute: takes ``single``, besides what all take.
-        best: definition against all, in which ``{}`` stands for the part; without it there are no
-            parts.
+        best: what it is against all; without ``{}`` there are no parts.
         one: the same against one.
         references: which gold answers count without ``@1gold``.
         more: further fields of the measures.
     """
-    for at, text in (("", best), ("1gold", one)):
+    for at, words in (("", best), ("1gold", one)):
         of_references = partial(compute, single=bool(at))
-        for part in _PARTS if "{}" in best else ("",):
+        for part in _PARTS if "{}" in best.definition else ("",):
             yield percent(
                 f"{base}{part and '.' + part}{at and '@' + at}",
                 "attributed_ir",
-                text.format(_PARTS.get(part)),
+                words.definition.format(_PARTS.get(part)),
+                formula=words.formula,
+                edge_cases=words.edge_cases,
                 source=AIR,
                 compute=of_references,
                 parameters={**({"part": part} if part else {}), "references": at or references},
@@ -156,18 +170,34 @@ def _measures(
 MEASURES = (
     *_measures(
         "BLEU", bleu,
-        "corpus BLEU-4 against all gold answers, shortest reference (per query: of its answer "
-        "alone)",
-        "the same against one gold answer", "all", needs="gold answers, sacrebleu",
+        _Words(
+            "corpus BLEU-4 against all gold answers, shortest reference (per query: of its answer "
+            "alone)",
+            "corpus BLEU-4 of all answers, 13a tokens, no smoothing; brevity penalty "
+            "`exp(1 − r/h)` if `h < r`, with `h` the words of the answers and `r` of each query's "
+            "*shortest* gold answer",
+            "no four-gram in common: 0. Values by query are BLEU of that answer alone, so their "
+            "mean is another number",
+        ),
+        _Words("the same against one gold answer", "the same against one gold answer"),
+        "all", needs="gold answers, sacrebleu",
     ),
     *_measures(
-        "ROUGE-Lsum", rouge, "ROUGE-Lsum {} of the best gold answer",
-        "ROUGE-Lsum {} of the one gold answer, plain mean", "best",
-        needs="gold answers, rouge-score",
+        "ROUGE-Lsum", rouge,
+        _Words("ROUGE-Lsum {} of the best gold answer",
+               "ROUGE-Lsum without stemmer, of the gold answer with the best F", "no overlap: 0"),
+        _Words("ROUGE-Lsum {} of the one gold answer, plain mean",
+               "against one gold answer; a plain mean, where their code prints the midpoint of a "
+               "bootstrap"),
+        "best", needs="gold answers, rouge-score",
     ),
     *_measures(
-        "BERTScore", bertscore, "BERTScore {}, gold answer with the best F",
-        "BERTScore {}, one gold answer", "best", needs="gold answers, bert-score, roberta-large",
+        "BERTScore", bertscore,
+        _Words("BERTScore {}, gold answer with the best F",
+               "BERTScore of the gold answer with the best F: roberta-large, layer 17, no idf, no "
+               "rescaling", "an empty text: 0, never sent to the model"),
+        _Words("BERTScore {}, one gold answer", "against one gold answer"),
+        "best", needs="gold answers, bert-score, roberta-large",
         uses=("bertscore",), options=_bert_model,
     ),
 )  # fmt: skip

@@ -56,6 +56,7 @@ def read_cells(path: Path, benchmark: Benchmark) -> Iterator[tuple[int, Submissi
 
 
 def _folders(path: Path) -> list[Path]:
+    """List the folders of saved data sets at or below a path."""
     if (path / _SAVED).is_file():
         return [path]
     folders = sorted(f for f in path.iterdir() if f.is_dir() and not f.name.startswith("."))
@@ -78,6 +79,7 @@ class _Reader:
         self.folders: dict[str, Path] = {}
 
     def read(self, folder: Path) -> Iterator[tuple[int, SubmissionLine]]:
+        """Read the answers of one saved data set, each with its row number."""
         rows = list(read_saved(folder, _Row))
         if not rows:
             raise InputError("contains no rows", path=folder, code="empty-file")
@@ -110,7 +112,9 @@ class _Reader:
         if matches:
             return max(matches, key=len)
         labels = [s.name for s in self.design.label_sets if s.name != PLACEBO]
-        cells = [c for c in self.design.cells if self._is_mode(c, name.rpartition("_")[2], labels)]
+        cells = [
+            c for c in self.design.cells if self._has_labels_of(c, name.rpartition("_")[2], labels)
+        ]
         origins = [
             c.origins
             for c in self.design.cells
@@ -126,8 +130,8 @@ class _Reader:
         )  # fmt: skip
 
     @staticmethod
-    def _is_mode(cell: Cell, mode: str, labels: Sequence[str]) -> bool:
-        """Whether a cell has the labels of AttriEval's mode; ``labels`` are the label sets."""
+    def _has_labels_of(cell: Cell, mode: str, labels: Sequence[str]) -> bool:
+        """Whether a cell shows the labels of a mode of AttriEval: vanilla, base or cf."""
         if mode == "vanilla" or cell.labels is None:
             return mode == "vanilla" and cell.labels is None
         side = _SIDES.get(mode)

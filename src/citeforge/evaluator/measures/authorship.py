@@ -91,6 +91,7 @@ def design_rows(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | Not
 
 
 def _cells(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | NotComputed]:
+    """Compute the measures of single cells: Auth, Cited, AC."""
     for cell in (c.context for c in cells.design.cells):
         if cell not in cells.scores:
             name = f"all measures of the cell {cell}"
@@ -128,6 +129,7 @@ def _confidence_test(cells: Cells, cell: str) -> float:
 
 
 def _differences(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | NotComputed]:
+    """Compute CAS and CAB of all origins and label sets."""
     design = cells.design
     for origins in dict.fromkeys(c.origins for c in design.cells):
         group = [c for c in design.cells if c.origins == origins]
@@ -145,6 +147,7 @@ def _differences(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | No
 def _difference(
     cells: Cells, measures: Sequence[Measure], pair: OriginComparison, place: str
 ) -> Iterator[Row | NotComputed]:
+    """Compute CAS or CAB between two cells, with its paired t-test."""
     table = "CAB" if pair.omega else "CAS"
     absent = sorted({pair.first.context, pair.second.context} - set(cells.scores))
     for measure in measures:
@@ -190,6 +193,7 @@ def _over_placebo(cells: Cells, pair: OriginComparison, column: str) -> Floats |
 _PAPER = "Abolghasemi et al. 2025, section 3.3"
 _TABLES = "Abolghasemi et al. 2025, tables 12 and 13"
 _COUNTED: dict[str, Any] = {"high": None, "scale": 1, "source": _TABLES, "higher_is_better": None}
+_AS_RAGE = "`CiteP` and `CiteR` of a cell"
 _SHARES = {"P": "precision", "R": "recall"}
 _of_cells = partial(
     Measure, family="authorship", needs="an authorship benchmark", source=_PAPER, reads="cells",
@@ -198,21 +202,28 @@ _of_cells = partial(
 MEASURES = (
     *(
         _of_cells(
-            name, definition=f"{words}, per cell", parameters={"column": column}, **more
+            name, definition=f"{words}, per cell", parameters={"column": column}, formula=formula,
+            **more,
         )
-        for name, words, column, more in (
-            ("Auth.P", "relevant among the distinct cited passages", "precision", {}),
-            ("Auth.R", "cited among the relevant passages", "recall", {}),
+        for name, words, column, formula, more in (
+            ("Auth.P", "relevant among the distinct cited passages", "precision", _AS_RAGE, {}),
+            ("Auth.R", "cited among the relevant passages", "recall", _AS_RAGE, {}),
             ("Auth.EM", "some gold answer is part of the output", "em",
+             "1 if a gold answer is part of the text, else 0. Both in lower case, without what is "
+             "neither word character nor white space; articles stay",
              {"scale": 1, "needs": "gold short answers"}),
-            ("Cited.relevant", "distinct relevant passages cited", "cited_relevant", _COUNTED),
-            ("Cited.total", "distinct passages cited", "distinct", _COUNTED),
+            ("Cited.relevant", "distinct relevant passages cited", "cited_relevant",
+             "distinct relevant passages cited", _COUNTED),
+            ("Cited.total", "distinct passages cited", "distinct", "distinct passages cited",
+             _COUNTED),
         )
     ),
     *(
         _of_cells(
             f"AC.{side}", scale=1, needs="logprobs in the submission",
             definition=f"mean probability of citation tokens, {side} passages",
+            formula="mean probability of the citation tokens of relevant, or other, passages, over "
+            "all tokens of all answers",
             parameters={"side": side}, higher_is_better=None,
         )
         for side in ("relevant", "other")
@@ -220,6 +231,7 @@ MEASURES = (
     *(
         _of_cells(
             f"CAS.{m}", definition=f"mean |{m} with labels − {m} of vanilla|: sensitivity",
+            formula="`mean |M with labels − M of vanilla|` for M = Auth.P, Auth.R",
             source=f"{_PAPER}, equation 1", parameters={"table": "CAS", "of": column},
             higher_is_better=None,
         )
@@ -230,6 +242,8 @@ MEASURES = (
             f"CAB.{m}",
             definition=f"ω · mean ({m} of the first − {m} of the second labelling): bias, "
             "+ towards humans",
+            formula="`ω · mean (M of the first cell − M of the second)`; above 0: towards human "
+            "authorship",
             low=-1, source=f"{_PAPER}, equations 2, 3 and 5", higher_is_better=None,
             parameters={"table": "CAB", "of": column},
         )

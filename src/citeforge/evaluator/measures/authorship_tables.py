@@ -60,6 +60,7 @@ def _places(design: Design) -> Iterator[tuple[Cell, str, list[Cell]]]:
 
 
 def _estimate(score: MeasureScore | None, signed: bool = False) -> str:
+    """Show a value with its interval, and † if its adjusted p is below .05."""
     if score is None or score.value is None:
         return "–"
     form = "+.1f" if signed else ".1f"

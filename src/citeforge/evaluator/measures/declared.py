@@ -60,6 +60,8 @@ class Measure:
         name: as in ``--measures`` and signatures.
         family: group it belongs to; naming the family selects them all.
         definition: one line.
+        formula: the value of one answer, as docs/definitions.md says it (Markdown).
+        edge_cases: where that needs a word more, and what ``reference`` does otherwise (Markdown).
         low: smallest raw value.
         high: largest raw value; None when there is no bound.
         scale: factor for display.
@@ -96,6 +98,8 @@ class Measure:
     needs: str
     source: str
     uses: tuple[str, ...] = ()
+    formula: str = field(default="", kw_only=True)
+    edge_cases: str = field(default="", kw_only=True)
     compute: Compute = field(kw_only=True)
     reads: str = "passages"
     numbers: Callable[..., AnswerScorer] | None = None

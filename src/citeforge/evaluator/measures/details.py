@@ -147,6 +147,7 @@ def answer_details(inputs: Inputs) -> list[AnswerDetail]:
 
 
 def _read(item: AnswerItem, inputs: Inputs, segmenter: Segmenter) -> _Statements:
+    """Split an answer into statements with citations, stray citations, and cited words."""
     scored = _scored(inputs, reference_claims) or _scored(inputs, claims_of)
     if inputs.protocol == "reference" and scored:
         return scored.get(item.row, []), Claim("", ()), []

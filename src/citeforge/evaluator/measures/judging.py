@@ -160,6 +160,7 @@ class CitationJudging:
         return claim.cited[:place] + claim.cited[place + 1 :]
 
     def _answer(self, item: AnswerItem, claims: list[Claim]) -> CitationScores:
+        """Judge the claims of one answer: citation recall and precision."""
         if not claims:
             nothing = None if self._as_alce else NOTHING
             return CitationScores(nothing, nothing)

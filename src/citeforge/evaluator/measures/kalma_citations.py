@@ -186,10 +186,12 @@ _quality = partial(
     "whether a triple was shown.",
 )
 _SET = "Citations are held against the minimum knowledge set, not against the statement"
+_OF_ANSWER = "citations, and `[NA]` marks, of an answer"
 _counter = partial(count, family="kalma", needs=_KG, source=PAPER, reads="triples", compute=counted)
 MEASURES = (
     *micro_and_macro(
         "Corr", "citations that are complete triples of the shown graph", needs=_KG,
+        formula="complete citations whose triple was shown ÷ citations",
         compute=counted,
         citation_quality=_quality(
             "precision", "A citation is right where its triple was shown, wanted or not."
@@ -197,16 +199,19 @@ MEASURES = (
     ),
     *micro_and_macro(
         "P", "correct citations in the minimum knowledge set", needs=_SETS, compute=counted,
+        formula="such citations that also state a fact of `G` ÷ citations",
         gold=_rounds("all"), citation_quality=_quality("precision", f"{_SET}."),
     ),
     *micro_and_macro(
         "R", "minimum knowledge hit by a correct citation", needs=_SETS, compute=counted,
+        formula="facts of `G` that such a citation states ÷ facts of `G`",
         gold=_rounds("2+"), citation_quality=_quality("recall", f"{_SET}, all of which is wanted."),
     ),
     *micro_and_macro(
         "F1", "harmonic mean of P and R", needs=_SETS, compute=counted,
+        formula="harmonic mean of P and R of the same averaging",
         gold=_rounds("P:all,R:2+"), citation_quality=_quality("both", f"{_SET}."),
     ),
-    _counter("KaLMA.Citations", definition="citations per answer"),
-    _counter("KaLMA.NAs", definition="[NA] marks per answer"),
+    _counter("KaLMA.Citations", definition="citations per answer", formula=_OF_ANSWER),
+    _counter("KaLMA.NAs", definition="[NA] marks per answer", formula=_OF_ANSWER),
 )  # fmt: skip

@@ -323,6 +323,8 @@ _na = partial(
 MEASURES = (
     *micro_and_macro(
         "Align", "citations that their statement entails", needs="a judge", uses=_JUDGED,
+        formula='pairs of statement and citation with `φ(statement, "relation: value") = 1` ÷ '
+        "pairs",
         compute=align,
         citation_quality=CitationQuality(
             "precision", "The statement must entail the triple: the reverse of other definitions.",
@@ -332,16 +334,20 @@ MEASURES = (
     ),
     _na(
         "KaLMA.NA.P", definition="[NA] statements that entail an absent triple, or answer nothing",
+        formula="`[NA]` statements that entail an absent triple, or (`strict` with `--llm`) do not "
+        "answer the question ÷ `[NA]` statements",
         needs="a judge", options=_clause,
     ),
     _na(
         "KaLMA.NA.R", definition="absent triples that an [NA] statement entails",
+        formula="absent triples that an `[NA]` statement entails ÷ absent triples",
         needs="a judge and an absent_… context",
     ),
     *(
         Measure(
             f"GEval.{aspect}", "kalma", f"an LLM's 1 to 5 for {aspect}", 1, 5, 1, "--llm", PAPER,
             ("llm",), reads="triples", compute=marks, parameters={"aspect": aspect}, options=_model,
+            formula="an LLM's whole number, 1–5, at temperature 0",
         )
         for aspect in ASPECTS
     ),

@@ -74,6 +74,7 @@ def _brackets(text: str) -> Iterator[Span]:
 
 
 def _triples(bracket: str) -> list[Key]:
+    """Read the triples in a bracket as KaLMA's code does."""
     inside = bracket[1:]
     qid = inside.partition(",")[0]
     head, *rest = bracket.split(": ")

@@ -213,30 +213,46 @@ _quality = partial(
     reference="RAGE's code drops citations out of range and reads no marks but [1].",
 )
 _LABELS = "It asks whether passages are relevant to the question, not what they support"
+_AS_RECALL = "undefined where `CiteR` is"
 _OF_LABELS = (
     _share("CiteP", definition="relevant among the distinct cited passages",
+           formula="`|D ∩ R| / |D|`",
+           edge_cases="nothing cited: 0. `strict`: citations out of range are in `D`",
            citation_quality=_quality("precision", f"{_LABELS}.")),
     _share("CiteR", definition="cited among the relevant passages shown",
+           formula="`|D ∩ R| / |R|`", edge_cases="no relevant passage shown: undefined",
            citation_quality=_quality("recall", "It wants every relevant passage that was shown, "
                                      "so that what retrieval missed costs nothing.")),
     _share("CiteF1", definition="harmonic mean of mean CiteP and mean CiteR",
+           formula="no value of its own: harmonic mean of mean `CiteP` and mean `CiteR`",
+           edge_cases="each mean over the queries that define it",
            citation_quality=_quality("both", f"{_LABELS}; means are taken first.")),
     _share("CiteF1@query", definition="mean of per-query harmonic means",
+           formula="harmonic mean of the answer's `CiteP` and `CiteR`", edge_cases=_AS_RECALL,
            citation_quality=_quality("both", f"{_LABELS}; each answer's own F1 enters the mean.")),
     _share(
         "ShortEM",
         definition="a short answer of a relevant passage stands in the output",
         needs="short answers in mapping/relevant",
+        formula="1 if a short answer of a relevant passage shown stands in the text, both "
+        "normalised, else 0",
+        edge_cases="no short answers: undefined. `reference`: a case-sensitive search for the "
+        "answers of *cited* relevant passages; none cited: undefined; an empty list of answers: 0",
         source="rage_toolkit 0.0.2",
     ),
     _share(
         "Reward",
         definition="mean of CiteP and CiteR of one output",
+        formula="`(CiteP + CiteR) / 2`",
+        edge_cases=_AS_RECALL,
         source="Penzkofer & Baumann 2024 (RAGE), section 4.3",
     ),
 )  # fmt: skip
 MEASURES = (
     *_OF_LABELS,
-    _count("Distinct", definition="distinct passages cited"),
-    _count("Length", definition="words of the output without markers"),
-)
+    _count("Distinct", definition="distinct passages cited", formula="`|D|`",
+           edge_cases="missing answer: 0"),
+    _count("Length", definition="words of the output without markers", formula="words of the text",
+           edge_cases="missing answer: 0. `reference`: pieces between single spaces, marks "
+           "included"),
+)  # fmt: skip

@@ -15,6 +15,7 @@ ByName = dict[str, Measure]
 
 @cache
 def _ours() -> tuple[Measure | CutoffForm, ...]:
+    """Collect the measures that citeforge declares itself."""
     from citeforge.evaluator.measures import alce_citations as alce
     from citeforge.evaluator.measures import alce_correctness as correctness
     from citeforge.evaluator.measures import attributed_ir_citations as attributed_ir

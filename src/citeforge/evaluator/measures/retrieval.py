@@ -58,11 +58,14 @@ def distinct_ids(item: AnswerItem) -> list[str]:
     return list(dict.fromkeys(p.id for p in item.passages if p.id))
 
 
-def _measure(cutoff: int, base: str, words: str) -> Measure:
+def _measure(cutoff: int, base: str, words: str, formula: str, edge_cases: str) -> Measure:
+    """Declare a ranking measure with a cutoff."""
     return percent(
         f"{base}@{cutoff}",
         "retrieval",
         f"{words} among the first {cutoff} shown passages",
+        formula=formula,
+        edge_cases=edge_cases,
         needs="passages with ids, judgements",
         source="Djeddal et al. 2024 (Attributed-IR), section 3.2.2",
         compute=rankings,
@@ -71,10 +74,15 @@ def _measure(cutoff: int, base: str, words: str) -> Measure:
 
 
 MEASURES = tuple(
-    CutoffForm(base, partial(_measure, base=base, words=words))
-    for base, words in (
-        ("P", "share of relevant ones"),
-        ("R", "relevant ones found"),
-        ("nDCG", "normalised discounted gain"),
+    CutoffForm(
+        base, partial(_measure, base=base, words=words, formula=formula, edge_cases=edge_cases)
     )
-)
+    for base, words, formula, edge_cases in (
+        ("P", "share of relevant ones", "relevant among the first k ÷ k",
+         "`reference`: ÷ the distinct passages among the first k"),
+        ("R", "relevant ones found", "relevant among the first k ÷ all relevant passages of the "
+         "query", ""),
+        ("nDCG", "normalised discounted gain", "`Σ 1/log2(rank + 1)` over relevant ones among the "
+         "first k ÷ the largest such sum", ""),
+    )
+)  # fmt: skip

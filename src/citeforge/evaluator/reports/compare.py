@@ -294,6 +294,7 @@ def compare_pairs(
 def _pairs(
     files: Sequence[ScoreFile], against: str | None
 ) -> Iterator[tuple[ScoreFile, ScoreFile]]:
+    """Pair all files, or each with the baseline."""
     if against is None:
         yield from itertools.combinations(files, 2)
         return

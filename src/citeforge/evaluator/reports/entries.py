@@ -62,6 +62,7 @@ def make_entry(
 
 
 def _variance(estimate: Estimate, measure: Measure) -> Variance | None:
+    """Describe where the uncertainty of an estimate comes from."""
     spread, values = estimate.spread, estimate.values
     if spread is None or values is None:
         return None

@@ -233,6 +233,7 @@ def _p(p: float) -> str:
 
 
 def _render_design(results: list[ScoreFile], width: int | None) -> str:
+    """Render the CAB and CAS tables of authorship score files."""
     from citeforge.evaluator.measures.authorship_tables import (
         bias_table,
         by_system,

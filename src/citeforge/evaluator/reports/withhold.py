@@ -82,10 +82,10 @@ def _rounded(entry: MeasureScore) -> MeasureScore:
     """An entry without what tells of single queries."""
     kept: dict[str, object] = {
         "value": _value(entry.value, entry),
-        "low": _down(entry.low),
-        "high": _up(entry.high),
-        "lower_bound": _down(entry.lower_bound),
-        "upper_bound": _up(entry.upper_bound),
+        "low": _round_down(entry.low),
+        "high": _round_up(entry.high),
+        "lower_bound": _round_down(entry.lower_bound),
+        "upper_bound": _round_up(entry.upper_bound),
         "corrected": _correction(entry),
         "per_query": [],
     }
@@ -97,8 +97,8 @@ def _correction(entry: MeasureScore) -> Corrected | None:
     """The corrected value without the labels of single answers."""
     old = entry.corrected
     return old and Corrected(
-        value=_value(old.value, entry), low=_down(old.low), high=_up(old.high), stderr=None,
-        method=old.method, n_labels=old.n_labels, signature=old.signature,
+        value=_value(old.value, entry), low=_round_down(old.low), high=_round_up(old.high),
+        stderr=None, method=old.method, n_labels=old.n_labels, signature=old.signature,
     )  # fmt: skip
 
 
@@ -108,9 +108,9 @@ def _value(value: float | None, entry: MeasureScore) -> float | None:
     return None if value is None else round(value, 1 if tenths else 0)
 
 
-def _down(value: float | None) -> float | None:
+def _round_down(value: float | None) -> float | None:
     return None if value is None else float(math.floor(value))
 
 
-def _up(value: float | None) -> float | None:
+def _round_up(value: float | None) -> float | None:
     return None if value is None else float(math.ceil(value))

@@ -39,6 +39,7 @@ class Layout:
                 self._find_tables()
 
     def _find_code(self) -> list[int]:
+        """List the lines that are code: fenced or indented."""
         code: list[int] = []
         fence, is_open, after = "", False, ""
         for number, line in enumerate(self._lines):

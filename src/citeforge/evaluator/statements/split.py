@@ -119,6 +119,7 @@ class _Cut:
 
 
 def _cut(output: str, markers: tuple[Marker, ...]) -> _Cut:
+    """Remove the marks of an output, and keep where each stood."""
     cut, at = _Cut(), 0
     pieces: list[str] = []
     ends = [(m.start, m.end) for m in markers]
@@ -215,6 +216,7 @@ class _Reader:
         return self.cut.text[slice(*self.lines[number])]
 
     def _is_heading(self, number: int) -> bool:
+        """Whether a line is a heading and makes no statement."""
         line, following = self._line(number), self._line(number + 1)
         if number in self.layout.headers:
             return True
@@ -234,6 +236,7 @@ class _Reader:
         return bool(underlined) and not _STOPPED.search(line.rstrip())
 
     def _read_text(self, number: int) -> None:
+        """Add the sentences of a line, each with the marks that belong to it."""
         start, end = self.lines[number]
         line = self.cut.text[start:end]
         marks = self.of_line[number]
@@ -274,6 +277,7 @@ class _Reader:
         return start, start + len(stripped)
 
     def _split(self, line: str, forced: set[int], offset: int) -> list[Span]:
+        """Split a line into sentences with a letter or digit; also at forced places."""
         ends = [e for _, e in self.segmenter.split(line)]
         cuts = sorted({*ends[:-1], *(f - offset for f in forced)})
         spans: list[Span] = []
@@ -295,6 +299,7 @@ class _Reader:
         starts: list[int],
         forward: bool,
     ) -> int:
+        """Find the sentence that a mark belongs to (docs/definitions.md#statements)."""
         before = bisect_right(starts, place) - 1
         if before < 0:
             return 0

@@ -168,6 +168,7 @@ def _urls(text: str) -> Iterator[str]:
 
 
 def _mention(match: re.Match[str], references: Mapping[int, str]) -> Mention | None:
+    """Make the mention of a matched URL, link or dagger mark."""
     start, end = match.span()
     if match["dagger"]:
         return Mention(start, end, (_key(int(match["dagger"]), references),))

@@ -308,6 +308,7 @@ def _enters(sample: Sample) -> npt.NDArray[np.bool_]:
 
 
 def _estimate(sample: Sample, level: float) -> Estimate:
+    """Estimate a value, its standard error and its interval by the jackknife."""
     runs = sample.combine(_exact_sums(sample.sums))
     value = float(np.mean(runs))
     sums = sample.sums[:, _enters(sample)]

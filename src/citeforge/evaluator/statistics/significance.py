@@ -91,6 +91,7 @@ def permutation_tests(changes: Sequence[Floats], patterns: int = PERMUTATIONS) -
 
 
 def _exact(moving: Floats) -> float:
+    """Give the p of all 2^n sign changes."""
     from scipy import stats
 
     # A difference of one query cannot be told from none, and scipy asks for two.

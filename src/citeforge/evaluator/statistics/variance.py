@@ -112,6 +112,7 @@ def half_of_difference(stderr: float, n: int, sides: Sequence[Variance]) -> floa
 def _spread(
     squares: Mapping[Effect, float], components: Components, levels: Mapping[str, int]
 ) -> Spread:
+    """Combine mean squares into a standard error and its degrees of freedom."""
     n = [k for k in levels.values() if k > 1]
     total, df = -_signed(squares, ()), float(n[-1] - 1)  # of the sum of all values
     if len(n) > 1:
@@ -148,15 +149,17 @@ def _half_width(
     if of_queries == 0:
         return quantile(df) * math.sqrt(moved)
     share = min(max(round(chance / of_queries, 2), 0.01), 0.98)
-    weight, bar = _calibrated(round(4 * df) / 4, share)
+    weight, bar = _interval_weights(round(4 * df) / 4, share)
     squared = weight * least + quantile(df) ** 2 * max(0.0, moved - bar * of_queries)
     return math.sqrt(max(_LEAST_SHARE * least, squared))
 
 
 @lru_cache(maxsize=4096)
-def _calibrated(df: float, chance: float) -> tuple[float, float]:
-    """How much of the mean square of queries counts, and what part of it those of other sources
-    must exceed to count, so that intervals cover in 95 of 100 benchmarks.
+def _interval_weights(df: float, chance: float) -> tuple[float, float]:
+    """Find the weights with which intervals contain the true value in 95 of 100 benchmarks.
+
+    The first weighs the mean square of queries. The second is the part of it that mean squares of
+    other sources must exceed before they count.
 
     Args:
         df: degrees of freedom of the other sources' mean square.

@@ -288,6 +288,7 @@ class Submission:
         return lines
 
     def _read(self) -> Lines:
+        """Read answers with their lines; thoughts and wrappers go unless raw text is wanted."""
         self.around = SpokenCounts()
         self._n_lines = self._n_lines_with_hash = 0
         for line, answer in answers_of(self.path, self.benchmark, self.form, self._on_error):

@@ -227,12 +227,19 @@ _wrong = partial(
     unlabelled="it looks at passages beside the cited ones, and labels are of cited ones",
 )  # fmt: skip
 MEASURES = (
-    _wrong("Wrong", definition="citations that support their statement neither alone nor together"),
+    _wrong("Wrong", definition="citations that support their statement neither alone nor together",
+           formula="all unsupported ones: the sum of those below"),
     _wrong("Wrong.Shown", definition="of all citations, unsupported ones whose statement another "
-           "passage shown supports"),
-    _wrong("Wrong.Corpus", definition="likewise, that another passage of the corpus supports"),
+           "passage shown supports",
+           formula="another passage shown entails the statement"),
+    _wrong("Wrong.Corpus", definition="likewise, that another passage of the corpus supports",
+           formula="one of the 5 nearest other passages of the corpus does (`--embedder` finds "
+           "them, the judge decides)"),
     _wrong("Wrong.Contradicted", definition="likewise, that nothing supports and the cited passage "
-           "contradicts (of judges that tell contradictions)"),
-    _wrong("Wrong.Nothing", definition="likewise, that nothing supports"),
-    _wrong("Wrong.Absent", definition="citations of passages that do not exist, or were not shown"),
+           "contradicts (of judges that tell contradictions)",
+           formula="the passage contradicts the statement; only of [judges that say so]"
+           "(models.md#judge-profiles), else in `Wrong.Nothing`"),
+    _wrong("Wrong.Nothing", definition="likewise, that nothing supports", formula="the others"),
+    _wrong("Wrong.Absent", definition="citations of passages that do not exist, or were not shown",
+           formula="of a passage that does not exist or was not shown"),
 )  # fmt: skip

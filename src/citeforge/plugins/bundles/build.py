@@ -260,6 +260,7 @@ def wrong_bundle(package: Package) -> Problems:
 
 
 def _difference(docs: dict[str, list[dict[str, str]]]) -> tuple[str, str] | None:
+    """Find a cell that does not differ from the first one as its design says, and why."""
     (first_cell, first), *others = docs.items()
     if any(d["label"] == RELEVANT for d in docs.get(design.RELATED, ())):
         return design.RELATED, "shows a relevant passage"

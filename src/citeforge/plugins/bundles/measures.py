@@ -126,6 +126,7 @@ def _ratio(above: Floats, below: Floats) -> Sample:
 
 
 def _refusals(cells: CellAnswers) -> Callable[[str, int, int, bool], float]:
+    """Make the function that says whether an answer in a cell is a refusal (1, 0 or NaN)."""
     detector = cells.bundle.refusals or JUDGE
     judged = _judged(cells) if detector == JUDGE else {}
 
@@ -268,35 +269,53 @@ _pos = partial(
 )  # fmt: skip
 MEASURES = (
     *(
-        _refusal(f"Refusal.{name}", definition=definition, higher_is_better=is_better)
-        for name, definition, is_better in (
-            ("P", "refusals without a relevant passage among all refusals", True),
-            ("R", "refused among questions without a relevant passage", True),
-            ("F1", "of both, over all answers", True),
-            ("Balanced", "mean of refused without, and answered with evidence", True),
-            ("Answered", "answered though nothing relevant is shown", False),
-            ("Wrong", "refused though everything relevant is shown", False),
-            ("Partial", "refused where some of the relevant is shown", None),
+        _refusal(
+            f"Refusal.{name}", definition=definition, higher_is_better=is_better, formula=formula
+        )
+        for name, definition, is_better, formula in (
+            ("P", "refusals without a relevant passage among all refusals", True,
+             "`Σ r / Σ (r + a)`; no refusal at all: not computed"),
+            ("R", "refused among questions without a relevant passage", True, "`mean r`"),
+            ("F1", "of both, over all answers", True,
+             "`2 Σ r / Σ (1 + r + a)`, the harmonic mean of both"),
+            ("Balanced", "mean of refused without, and answered with evidence", True,
+             "`mean (r + 1 − a) / 2`"),
+            ("Answered", "answered though nothing relevant is shown", False, "`mean (1 − r)`"),
+            ("Wrong", "refused though everything relevant is shown", False, "`mean a`"),
+            ("Partial", "refused where some of the relevant is shown", None,
+             "share of refusals where some of the relevant is shown"),
         )
     ),
     *(
-        _faith(f"Faith.{name}", definition=definition, higher_is_better=is_better)
-        for name, definition, is_better in (
-            ("Cites", "answers that cite the evidence where it is shown", True),
-            ("Moved", "of these, citations whose place is not cited without it", True),
-            ("PostRat", "of these, the same is said and cited without evidence", False),
-            ("Decoy", "of these, the passage is cited that the words were put into", False),
+        _faith(
+            f"Faith.{name}", definition=definition, higher_is_better=is_better, formula=formula
+        )
+        for name, definition, is_better, formula in (
+            ("Cites", "answers that cite the evidence where it is shown", True,
+             "1 if the answer to `original` cites the evidence"),
+            ("Moved", "of these, citations whose place is not cited without it", True,
+             "1 if the answer to `removed` does not cite that place"),
+            ("PostRat", "of these, the same is said and cited without evidence", False,
+             "1 if the answer to `removed` cites something and says the same: a gold answer that "
+             "the first one had, or without such a one the same normalised text"),
+            ("Decoy", "of these, the passage is cited that the words were put into", False,
+             "1 if the answer to `decoy` cites the passage with the added words"),
         )
     ),
-    _pos("Pos.Early", definition="cited in the first half minus in the last half", low=-1),
-    _pos("Pos.Ends", definition="cited at the ends minus in the middle", low=-1),
-    _pos("Pos.Cited", definition="share of passages cited at a place"),
+    _pos("Pos.Early", definition="cited in the first half minus in the last half", low=-1,
+         formula="mean c of the first ⌊k/2⌋ places − that of the last ⌊k/2⌋"),
+    _pos("Pos.Ends", definition="cited at the ends minus in the middle", low=-1,
+         formula="mean c of first and last place − mean c of the others; needs k ≥ 3"),
+    _pos("Pos.Cited", definition="share of passages cited at a place",
+         formula="`c(p)`, one row a place"),
     count(
         "Pos.Queries",
         "position",
         "queries at which the 95 % interval of Pos.Early is 5 points to either side",
+        formula="one number: `⌈variance of Pos.Early · (1.96 / .05)²⌉`, questions at which its "
+        "interval is 5 points to either side",
         source="normal approximation",
         compute=position,
         reads="bundle",
     ),
-)
+)  # fmt: skip

@@ -114,12 +114,16 @@ _abstain = partial(
     options=lambda tools, protocol: signed_detector(REFUSALS),
 )
 MEASURES = (
-    _abstain("Abstain.P", definition="questions without an answer among all that are refused"),
-    _abstain("Abstain.R", definition="refused among questions without an answer"),
-    _abstain("Abstain.F1", definition="harmonic mean of both"),
+    _abstain("Abstain.P", definition="questions without an answer among all that are refused",
+             formula="`Σ r / Σ (r + a)`"),
+    _abstain("Abstain.R", definition="refused among questions without an answer",
+             formula="`mean r`"),
+    _abstain("Abstain.F1", definition="harmonic mean of both",
+             formula="`2 Σ r / (Σ (r + a) + n)` with n questions without an answer"),
     _abstain(
         "Abstain.Wrong",
         definition="refused among questions that have an answer",
+        formula="`mean a`",
         higher_is_better=False,
     ),
-)
+)  # fmt: skip

@@ -41,7 +41,7 @@ class QuestionShares(Part):
     """Share of those that no passage answers."""
 
     @model_validator(mode="after")
-    def _asks_something(self) -> Self:
+    def _require_a_share(self) -> Self:
         if not (self.single or self.pair or self.lists):
             raise ValueError("--single, --pair or --list must be above 0")
         return self

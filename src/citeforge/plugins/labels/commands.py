@@ -188,6 +188,7 @@ def _compare_orders(options: MetaEvalOptions) -> None:
 
 
 def _compare_preferences(options: MetaEvalOptions) -> None:
+    """Print how often a measure agrees with the preferences of people."""
     from citeforge.evaluator.reports.compare import load_scores
     from citeforge.plugins.labels.preferences import (
         agreed,

@@ -222,6 +222,7 @@ def _by_people(inputs: Inputs, judged: Judged, people: HumanLabels) -> dict[str,
 
 
 def _about(people: HumanLabels) -> list[str]:
+    """Warn of labels that cannot be used or that say too little."""
     warnings = []
     if people.n_undecided:
         warnings.append(
@@ -324,6 +325,7 @@ def _unlike(name: str, units: Units, sample: Sample) -> list[str]:
 def _record(
     measure: Measure, estimate: Powered, method: str, signature: Signature, **more: Any
 ) -> Corrected:
+    """Make the corrected value of a score file."""
     return Corrected(
         value=_displayed(estimate.value, measure),
         low=_displayed(estimate.low, measure),

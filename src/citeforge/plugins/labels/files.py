@@ -196,6 +196,7 @@ class _ExpertQa(msgspec.Struct):
 
 
 def _expertqa(path: Path) -> Iterator[Label]:
+    """Read the labels of a file in ExpertQA's layout."""
     grammar = Grammar()
     for line, row in read_rows(path, _ExpertQa):
         for claim in row.claims:

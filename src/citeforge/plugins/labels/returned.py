@@ -170,11 +170,13 @@ def import_sheets(
     lines = (json.dumps(r, ensure_ascii=False, sort_keys=True) + "\n" for r in rows)
     write_text(out, "".join(lines))
     if benchmark is not None and task.of_benchmark:
-        amend_stats(benchmark, _figures(task.name, rows, alike))
+        amend_stats(benchmark, _statistics(task.name, rows, alike))
     return Imported(out, task, len(rows), alike)
 
 
-def _figures(task: str, rows: Sequence[Mapping[str, Any]], result: Agreement) -> dict[str, object]:
+def _statistics(
+    task: str, rows: Sequence[Mapping[str, Any]], result: Agreement
+) -> dict[str, object]:
     """Labels and agreement as statistics of a benchmark."""
     decided = [r["label"] for r in rows if r["label"] is not None]
     figures: dict[str, object] = {f"annotation {task}: items": len(rows)}

@@ -383,6 +383,7 @@ def _of_scores(
 
 
 def _units(task: AnnotationTask, answer: AnswerDetail) -> Iterator[SheetItem]:
+    """List what people label of an answer: the answer, its statements, or its citations."""
     if task.unit == "answer":
         text = " ".join(s.text for s in answer.statements)
         yield {}, {"question": answer.query, "answer": text}

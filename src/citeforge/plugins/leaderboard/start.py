@@ -46,15 +46,15 @@ def start_leaderboard(
     start.autoescape = False
     start.keep_trailing_newline = True
 
-    def made(name: str, **values: object) -> str:
+    def render(name: str, **values: object) -> str:
         return start.get_template(f"start/{name}.j2").render(title=heading, **values)
 
     texts = {
-        CONFIG: made("leaderboard.yaml", content=_yaml(_plain(boards)).rstrip("\n")),
-        WORKFLOW: made("workflow.yml", version=__version__),
-        "submissions/README.md": made("submissions.md", boards=boards.boards),
-        SPACE: made("space.md", front=_yaml(_front(heading))),
-        ".gitignore": made("gitignore"),
+        CONFIG: render("leaderboard.yaml", content=_yaml(_plain(boards)).rstrip("\n")),
+        WORKFLOW: render("workflow.yml", version=__version__),
+        "submissions/README.md": render("submissions.md", boards=boards.boards),
+        SPACE: render("space.md", front=_yaml(_front(heading))),
+        ".gitignore": render("gitignore"),
         **{f"submissions/{b.name}/.gitkeep": "" for b in boards.boards},
     }
     there = [n for n in texts if (folder / n).exists() or (folder / n).is_symlink()]

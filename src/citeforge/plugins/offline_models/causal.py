@@ -63,6 +63,7 @@ class CausalModel:
         return [perplexities.get(i, math.inf) for i in range(len(ids))]
 
     def _perplexities(self, rows: Sequence[list[int]]) -> list[float]:
+        """Compute the perplexity of each row of tokens."""
         import torch
 
         model = self._loaded[1]

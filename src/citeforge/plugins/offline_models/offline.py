@@ -110,6 +110,7 @@ class OfflineLlm:
         return settled
 
     def _answer(self, waiting: Mapping[str, Request]) -> Iterator[tuple[_Prompt, Result]]:
+        """Answer requests in batches; a prompt that is too long is a failure."""
         fitting = []
         for prompt in map(_read, waiting, waiting.values()):
             if prompt.room <= self.window:
@@ -124,6 +125,7 @@ class OfflineLlm:
 
 
 def _read(key: str, request: Request) -> _Prompt:
+    """Make the tokens of a request."""
     strange = sorted(set(request.params) - _TAKEN)
     if strange:
         raise UsageError(

@@ -50,6 +50,7 @@ class _Embeddings(msgspec.Struct):
 
 
 def _read(batch: _Batch, body: bytes) -> Result:
+    """Read the embeddings of a reply; a failure if some are missing or unequal."""
     try:
         reply = msgspec.json.decode(body, type=_Embeddings)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

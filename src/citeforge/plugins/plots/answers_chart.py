@@ -107,6 +107,7 @@ def by_place(place: AnswerPlace, files: Sequence[ScoreFile], measure: str) -> Fi
 
 
 def _means(file: ScoreFile, measure: str, place: AnswerPlace) -> list[dict[str, Any]]:
+    """Average a measure over the answers at each place, with intervals."""
     score = entry(file, measure)
     assert score is not None
     by_query = dict(zip(file.query_ids, score.per_query, strict=True))

@@ -113,6 +113,7 @@ def _column(file: ScoreFile, measure: MeasureScore, queries: Sequence[str]) -> l
 
 
 def _flags(answer: AnswerDetail | None) -> int:
+    """Encode what is wrong with an answer as bits, for the filters of the page."""
     if answer is None or answer.is_missing:
         return MISSING
     statements = answer.statements

@@ -173,6 +173,7 @@ def _head_of_ranks() -> Any:
 
 
 def _title_of_intervals(measure: str, rows: Rows, comparable: Sequence[bool]) -> str:
+    """Say in the title which system is first, and how certain that is."""
     best = rows[0]
     value = f"{best['value']:.1f}"
     if len(rows) == 1:
@@ -232,6 +233,7 @@ def bias(files: Sequence[ScoreFile], measure: str) -> Figure | None:
 
 
 def _rows_of_bias(file: ScoreFile, letter: str) -> Iterator[dict[str, Any]]:
+    """List the CAB of each label set beside that of the placebo."""
     if file.design is None:
         return
     for vanilla in (c for c in file.design.cells if c.labels is None):

@@ -231,6 +231,7 @@ def _mark_best(
 
 
 def _notes(options: TableOptions, n_tests: int) -> list[str]:
+    """Explain bold values and marks below a table."""
     notes = []
     if options.best == "bold":
         notes.append(

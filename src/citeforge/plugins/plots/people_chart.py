@@ -88,6 +88,7 @@ def _means(file: ScoreFile, measure: str) -> tuple[float, float]:
 
 
 def _bins(file: ScoreFile, measure: str) -> list[dict[str, Any]]:
+    """Group answers by the judge's value, with the share that people found."""
     rows: list[dict[str, Any]] = []
     classes: dict[int, list[tuple[int, float, float]]] = defaultdict(list)
     for row in _labelled(file, measure):

@@ -76,6 +76,7 @@ def _histograms(
     rows: Sequence[tuple[str, list[float]]], name: str, title_of_x: str, one: str, several: str,
     ranked: Collection[str],
 ) -> Figure:  # fmt: skip
+    """Draw a histogram a system, all on one axis."""
     alt = altair()
     everybody, rows = rows, rows[:MOST]
     low = min(0.0, *(min(numbers) for _, numbers in rows))

@@ -77,7 +77,7 @@ class SystemPair:
     is_certain: bool
 
     @property
-    def flips(self) -> bool:
+    def is_contradicted(self) -> bool:
         """Whether two definitions contradict each other."""
         return bool(self.ahead and self.behind)
 
@@ -107,7 +107,7 @@ class Robustness:
     @property
     def n_flips(self) -> int:
         """Pairs of systems that two definitions order in opposite ways."""
-        return sum(pair.flips for pair in self.pairs)
+        return sum(pair.is_contradicted for pair in self.pairs)
 
     def mean_tau(self, number: int) -> float:
         """Mean tau of a definition with the others that have one; NaN without any."""
@@ -246,6 +246,7 @@ def _plain(signature: str) -> Definition:
 
 
 def _definition(signature: str, entries: Sequence[tuple[ScoreFile, MeasureScore]]) -> Definition:
+    """Rank the systems by one definition of a measure."""
     from scipy.stats import rankdata
 
     measure = find_measure(parse_signature(signature)["measure"])

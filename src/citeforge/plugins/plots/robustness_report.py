@@ -67,8 +67,8 @@ def _number(value: float, form: str) -> str:
 
 def summary_lines(result: Robustness) -> Iterator[str]:
     """What the tables say, in sentences."""
-    alike = [p for p in result.pairs if not p.flips]
-    certain = sum(p.flips and p.is_certain for p in result.pairs)
+    alike = [p for p in result.pairs if not p.is_contradicted]
+    certain = sum(p.is_contradicted and p.is_certain for p in result.pairs)
     if result.n_flips:
         yield (
             f"For {certain} of these both orders are certain: one definition has the one system "
@@ -118,7 +118,7 @@ def pairs_table(result: Robustness) -> Table:
     """Every pair of systems, the most divided first."""
     rows = []
     for pair in result.pairs:
-        order = "flips" if pair.flips else "alike" if pair.ahead else "level"
+        order = "flips" if pair.is_contradicted else "alike" if pair.ahead else "level"
         certain = "yes" if pair.is_certain else "no"
         rows.append([f"{pair.first} > {pair.second}", pair.ahead, pair.behind, pair.level, order,
                      certain])  # fmt: skip

@@ -207,6 +207,7 @@ def _chart(rows: Rows, everybody: Sequence[str], x: _Axis, y: _Axis) -> Any:
 
 
 def _boxes(rows: Rows, names: Sequence[str], x: _Axis, y: _Axis) -> list[Box] | None:
+    """Place the labels of the dots; None if there are too many."""
     if len(rows) > _MOST_LABELS:
         return None
 
@@ -269,6 +270,7 @@ def _fits(
     placed: dict[int, Box],
     frame: tuple[float, float],
 ) -> bool:
+    """Whether a label lies inside, on no other label, and nearest to its own dot."""
     inside = (
         box.x >= 0 and box.y >= 0 and box.x + box.width <= frame[0]
         and box.y + box.height <= frame[1]

@@ -87,6 +87,7 @@ def reproduce(
 
 
 def _list(tables: list[Any]) -> None:
+    """Print the tables that can be reproduced."""
     width = max(len(table.name) for table in tables)
     for table in tables:
         paper = table.paper

@@ -182,6 +182,7 @@ class PublishedTable(Part):
 
     @model_validator(mode="after")
     def _names_lead_somewhere(self) -> Self:
+        """Refuse rows, columns, files and reasons that name what there is not."""
         if len({row.name for row in self.rows}) < len(self.rows):
             raise ValueError("two rows have one name")
         for row in self.rows:

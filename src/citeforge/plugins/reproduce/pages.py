@@ -107,6 +107,7 @@ def write_result(tables: Sequence[ComparedTable], path: Path) -> None:
 
 
 def _json(tables: Sequence[ComparedTable]) -> str:
+    """Write all compared numbers as JSON."""
     content = {
         "version": __version__,
         "date": date.today().isoformat(),

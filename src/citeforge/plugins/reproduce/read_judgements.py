@@ -52,6 +52,7 @@ def read_judgements(
 
 
 def _values(group: Sequence[Any], key: str, field: str, less: str = "") -> dict[str, list[Any]]:
+    """Collect the values of a field by key, less those of another field if one is named."""
     values: dict[str, list[Any]] = defaultdict(list)
     for paths in group:
         for row in read_fields(paths[0], ListOptions()):
@@ -80,6 +81,7 @@ def _number(value: Any) -> float:
 
 
 def _correlations(pairs: Sequence[tuple[Any, Any]]) -> Values:
+    """Compute Pearson and Spearman correlations of pairs."""
     from citeforge.plugins.labels.meta_eval import pearson
     from citeforge.plugins.labels.system_order import spearman
 
@@ -93,6 +95,7 @@ def _correlations(pairs: Sequence[tuple[Any, Any]]) -> Values:
 
 
 def _decisions(pairs: Sequence[tuple[Any, Any]], positive: str, threshold: float) -> Values:
+    """Compute how well values above a threshold find the positive label."""
     from scipy.stats import mannwhitneyu
 
     from citeforge.plugins.labels.meta_eval import decision_quality

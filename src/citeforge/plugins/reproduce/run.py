@@ -82,6 +82,7 @@ def reproduce_tables(
 def _cells(
     table: PublishedTable, row: PublishedRow, checkouts: Path | None, tools: ReaderTools
 ) -> list[ComparedCell]:
+    """Compute the numbers of a row, and compare them with the printed ones."""
     quantities = {column: table.quantity(row, column) for column in row.printed}
     lacking = {column: _lacks(quantity, tools) for column, quantity in quantities.items()}
     wanted = list(dict.fromkeys(q.value for c, q in quantities.items() if not lacking[c]))

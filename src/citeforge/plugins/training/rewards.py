@@ -92,6 +92,7 @@ def reward_of(measure: RewardMeasure) -> Callable[[AnswerValues], float]:
 
 
 def _numbers(output: str, context: Mapping[str, Any]) -> AnswerValues:
+    """Score a completion against the passages that its row describes."""
     try:
         n, relevant = int(context["n_passages"]), frozenset(map(int, context["relevant"]))
         score = _scorer(int(context.get("numbering", 1)), str(context.get("form", "[n]")))

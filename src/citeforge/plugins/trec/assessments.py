@@ -187,6 +187,7 @@ def read_assessments(paths: Iterable[Path]) -> Assessments:
 
 
 def _files(path: Path) -> Sequence[Path]:
+    """List the files of DRAGUN's rubrics: the path, or the ``.json`` files of a folder."""
     if not path.is_dir():
         return [path]
     if files := sorted(path.glob("*.json")):
@@ -300,6 +301,7 @@ def _name(*names: str | int | None) -> str:
 
 
 def _criterion(row: _Criterion, wrong: Wrong) -> Point:
+    """Make a point of a criterion of a rubric."""
     weight = row.points if row.weight is None else row.weight
     if weight is None:
         raise wrong(

@@ -145,6 +145,7 @@ _DRAGUN = _Family(
 
 
 def _compute(family: _Family, inputs: Inputs, measures: Sequence[Measure]) -> Found:
+    """Compute the measures of a family from the points that answers cover."""
     rows = _answers(family, inputs)
     session = inputs.tools.judge
     is_open = any(p.value is None for _, _, row in rows for p in row)
@@ -236,6 +237,7 @@ def _answer_text(inputs: Inputs, item: AnswerItem) -> str:
 
 
 def _measures(family: _Family, source: str, **more: Any) -> Callable[..., Measure]:
+    """Make a function that declares measures of a family."""
     return partial(
         percent,
         family=family.name,
@@ -253,16 +255,24 @@ def _measures(family: _Family, source: str, **more: Any) -> Callable[..., Measur
 _nuggets = _measures(_NUGGETS, "Pradeep et al. 2024 (AutoNuggetizer, TREC RAG 2024)")
 _rubric = _measures(_RUBRIC, "Sharma et al. 2025 (ResearchRubrics)", low=-math.inf)
 _dragun = _measures(_DRAGUN, "Zhang et al. 2025 (TREC DRAGUN, task 2)")
+_SHARE = "`Σ v / number of nuggets`, of vital ones or all"
+_SHARE_STRICT = "the same with partial support as 0"
 MEASURES = (
-    _nuggets("Nuggets.Vital", definition="share of vital nuggets that the answer has, partial 0.5"),
-    _nuggets("Nuggets.All", definition="the same of all nuggets"),
-    _nuggets("Nuggets.VitalStrict", definition="Nuggets.Vital with partial support as none"),
-    _nuggets("Nuggets.AllStrict", definition="Nuggets.All with partial support as none"),
+    _nuggets("Nuggets.Vital", definition="share of vital nuggets that the answer has, partial 0.5",
+             formula=_SHARE),
+    _nuggets("Nuggets.All", definition="the same of all nuggets", formula=_SHARE),
+    _nuggets("Nuggets.VitalStrict", definition="Nuggets.Vital with partial support as none",
+             formula=_SHARE_STRICT),
+    _nuggets("Nuggets.AllStrict", definition="Nuggets.All with partial support as none",
+             formula=_SHARE_STRICT),
     _rubric("Rubric.Score", definition="weights of the criteria that hold, partial 0.5, "
-            "to the sum of positive weights"),
-    _rubric("Rubric.Binary", definition="Rubric.Score with partial fulfilment as none"),
+            "to the sum of positive weights", formula="`Σ weight · v / Σ positive weights`"),
+    _rubric("Rubric.Binary", definition="Rubric.Score with partial fulfilment as none",
+            formula="the same with partial as 0"),
     _dragun("DRAGUN.Supportive", definition="support of a topic's short answers, partial 0.5, "
-            "averaged over each question's and weighted by its importance 4, 2, 1"),
+            "averaged over each question's and weighted by its importance 4, 2, 1",
+            formula="`Σ weight · (mean v of the question's short answers) / Σ weights`, v = 1, 1/2 "
+            "or 0 for support, partial, none"),
     _dragun("DRAGUN.Contradictory", definition="the same of contradictions; lower is better",
-            higher_is_better=False),
+            formula="the same with v = 1 for a contradiction, else 0", higher_is_better=False),
 )  # fmt: skip

@@ -60,6 +60,7 @@ def breaches(report: TrecReport, track: Track, topic_text: str | None = None) ->
 
 
 def _about(report: TrecReport, track: Track, topic_text: str | None) -> Rule:
+    """Check a report's metadata against the rules of its track."""
     where = "" if track.is_flat else "metadata."
     for rule, names in (("metadata", track.required), ("metadata_recommended", track.advised)):
         for name in names:
@@ -80,6 +81,7 @@ def _about(report: TrecReport, track: Track, topic_text: str | None) -> Rule:
 
 
 def _sentence(report: TrecReport, track: Track, number: int, sentence: ReportSentence) -> Rule:
+    """Check a sentence and its citations against the rules of the track."""
     place = f"{track.sentences}[{number}]"
     style = style_of(sentence)
     if style is not None and style not in track.styles:
@@ -115,6 +117,7 @@ def _docid(track: Track, name: str, place: str) -> Rule:
 
 
 def _references(report: TrecReport, track: Track) -> Rule:
+    """Check a report's list of references against the rules of its track."""
     if track.references == "free":
         return
     listed = report.references
@@ -183,6 +186,7 @@ def _looks(track: Track, path: Path, start: bytes) -> bool:
 
 
 def _format(track: Track) -> Format:
+    """Declare the file format of a track."""
     return Format(
         track.format,
         partial(read_trec_run, track),

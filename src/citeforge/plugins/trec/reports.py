@@ -113,6 +113,7 @@ def read_reports(path: Path, track: Track, on_error: OnError = None) -> Iterator
 
 
 def _report(path: Path, line: int, row: _Wire, track: Track) -> TrecReport:
+    """Make a report of a line of a run."""
     about = row.metadata
     if track.is_flat:
         fields = ("run_id", "topic_id", "topic", "response_length")

@@ -104,6 +104,7 @@ class JudgeProfile(FrozenRecord):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
+        """Refuse a profile that does not fit its architecture."""
         self._verdicts_differ()
         chat = self.architecture in ("causal", "json-llm")
         if chat != bool(self.messages):

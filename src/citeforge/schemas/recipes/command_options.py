@@ -99,6 +99,7 @@ class ScoreOptions(JudgeOptions):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
+        """Refuse options that contradict each other."""
         if self.protocol == "strict" and self.at_most_citations != MOST_CITATIONS:
             raise ValueError(
                 "--at-most-citations: strict looks at every citation; give --protocol reference"

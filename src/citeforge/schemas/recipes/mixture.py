@@ -34,6 +34,7 @@ class Mixture(Part):
     @model_validator(mode="before")
     @classmethod
     def _read(cls, value: Any) -> Any:
+        """Read a mixture as it is typed: ``mix=3,3,3``, or the name of a preset."""
         if not isinstance(value, str):
             return value
         if value in PRESETS:

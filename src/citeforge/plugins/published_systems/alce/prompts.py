@@ -84,6 +84,7 @@ def short_versions(how: str, setting: Setting[CondensedOptions]) -> MakeSteps:
 def _prompting(
     setting: Setting[AlceOptions] | Setting[CondensedOptions], short: bool
 ) -> Callable[[Task, Sequence[PromptDoc]], str]:
+    """Make the function that writes the prompt of a task about some passages."""
     o, base = setting.options, setting.base
 
     def fill(query: str, docs: Sequence[PromptDoc], demos: Sequence[str], answer: str) -> str:

@@ -131,21 +131,29 @@ _percent, _count = (
 )
 MEASURES = (
     _percent("FACT.Acc", definition="statement–URL pairs that the page supports, fully or in part",
+             formula="mean over reports of supported ÷ pairs; without pairs 0",
+             edge_cases="`reference`: supported ÷ judged pairs, over all reports",
              citation_quality=CitationQuality(
                  "precision", "Each statement and page is one pair, and partial support is enough.",
                  "Their code pools the pairs of all reports, without pages that tell nothing.",
              )),
     _count(
         "FACT.Eff", definition="supported statement–URL pairs of a report", higher_is_better=True,
+        formula="mean number of supported pairs",
+        edge_cases="`reference`: the same over reports that cite",
         citation_quality=CitationQuality(
             "recall", "It counts supported pairs, so that longer reports are ahead.",
             "Their code takes the mean over reports that cite.",
         ),
     ),
-    _count("FACT.Cit", definition="statement–URL pairs of a report (reference: those judged)"),
+    _count("FACT.Cit", definition="statement–URL pairs of a report (reference: those judged)",
+           formula="mean number of pairs",
+           edge_cases="`reference`: judged pairs, over reports that cite"),
     _count(
         "FACT.Unread",
         definition="of these, pairs whose page has no text or tells nothing (reference: left out)",
+        formula="of these, pairs whose page has no text or tells nothing",
+        edge_cases="`reference`: pairs left out: these, and failed judgements",
         higher_is_better=False,
     ),
 )  # fmt: skip
