@@ -20,7 +20,7 @@ from citeforge.kg.engines import GRAPHS
 from citeforge.schemas.models import choices
 from citeforge.schemas.models.choices import Choice, listed
 from citeforge.schemas.recipes.base import Part
-from citeforge.systems.registry import SYSTEMS, options_of, systems
+from citeforge.systems.registry import SYSTEMS, systems
 from conftest import refused
 
 
@@ -89,7 +89,7 @@ def test_all_that_is_declared_can_be_made() -> None:
         for name in registry.all():
             assert callable(registry.factory(name)), (registry.what, name)
     for system in systems().values():
-        assert issubclass(options_of(system), Part), system
+        assert issubclass(system.options, Part), system
 
 
 @pytest.mark.parametrize(

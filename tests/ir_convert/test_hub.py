@@ -8,7 +8,7 @@ import pytest
 
 import citeforge as cf
 from citeforge.builders.packaging.verify import verify
-from citeforge.ir_convert.hub import open_beir_hub, open_rage
+from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
 from conftest import refused
 
@@ -46,7 +46,7 @@ def test_beir_layout(tmp_path: Path) -> None:
     qrels = tmp_path / "nq-qrels"
     qrels.mkdir()
     (qrels / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\t2\t1\nq1\t3\t0\n")
-    source = open_beir_hub(str(repo), "test", ReadOptions())
+    source = open_source(f"beir-hub:{repo}", "test", ReadOptions())
     # The judgement file has numbers as passage ids; they are the same ids.
     assert source.relevant()["corpus-id"].to_pylist() == ["2"]
     assert source.queries()["_id"].to_pylist() == ["q1"]
@@ -54,7 +54,7 @@ def test_beir_layout(tmp_path: Path) -> None:
     assert titles == ["", "T", ""]
     assert source.info().counts == {"judgements of zero or less": 1}
     with refused("unknown-name", value="dev", known=["test"]):
-        open_beir_hub(str(repo), "dev", ReadOptions())
+        open_source(f"beir-hub:{repo}", "dev", ReadOptions())
 
 
 def write_rage(folder: Path) -> Path:
@@ -78,7 +78,7 @@ def write_rage(folder: Path) -> Path:
 
 
 def test_rage_layout(tmp_path: Path) -> None:
-    source = open_rage(str(write_rage(tmp_path / "rage_nq")), None, ReadOptions())
+    source = open_source(f"rage:{write_rage(tmp_path / 'rage_nq')}", None, ReadOptions())
     assert source.relevant()["short_answers"].to_pylist() == ['["a"]', None]
     assert source.mined()["irrelevant"]["corpus-id"].to_pylist() == ["2", "3"]
     assert source.mined()["seemingly_relevant"]["corpus-id"].to_pylist() == ["3", "1"]
@@ -95,7 +95,7 @@ def test_a_rage_package_is_built_as_it_is(tmp_path: Path) -> None:
 
 
 def test_our_own_package_is_a_source(package: Path, tmp_path: Path) -> None:
-    source = open_rage(str(package), None, ReadOptions())
+    source = open_source(f"rage:{package}", None, ReadOptions())
     assert source.queries().num_rows == 30
     assert sum(b.num_rows for b in source.passages()) == 84
     assert set(source.mined()) == {"irrelevant", "seemingly_relevant"}
@@ -106,7 +106,7 @@ def test_a_folder_without_mapping(tmp_path: Path) -> None:
         tmp_path / "x", {"corpus": CORPUS}, "configs:\n" + config("corpus", {"c": "corpus.parquet"})
     )
     with refused("missing-field", path=tmp_path / "x"):
-        open_rage(str(tmp_path / "x"), None, ReadOptions())
+        open_source(f"rage:{tmp_path / 'x'}", None, ReadOptions())
 
 
 def test_a_folder_of_the_same_name_and_card_is_read_anew(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_folder_of_the_same_name_and_card_is_read_anew(tmp_path: Path) -> None
         write_rage(folder)
         table = CORPUS.set_column(2, "text", pa.array([text, "b", "c"]))
         pq.write_table(table, folder / "corpus.parquet")
-        source = open_rage(str(folder), None, ReadOptions())
+        source = open_source(f"rage:{folder}", None, ReadOptions())
         assert next(source.passages())["text"].to_pylist() == [text, "b", "c"]
         infos.append(source.info())
     assert infos[0].files.keys() == infos[1].files.keys() == {"nq"}
@@ -138,4 +138,4 @@ def test_damaged_judgements_name_the_data_set(
     path = repo / "mapping" / "relevant.parquet"
     pq.write_table(pq.read_table(path).set_column(0, "query-id", ids), path)
     with refused(code, path=repo, field=field):
-        open_rage(str(repo), None, ReadOptions())
+        open_source(f"rage:{repo}", None, ReadOptions())

@@ -109,13 +109,13 @@ def demo(out: Path) -> None:
     command is printed before it runs.
     """
     from citeforge.cli.main import cli
-    from citeforge.library.demo import next_steps, start_demo
+    from citeforge.library.demo import NEXT, start_demo
 
     for line in start_demo(out):
         click.echo(click.style(f"$ citeforge {line}", bold=True))
         cli.main(args=line.split(), prog_name="citeforge", standalone_mode=False)
         click.echo()
-    click.echo(next_steps(out))
+    click.echo(NEXT.format(out=out.as_posix()))
 
 
 FILE = "RECIPE.yaml"

@@ -61,9 +61,7 @@ def run() -> None:
 
 def _command(system: System) -> click.Command:
     """Make the command that runs a system."""
-    from citeforge.systems.registry import options_of as record_of
-
-    record = record_of(system)
+    record = system.options
 
     def command(**parameters: Any) -> None:
         _run(system, record_from(record, parameters), parameters)

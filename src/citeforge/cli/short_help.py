@@ -40,7 +40,7 @@ SECTIONS = {
     ),
     "How an LLM is prompted": (
         "title top_p logprobs window tokenizer template rerank post_cite post_cite_over over "
-        "reranker per_statement queries fusion instruction demos turns bare at_once retrieve_only"
+        "reranker per_statement queries fusion instruction demos turns bare retrieve_only"
     ),
     "Preferences of people": "preferences people tie_threshold agreed",
     "Endpoints, and limits of LLMs": (

@@ -138,7 +138,9 @@ def _list_in(content: Any, path: Path, name: str) -> list[Any]:
     """
     members = content if isinstance(content, dict) else {}
     lists: dict[str, list[Any]] = {
-        k: v for k, v in members.items() if isinstance(v, list) and v and all(map(_is_item, v))
+        k: v
+        for k, v in members.items()
+        if isinstance(v, list) and v and all(isinstance(x, dict) and "question" in x for x in v)
     }
     if "data" in lists or name in lists:
         return lists[name] if name in lists else lists["data"]
@@ -155,10 +157,6 @@ def _list_in(content: Any, path: Path, name: str) -> list[Any]:
         allowed="a list of items, or an object with data: []",
         code="wrong-type",
     )
-
-
-def _is_item(row: Any) -> bool:
-    return isinstance(row, dict) and "question" in row
 
 
 def task_of(items: list[AlceItem], path: Path) -> Task:

@@ -199,28 +199,26 @@ def unreachable(repo: str, error: Exception) -> InputError:
     )
 
 
-def open_beir_hub(argument: str, split: str | None, options: ReadOptions) -> "HubSource":
-    """Open ``beir-hub:REPO[@revision]``: configs ``corpus`` and ``queries``, qrels in
-    ``REPO-qrels``, a data set of its own."""
-    return _open_judged("beir-hub", argument, split, options, "-qrels", ("default",))
-
-
-def open_mteb(argument: str, split: str | None, options: ReadOptions) -> "HubSource":
-    """Open ``mteb:REPO[@revision][#LANGUAGE]`` or a folder; judgements in ``default`` or ``qrels``,
-    of one language in ``hi-qrels`` or ``qrels-hi``."""
-    return _open_judged("mteb", argument, split, options, "", ("default", "qrels"))
-
-
-def _open_judged(
+def open_judged(
     kind: str,
+    ending: str,
+    configs: Sequence[str],
     argument: str,
     split: str | None,
     options: ReadOptions,
-    ending: str,
-    configs: Sequence[str],
 ) -> "HubSource":
-    """A data set whose judgements are in one of some configs: its own, or of another data set,
-    whose name has an ending more."""
+    """Open ``beir-hub:REPO`` or ``mteb:REPO``: configs ``corpus``, ``queries``, and judgements.
+
+    Args:
+        kind: name of the source.
+        ending: what the name of the data set with the judgements ends in; empty where it is the
+            same one.
+        configs: where judgements are looked for, one after another; with a language
+            (``mteb:REPO#hi``) in ``hi-qrels`` or ``qrels-hi``.
+        argument: ``REPO[@revision][#LANGUAGE]``, or a folder.
+        split: of the judgements; None for ``test``.
+        options: what is read.
+    """
     if options.passages_only:
         return open_corpus_hub(argument, split, options, kind)
     repo = Repository.of(argument)
@@ -245,17 +243,9 @@ def open_corpus_hub(
     return HubSource(repo, {}, _info(kind, argument, split, repo), options)
 
 
-def open_rage(argument: str, split: str | None, options: ReadOptions) -> "HubSource":
-    """Open ``rage:PATH``, a local package in RAGE's layout."""
-    return _open_rage("rage", argument, Repository.of(argument), options)
-
-
-def open_rage_hub(argument: str, split: str | None, options: ReadOptions) -> "HubSource":
-    """Open ``rage-hub:REPO[@revision]``, a package in RAGE's layout on the Hub."""
-    return _open_rage("rage-hub", argument, Repository.of(argument), options)
-
-
-def _open_rage(kind: str, argument: str, repo: Repository, options: ReadOptions) -> "HubSource":
+def open_rage(kind: str, argument: str, split: str | None, options: ReadOptions) -> "HubSource":
+    """Open ``rage:PATH`` or ``rage-hub:REPO[@revision]``: a package in RAGE's layout."""
+    repo = Repository.of(argument)
     splits = {} if options.passages_only else repo.config("mapping") or {}
     if not options.passages_only and RELEVANT not in splits:
         raise InputError(

@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from citeforge.engines import plugins
@@ -12,13 +13,7 @@ from citeforge.ir_convert.attrieval import open_attrieval
 from citeforge.ir_convert.beir import open_beir
 from citeforge.ir_convert.corpus import open_corpus_files
 from citeforge.ir_convert.hagrid import open_hagrid, open_hagrid_hub
-from citeforge.ir_convert.hub import (
-    open_beir_hub,
-    open_corpus_hub,
-    open_mteb,
-    open_rage,
-    open_rage_hub,
-)
+from citeforge.ir_convert.hub import open_corpus_hub, open_judged, open_rage
 from citeforge.ir_convert.kalma import open_kalma
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.schemas.benchmarks.sources import Declaration, SourceInfo
@@ -28,13 +23,13 @@ STRICT = ("beir", "hagrid", "hagrid-hub")
 """Sources whose rows may have no field that is not known; the others look at theirs alone."""
 _OPENERS: dict[str, Callable[..., Source]] = {
     "beir": open_beir,
-    "beir-hub": open_beir_hub,
+    "beir-hub": partial(open_judged, "beir-hub", "-qrels", ("default",)),
     "hagrid": open_hagrid,
     "hagrid-hub": open_hagrid_hub,
     "alce": open_alce,
-    "rage": open_rage,
-    "rage-hub": open_rage_hub,
-    "mteb": open_mteb,
+    "rage": partial(open_rage, "rage"),
+    "rage-hub": partial(open_rage, "rage-hub"),
+    "mteb": partial(open_judged, "mteb", "", ("default", "qrels")),
     "attrieval": open_attrieval,
     "corpus": open_corpus_files,
     "corpus-hub": open_corpus_hub,

@@ -22,7 +22,7 @@ _STEPS = (
     "report {out}/scores/random.scores.json {out}/scores/top-1.scores.json"
     " {out}/scores/echo-relevant.scores.json --out {out}/report.html",
 )
-_NEXT = """\
+NEXT = """\
 random cites anything; top-1 copies the first passage and cites it, so that all it says is
 supported, and most of it beside the point; echo-relevant cites what is relevant. Every answer is
 in {out}/report.html.
@@ -54,8 +54,3 @@ def start_demo(out: Path) -> list[str]:
     for name in ("facts", "answers", "labels", "people"):
         shutil.copytree(EXAMPLES / name, out / "examples" / name)
     return [step.format(out=out.as_posix()) for step in _STEPS]
-
-
-def next_steps(out: Path) -> str:
-    """What was seen, and what to type next."""
-    return _NEXT.format(out=out.as_posix())

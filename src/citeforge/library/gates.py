@@ -10,12 +10,10 @@ from typing import Any
 from citeforge.evaluator.gate import Decision, decide
 from citeforge.evaluator.gate_outputs import check_outputs, write_outputs
 from citeforge.evaluator.gate_policy import PolicySource, checked_policy, read_policy
-from citeforge.evaluator.reports.compare import load_scores
-from citeforge.library.scores import Scores
+from citeforge.library.scores import Scores, score_file_of
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import checked
 from citeforge.schemas.recipes.gate import GatePolicy
-from citeforge.schemas.scores import ScoreFile
 
 Scored = Scores | str | Path
 
@@ -52,7 +50,7 @@ def gate(
         source = checked_policy(PolicySource(given))
     ours, theirs = _listed(new), _listed(baseline)
     _require_different(ours, theirs)
-    decision = decide([_file(one) for one in ours], [_file(one) for one in theirs], source, by)
+    decision = decide([*map(score_file_of, ours)], [*map(score_file_of, theirs)], source, by)
     write_outputs(decision, paths)
     return decision
 
@@ -72,10 +70,6 @@ def _listed(scores: Scored | Sequence[Scored]) -> list[Scored]:
             raise InputError("has no score file (*.json)", path=one, code="missing-file")
         listed += found
     return listed
-
-
-def _file(scores: Scored) -> ScoreFile:
-    return scores.file if isinstance(scores, Scores) else load_scores(Path(scores))
 
 
 def _require_different(new: Sequence[Scored], baseline: Sequence[Scored]) -> None:

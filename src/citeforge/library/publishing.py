@@ -12,7 +12,7 @@ from typing import Any
 from citeforge.builders.packaging.prompts import contexts_for, prompt_lines, write_stub
 from citeforge.engines.io.files import atomic_file
 from citeforge.library.benchmarks import package_folder
-from citeforge.library.scores import Scores
+from citeforge.library.scores import Scores, score_file_of
 from citeforge.package.manifest import load_manifest
 from citeforge.package.package import Package
 from citeforge.publishing.card import write_card
@@ -78,11 +78,10 @@ def card(
         InputError: not a package, a file of it is damaged, or scores are of another build.
         UsageError: the version is none.
     """
-    from citeforge.evaluator.reports.compare import load_scores
 
     if version is not None and not re.fullmatch(r"\d+\.\d+\.\d+", version):
         raise UsageError(f"--version {version!r}: expected X.Y.Z", code="bad-option")
-    files = [s.file if isinstance(s, Scores) else load_scores(Path(s)) for s in scores]
+    files = [*map(score_file_of, scores)]
     expected = load_manifest(Path(folder)).benchmark_hash
     for given, file in zip(scores, files, strict=True):
         if file.benchmark_hash != expected:

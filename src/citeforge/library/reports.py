@@ -6,12 +6,12 @@ from pathlib import Path
 
 from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.io.textfiles import count_text
-from citeforge.evaluator.reports.compare import Difference, load_scores
+from citeforge.evaluator.reports.compare import Difference
 from citeforge.evaluator.reports.ranks import LEVEL
 from citeforge.evaluator.reports.report import compare_files, format_of, make_report
 from citeforge.evaluator.reports.rows import named_rows, references_last
 from citeforge.evaluator.reports.table import difference_tables, scores_table, signature_notes
-from citeforge.library.scores import Scores
+from citeforge.library.scores import Scores, score_file_of
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError, UsageError, extras_named
 from citeforge.schemas.recipes.base import checked
@@ -63,7 +63,7 @@ def compare(
     """
     options = checked(CompareOptions, measures=measures, against=against, across=across, by=by)
     path = None if out is None else Path(out)
-    comparison = compare_files([_file(s) for s in scores], options, path)
+    comparison = compare_files([score_file_of(s) for s in scores], options, path)
     if comparison.left_out:
         raise InputError(
             comparison.left_out[0], allowed="across=[…] with what may differ", code="not-comparable"
@@ -168,10 +168,6 @@ def report(
         robustness=robustness, by=by,
     )  # fmt: skip
     path = None if out is None else Path(out)
-    files = [_file(s) for s in scores]
+    files = [score_file_of(s) for s in scores]
     content, _ = make_report(files, form, path, options)
     return Report(content, form, files, options, path)
-
-
-def _file(scores: Scores | str | Path) -> ScoreFile:
-    return scores.file if isinstance(scores, Scores) else load_scores(Path(scores))

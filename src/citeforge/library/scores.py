@@ -461,3 +461,8 @@ def read_scores(path: str | Path) -> Scores:
         InputError: it cannot be read, or is none.
     """
     return Scores(load_scores(Path(path)))
+
+
+def score_file_of(scores: Scores | str | Path) -> ScoreFile:
+    """Return the score file behind scores, read from disk where a path is given."""
+    return scores.file if isinstance(scores, Scores) else load_scores(Path(scores))

@@ -27,7 +27,7 @@ from citeforge.library.scores import Scores, judge_of
 from citeforge.schemas.errors import UsageError, extras_named
 from citeforge.schemas.recipes.base import Part, RunOptions
 from citeforge.schemas.recipes.command_options import ScoreOptions
-from citeforge.systems.registry import options_of, refusal, system_of
+from citeforge.systems.registry import refusal, system_of
 from citeforge.systems.run import Ran, plan_system, run_system
 
 Options = Mapping[str, Any] | Part | None
@@ -234,7 +234,7 @@ def _differences(scores: Sequence[Scores]) -> Comparisons:
 
 def _options(system: str, options: Options) -> Part:
     """Check the options of a system, given as a record or a dictionary."""
-    record = options_of(system_of(system))
+    record = system_of(system).options
     if isinstance(options, Part):
         return options
     try:

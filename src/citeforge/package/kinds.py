@@ -150,14 +150,14 @@ class Kind(ABC):
         return None if reason is None else f"not for {self.name} benchmarks: {reason}"
 
 
-_GROUP = "kinds"
+_GROUP, _WHAT = "kinds", "a kind of benchmark"
 
 
 def kinds() -> dict[str, Kind]:
     """Every kind by its name: ours, then plugins'; what clashes is told of and left out."""
     by_name: dict[str, Kind] = {}
     for entry in sorted(plugins.load_entries(_GROUP), key=lambda entry: bool(entry[1])):
-        kind = _checked(entry)
+        kind = plugins.require_type(entry, Kind, _WHAT)  # type: ignore[type-abstract]
         if kind.name not in by_name:
             by_name[kind.name] = kind
         else:
@@ -194,8 +194,7 @@ def find_kind(name: str) -> Kind | None:
         InputError: the plugin that should give it is broken.
         UsageError: two plugins give it.
     """
-    entry = plugins.find_entry(_GROUP, name)
-    return None if entry is None else _checked(entry)
+    return plugins.find_typed(_GROUP, name, Kind, _WHAT)  # type: ignore[type-abstract]
 
 
 def recipe_named(name: str) -> type[Recipe] | None:
@@ -229,7 +228,3 @@ def plugin_of(name: str) -> str | None:
     """Name and version of the plugin that gives a kind; None for ours."""
     entry = plugins.find_entry(_GROUP, name)
     return None if entry is None else entry[1] or None
-
-
-def _checked(entry: tuple[object, str]) -> Kind:
-    return plugins.require_type(entry, Kind, "a kind of benchmark")  # type: ignore[type-abstract]

@@ -9,7 +9,6 @@ from citeforge.engines.registry import Registry
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.models.choices import Choice
-from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.recipes.systems import System
 from citeforge.systems import authorship, kalma, passages, rage
 from citeforge.systems.asking import from_graphs, from_passages
@@ -121,11 +120,6 @@ def system_of(name: str) -> System:
 def systems() -> dict[str, System]:
     """Every system by its name: ours, then plugins'."""
     return {name: as_system(declared) for name, declared in SYSTEMS.all().items()}
-
-
-def options_of(system: System) -> type[Part]:
-    """The record of a system's options."""
-    return system.options or Part
 
 
 def refusal(system: System, benchmark: Benchmark) -> str | None:

@@ -20,7 +20,7 @@ from citeforge.schemas.recipes.command_options import AmountOptions
 from citeforge.schemas.recipes.systems import System, fault_of
 from citeforge.schemas.submission import CONTROL, SubmissionLine, make_header
 from citeforge.systems.ask import ask, plan_jobs, prepare
-from citeforge.systems.registry import SYSTEMS, Lines, options_of, refusal, system_of
+from citeforge.systems.registry import SYSTEMS, Lines, refusal, system_of
 from citeforge.systems.writing import write_submission
 
 
@@ -92,7 +92,7 @@ def run_system(
         header = start(title or name, contexts=sets, **more)
         return Ran(title or name, write_submission(out, header, chain([first], rows)))
     llm = _required(name, llm)
-    settings = options if options is not None else options_of(system)()
+    settings = options if options is not None else system.options()
     answers = ask(
         system, SYSTEMS.factory(name), benchmark, sets, runs, seed, llm, settings, limit, judge
     )
@@ -123,7 +123,7 @@ def plan_system(
     if not system.llm:
         raise UsageError(f"--dry-run: {name} asks no LLM", code="option-without-effect")
     llm = _required(name, llm)
-    settings = options if options is not None else options_of(system)()
+    settings = options if options is not None else system.options()
     make = SYSTEMS.factory(name)
     return plan_jobs(prepare(system, make, benchmark, sets, runs, seed, llm, settings, limit), llm)
 

@@ -73,6 +73,13 @@ def test_one_rule_each(human: str, twin: str, check: str) -> None:
     assert set(failed(human, twin)) - {"length", "copy"} == ({check} if check else set())
 
 
+def test_of_several_moved_units_the_first_kind_of_the_list_is_named() -> None:
+    human = "It holds 2 litres, 3 metres, 5 grams."
+    twin = "It holds 20 gallons, 30 feet, 50 pounds."
+    # The data file lists length before mass and volume.
+    assert failed(human, twin)["units"] == "'3 metres' became '30 feet'"
+
+
 def test_negations_of_other_languages_are_counted() -> None:
     assert count_denials("Das Tor ist nicht offen, und niemand wohnt dort.", "de") == 2
     assert count_denials("La porte n'est pas ouverte.", "fr") == 1

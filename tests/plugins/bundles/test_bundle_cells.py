@@ -1,16 +1,20 @@
 """Cells of bundles: what is shown, and what must hold between them."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import citeforge as cf
 from citeforge.builders.packaging.verify import verify
+from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.text.refusals import is_refusal
 from citeforge.package.package import Package
 from citeforge.plugins.bundles.build import build_bundle, wrong_bundle
 from citeforge.plugins.bundles.design import DeflectionRecipe, FaithfulnessRecipe, PositionRecipe
+from citeforge.plugins.bundles.measures import _judged
 from citeforge.schemas.models.refusals import LANGUAGES, checked_detector
 from citeforge.schemas.recipes.mixture import Mixture
 from conftest import ROOT, refused
@@ -111,6 +115,22 @@ def test_a_bundle_with_wrong_cells_is_told(base: Path, tmp_path: Path) -> None:
 
 SENTENCES = ROOT / "tests" / "evaluator"
 Sentence = tuple[str, bool, str, bool]
+
+
+def test_a_judge_is_asked_about_texts_in_the_order_of_the_answers() -> None:
+    asked: list[str] = []
+
+    class Recorder:
+        def ask(self, pairs: Iterable[Pair]) -> dict[Pair, Verdict]:
+            known = {pair: Verdict(True) for pair in pairs}
+            asked.extend(pair.premise for pair in known)
+            return known
+
+    texts = [f"text {n}" for n in range(20)]
+    answers = {n: SimpleNamespace(text=text) for n, text in enumerate([*texts, texts[0]])}
+    tools = SimpleNamespace(judge=Recorder())
+    judged = _judged(SimpleNamespace(tools=tools, by_cell={"cell": answers}))  # type: ignore[arg-type]
+    assert asked == list(judged) == texts
 
 
 def sentences(name: str = "refusals.txt") -> list[Sentence]:

@@ -38,7 +38,7 @@ class _Lists:
     mutual: frozenset[int]
     phrases: tuple[tuple[str, str], ...]
     units: dict[str, tuple[tuple[str, str], ...]]
-    kinds: frozenset[str]
+    kinds: tuple[str, ...]
     counted: dict[str, frozenset[str]]
 
 
@@ -70,7 +70,7 @@ def word_lists() -> _Lists:
         # A neutral phrase loses its spaces, and with them the word of negation in it.
         tuple((p.replace("_", " "), p) for p in sorted(set(phrases), key=len, reverse=True)),
         {form: tuple(kinds) for form, kinds in units.items()},
-        frozenset(data["units"]),
+        tuple(data["units"]),
         {language: frozenset(words.split()) for language, words in data["counted"].items()},
     )
 

@@ -9,8 +9,8 @@ from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.evaluator.measures.compute import compute
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.kalma_reference import (
+    NA,
     SENTENCES,
-    has_na,
     read_brackets,
     without_brackets,
 )
@@ -181,7 +181,7 @@ def _reference_claims(inputs: KalmaInputs, reading: ParsedAnswer) -> list[Triple
     """Sentences as KaLMA's code sees them, each with the citations that it holds whole."""
     sentences = [reading.output[start:end] for start, end in SENTENCES.split(reading.output)]
     return [
-        TripleClaim(without_brackets(text), read_brackets(text)[0], has_na(text))
+        TripleClaim(without_brackets(text), read_brackets(text)[0], NA in text)
         for text in sentences
     ]
 

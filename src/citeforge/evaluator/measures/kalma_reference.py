@@ -12,7 +12,7 @@ from citeforge.schemas.benchmarks.kg import Key
 from citeforge.schemas.text import spliced
 
 _BOUNDARY = re.compile(r"(?<=[^A-Z].[?.]) +(?=[A-Z])")
-_NA = "[NA]"
+NA = "[NA]"
 
 # Cells of a CSV of outputs that pandas reads as missing: such an answer is passed over.
 _MISSING = frozenset(
@@ -48,19 +48,14 @@ def without_brackets(text: str) -> str:
     return plain.replace("  ", " ").replace(" .", ".")
 
 
-def has_na(text: str) -> bool:
-    """Whether a sentence carries an [NA]."""
-    return _NA in text
-
-
 def read_brackets(text: str) -> tuple[tuple[Key, ...], int]:
     """Citations in order, and the number of [NA].
 
     Citations without a relation are dropped; one without a value is a citation.
     """
     parts = [text[start:end] for start, end in _brackets(text)]
-    cited = tuple(c for b in parts if b != _NA for c in _triples(b))
-    return cited, parts.count(_NA)
+    cited = tuple(c for b in parts if b != NA for c in _triples(b))
+    return cited, parts.count(NA)
 
 
 def _brackets(text: str) -> Iterator[Span]:

@@ -146,7 +146,7 @@ def _refusals(cells: CellAnswers) -> Callable[[str, int, int, bool], float]:
 def _judged(cells: CellAnswers) -> dict[str, bool]:
     """Whether each text refuses."""
     judge = judge_of(cells.tools)
-    texts = {a.text for answers in cells.by_cell.values() for a in answers.values()}
+    texts = dict.fromkeys(a.text for cell in cells.by_cell.values() for a in cell.values())
     decisions = judge.ask(Pair(text, HYPOTHESIS) for text in texts)
     verdicts = {p.premise: d.entailed for p, d in decisions.items() if isinstance(d, Verdict)}
     if len(verdicts) < len(texts):

@@ -29,7 +29,6 @@ from citeforge.plugins.labels.people import (
     LabelJudge,
     find_people,
     of_system,
-    systems_of,
 )
 from citeforge.plugins.labels.ppi import (
     LEAST_LABELS,
@@ -62,7 +61,8 @@ class LabelCorrection(Correction):
     def require_known(self, systems: Sequence[tuple[str, str]]) -> None:
         """See :class:`Correction`."""
         if not any(of_system(self.labels, *names) for names in systems):
-            examples = ", ".join(repr(s) for s in systems_of(self.labels)[:5])
+            labelled = dict.fromkeys(label.system for label in self.labels)
+            examples = ", ".join(map(repr, [*labelled][:5]))
             names = ", ".join(repr(name) for name, _ in systems)
             raise self.labels[0].wrong(
                 f"labels answers of {examples}",

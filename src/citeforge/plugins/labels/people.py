@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,11 +87,6 @@ class LabelJudge:
         level = self._people.levels.get(pair)
         support = None if level is None else _SUPPORT[level]
         return Verdict(self._people.verdicts[pair] == FULL, support=support)
-
-
-def systems_of(labels: Iterable[Label]) -> list[str]:
-    """Systems that are labelled, in order."""
-    return list(dict.fromkeys(label.system for label in labels))
 
 
 def of_system(labels: Sequence[Label], system: str, submission: str) -> list[Label]:

@@ -17,7 +17,7 @@ class System(Choice):
     Attributes:
         factory: without an LLM, a function of (name, benchmark, context sets, runs,
             seed) to the lines of a submission; with one, of a setting to what answers a task.
-        options: the class of the record of its options; None where it has none.
+        options: the class of the record of its options.
         family: whose it is: the name of a benchmark family.
         paper: source whose paper describes it; empty for none.
         section: place in the paper.
@@ -32,7 +32,7 @@ class System(Choice):
             tables show it apart and never rank it.
     """
 
-    options: type[Part] | None = None
+    options: type[Part] = Part
     family: str = ""
     paper: str = ""
     section: str = ""

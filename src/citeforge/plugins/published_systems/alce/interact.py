@@ -18,6 +18,8 @@ from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
 
 Show = Callable[[Action], list[PromptDoc]]
 """A check or a search to the documents that the next step sees."""
+_MOST_SHOWN = 3
+"""Documents that one check shows (ALCE, appendix C)."""
 
 
 @dataclass
@@ -123,7 +125,7 @@ def interact(setting: Setting[InteractOptions]) -> MakeSteps:
         def show(action: Action) -> list[PromptDoc]:
             numbers = {d.number for d in short}
             setting.counts["invented document numbers"] += len(set(action.numbers) - numbers)
-            return [full[n] for n in action.numbers if n in numbers][: o.at_once]
+            return [full[n] for n in action.numbers if n in numbers][:_MOST_SHOWN]
 
         def prompt(done: Sequence[str], seen: Sequence[PromptDoc], forced: bool) -> str:
             more = {"demos": examples(task.run), "steps": done, "open": seen, "forced": forced}

@@ -49,8 +49,6 @@ class InteractOptions(ShotOptions):
     """Take the first so many passages of the context; those that do not help are left out."""
     show: Literal["summary", "snippet"] = "summary"
     """Which short versions are shown at first."""
-    at_once: int = Field(3, ge=1)
-    """Documents that one check may show."""
     turns: int = Field(10, ge=1)
     """Steps after which an answer that is not ended ends."""
     bare: bool = False
