@@ -6,7 +6,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from citeforge.engines.llm.records import REFUSED, TRUNCATED, Failure, LlmReply, Result, Token
+from citeforge.engines.llm.records import (
+    REFUSED,
+    TRUNCATED,
+    Failure,
+    FailureReason,
+    LlmReply,
+    Result,
+    Token,
+)
 
 NO_REPLY = 599
 """Status that stands for a reply that never came whole, and will not by asking again."""
@@ -200,6 +208,22 @@ def is_unpaid(error: EndpointError, may_pass: bool) -> bool:
     # Long messages say our prompt back, which may be about bills.
     is_short = error.status in (400, 403, 429) and len(error.message) <= _LONGEST_SENTENCE
     return is_short and not may_pass and _UNPAID.search(error.message) is not None
+
+
+def failure_of(error: EndpointError) -> Failure:
+    """The failure of a call that ended in an error."""
+    if error.status == NO_REPLY:
+        return Failure("exhausted", error.message)
+    reason: FailureReason = "refused"
+    if is_unpaid(error, may_pass=False):
+        reason = "billing"
+    elif error.status in (401, 403):
+        reason = "unauthorised"
+    elif error.status in (408, 409, 429) or error.status >= 500:
+        reason = "exhausted"
+    elif "content" in error.code and "filter" in error.code:
+        reason = "content_filter"
+    return Failure(reason, f"HTTP {error.status}: {error.message}", error.status)
 
 
 def retry_delay(body: bytes) -> float | None:
