@@ -91,8 +91,8 @@ def test_a_key_that_cannot_be_sent(value: str, monkeypatch: pytest.MonkeyPatch) 
     ("mode", "said"),
     [
         ("drip", "the reply was not finished within 0.5 s"),
-        ("endless", "the reply is longer than 4 MiB"),
-        ("packed", "the reply cannot be unpacked"),
+        ("endless", "the reply cannot be read: it is longer than 4 MiB"),
+        ("packed", "the reply cannot be read: "),
     ],
 )
 def test_replies_end(mode: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

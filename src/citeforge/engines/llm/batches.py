@@ -39,24 +39,18 @@ class _Response(msgspec.Struct):
     body: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class _LineError(msgspec.Struct):
-    code: str | None = None
-    message: str | None = None
-
-
 class _Line(msgspec.Struct):
     custom_id: str
     response: _Response | None = None
-    error: _LineError | None = None
+    error: msgspec.Raw = msgspec.Raw(b"null")
 
     def read(self) -> bytes | EndpointError:
         """Body of a reply, or the error of the request."""
-        if self.response is not None:
-            status, body = self.response.status_code, bytes(self.response.body)
-            status = status_of_body(body) if status == 200 else status
-            return body if status == 200 else read_error(status, body)
-        error = self.error or _LineError()
-        return EndpointError(NO_REPLY, error.message or "no reason given", error.code or "")
+        if self.response is None:
+            return read_error(NO_REPLY, bytes(self.error))
+        status, body = self.response.status_code, bytes(self.response.body)
+        status = status_of_body(body) if status == 200 else status
+        return body if status == 200 else read_error(status, body)
 
 
 def _line(request: SentRequest, url: str) -> bytes:

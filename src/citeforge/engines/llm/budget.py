@@ -126,38 +126,33 @@ class Budget:
 
     Attributes:
         tokens: prompt and completion tokens that were paid for.
-        batch_tokens: of these, tokens of batches.
+        spent: cost of all runs so far; None without a price.
     """
 
     def __init__(
-        self, options: ClientOptions, tokens: tuple[int, int],
-        batch_tokens: tuple[int, int] = (0, 0), is_batched: bool = False,
+        self, options: ClientOptions, tokens: tuple[int, int], batch_tokens: tuple[int, int],
+        share: float,
     ) -> None:  # fmt: skip
         """Start from the tokens that were paid for before.
 
         Args:
             options: price and limit.
-            tokens: see above.
-            batch_tokens: likewise.
-            is_batched: whether calls are made in batches.
+            tokens: all of them.
+            batch_tokens: of these, tokens of batches.
+            share: of the price that calls of this run cost.
 
         Raises:
             UsageError: a limit without a price.
         """
-        if options.max_cost is not None and options.price is None:
+        price, self._limit = options.price, options.max_cost
+        if self._limit is not None and price is None:
             raise UsageError(
                 "--max-cost requires --price IN,OUT (per million tokens)", code="missing-option"
             )
-        self._price, self._limit = options.price, options.max_cost
-        self._is_batched = is_batched
-        self.tokens, self.batch_tokens = tokens, batch_tokens
+        self._price, self._share, self.tokens = price, share, tokens
+        self.spent = None if price is None else total_cost(price, tokens, batch_tokens)
         self._held: list[float] = []
         self._freed = asyncio.Condition()
-
-    @property
-    def spent(self) -> float | None:
-        """Cost of all runs so far; None without a price."""
-        return self._price and total_cost(self._price, self.tokens, self.batch_tokens)
 
     def try_hold(self, call: Call, room: int) -> float | None:
         """Hold back the upper bound of a call; None when it could pass the limit now.
@@ -174,7 +169,7 @@ class Budget:
                 "--max-cost requires a limit on the answer (max_tokens) of every request",
                 code="missing-option",
             )
-        bound *= BATCH_PRICE if self._is_batched else 1.0
+        bound *= self._share
         if (self.spent or 0.0) + math.fsum(self._held) + bound > self._limit:
             return None
         self._held.append(bound)
@@ -203,11 +198,10 @@ class Budget:
             if reserve in self._held:
                 self._held.remove(reserve)
             if paid is not None:
-                (a, b), (c, d) = self.tokens, self.batch_tokens
                 prompt, completion = paid.prompt_tokens, paid.completion_tokens
-                self.tokens = a + prompt, b + completion
-                if self._is_batched:
-                    self.batch_tokens = c + prompt, d + completion
+                self.tokens = self.tokens[0] + prompt, self.tokens[1] + completion
+                if self._price is not None and self.spent is not None:
+                    self.spent += self._share * self._price.cost(prompt, completion)
             self._freed.notify_all()
 
 

@@ -10,7 +10,13 @@ from typing import Any, Generic
 from citeforge.engines.io.progress import Advance, progress
 from citeforge.engines.llm.adapting import LIMIT, Adaptation, difference, is_too_long
 from citeforge.engines.llm.budget import Budget
-from citeforge.engines.llm.options import KEY_VARIABLE, ClientOptions, one_line, without_key
+from citeforge.engines.llm.options import (
+    BATCH_PRICE,
+    KEY_VARIABLE,
+    ClientOptions,
+    one_line,
+    without_key,
+)
 from citeforge.engines.llm.reading import EndpointError, failure_of, read_error
 from citeforge.engines.llm.records import (
     MAX_ANSWER,
@@ -161,7 +167,8 @@ class _Run(Generic[C]):
         spent, in_batches = endpoint.tokens, (0, 0)
         if self.store is not None:
             spent, in_batches = self.store.tokens(), self.store.tokens(in_batches=True)
-        self.budget = Budget(self.options, spent, in_batches, self.is_batched)
+        share = BATCH_PRICE if self.is_batched else 1.0
+        self.budget = Budget(self.options, spent, in_batches, share)
         self.storing = asyncio.Lock()
         self.answered = self.failed = self.without_room = self.lost = 0
         self.stop: Exception | None = None
@@ -182,15 +189,17 @@ class _Run(Generic[C]):
 
     def _open_batches(self, waiting: dict[str, C]) -> list[str]:
         """Batches of earlier runs that must end first; with a ceiling all, for all will cost."""
-        keys = waiting if self.options.max_cost is None else None
-        return [] if self.store is None else self.store.open_batches(keys)
+        if self.store is None:
+            return []
+        has_ceiling = self.options.max_cost is not None and self.route.batch_url
+        return self.store.open_batches(None if has_ceiling else waiting)
 
     async def _ask_directly(self, client: Any, waiting: dict[str, C], advance: Advance) -> None:
-        if self.store is not None and self._open_batches(waiting):
+        if self._open_batches(waiting):
             raise InputError(  # asked directly, they would be paid twice
-                "has a batch that was submitted: with some of these requests, or at a cost that "
-                "--max-cost has to count",
-                path=self.store.path,
+                "has a batch under way: with some of these requests, or at a cost that --max-cost "
+                "has to count",
+                path=self.store and self.store.path,
                 allowed="run again with --batch to fetch the replies (of a cancelled batch those "
                 "that there are), or name another --store",
                 code="open-batch",
@@ -215,7 +224,8 @@ class _Run(Generic[C]):
                 sent = self.endpoint.make_request(key, call, room)
                 reply: Reply | None = None
                 if sent.changes and self.store is not None:
-                    reply = self.store.get(request_key(sent.body, sent.sample))
+                    async with self.storing:
+                        reply = self.store.get(request_key(sent.body, sent.sample))
                 if is_new := reply is None:
                     reply = await self._send(create, sent.body)
                 room = self.endpoint.adapt(sent.body, reply, room)

@@ -150,11 +150,7 @@ class ReplayStore(Store):
         else:
             kind, content = REPLY, encode_answer(result)
         paid = (result.prompt_tokens, result.completion_tokens) if is_paid else (0, 0)
-        row = (
-            asked, request_key(payload, sample), kind, content, canonical_json(payload),
-            canonical_json(changes or {}), sample, *paid,
-            time.time() if created is None else created,
-        )  # fmt: skip
+        row = _row(asked, kind, content, payload, changes or {}, sample, paid, created)
         add = "prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?"
         with self.transaction() as db:
             is_new = db.execute(_PUT, row).rowcount > 0
@@ -171,12 +167,9 @@ class ReplayStore(Store):
 
     def keep_batch(self, name: str, requests: Iterable[SentRequest]) -> None:
         """Store a batch and its requests, before it is created."""
-        now = time.time()
-        rows = [(name, name, BATCH, "null", "{}", "{}", 0, 0, 0, now)]
-        for asked, body, n, changes in requests:
-            texts = (canonical_json(body), canonical_json(changes))
-            rows.append((asked, request_key(body, n), PENDING, name, *texts, n, 0, 0, now))
+        rows = [_row(r.asked, PENDING, name, r.body, r.changes, r.sample) for r in requests]
         with self.transaction() as db:
+            db.execute(_PUT, (name, name, BATCH, "null", "{}", "{}", 0, 0, 0, time.time()))
             db.executemany(_PUT, rows)
 
     def open_batches(self, keys: Iterable[str] | None = None) -> list[str]:
@@ -274,6 +267,16 @@ class ReplayStore(Store):
             checked.append((asked, row.payload, row.sample, answer, row.asked, False, row.created))
         added = sum(self.keep(*row) for row in checked)
         return added, len(checked) - added
+
+
+def _row(
+    asked: str, kind: str, content: str, body: Mapping[str, Any], changes: Mapping[str, Any],
+    sample: int, paid: tuple[int, int] = (0, 0), created: float | None = None,
+) -> tuple[Any, ...]:  # fmt: skip
+    """Values of a row; see :class:`ExportedRow` for their meaning."""
+    texts = canonical_json(body), canonical_json(changes)
+    when = time.time() if created is None else created
+    return asked, request_key(body, sample), kind, content, *texts, sample, *paid, when
 
 
 def ask_once(

@@ -90,8 +90,8 @@ class EndpointClient(DefaultAsyncHttpxClient):
                 return self._checked(request, reply, await _read_body(reply))
         except TimeoutError:  # it spoke all the while: another try would drip as long
             message = f"the reply was not finished within {self._options.deadline:g} s"
-        except _UnreadableBodyError as error:
-            message = str(error)
+        except httpx2.DecodingError as error:
+            message = f"the reply cannot be read: {error}"
         except httpx2.ConnectError as error:
             if self._was_reached or n_tries < _TRIES_OF_A_NEW_ADDRESS:
                 raise
@@ -123,31 +123,24 @@ class EndpointClient(DefaultAsyncHttpxClient):
         return httpx2.Response(status, headers=headers, content=body, request=request)
 
 
-class _UnreadableBodyError(Exception):
-    """A body that is too long, or compressed in a way that cannot be unpacked."""
-
-
 async def _read_body(reply: httpx2.Response) -> bytes:
     """The body of a reply, unpacked by httpx as it comes.
 
     Raises:
-        _UnreadableBodyError: it is too long, or compressed in a way that was not offered.
+        httpx2.DecodingError: it is too long, or compressed in a way that was not offered.
     """
     body = bytearray()
     async with aclosing(reply):
         packing = reply.headers.get("content-encoding", "identity").lower()
         if packing not in f"identity, {reply.request.headers.get('accept-encoding')}".split(", "):
-            raise _UnreadableBodyError(
-                f"the reply is compressed by {packing[:20]}, which was not asked for; "
+            raise httpx2.DecodingError(
+                f"it is compressed by {packing[:20]}, which was not asked for; "
                 "switch compression off in the server or in the proxy before it"
             )
-        try:
-            async for part in reply.aiter_bytes():
-                body += part
-                if len(body) > MOST_BYTES:
-                    raise _UnreadableBodyError(f"the reply is longer than {MOST_BYTES >> 20} MiB")
-        except httpx2.DecodingError as error:
-            raise _UnreadableBodyError(f"the reply cannot be unpacked ({error})") from error
+        async for part in reply.aiter_bytes():
+            body += part
+            if len(body) > MOST_BYTES:
+                raise httpx2.DecodingError(f"it is longer than {MOST_BYTES >> 20} MiB")
     return bytes(body)
 
 
