@@ -7,6 +7,7 @@ creation was lost, by its file in the provider's list. A second one is never cre
 
 import asyncio
 import sys
+import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -122,7 +123,7 @@ class Batches:
             if isinstance(error, openai.APIStatusError) and error.status_code < 500:
                 self.store.forget_batch(file.id)  # there is none
                 self._refuse(error)
-            batch = await self._find(file.id)
+            batch = await self._find(file.id, time.time())
         self._note_id(file.id, batch)
         return str(file.id)
 
@@ -142,11 +143,10 @@ class Batches:
         Raises:
             InputError: the batch is not known, or the endpoint is out of reach.
         """
-        ((stored,),) = self.store.rows(
-            "SELECT content FROM kept WHERE kind = ? AND asked = ?", BATCH, name
-        )
+        select = "SELECT content, created FROM kept WHERE kind = ? AND asked = ?"
+        ((stored, since),) = self.store.rows(select, BATCH, name)
         if (batch_id := msgspec.json.decode(stored)) is None:
-            batch = await self._find(name)
+            batch = await self._find(name, since)
             self._note_id(name, batch)
         else:
             batch = await self._retrieve(name, batch_id)
@@ -169,14 +169,12 @@ class Batches:
         for call in calls.values():
             yield call, EndpointError(NO_REPLY, message)
 
-    async def _find(self, name: str) -> Batch:
+    async def _find(self, name: str, since: float) -> Batch:
         """The batch of a file in the provider's list, which may be late.
 
         Raises:
             InputError: it is not there, so that only the user can tell whether it was created.
         """
-        select = "SELECT created FROM kept WHERE kind = ? AND asked = ?"
-        ((since,),) = self.store.rows(select, BATCH, name)
         batch: Batch
         for seconds in _PAUSES:
             await asyncio.sleep(seconds)

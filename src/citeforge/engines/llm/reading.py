@@ -76,7 +76,7 @@ class _Completion(msgspec.Struct):
     usage: Usage | None = None
 
 
-_DECODER = msgspec.json.Decoder(_Completion, strict=True)
+_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def read_reply(body: bytes) -> Result:
@@ -86,8 +86,8 @@ def read_reply(body: bytes) -> Result:
     :func:`citeforge.engines.llm.records.settle`.
     """
     try:
-        completion = _DECODER.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        completion = msgspec.json.decode(body, type=_Completion)
+    except _UNREADABLE as error:
         return Failure("unparsable", f"the reply is not a chat completion ({error})", 200)
     paid = (completion.usage or Usage()).paid
     if not completion.choices:
@@ -163,7 +163,7 @@ def read_error(status: int, body: bytes) -> EndpointError:
     ``{"detail": …}``, Gemini's list of one, or any text."""
     try:
         content = msgspec.json.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except _UNREADABLE:
         return EndpointError(status, _excerpt(body))
     row = content[0] if isinstance(content, list) and content else content
     if isinstance(row, dict):
@@ -184,7 +184,7 @@ def status_of_body(body: bytes) -> int:
     """Status that the body of a 200 stands for: some proxies put their errors there."""
     try:
         content = msgspec.json.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except _UNREADABLE:
         return 502  # a page of a proxy, or a stream that was not asked for
     if not isinstance(content, dict):
         return 502

@@ -40,27 +40,16 @@ def _identity(model: str, options: ClientOptions) -> dict[str, Any]:
     return {"name": f"openai:{model}", **more}
 
 
-class OpenAiLlm:
+class OpenAiLlm(Endpoint):
     """A model behind an OpenAI-compatible endpoint (OpenAI, vLLM, Ollama, llama.cpp, …)."""
-
-    def __init__(
-        self, model: str, store: ReplayStore | None = None, options: ClientOptions | None = None
-    ) -> None:
-        self.model = model
-        self._endpoint = Endpoint(model, store, options)
-
-    @property
-    def store(self) -> ReplayStore | None:
-        """Store of its replies."""
-        return self._endpoint.store
 
     @property
     def is_batched(self) -> bool:
         """Whether requests are submitted as batches."""
-        return self._endpoint.options.batch
+        return self.options.batch
 
     def identity(self) -> dict[str, Any]:
-        return _identity(self.model, self._endpoint.options)
+        return _identity(self.model, self.options)
 
     def plan(
         self, requests: Sequence[Request], further: Sequence[Request] = (), tries: int = 1
@@ -72,16 +61,15 @@ class OpenAiLlm:
             further: what is asked where a reply is not taken; equal requests are other calls.
             tries: how often each of both is asked at most.
         """
-        requests = _with_effort(requests, self._endpoint.options)
-        distinct = {r.key(self.model): r for r in requests}
-        store = self._endpoint.store
+        distinct = {r.key(self.model): r for r in _with_effort(requests, self.options)}
+        store = self.store
         stored = {k for k in distinct if store is not None and store.get(k) is not None}
         rest = [r for k, r in distinct.items() if k not in stored]
         # A stored reply may be refused as a new one may.
         again = [*rest, *further, *(tries - 1) * [*distinct.values(), *further]]
-        most = sum((bound_call(r, self._endpoint.room(r)) for r in again), Bound())
+        most = sum((bound_call(r, self.room(r)) for r in again), Bound())
         usual = (Bound(1, estimate_prompt_tokens(r), r.most_tokens) for r in rest)
-        price, share = self._endpoint.options.price, BATCH_PRICE if self.is_batched else 1.0
+        price, share = self.options.price, BATCH_PRICE if self.is_batched else 1.0
         return RunPlan(len(distinct), len(stored), sum(usual, Bound()), most, price, share)
 
     def complete(
@@ -97,8 +85,7 @@ class OpenAiLlm:
             InputError: no key, no credit, or the first calls all fail.
             BudgetError: the next call could pass the cost limit.
         """
-        asked = _with_effort(requests, self._endpoint.options)
-        return self._endpoint.ask(CHAT, asked, on_result)
+        return self.ask(CHAT, _with_effort(requests, self.options), on_result)
 
 
 class ReplayLlm:
