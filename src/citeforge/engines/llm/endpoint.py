@@ -162,8 +162,7 @@ class _Run(Generic[C]):
         self.options, self.store = endpoint.options, endpoint.store
         self.is_batched = self.options.batch and bool(route.batch_url)
         if self.is_batched:  # rates are of direct calls; an upload would close the gate for hours
-            rates = {"requests_per_minute": None, "tokens_per_minute": None}
-            self.options = replace(self.options, **rates)
+            self.options = replace(self.options, requests_per_minute=None, tokens_per_minute=None)
         spent, in_batches = endpoint.tokens, (0, 0)
         if self.store is not None:
             spent, in_batches = self.store.tokens(), self.store.tokens(in_batches=True)
@@ -287,7 +286,9 @@ class _Run(Generic[C]):
                     key, paid = sent.asked, None
                     # A reply to what is not asked now was paid for, too.
                     call = waiting[key] if key in rooms else None
-                    room = call and self.endpoint.adapt(sent.body, reply, rooms[key])
+                    room = None
+                    if call is not None:
+                        room = self.endpoint.adapt(sent.body, reply, rooms[key])
                     if room is not None:
                         rooms[key] = room
                     else:
@@ -338,13 +339,11 @@ class _Run(Generic[C]):
         advance(1, f"{sum(self.budget.tokens):,} tokens{cost} · {self.failed} errors")
 
     def _check_start(self, call: C, result: Result) -> None:
-        failure = result if isinstance(result, Failure) else None
-        is_cut = isinstance(result, LlmReply) and result.finish_reason == TRUNCATED
-        if is_cut and not result.text.strip():
-            failure = Failure("no_room", "")
-        if failure is None:
-            self.answered += 1
-            return
+        failure = result if isinstance(result, Failure) else Failure("no_room", "")
+        if isinstance(result, LlmReply):
+            if result.finish_reason != TRUNCATED or result.text.strip():
+                self.answered += 1
+                return
         self.failed += 1
         self.without_room += failure.reason == "no_room"
         many = "call" if self.failed == 1 else f"{self.failed} calls"
