@@ -340,10 +340,11 @@ class _Run(Generic[C]):
 
     def _check_start(self, call: C, result: Result) -> None:
         failure = result if isinstance(result, Failure) else Failure("no_room", "")
-        if isinstance(result, LlmReply):
-            if result.finish_reason != TRUNCATED or result.text.strip():
-                self.answered += 1
-                return
+        if isinstance(result, LlmReply) and (
+            result.finish_reason != TRUNCATED or result.text.strip()
+        ):
+            self.answered += 1
+            return
         self.failed += 1
         self.without_room += failure.reason == "no_room"
         many = "call" if self.failed == 1 else f"{self.failed} calls"
