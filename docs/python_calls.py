@@ -42,6 +42,7 @@ CALLS = {
     "llm stats": "citeforge.engines.llm.replay.ReplayStore.stats",
     "llm export": "citeforge.engines.llm.replay.export_store",
     "llm import": "citeforge.engines.llm.replay.import_store",
+    "llm forget": "citeforge.engines.llm.replay.ReplayStore.forget_batch",
     "build demo": "citeforge.library.demo.start_demo",
     "doctor": "citeforge.engines.running.doctor.examine",
     "list sources": "citeforge.ir_convert.registry.open_source",

@@ -287,7 +287,7 @@ TARGETS: dict[str, Target] = {
         _read("decided", "decided.json",
               f"build rage --source beir:{{w}}/beir {RAGE} --decided @"),
         _read("replay", "replay.jsonl", "llm import out.db @"),
-        _read("replay-store", "twins.db", "llm stats @", "llm export @ --out o.jsonl",
+        _read("replay-store", "twins.db", "llm stats @", "llm export @ --out o.jsonl", "llm forget @ f",
               "llm import @ {w}/replay.jsonl",
               "build twins --benchmark {w}/facts --llm replay:@ --out out --keep-failed"),
         _read("verdicts", "verdicts.db",

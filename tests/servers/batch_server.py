@@ -55,6 +55,8 @@ class BatchServer:
             connection after the request was obeyed.
         held: pattern of "METHOD path" whose replies are held back until :attr:`released`.
         problems: what the reference does not know.
+        page: most batches of one listing.
+        late: listings that do not show the newest batch yet.
     """
 
     behave: Behaviour
@@ -69,6 +71,7 @@ class BatchServer:
     released: threading.Event = field(default_factory=threading.Event)
     problems: list[str] = field(default_factory=list)
     page: int = 100
+    late: int = 0
 
     def lines(self, batch: Body) -> list[Body]:
         """Requests of a batch."""
@@ -177,6 +180,9 @@ class BatchServer:
 
     def _list(self, query: dict[str, list[str]]) -> Sent:
         newest = [*self.batches.values()][::-1]
+        if self.late:
+            self.late -= 1
+            newest = newest[1:]
         after = query.get("after", [""])[0]
         start = next((i + 1 for i, b in enumerate(newest) if b["id"] == after), 0)
         limit = min(int(query.get("limit", ["20"])[0]), self.page)

@@ -4,19 +4,15 @@ The first part of the path chooses the mode. `echo` puts what the last message a
 caller's key in the form that it names, where it names. Usage: hostile_server.py; prints the port.
 """
 
-import base64
 import contextlib
 import json
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import quote
 
 FORMS = {
     "whole": lambda key: key,
-    "url": lambda key: f"https://example.org/v1?api-key={quote(key, safe='')}&x=1",
-    "base64": lambda key: base64.b64encode(key.encode()).decode(),
-    "json": lambda key: json.dumps(key),
+    "url": lambda key: f"https://example.org/v1?api-key={key}&x=1",
     "late": lambda key: "x" * 290 + key,
     "lines": lambda key: f"a\n{key}\nb",
 }
@@ -49,7 +45,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def packed(self, _: Any) -> None:
         self.start({"Content-Encoding": "gzip", "Content-Length": "5"})
-        self.wfile.write(b"\x1f\x8b\x08\0\0")
+        self.wfile.write(b"no gz")
 
     def echo(self, body: Any) -> None:
         place, form = body["messages"][-1]["content"].split()

@@ -22,7 +22,7 @@ _OTHER_OPTIONS = [n for n in PromptingOptions.model_fields if n != "llm"]
 
 @click.group(cls=ListedCommands)
 def llm() -> None:
-    """Ask an LLM, and keep its answers: run, stats, export, import."""
+    """Ask an LLM, and keep its answers: run, stats, export, import, forget."""
 
 
 @llm.command("run", cls=ManyOptions)
@@ -98,3 +98,19 @@ def import_(store: Path, file: Path) -> None:
 
     added, old = import_store(store, file)
     click.echo(f"{store}: {added:,} answers added, {old:,} were there")
+
+
+@llm.command("forget")
+@path_argument("store")
+@click.argument("batch")
+def forget(store: Path, batch: str) -> None:
+    """Forget a batch that the provider does not have.
+
+    BATCH is the id of its uploaded file. The next run asks its requests again: look into the
+    provider's list of batches first, for a batch that is there would be paid twice.
+    """
+    from citeforge.engines.llm.replay import ReplayStore
+
+    with ReplayStore(store) as opened:
+        count = opened.forget_batch(batch)
+    click.echo(f"{store}: {count:,} requests will be asked again")

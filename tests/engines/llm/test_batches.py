@@ -23,7 +23,7 @@ PAID = 10 + 5  # tokens of a reply of the server
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "_PAUSES", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(batches, "_PAUSES", (0.0, 0.0, 0.0, 0.0))
     monkeypatch.setattr(batches, "_FIRST_POLL", 0.0)
 
 
@@ -185,16 +185,53 @@ def test_a_lost_reply_to_the_creation_makes_no_second_batch(store: ReplayStore, 
     with batch_server() as server:
         server.page = page
         assert len(llm(server, store).complete(requests(2, 50))) == 2
-        # The batch is made, and the connection breaks.
+        # The batch is made, the connection breaks, and three of four listings do not show it yet.
         server.faults.append(("POST /v1/batches$", None))
+        server.late = 3
         assert len(llm(server, store).complete(requests())) == 5
         assert len(llm(server, store).complete(requests(2, 70))) == 2
         assert len(server.batches) == 3
-        # It is not made, and found nowhere: it is made now, from the file that is there.
-        server.faults.append(("POST /v1/batches$", refusal("Overloaded", status=503)))
-        assert len(llm(server, store).complete(requests(2, 90))) == 2
-        assert len(server.batches) == 4
-        assert server.log.count("POST /v1/files") == 4
+
+
+@pytest.mark.parametrize("fault", [None, refusal("Overloaded", status=503)], ids=["made", "not"])
+def test_only_the_user_says_that_a_lost_batch_was_not_made(
+    store: ReplayStore, fault: Sent | None
+) -> None:
+    """Unlisted, it is neither made anew nor asked directly; a batch that was made is found later,
+    and one that was not is made when the user has said so."""
+    with batch_server() as server:
+        server.faults.append(("POST /v1/batches$", fault))
+        server.late = 4 + 4  # looks of two runs, four each
+        for _ in range(2):
+            with refused("open-batch", path=server.url) as caught:
+                llm(server, store).complete(requests(2))
+        command = f"`citeforge llm forget {store.path} file-0`, and run again"
+        assert command in str(caught.value)
+        with refused("open-batch"):
+            llm(server, store, batch=False).complete(requests(1))
+        if fault is not None:
+            with refused("unknown-name", path=store.path):
+                store.forget_batch("file-1")
+            assert store.forget_batch("file-0") == 2
+        assert texts(llm(server, store).complete(requests(2))) == ["echo t0", "echo t1"]
+        assert len(server.batches) == 1 and server.direct == []
+    assert sum(store.tokens()) == 2 * PAID
+
+
+def test_a_ceiling_counts_batches_that_are_under_way(store: ReplayStore) -> None:
+    """Its replies are fetched before anything new is asked, for they cost something."""
+    bound = (2 + 8 + 30) / 2  # of one request
+    with batch_server() as server:
+        server.faults.append(("GET /v1/batches/batch_0$", refusal("Wrong key", status=401)))
+        options = {"thinking_tokens": 0, "max_cost": 2 * bound}
+        with refused("endpoint-refused"):
+            llm(server, store, **options).complete(requests(2))
+        with refused("open-batch"):
+            llm(server, store, batch=False, **options).complete(requests(1, 9))
+        # 2 · 7.5 are paid: one more fits (15 + 20 ≤ 40), and the one after it does not.
+        with pytest.raises(BudgetError, match=re.escape("(spent 22.5000 in all runs)")):
+            llm(server, store, **options).complete(requests(2, 9))
+        assert [len(server.lines(b)) for b in server.batches.values()] == [2, 1]
 
 
 def test_a_run_that_ended_in_between_finds_its_batch(store: ReplayStore) -> None:
@@ -227,6 +264,8 @@ def test_a_broken_download_goes_on(store: ReplayStore) -> None:
 
     with batch_server(fate=garble) as server:
         server.faults.append(("GET /v1/files/.*/content$", None))
+        with refused("endpoint-refused", path=server.url):
+            llm(server, store).complete(requests())
         assert texts(llm(server, store).complete(requests())) == [f"echo t{i}" for i in range(5)]
         assert len(server.batches) == 1
     assert sum(store.tokens()) == 5 * PAID
@@ -240,20 +279,10 @@ def test_endpoints_without_batches(store: ReplayStore) -> None:
         assert "or run without --batch" in str(caught.value)
         assert texts(llm(server, store, batch=False).complete(requests(1))) == ["echo t0"]
         full = refusal("You exceeded your current quota", "insufficient_quota", status=429)
-        server.faults += [("POST /v1/batches$", full)] * 4  # tried again three times
+        server.faults.append(("POST /v1/batches$", full))  # so that there is no batch
         with refused("endpoint-refused") as caught:
             llm(server, store).complete(requests(1, 5))
         assert "You exceeded your current quota" in str(caught.value)
         assert texts(llm(server, store, batch=False).complete(requests(1, 5))) == ["echo t5"]
-        # Here it is not known whether there is a batch.
-        server.faults += [("POST /v1/batches$", refusal("Overloaded", status=503))] * 4
-        with refused("endpoint-refused"):
-            llm(server, store).complete(requests(1, 6))
-        server.faults.append(("GET /v1/batches", refusal("Wrong key", status=401)))
-        with refused("endpoint-refused"):
-            llm(server, store).complete(requests(1, 6))
-        with refused("open-batch"):
-            llm(server, store, batch=False).complete(requests(1, 6))
-        assert texts(llm(server, store).complete(requests(1, 6))) == ["echo t6"]
         with refused("missing-option"):
             llm(server, None).complete(requests())

@@ -73,7 +73,7 @@ def test_a_200_without_a_whole_answer_is_a_failure(
     if kind == "unparsable":
         # Retried like a broken connection, then given up.
         assert bad.reason == "exhausted"
-        assert bad.message == "HTTP 200 with an error: bad"
+        assert bad.message == "HTTP 502: bad (sent as HTTP 200)"
     else:
         assert bad.reason == kind
     assert store.stats().failures == 1

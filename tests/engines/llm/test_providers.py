@@ -345,6 +345,16 @@ def test_a_limit_per_minute_in_the_words_of_an_empty_account_is_waited_for() -> 
     assert answer(lambda body: next(replies)).text == "fine"
 
 
+def test_a_limit_that_lasts_an_hour_ends_the_run() -> None:
+    """The calls after the first do not wait for it either."""
+    later = refusal("Daily limit reached", status=429, Retry_After="3600")
+    with provider(lambda body: later) as server:
+        with refused("endpoint-failed") as caught:
+            llm(server, concurrency=1).complete([ask(f"{i}") for i in range(30)])
+        assert len(server.bodies) == 10
+    assert "Daily limit reached" in str(caught.value)
+
+
 @pytest.mark.parametrize("code", [429, 502])
 def test_an_error_in_a_200_is_tried_again(code: int) -> None:
     error = {"message": "Provider returned error", "code": code}

@@ -1,16 +1,15 @@
 """Requests through a provider's batch endpoint, as OpenAI's Files and Batches define it.
 
-A batch is recorded before it is created: its requests as rows of kind ``pending`` in the store of
-replies, under a name of ours that the provider keeps as metadata. A killed command finds the batch
-by its id or, where it died before the id was stored, by that name among the provider's batches.
+The file of requests is uploaded first; its id is the name of the batch. The store has the batch
+before it is created, so that a killed command finds it again: by its id or, where the reply to its
+creation was lost, by its file in the provider's list. A second one is never created on a guess.
 """
 
 import asyncio
 import sys
 import time
-import uuid
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import httpx2
@@ -22,23 +21,18 @@ from citeforge.engines.io.files import canonical_json
 from citeforge.engines.io.progress import Advance
 from citeforge.engines.llm.options import one_line
 from citeforge.engines.llm.reading import NO_REPLY, EndpointError, read_error, status_of_body
-from citeforge.engines.llm.records import Failure, request_key
-from citeforge.engines.llm.replay import BATCH, FAILURE, PENDING, BatchedCall, ReplayStore
+from citeforge.engines.llm.replay import BATCH, PENDING, ReplayStore, SentRequest
 from citeforge.schemas.errors import InputError
 
 MOST_REQUESTS = 50_000
 MOST_BYTES = 200_000_000
 """Of one batch, as OpenAI documents them."""
-_LONGEST_LINE = 32 << 20
-_NAME = "citeforge"
-"""Key of a batch's metadata whose value is our name of it."""
 _ENDED = ("completed", "failed", "expired", "cancelled")
-_PAUSES = (1.0, 4.0, 16.0)
-"""Seconds between tries of what the SDK does not try again."""
+_PAUSES = (0.0, 2.0, 8.0, 32.0)
+"""Seconds before each look into the provider's list, which may be late."""
 _FIRST_POLL, _LONGEST_POLL = 1.0, 60.0
 _A_DAY = 86_400.0
-_UNSURE = (openai.APIConnectionError, openai.InternalServerError, openai.RateLimitError)
-"""Errors after which a batch may have been created all the same, or may be a moment later."""
+_AGAIN = "run again: a batch that was created goes on, and is found again"
 
 
 class _Response(msgspec.Struct):
@@ -46,36 +40,36 @@ class _Response(msgspec.Struct):
     body: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class _LineError(msgspec.Struct):
-    code: str | None = None
-    message: str | None = None
-
-
 class _Line(msgspec.Struct):
     custom_id: str
     response: _Response | None = None
-    error: _LineError | None = None
+    error: msgspec.Raw = msgspec.Raw(b"null")
 
     def read(self) -> bytes | EndpointError:
         """Body of a reply, or the error of the request."""
-        if self.response is not None:
-            status, body = self.response.status_code, bytes(self.response.body)
-            status = status_of_body(body) if status == 200 else status
-            return body if status == 200 else read_error(status, body)
-        error = self.error or _LineError()
-        return EndpointError(NO_REPLY, error.message or "no reason given", error.code or "")
+        if self.response is None:
+            return read_error(NO_REPLY, bytes(self.error))
+        status, body = self.response.status_code, bytes(self.response.body)
+        status = status_of_body(body) if status == 200 else status
+        return body if status == 200 else read_error(status, body)
 
 
-def split_calls(calls: Iterable[BatchedCall], url: str) -> Iterator[list[BatchedCall]]:
+def _line(request: SentRequest, url: str) -> bytes:
+    """Line of the file that is uploaded."""
+    row = {"custom_id": request.asked, "method": "POST", "url": url, "body": request.body}
+    return msgspec.json.encode(row) + b"\n"
+
+
+def split_calls(calls: Iterable[SentRequest], url: str) -> Iterator[list[SentRequest]]:
     """Groups of requests within the limits of one batch.
 
     Raises:
         InputError: a single request is longer than a batch may be.
     """
-    group: list[BatchedCall] = []
+    group: list[SentRequest] = []
     size = 0
     for call in calls:
-        n_bytes = len(call.line(url))
+        n_bytes = len(_line(call, url))
         if n_bytes > MOST_BYTES:
             raise InputError(
                 f"a request has {n_bytes:,} bytes, and a batch at most {MOST_BYTES:,}",
@@ -89,13 +83,6 @@ def split_calls(calls: Iterable[BatchedCall], url: str) -> Iterator[list[Batched
         size += n_bytes
     if group:
         yield group
-
-
-def _stored_id(store: ReplayStore, name: str) -> tuple[str | None, float]:
-    """Id of a batch (None: not known), and when it was recorded."""
-    select = "SELECT content, created FROM kept WHERE kind = ? AND asked = ?"
-    ((content, created),) = store.rows(select, BATCH, name)
-    return msgspec.json.decode(content), created
 
 
 @dataclass
@@ -114,59 +101,63 @@ class Batches:
     url: str
     endpoint: str
 
-    async def submit(self, calls: Sequence[BatchedCall]) -> str:
-        """Record and create a batch; returns its name.
+    async def submit(self, calls: Sequence[SentRequest]) -> str:
+        """Upload, record and create a batch; returns its name.
 
         Raises:
-            InputError: the endpoint has no batches, or refuses this one.
+            InputError: the endpoint has no batches, refuses this one, or left it unknown whether
+                there is one.
         """
-        name, now = uuid.uuid4().hex, time.time()
-        rows = [(name, name, BATCH, "null", "{}", "{}", 0, 0, 0, now)]
-        for c in calls:
-            texts = (canonical_json(c.sent), canonical_json(c.changes))
-            key = request_key(c.sent, c.sample)
-            rows.append((c.asked, key, PENDING, name, *texts, c.sample, 0, 0, now))
-        with self.store.transaction() as db:
-            # What was paid for earlier failures of a request stays counted.
-            db.executemany(
-                f"INSERT INTO kept VALUES ({', '.join('?' * 10)}) ON CONFLICT (asked) DO UPDATE "
-                "SET (key, kind, content, payload, changes, created) = (excluded.key, "
-                "excluded.kind, excluded.content, excluded.payload, excluded.changes, "
-                "excluded.created)",
-                rows,
+        content = b"".join(_line(call, self.url) for call in calls)
+        try:
+            file = await self.client.files.create(file=("b.jsonl", content), purpose="batch")
+        except openai.APIError as error:
+            self._refuse(error)
+        self.store.keep_batch(file.id, calls)
+        try:
+            once = self.client.with_options(max_retries=0)
+            batch: Batch = await once.batches.create(
+                input_file_id=file.id, endpoint=self.url, completion_window="24h"
             )
-        await self._create(name, calls, False)
-        return name
+        except openai.APIError as error:
+            if isinstance(error, openai.APIStatusError) and error.status_code < 500:
+                self.store.forget_batch(file.id)  # there is none
+                self._refuse(error)
+            batch = await self._find(file.id, time.time())
+        self._note_id(file.id, batch)
+        return str(file.id)
 
-    def calls(self, name: str) -> dict[str, BatchedCall]:
+    def calls(self, name: str) -> dict[str, SentRequest]:
         """Requests of a batch that have no result yet, by their hashes."""
         select = "SELECT asked, payload, sample, changes FROM kept WHERE kind = ? AND content = ?"
         return {
-            asked: BatchedCall(asked, msgspec.json.decode(body), n, msgspec.json.decode(changes))
+            asked: SentRequest(asked, msgspec.json.decode(body), n, msgspec.json.decode(changes))
             for asked, body, n, changes in self.store.rows(select, PENDING, name)
         }
 
     async def replies(
         self, name: str, advance: Advance
-    ) -> AsyncIterator[tuple[BatchedCall, bytes | EndpointError]]:
+    ) -> AsyncIterator[tuple[SentRequest, bytes | EndpointError]]:
         """Wait for the end of a batch; every open request of it, with its reply or error.
 
         Raises:
             InputError: the batch is not known, or the endpoint is out of reach.
         """
-        calls = self.calls(name)
-        stored, since = _stored_id(self.store, name)
-        if stored is None:
-            batch = await self._create(name, list(calls.values()), True, since)
+        select = "SELECT content, created FROM kept WHERE kind = ? AND asked = ?"
+        ((stored, since),) = self.store.rows(select, BATCH, name)
+        if (batch_id := msgspec.json.decode(stored)) is None:
+            batch = await self._find(name, since)
+            self._note_id(name, batch)
         else:
-            batch = await self._retrieve(stored)
+            batch = await self._retrieve(name, batch_id)
         seconds = _FIRST_POLL
         while batch.status not in _ENDED:
             if (done := batch.request_counts) is not None:
                 advance(0, f"batch {batch.status} · {done.completed:,} of {done.total:,}")
             await asyncio.sleep(seconds)
             seconds = min(2 * seconds, _LONGEST_POLL)
-            batch = await self._retrieve(batch.id)
+            batch = await self._retrieve(name, batch.id)
+        calls = self.calls(name)
         for file in filter(None, (batch.output_file_id, batch.error_file_id)):
             async for line in self._read(file):
                 if (call := calls.pop(line.custom_id, None)) is not None:
@@ -176,87 +167,67 @@ class Batches:
             place = "" if fault.line is None else f"line {fault.line}: "
             message = f"batch {batch.id} {batch.status}: {place}{fault.message} ({fault.code})"
         for call in calls.values():
-            yield call, EndpointError(NO_REPLY, one_line(message))
+            yield call, EndpointError(NO_REPLY, message)
 
-    async def _create(
-        self, name: str, calls: Sequence[BatchedCall], is_unsure: bool, since: float = 0.0
-    ) -> Batch:
-        """Upload and create a batch once: after an unclear end, it is looked for first."""
-        pauses = iter(_PAUSES)
-        once, upload = self.client.with_options(max_retries=0), None
-        try:
-            while True:
-                try:
-                    batch = await self._find(name, since) if is_unsure else None
-                    if batch is None:
-                        is_unsure = False
-                        content = b"".join(c.line(self.url) for c in calls)
-                        file = (f"{name}.jsonl", content)
-                        upload = upload or await self.client.files.create(
-                            file=file, purpose="batch"
-                        )
-                        is_unsure = True
-                        try:
-                            batch = await once.batches.create(
-                                input_file_id=upload.id, endpoint=self.url,
-                                completion_window="24h", metadata={_NAME: name},
-                            )  # fmt: skip
-                        except openai.APIStatusError as error:
-                            is_unsure = error.status_code >= 500
-                            raise
-                    break
-                except _UNSURE:
-                    if (seconds := next(pauses, None)) is None:
-                        raise
-                    await asyncio.sleep(seconds)
-        except openai.APIError as error:
-            if not is_unsure:  # there is none: its requests may be asked directly
-                failed = asdict(Failure("refused", "no batch was created"))
-                update = "UPDATE kept SET kind = ?, content = ? WHERE kind = ? AND content = ?"
-                self.store.rows(update, FAILURE, canonical_json(failed), PENDING, name)
-            self._refuse(error)
+    async def _find(self, name: str, since: float) -> Batch:
+        """The batch of a file in the provider's list, which may be late.
+
+        Raises:
+            InputError: it is not there, so that only the user can tell whether it was created.
+        """
+        batch: Batch
+        for seconds in _PAUSES:
+            await asyncio.sleep(seconds)
+            try:
+                async for batch in self.client.batches.list(limit=100):
+                    if batch.input_file_id == name:
+                        return batch
+                    if batch.created_at < since - _A_DAY:
+                        break
+            except openai.APIError as error:
+                self._refuse(error, "batches cannot be listed: ")
+        raise InputError(
+            f"it is not known whether the batch of file {one_line(name)} was created: there was no "
+            "clear reply, and it is not listed",
+            path=self.endpoint,
+            allowed="run again later; if the provider's own page does not show it either, "
+            f"`citeforge llm forget {self.store.path} {one_line(name)}`, and run again",
+            code="open-batch",
+        )
+
+    def _note_id(self, name: str, batch: Batch) -> None:
+        """Store the id of a batch, and say that waiting is not needed."""
         update = "UPDATE kept SET content = ? WHERE kind = ? AND asked = ?"
         self.store.rows(update, canonical_json(batch.id), BATCH, name)
         sys.stderr.write(
-            f"batch {one_line(batch.id)} of {len(calls):,} requests may take a day; this command "
-            f"may be stopped and run again with --batch: {self.store.path} knows the batch\n"
+            f"batch {one_line(batch.id)} of {len(self.calls(name)):,} requests may take a day; "
+            "this command may be stopped and run again with --batch: "
+            f"{self.store.path} knows the batch\n"
         )
-        return batch
 
-    async def _find(self, name: str, since: float) -> Batch | None:
-        """The provider's batch with our name, among those that are not older."""
-        batch: Batch
-        async for batch in self.client.batches.list(limit=100):
-            if (batch.metadata or {}).get(_NAME) == name:
-                return batch
-            if batch.created_at < since - _A_DAY:
-                return None
-        return None
-
-    async def _retrieve(self, batch_id: str) -> Batch:
+    async def _retrieve(self, name: str, batch_id: str) -> Batch:
         try:
             batch: Batch = await self.client.batches.retrieve(batch_id)
             return batch
+        except openai.NotFoundError as error:
+            advice = (
+                "the endpoint and key that the batch was made with, or another --store; if it is "
+                f"gone, `citeforge llm forget {self.store.path} {one_line(name)}`"
+            )
+            self._refuse(error, f"batch {batch_id} cannot be looked up: ", advice)
         except openai.APIError as error:
             self._refuse(error, f"batch {batch_id} cannot be looked up: ")
 
     async def _read(self, file_id: str) -> AsyncIterator[_Line]:
         """Lines of an output or error file; what is no such line is left out."""
-        pauses = iter(_PAUSES)
-        while True:
-            try:
-                async for line in self._lines(file_id):
-                    try:
-                        yield msgspec.json.decode(line, type=_Line)
-                    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                        continue
-                return
-            except openai.APIStatusError as error:
-                self._refuse(error, f"file {file_id} cannot be read: ")
-            except (openai.APIConnectionError, httpx2.TransportError) as error:
-                if (seconds := next(pauses, None)) is None:
-                    self._refuse(error, f"file {file_id} cannot be read: ")
-                await asyncio.sleep(seconds)
+        try:
+            async for line in self._lines(file_id):
+                try:
+                    yield msgspec.json.decode(line, type=_Line)
+                except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                    continue
+        except (openai.APIError, httpx2.TransportError) as error:
+            self._refuse(error, f"file {file_id} cannot be read: ")
 
     async def _lines(self, file_id: str) -> AsyncIterator[bytes]:
         async with self.client.files.with_streaming_response.content(file_id) as reply:
@@ -265,20 +236,17 @@ class Batches:
                 *lines, rest = (rest + part).split(b"\n")
                 for line in lines:
                     yield line
-                if len(rest) > _LONGEST_LINE:
-                    return
             yield rest
 
-    def _refuse(self, error: Exception, start: str = "no batch was created: ") -> NoReturn:
+    def _refuse(
+        self, error: Exception, start: str = "no batch was created: ", advice: str = _AGAIN
+    ) -> NoReturn:
         message = str(error.__cause__ or error)
         if isinstance(error, openai.APIStatusError):
             read = read_error(error.status_code, error.response.content)
             message = f"HTTP {read.status}: {read.message}"
-        advice = "run again: a batch that was created goes on, and is found again"
-        if isinstance(error, openai.NotFoundError):
+        if isinstance(error, openai.NotFoundError) and start.startswith("no batch"):
             advice = "an endpoint with /v1/files and /v1/batches; or run without --batch"
-            if not start.startswith("no batch"):
-                advice = "the endpoint and key that the batch was made with, or another --store"
         raise InputError(
             one_line(f"{start}{message}"),
             path=self.endpoint,

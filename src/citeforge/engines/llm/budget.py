@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from citeforge.engines.llm.options import BATCH_PRICE, ClientOptions
@@ -11,20 +10,12 @@ from citeforge.schemas.errors import FailuresError, UsageError
 
 _PER_MESSAGE = 8
 _CHARACTERS_PER_TOKEN = 4
+PRICE_ADVICE = "add --price IN,OUT (per million tokens), e.g. --price 0.15,0.60"
 
 
 def estimate_prompt_tokens(call: Call) -> int:
     """Usual number of prompt tokens: a quarter of the characters, and a few per message."""
     return sum(map(len, call.texts)) // _CHARACTERS_PER_TOKEN + _PER_MESSAGE * len(call.texts)
-
-
-def most_prompt_tokens(call: Call) -> int:
-    """Upper bound: a byte-level tokeniser makes at most one token of a byte."""
-    size = sum(len(text.encode("utf-8", "replace")) for text in call.texts)
-    return size + _PER_MESSAGE * len(call.texts)
-
-
-PRICE_ADVICE = "add --price IN,OUT (per million tokens), e.g. --price 0.15,0.60"
 
 
 @dataclass(frozen=True)
@@ -42,13 +33,11 @@ class Bound:
     completion_tokens: int | None = 0
 
     def __add__(self, other: "Bound") -> "Bound":
-        replies = (self.completion_tokens, other.completion_tokens)
-        limits = [n for n in replies if n is not None]
-        return Bound(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            sum(limits) if len(limits) == len(replies) else None,
-        )
+        replies = None
+        if self.completion_tokens is not None and other.completion_tokens is not None:
+            replies = self.completion_tokens + other.completion_tokens
+        prompts = self.prompt_tokens + other.prompt_tokens
+        return Bound(self.calls + other.calls, prompts, replies)
 
     def times(self, n: int) -> "Bound":
         """The bound of n such runs."""
@@ -62,6 +51,18 @@ class Bound:
         if price is None or self.completion_tokens is None:
             return None
         return price.cost(self.prompt_tokens, self.completion_tokens)
+
+
+def bound_call(call: Call, room: int = 0) -> Bound:
+    """The most tokens that a call takes: a byte-level tokeniser makes at most one of a byte.
+
+    Args:
+        call: the call.
+        room: tokens for thoughts beside the limit of its reply.
+    """
+    size = sum(len(text.encode("utf-8", "replace")) for text in call.texts)
+    limit = None if call.most_tokens is None else call.most_tokens + room
+    return Bound(1, size + _PER_MESSAGE * len(call.texts), limit)
 
 
 @dataclass(frozen=True)
@@ -117,25 +118,6 @@ class RunPlan:
         ]
 
 
-def bound_calls(calls: Sequence[Call], room: int = 0) -> Bound:
-    """The most tokens that calls take: see :class:`RunPlan`.
-
-    Args:
-        calls: the calls.
-        room: tokens for thoughts beside the limit of each reply.
-    """
-    limits = [call.most_tokens for call in calls]
-    known = [n + room for n in limits if n is not None]
-    replies = sum(known) if len(known) == len(limits) else None
-    return Bound(len(calls), sum(map(most_prompt_tokens, calls)), replies)
-
-
-def estimate_calls(calls: Sequence[Call]) -> Bound:
-    """The tokens that calls usually take, with replies up to their own limit."""
-    prompts = sum(map(estimate_prompt_tokens, calls))
-    return Bound(len(calls), prompts, bound_calls(calls).completion_tokens)
-
-
 class Budget:
     """Lets a call through only when even its upper bound keeps the total within the limit.
 
@@ -144,63 +126,56 @@ class Budget:
 
     Attributes:
         tokens: prompt and completion tokens that were paid for.
-        batch_tokens: of these, tokens of batches.
+        spent: cost of all runs so far; None without a price.
     """
 
     def __init__(
-        self, options: ClientOptions, tokens: tuple[int, int],
-        batch_tokens: tuple[int, int] = (0, 0), is_batched: bool = False,
+        self, options: ClientOptions, tokens: tuple[int, int], batch_tokens: tuple[int, int],
+        share: float,
     ) -> None:  # fmt: skip
         """Start from the tokens that were paid for before.
 
         Args:
             options: price and limit.
-            tokens: see above.
-            batch_tokens: likewise.
-            is_batched: whether calls are made in batches.
+            tokens: all of them.
+            batch_tokens: of these, tokens of batches.
+            share: of the price that calls of this run cost.
 
         Raises:
             UsageError: a limit without a price.
         """
-        if options.max_cost is not None and options.price is None:
+        price, self._limit = options.price, options.max_cost
+        if self._limit is not None and price is None:
             raise UsageError(
                 "--max-cost requires --price IN,OUT (per million tokens)", code="missing-option"
             )
-        self._price, self._limit = options.price, options.max_cost
-        self._share = BATCH_PRICE if is_batched else 1.0
-        self.tokens, self.batch_tokens = tokens, batch_tokens
+        self._price, self._share, self.tokens = price, share, tokens
+        self.spent = None if price is None else total_cost(price, tokens, batch_tokens)
         self._held: list[float] = []
         self._freed = asyncio.Condition()
 
-    @property
-    def spent(self) -> float | None:
-        """Cost of all runs so far; None without a price."""
-        return (
-            None if self._price is None else total_cost(self._price, self.tokens, self.batch_tokens)
-        )
-
-    def try_hold(self, call: Call, room: int = 0) -> float | None:
+    def try_hold(self, call: Call, room: int) -> float | None:
         """Hold back the upper bound of a call; None when it could pass the limit now.
 
         Args:
             call: the call.
             room: tokens that its reply may have beside its limit.
         """
-        if self._limit is None or self._price is None:
+        if self._limit is None:
             return 0.0
-        completion = call.most_tokens
-        if completion is None:
+        bound = bound_call(call, room).cost(self._price)
+        if bound is None:
             raise UsageError(
                 "--max-cost requires a limit on the answer (max_tokens) of every request",
                 code="missing-option",
             )
-        bound = self._share * self._price.cost(most_prompt_tokens(call), completion + room)
+        bound *= self._share
         if (self.spent or 0.0) + math.fsum(self._held) + bound > self._limit:
             return None
         self._held.append(bound)
         return bound
 
-    async def hold(self, call: Call, room: int = 0) -> float:
+    async def hold(self, call: Call, room: int) -> float:
         """Hold back the upper bound of a call as soon as it fits; see :meth:`try_hold`.
 
         Raises:
@@ -217,24 +192,22 @@ class Budget:
         """The error of a call that does not fit."""
         return BudgetError(self.spent or 0.0, self._limit or 0.0)
 
-    async def settle(self, reserve: float, result: Result) -> None:
+    async def settle(self, reserve: float, paid: Result | None) -> None:
         """Release what was held and count what was paid."""
         async with self._freed:
             if reserve in self._held:
                 self._held.remove(reserve)
-            self.tokens = _add(self.tokens, result)
-            if self._share != 1:
-                self.batch_tokens = _add(self.batch_tokens, result)
+            if paid is not None:
+                prompt, completion = paid.prompt_tokens, paid.completion_tokens
+                self.tokens = self.tokens[0] + prompt, self.tokens[1] + completion
+                if self._price is not None and self.spent is not None:
+                    self.spent += self._share * self._price.cost(prompt, completion)
             self._freed.notify_all()
 
 
 def total_cost(price: Price, tokens: tuple[int, int], batch_tokens: tuple[int, int]) -> float:
     """Cost of tokens, of which those of batches cost a share."""
     return price.cost(*tokens) - (1 - BATCH_PRICE) * price.cost(*batch_tokens)
-
-
-def _add(tokens: tuple[int, int], result: Result) -> tuple[int, int]:
-    return tokens[0] + result.prompt_tokens, tokens[1] + result.completion_tokens
 
 
 class BudgetError(FailuresError):

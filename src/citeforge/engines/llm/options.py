@@ -1,11 +1,8 @@
 """How to reach an endpoint. Keys come from the environment only, and are not shown."""
 
-import base64
-import json
 import os
 import re
 from dataclasses import dataclass
-from urllib.parse import quote
 
 from citeforge.engines.llm.records import Price
 
@@ -36,11 +33,10 @@ class ClientOptions:
         tokens_per_minute: the same for tokens.
         price: to show and limit costs.
         max_cost: stop before the total of all runs passes this.
-        give_up_after: stop when so many calls have ended and all of them failed.
         thinking_tokens: room for thoughts that replies of judges and writers get beside their own
             limit.
-        batch: submit chat requests as batches of the provider.
         reasoning_effort: sent with every chat request; None to leave it out.
+        batch: submit chat requests as batches of the provider.
     """
 
     base_url: str | None = None
@@ -51,7 +47,6 @@ class ClientOptions:
     tokens_per_minute: float | None = None
     price: Price | None = None
     max_cost: float | None = None
-    give_up_after: int = 10
     thinking_tokens: int = THINKING_TOKENS
     reasoning_effort: str | None = None
     batch: bool = False
@@ -78,16 +73,11 @@ def public_url(url: str) -> str:
 
 
 def without_key(text: str) -> str:
-    """Replace the key by ``[key]``: as it is, in a URL, in JSON, and in base64."""
+    """Replace the key by ``[key]``. Keys consist of letters, digits, ``-`` and ``_``."""
     key = os.environ.get(KEY_VARIABLE, "").strip()
-    if len(key) < _LEAST_KEY_LENGTH:
-        return text
-    encoded = base64.b64encode(key.encode()).decode().rstrip("=")
-    for form in (key, quote(key, safe=""), json.dumps(key)[1:-1], encoded):
-        text = text.replace(form, MARK)
-    return text
+    return text if len(key) < _LEAST_KEY_LENGTH else text.replace(key, MARK)
 
 
 def one_line(message: str) -> str:
-    """A message for people: without the key, on one line, and cut."""
+    """A message to show: without the key, on one line, and cut."""
     return " ".join(without_key(message).split())[:_LONGEST_MESSAGE]

@@ -6,7 +6,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from citeforge.engines.llm.records import REFUSED, TRUNCATED, Failure, LlmReply, Result, Token
+from citeforge.engines.llm.records import (
+    REFUSED,
+    TRUNCATED,
+    Failure,
+    FailureReason,
+    LlmReply,
+    Result,
+    Token,
+)
 
 NO_REPLY = 599
 """Status that stands for a reply that never came whole, and will not by asking again."""
@@ -68,7 +76,7 @@ class _Completion(msgspec.Struct):
     usage: Usage | None = None
 
 
-_DECODER = msgspec.json.Decoder(_Completion, strict=True)
+_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def read_reply(body: bytes) -> Result:
@@ -78,8 +86,8 @@ def read_reply(body: bytes) -> Result:
     :func:`citeforge.engines.llm.records.settle`.
     """
     try:
-        completion = _DECODER.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        completion = msgspec.json.decode(body, type=_Completion)
+    except _UNREADABLE as error:
         return Failure("unparsable", f"the reply is not a chat completion ({error})", 200)
     paid = (completion.usage or Usage()).paid
     if not completion.choices:
@@ -155,7 +163,7 @@ def read_error(status: int, body: bytes) -> EndpointError:
     ``{"detail": …}``, Gemini's list of one, or any text."""
     try:
         content = msgspec.json.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except _UNREADABLE:
         return EndpointError(status, _excerpt(body))
     row = content[0] if isinstance(content, list) and content else content
     if isinstance(row, dict):
@@ -176,7 +184,7 @@ def status_of_body(body: bytes) -> int:
     """Status that the body of a 200 stands for: some proxies put their errors there."""
     try:
         content = msgspec.json.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except _UNREADABLE:
         return 502  # a page of a proxy, or a stream that was not asked for
     if not isinstance(content, dict):
         return 502
@@ -200,6 +208,22 @@ def is_unpaid(error: EndpointError, may_pass: bool) -> bool:
     # Long messages say our prompt back, which may be about bills.
     is_short = error.status in (400, 403, 429) and len(error.message) <= _LONGEST_SENTENCE
     return is_short and not may_pass and _UNPAID.search(error.message) is not None
+
+
+def failure_of(error: EndpointError) -> Failure:
+    """The failure of a call that ended in an error."""
+    if error.status == NO_REPLY:
+        return Failure("exhausted", error.message)
+    reason: FailureReason = "refused"
+    if is_unpaid(error, may_pass=False):
+        reason = "billing"
+    elif error.status in (401, 403):
+        reason = "unauthorised"
+    elif error.status in (408, 409, 429) or error.status >= 500:
+        reason = "exhausted"
+    elif "content" in error.code and "filter" in error.code:
+        reason = "content_filter"
+    return Failure(reason, f"HTTP {error.status}: {error.message}", error.status)
 
 
 def retry_delay(body: bytes) -> float | None:

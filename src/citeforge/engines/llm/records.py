@@ -1,11 +1,8 @@
 """Requests to an LLM and its replies."""
 
-from __future__ import annotations
-
-from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from citeforge.engines.io.files import digest
 from citeforge.engines.text.thoughts import split_thoughts
@@ -117,12 +114,6 @@ def request_key(payload: Mapping[str, Any], sample: int) -> str:
     return digest([route, payload, sample])
 
 
-if TYPE_CHECKING:
-    Numbers = array[float]
-else:  # in Python 3.11 it has no parameter
-    Numbers = array
-
-
 class Token(NamedTuple):
     """A generated token with the natural logarithm of its probability."""
 
@@ -141,7 +132,7 @@ class LlmReply:
         model: model as the endpoint named it.
         logprobs: tokens of the answer with log probabilities, when they were asked for.
         finish_reason: why the model stopped, as the endpoint named it; None for ``stop``.
-        numbers: result of a route that returns numbers and no text.
+        numbers: float64 values of a route that returns numbers and no text.
         thoughts: what a reasoning model wrote before its answer; never scored.
     """
 
@@ -151,7 +142,7 @@ class LlmReply:
     model: str = ""
     logprobs: tuple[Token, ...] | None = None
     finish_reason: str | None = None
-    numbers: Numbers | None = None
+    numbers: bytes | None = None
     thoughts: tuple[str, ...] = ()
 
 
@@ -181,20 +172,16 @@ TRUNCATED, REFUSED = "length", "refusal"
 the endpoint keeps apart from the content."""
 
 
-def before(text: str, stop: Sequence[str]) -> str:
-    """Cut a text at the first of some others."""
-    return text[: min((at for at in map(text.find, stop) if at >= 0), default=None)]
-
-
 def settle(request: Request, reply: LlmReply) -> Result:
     """Take thoughts out of a reply, and refuse it if the request cannot use what is left.
 
     Some servers (transformers serve) leave the text that ended a reply in it.
     """
     spoken = split_thoughts(reply.text)
+    stops = [at for at in map(spoken.answer.find, request.stop) if at >= 0]
     answer = replace(
         reply,
-        text=before(spoken.answer, request.stop),
+        text=spoken.answer[: min(stops, default=None)],
         thoughts=(*reply.thoughts, *spoken.thoughts),
         finish_reason=TRUNCATED if spoken.is_cut else reply.finish_reason,
         logprobs=_logprobs_of_answer(reply, spoken.answer),

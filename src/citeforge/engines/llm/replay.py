@@ -1,8 +1,6 @@
 """The replay store: every reply paid for, found again by the hash of its request."""
 
-import json
 import time
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,14 +12,7 @@ from citeforge.engines.io.files import atomic_file, canonical_json
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.sqlite import Store, store_errors
 from citeforge.engines.llm.adapting import patched
-from citeforge.engines.llm.records import (
-    Call,
-    Failure,
-    Llm,
-    LlmReply,
-    Result,
-    request_key,
-)
+from citeforge.engines.llm.records import Call, Failure, Llm, LlmReply, Result, request_key
 from citeforge.schemas.errors import InputError
 
 T = TypeVar("T")
@@ -33,6 +24,16 @@ REPLY, FAILURE = "reply", "failure"
 PENDING, BATCH = "pending", "batch"
 """Kinds of rows: a request of a batch, and the batch itself, with the tokens paid for in it."""
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+_PUT = """
+    INSERT INTO kept VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (asked) DO UPDATE SET
+        (key, kind, content, payload, changes, prompt_tokens, completion_tokens, created) =
+        (excluded.key, excluded.kind, excluded.content, excluded.payload, excluded.changes,
+         prompt_tokens + excluded.prompt_tokens, completion_tokens + excluded.completion_tokens,
+         excluded.created)
+    WHERE kind != 'reply'
+"""
+"""Adds a row; of one that is there, what was paid stays counted, and a reply stays as it is."""
 
 
 class ExportedRow(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -56,25 +57,20 @@ class ExportedRow(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     asked: dict[str, Any] = {}
 
 
-class BatchedCall(NamedTuple):
-    """A request of a batch.
+class SentRequest(NamedTuple):
+    """A request as it is sent.
 
     Attributes:
-        asked: hash of the request as it was asked; the line's ``custom_id``.
-        sent: its body.
+        asked: hash of the request as it was asked.
+        body: what is sent.
         sample: index of a repeated request.
         changes: see :class:`ExportedRow` (``asked``).
     """
 
     asked: str
-    sent: dict[str, Any]
+    body: dict[str, Any]
     sample: int
     changes: dict[str, Any]
-
-    def line(self, url: str) -> bytes:
-        """Line of the file that is uploaded."""
-        row = {"custom_id": self.asked, "method": "POST", "url": url, "body": self.sent}
-        return msgspec.json.encode(row) + b"\n"
 
 
 @dataclass(frozen=True)
@@ -150,28 +146,17 @@ class ReplayStore(Store):
             Whether it is new.
         """
         if isinstance(result, Failure):
-            new_kind, content = FAILURE, canonical_json(asdict(result))
+            kind, content = FAILURE, canonical_json(asdict(result))
         else:
-            new_kind, content = REPLY, encode_answer(result)
+            kind, content = REPLY, encode_answer(result)
         paid = (result.prompt_tokens, result.completion_tokens) if is_paid else (0, 0)
+        row = _row(asked, kind, content, payload, changes or {}, sample, paid, created)
+        add = "prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?"
         with self.transaction() as db:
-            find = "SELECT kind, prompt_tokens, completion_tokens FROM kept WHERE asked = ?"
-            stored, *before = db.execute(find, (asked,)).fetchone() or ("", 0, 0)
-            total = [a + b for a, b in zip(before, paid, strict=True)]
-            if batch:
-                add = "prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?"
-                db.execute(f"UPDATE kept SET {add} WHERE asked = ?", (*paid, batch))
-            if stored == REPLY:
-                update = "UPDATE kept SET prompt_tokens = ?, completion_tokens = ? WHERE asked = ?"
-                db.execute(update, (*total, asked))
-                return False
-            row = (
-                asked, request_key(payload, sample), new_kind, content,
-                canonical_json(payload), canonical_json(dict(changes or {})), sample, *total,
-                time.time() if created is None else created,
-            )  # fmt: skip
-            db.execute(f"INSERT OR REPLACE INTO kept VALUES ({', '.join('?' * len(row))})", row)
-        return True
+            is_new = db.execute(_PUT, row).rowcount > 0
+            for counted in [batch] if is_new else [batch, asked]:
+                db.execute(f"UPDATE kept SET {add} WHERE asked = ?", (*paid, counted))
+        return is_new
 
     def tokens(self, in_batches: bool = False) -> tuple[int, int]:
         """Prompt and completion tokens paid for so far, in all runs; or those of batches alone."""
@@ -180,14 +165,41 @@ class ReplayStore(Store):
         ((prompt, completion),) = self.rows(f"{sums} WHERE kind {sign} ?", BATCH)
         return int(prompt), int(completion)
 
-    def open_batches(self, keys: Iterable[str]) -> list[str]:
-        """Names of the submitted batches that contain some of the requests."""
-        rows = self.rows(
-            "SELECT DISTINCT content FROM kept WHERE kind = ? AND asked IN "
-            "(SELECT value FROM json_each(?))",
-            *(PENDING, canonical_json(list(keys))),
-        )
-        return [name for (name,) in rows]
+    def keep_batch(self, name: str, requests: Iterable[SentRequest]) -> None:
+        """Store a batch and its requests, before it is created."""
+        rows = [_row(r.asked, PENDING, name, r.body, r.changes, r.sample) for r in requests]
+        with self.transaction() as db:
+            db.execute(_PUT, (name, name, BATCH, "null", "{}", "{}", 0, 0, 0, time.time()))
+            db.executemany(_PUT, rows)
+
+    def open_batches(self, keys: Iterable[str] | None = None) -> list[str]:
+        """Names of batches that have not ended; with keys, of those that contain some of them."""
+        chosen = "" if keys is None else "AND asked IN (SELECT value FROM json_each(?))"
+        values = () if keys is None else (canonical_json(list(keys)),)
+        select = "SELECT DISTINCT content FROM kept WHERE kind = ?"
+        return [name for (name,) in self.rows(f"{select} {chosen}", PENDING, *values)]
+
+    def forget_batch(self, name: str) -> int:
+        """Take a batch for never created: its requests are asked again.
+
+        Returns:
+            Number of these requests.
+
+        Raises:
+            InputError: the store has no such batch under way.
+        """
+        known = self.open_batches()
+        if name not in known:
+            raise InputError(
+                f"has no batch {name!r} under way",
+                path=self.path,
+                allowed=", ".join(known) or "nothing to forget: no batch is under way",
+                code="unknown-name",
+            )
+        failure = canonical_json(asdict(Failure("refused", "no batch was created")))
+        update = "UPDATE kept SET kind = ?, content = ? WHERE kind = ? AND content = ?"
+        with self.transaction() as db:
+            return db.execute(update, (FAILURE, failure, PENDING, name)).rowcount
 
     def stats(self) -> StoreStats:
         """Totals."""
@@ -240,30 +252,31 @@ class ReplayStore(Store):
             InputError: a row is not an exported one, or its key is not that of its payload;
                 nothing is taken in.
         """
-        added = 0
-        checked = [_check_row(row, source, n) for n, row in enumerate(rows, 1)]
-        for row, asked, answer in checked:
-            added += self.keep(
-                asked, row.payload, row.sample, answer, row.asked, False, row.created
-            )
+        checked = []
+        for line, row in enumerate(rows, 1):
+            try:
+                answer = decode_answer(canonical_json(row.answer))
+                expected = request_key(row.payload, row.sample)
+                asked = request_key(patched(row.payload, row.asked), row.sample)
+            except (ValueError, msgspec.MsgspecError) as error:
+                message = f"is not an exported answer ({error!r})"
+                raise InputError(message, path=source, line=line, code="bad-store") from error
+            if row.key != expected:
+                message = "does not match the payload"
+                raise InputError(message, path=source, line=line, field="key", code="hash-mismatch")
+            checked.append((asked, row.payload, row.sample, answer, row.asked, False, row.created))
+        added = sum(self.keep(*row) for row in checked)
         return added, len(checked) - added
 
 
-def _check_row(
-    row: ExportedRow, source: Path | None, line: int
-) -> tuple[ExportedRow, str, LlmReply]:
-    """An exported row, the hash of its request as asked, and its reply."""
-    try:
-        answer = decode_answer(canonical_json(row.answer))
-        expected = request_key(row.payload, row.sample)
-        asked = request_key(patched(row.payload, row.asked), row.sample)
-    except (ValueError, msgspec.MsgspecError) as error:
-        message = f"is not an exported answer ({error!r})"
-        raise InputError(message, path=source, line=line, code="bad-store") from error
-    if row.key != expected:
-        message = "does not match the payload"
-        raise InputError(message, path=source, line=line, field="key", code="hash-mismatch")
-    return row, asked, answer
+def _row(
+    asked: str, kind: str, content: str, body: Mapping[str, Any], changes: Mapping[str, Any],
+    sample: int, paid: tuple[int, int] = (0, 0), created: float | None = None,
+) -> tuple[Any, ...]:  # fmt: skip
+    """Values of a row; see :class:`ExportedRow` for their meaning."""
+    texts = canonical_json(body), canonical_json(changes)
+    when = time.time() if created is None else created
+    return asked, request_key(body, sample), kind, content, *texts, sample, *paid, when
 
 
 def ask_once(
@@ -327,8 +340,7 @@ def export_store(store: Path, out: Path) -> int:
     count = 0
     with ReplayStore(store, readonly=True) as opened, atomic_file(out) as file:
         for row in opened.export():
-            text = json.dumps(msgspec.to_builtins(row), ensure_ascii=False, sort_keys=True)
-            file.write(text.encode() + b"\n")
+            file.write(msgspec.json.encode(row, order="sorted") + b"\n")
             count += 1
     return count
 
@@ -346,14 +358,13 @@ def import_store(store: Path, file: Path) -> tuple[int, int]:
         return opened.import_rows((row for _, row in read_rows(file, ExportedRow)), file)
 
 
+_NO_THOUGHTS = ("thoughts", ())
+
+
 def encode_answer(answer: LlmReply) -> str:
-    """A reply as JSON."""
-    fields = {name: value for name, value in vars(answer).items() if value is not None}
-    if not answer.thoughts:
-        fields.pop("thoughts", None)
-    if answer.numbers is not None:
-        fields["numbers"] = answer.numbers.tolist()
-    return canonical_json(fields)
+    """A reply as JSON; numbers are in base64."""
+    fields = {n: v for n, v in vars(answer).items() if v is not None and (n, v) != _NO_THOUGHTS}
+    return canonical_json(msgspec.to_builtins(fields))
 
 
 def decode_answer(text: str) -> LlmReply:
@@ -362,8 +373,4 @@ def decode_answer(text: str) -> LlmReply:
     Raises:
         msgspec.MsgspecError: it is no such JSON, or a field has another type.
     """
-    return msgspec.json.decode(text, type=LlmReply, dec_hook=_numbers)
-
-
-def _numbers(kind: Any, values: Any) -> "array[float]":
-    return array("d", msgspec.convert(values, list[float]))
+    return msgspec.json.decode(text, type=LlmReply)

@@ -7,6 +7,7 @@ The header ``x-should-retry`` tells it otherwise.
 import asyncio
 import math
 import os
+from contextlib import aclosing
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,7 +16,7 @@ import httpx2
 import msgspec
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-from citeforge.engines.io.http import UnreadableBodyError, retry_after, unpack_body
+from citeforge.engines.io.http import retry_after
 from citeforge.engines.llm.options import KEY_VARIABLE, URL_VARIABLE, ClientOptions
 from citeforge.engines.llm.reading import (
     NO_REPLY,
@@ -30,6 +31,8 @@ MOST_BYTES = 32 << 20
 """More than any chat, completion or batch of embeddings that is asked for here."""
 _CHARACTERS_PER_TOKEN = 4
 _TRIES_OF_A_NEW_ADDRESS = 3
+_LONGEST_PAUSE = 120.0
+"""Seconds; the SDK gives a call up where Retry-After is longer."""
 
 
 class RateGate:
@@ -68,10 +71,7 @@ class EndpointClient(DefaultAsyncHttpxClient):
     """Sends every try at the rate, and reads its reply whole."""
 
     def __init__(self, options: ClientOptions, **settings: Any) -> None:
-        headers = {"Accept-Encoding": "identity"}
-        super().__init__(
-            timeout=options.timeout, headers=headers, verify=_certificates(), **settings
-        )
+        super().__init__(timeout=options.timeout, verify=_certificates(), **settings)
         self._options = options
         self._gate = RateGate(options.requests_per_minute, options.tokens_per_minute)
         self._was_reached = False
@@ -87,21 +87,18 @@ class EndpointClient(DefaultAsyncHttpxClient):
             async with asyncio.timeout(self._options.deadline):
                 reply = await super().send(request, **{**how, "stream": True})
                 self._was_reached = True
-                try:
-                    body = await _read_body(reply)
-                finally:
-                    await reply.aclose()
+                return self._checked(request, reply, await _read_body(reply))
         except TimeoutError:  # it spoke all the while: another try would drip as long
-            seconds = self._options.deadline
-            return _no_reply(request, f"the reply was not finished within {seconds:g} s")
-        except UnreadableBodyError as error:
-            return _no_reply(request, str(error))
+            message = f"the reply was not finished within {self._options.deadline:g} s"
+        except httpx2.DecodingError as error:
+            message = f"the reply cannot be read: {error}"
         except httpx2.ConnectError as error:
             if self._was_reached or n_tries < _TRIES_OF_A_NEW_ADDRESS:
                 raise
             message = f"no connection to {self._options.endpoint}: {error}"
-            return _no_reply(request, message)
-        return self._checked(request, reply, body)
+        content = msgspec.json.encode({"error": {"message": message}})
+        headers = {"x-should-retry": "false"}
+        return httpx2.Response(NO_REPLY, headers=headers, content=content, request=request)
 
     def _checked(
         self, request: httpx2.Request, reply: httpx2.Response, body: bytes
@@ -113,39 +110,44 @@ class EndpointClient(DefaultAsyncHttpxClient):
         if status >= 400:
             error = read_error(status, body)
             if reply.status_code == 200:
-                words = {"message": f"HTTP 200 with an error: {error.message}", "code": error.code}
+                words = {"message": f"{error.message} (sent as HTTP 200)", "code": error.code}
                 body = msgspec.json.encode({"error": words})
             asked = retry_after(headers)
             seconds = retry_delay(body) if asked is None else asked
             if is_unpaid(error, bool(seconds)):
                 headers["x-should-retry"] = "false"
             elif status == 429 and seconds:
-                self._gate.close(seconds)
                 headers["retry-after"] = str(seconds)
+                if seconds <= _LONGEST_PAUSE:
+                    self._gate.close(seconds)
         return httpx2.Response(status, headers=headers, content=body, request=request)
+
+
+async def _read_body(reply: httpx2.Response) -> bytes:
+    """The body of a reply, unpacked by httpx as it comes.
+
+    Raises:
+        httpx2.DecodingError: it is too long, or compressed in a way that was not offered.
+    """
+    body = bytearray()
+    async with aclosing(reply):
+        packing = reply.headers.get("content-encoding", "identity").lower()
+        if packing not in f"identity, {reply.request.headers.get('accept-encoding')}".split(", "):
+            raise httpx2.DecodingError(
+                f"it is compressed by {packing[:20]}, which was not asked for; "
+                "switch compression off in the server or in the proxy before it"
+            )
+        async for part in reply.aiter_bytes():
+            body += part
+            if len(body) > MOST_BYTES:
+                raise httpx2.DecodingError(f"it is longer than {MOST_BYTES >> 20} MiB")
+    return bytes(body)
 
 
 @cache
 def _certificates() -> Any:
     """Certificates of authorities; reading them takes longer than a call."""
     return httpx2.create_ssl_context()
-
-
-async def _read_body(reply: httpx2.Response) -> bytes:
-    body = bytearray()
-    async for part in reply.aiter_raw():
-        body += part
-        if len(body) > MOST_BYTES:
-            break
-    encoding = "" if len(body) > MOST_BYTES else reply.headers.get("content-encoding", "")
-    return unpack_body(bytes(body), encoding, MOST_BYTES)
-
-
-def _no_reply(request: httpx2.Request, message: str) -> httpx2.Response:
-    content = msgspec.json.encode({"error": {"message": message}})
-    return httpx2.Response(
-        NO_REPLY, headers={"x-should-retry": "false"}, content=content, request=request
-    )
 
 
 def make_client(options: ClientOptions) -> Any:

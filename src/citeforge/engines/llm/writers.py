@@ -10,7 +10,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from citeforge.engines import plugins
 from citeforge.engines.io.files import digest
-from citeforge.engines.llm.budget import Bound, RunPlan, bound_calls, estimate_calls
+from citeforge.engines.llm.budget import Bound, RunPlan, bound_call, estimate_prompt_tokens
 from citeforge.engines.llm.endpoint import Endpoint, Route
 from citeforge.engines.llm.options import BATCH_PRICE, ClientOptions
 from citeforge.engines.llm.reading import read_reply
@@ -26,42 +26,30 @@ CHAT: Route[Request] = Route(
 )
 
 
-def _with_effort(requests: Sequence[Request], options: ClientOptions | None) -> Sequence[Request]:
+def _with_effort(requests: Sequence[Request], options: ClientOptions) -> Sequence[Request]:
     """Requests with ``--reasoning-effort``."""
-    if options is None or options.reasoning_effort is None:
+    if options.reasoning_effort is None:
         return requests
     effort = {"reasoning_effort": options.reasoning_effort}
     return [replace(r, params={**r.params, **effort}) for r in requests]
 
 
-def _identity(model: str, options: ClientOptions | None) -> dict[str, Any]:
-    name = {"name": f"openai:{model}"}
-    if options is None or options.reasoning_effort is None:
-        return name
-    return {**name, "reasoning_effort": options.reasoning_effort}
+def _identity(model: str, options: ClientOptions) -> dict[str, Any]:
+    effort = options.reasoning_effort
+    more = {} if effort is None else {"reasoning_effort": effort}
+    return {"name": f"openai:{model}", **more}
 
 
-class OpenAiLlm:
+class OpenAiLlm(Endpoint):
     """A model behind an OpenAI-compatible endpoint (OpenAI, vLLM, Ollama, llama.cpp, …)."""
-
-    def __init__(
-        self, model: str, store: ReplayStore | None = None, options: ClientOptions | None = None
-    ) -> None:
-        self.model = model
-        self._endpoint = Endpoint(model, store, options)
-
-    @property
-    def store(self) -> ReplayStore | None:
-        """Store of its replies."""
-        return self._endpoint.store
 
     @property
     def is_batched(self) -> bool:
         """Whether requests are submitted as batches."""
-        return self._endpoint.options.batch
+        return self.options.batch
 
     def identity(self) -> dict[str, Any]:
-        return _identity(self.model, self._endpoint.options)
+        return _identity(self.model, self.options)
 
     def plan(
         self, requests: Sequence[Request], further: Sequence[Request] = (), tries: int = 1
@@ -73,17 +61,16 @@ class OpenAiLlm:
             further: what is asked where a reply is not taken; equal requests are other calls.
             tries: how often each of both is asked at most.
         """
-        requests = _with_effort(requests, self._endpoint.options)
-        distinct = {r.key(self.model): r for r in requests}
-        store = self._endpoint.store
+        distinct = {r.key(self.model): r for r in _with_effort(requests, self.options)}
+        store = self.store
         stored = {k for k in distinct if store is not None and store.get(k) is not None}
         rest = [r for k, r in distinct.items() if k not in stored]
         # A stored reply may be refused as a new one may.
-        again = [*rest, *further, *[r for r in distinct.values() for _ in range(tries - 1)]]
-        again += [r for r in further for _ in range(tries - 1)]
-        most = sum((bound_calls([r], self._endpoint.room(r)) for r in again), Bound())
-        price, share = self._endpoint.options.price, BATCH_PRICE if self.is_batched else 1.0
-        return RunPlan(len(distinct), len(stored), estimate_calls(rest), most, price, share)
+        again = [*rest, *further, *(tries - 1) * [*distinct.values(), *further]]
+        most = sum((bound_call(r, self.room(r)) for r in again), Bound())
+        usual = (Bound(1, estimate_prompt_tokens(r), r.most_tokens) for r in rest)
+        price, share = self.options.price, BATCH_PRICE if self.is_batched else 1.0
+        return RunPlan(len(distinct), len(stored), sum(usual, Bound()), most, price, share)
 
     def complete(
         self, requests: Sequence[Request], on_result: OnResult | None = None
@@ -98,8 +85,7 @@ class OpenAiLlm:
             InputError: no key, no credit, or the first calls all fail.
             BudgetError: the next call could pass the cost limit.
         """
-        asked = _with_effort(requests, self._endpoint.options)
-        return self._endpoint.ask(CHAT, asked, on_result)
+        return self.ask(CHAT, _with_effort(requests, self.options), on_result)
 
 
 class ReplayLlm:
@@ -118,7 +104,7 @@ class ReplayLlm:
         Raises:
             InputError: the store cannot be read, or holds several models and none is named.
         """
-        self.path, self._options = path, options
+        self.path, self._options = path, options or ClientOptions()
         self.store = ReplayStore(path, readonly=True)
         models = list(self.store.stats().models)
         if model is None and len(models) != 1:

@@ -82,7 +82,7 @@ def _read(prompt: _Prompt, body: bytes) -> Result:
     if not -_LARGEST < mean < _LARGEST:
         return Failure("unparsable", f"the reply's log probabilities have the mean {-mean:g}", 200)
     usage = completion.usage or Usage(estimate_prompt_tokens(prompt), 1)
-    return LlmReply("", *usage.paid, numbers=array("d", [mean]))
+    return LlmReply("", *usage.paid, numbers=array("d", [mean]).tobytes())
 
 
 _COMPLETIONS: Route[_Prompt] = Route("perplexity", "completions", _read)
@@ -113,6 +113,5 @@ class EndpointModel:
             "an endpoint with /completions, echo and logprobs (vLLM, llama.cpp); "
             "or --perplexity ngram",
         )
-        return [
-            math.exp(mean) for r in results if isinstance(r, LlmReply) for mean in r.numbers or ()
-        ]
+        replies = [r for r in results if isinstance(r, LlmReply)]
+        return [math.exp(mean) for r in replies for mean in array("d", r.numbers or b"")]

@@ -1,7 +1,6 @@
 """Embeddings from an OpenAI-compatible endpoint: ``--embedder openai:MODEL``."""
 
 import sys
-from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -59,11 +58,11 @@ def _read(batch: _Batch, body: bytes) -> Result:
     ordered = sorted(reply.data, key=lambda e: e.index)
     if [e.index for e in ordered] != list(range(n)):
         return Failure("unparsable", f"the reply contains {len(reply.data)} embeddings of {n}", 200)
-    numbers = array("d", chain.from_iterable(e.embedding for e in ordered))
+    numbers = np.fromiter(chain.from_iterable(e.embedding for e in ordered), np.float64)
     if len({len(e.embedding) for e in ordered}) != 1 or not np.isfinite(numbers).all():
         return Failure("unparsable", "the reply contains embeddings of unequal length or NaN", 200)
     usage = reply.usage or Usage(estimate_prompt_tokens(batch))
-    return LlmReply("", usage.paid[0], numbers=numbers)
+    return LlmReply("", usage.paid[0], numbers=numbers.tobytes())
 
 
 _EMBEDDINGS: Route[_Batch] = Route("embedding", "embeddings", _read)
