@@ -16,6 +16,7 @@ import msgspec
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
 from citeforge.engines.io.http import UnreadableBodyError, retry_after, unpack_body
+from citeforge.engines.llm.adapting import is_lasting
 from citeforge.engines.llm.options import KEY_VARIABLE, URL_VARIABLE, ClientOptions
 from citeforge.engines.llm.reading import (
     NO_REPLY,
@@ -112,8 +113,11 @@ class EndpointClient(DefaultAsyncHttpxClient):
         status = status_of_body(body) if reply.status_code == 200 else reply.status_code
         if status >= 400:
             error = read_error(status, body)
-            if reply.status_code == 200:
-                words = {"message": f"HTTP 200 with an error: {error.message}", "code": error.code}
+            if status == 500 and is_lasting(_json_body(request), error):
+                status = 400
+            if reply.status_code != status:
+                told = f"HTTP {reply.status_code} with an error: {error.message}"
+                words = {"message": told, "code": error.code, "param": error.param}
                 body = msgspec.json.encode({"error": words})
             asked = retry_after(headers)
             seconds = retry_delay(body) if asked is None else asked
@@ -139,6 +143,13 @@ async def _read_body(reply: httpx2.Response) -> bytes:
             break
     encoding = "" if len(body) > MOST_BYTES else reply.headers.get("content-encoding", "")
     return unpack_body(bytes(body), encoding, MOST_BYTES)
+
+
+def _json_body(request: httpx2.Request) -> dict[str, Any]:
+    """What a request asks for; empty where it uploads a file, or asks for one."""
+    is_json = request.headers.get("content-type", "").startswith("application/json")
+    sent = msgspec.json.decode(request.content) if is_json and request.method == "POST" else {}
+    return sent if isinstance(sent, dict) else {}
 
 
 def _no_reply(request: httpx2.Request, message: str) -> httpx2.Response:
