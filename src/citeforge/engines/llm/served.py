@@ -90,6 +90,7 @@ class ServedModel:
 
 
 def failure_of(error: EndpointError) -> Failure:
+    """The result of a call that ended in an error, with the reason by its status and words."""
     is_whole = error.message.startswith("HTTP ")
     status = error.status
     message = error.message if is_whole else f"HTTP {status}: {error.message}"
