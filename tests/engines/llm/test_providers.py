@@ -154,8 +154,9 @@ def server_error(message: str) -> Sent:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("response_format", "[{'type': 'literal_error', 'loc': ('body', 'response_format', 'type'),"
-         " 'msg': \"Input should be 'text' or 'json_object'\", 'input': 'json_schema'}]"),
+        ("response_format", "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', "
+         "'response_format', 'type'), 'msg': \"Input should be 'text' or 'json_object'\", 'input': "
+         "'json_schema', 'ctx': {'expected': \"'text' or 'json_object'\"}}"),
         ("logprobs", "logprobs is not supported for models created with logits_all=False"),
     ],
 )  # fmt: skip
@@ -174,15 +175,24 @@ def test_a_refusal_with_status_500_is_adapted_to_and_not_tried_again(
     assert reply.text == {"response_format": "{'type': 'json_object'}", "logprobs": "None"}[name]
 
 
-def test_a_text_that_does_not_fit_is_asked_for_once_whatever_the_status() -> None:
-    """llama-server's embeddings; an overload with the same status is waited for."""
-    too_long = server_error("input (600 tokens) is too large to process. increase the physical "
-                            "batch size (current batch size: 512)")  # fmt: skip
-    with provider(lambda body: too_long) as server:
+@pytest.mark.parametrize(
+    "message",
+    [
+        "input (600 tokens) is too large to process. increase the physical batch size (current "
+        "batch size: 512)",  # llama-server, of embeddings
+        "Requested tokens (600) exceed batch size of 512",  # llama-cpp-python, likewise
+        "Llama model must be created with embedding=True to call this method",
+    ],
+)
+def test_what_cannot_pass_is_sent_once_whatever_the_status(message: str) -> None:
+    with provider(lambda body: server_error(message)) as server:
         (result,) = llm(server, thinking_tokens=0).complete([ask()])
         assert len(server.bodies) == 1
     assert isinstance(result, Failure)
-    assert result.message.startswith("HTTP 500 with an error: input (600 tokens) is too large")
+    assert result.message == f"HTTP 500 with an error: {message}"
+
+
+def test_an_error_of_the_server_itself_is_tried_again() -> None:
     replies = iter([server_error("The server had an unexpected error"), chat("fine")])
     assert answer(lambda body: next(replies)).text == "fine"
 

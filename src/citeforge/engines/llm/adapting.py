@@ -97,7 +97,8 @@ def is_lasting(sent: Mapping[str, Any], error: EndpointError) -> bool:
     that are longer than its batch.
     """
     is_counted = is_too_long(error) and _COUNTED.search(error.message) is not None
-    return is_counted or Adaptation().learn(sent, error) is not None
+    needs_option = "must be created with" in error.message  # embedding=True
+    return is_counted or needs_option or Adaptation().learn(sent, error) is not None
 
 
 def _without_system(messages: list[dict[str, str]]) -> list[dict[str, str]]:
