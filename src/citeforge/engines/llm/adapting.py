@@ -96,9 +96,9 @@ def is_lasting(sent: Mapping[str, Any], error: EndpointError) -> bool:
     llama-cpp-python replies 500 to every request that it does not take, and llama-server to texts
     that are longer than its batch.
     """
-    is_counted = is_too_long(error) and _COUNTED.search(error.message) is not None
-    needs_option = "must be created with" in error.message  # embedding=True
-    return is_counted or needs_option or Adaptation().learn(sent, error) is not None
+    is_final = is_too_long(error) and _COUNTED.search(error.message) is not None
+    is_final |= "must be created with" in error.message  # embedding=True
+    return is_final or Adaptation().learn(sent, error) is not None
 
 
 def _without_system(messages: list[dict[str, str]]) -> list[dict[str, str]]:

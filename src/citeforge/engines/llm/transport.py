@@ -147,9 +147,8 @@ async def _read_body(reply: httpx2.Response) -> bytes:
 
 def _json_body(request: httpx2.Request) -> dict[str, Any]:
     """What a request asks for; empty where it uploads a file, or asks for one."""
-    is_json = request.headers.get("content-type", "").startswith("application/json")
-    sent = msgspec.json.decode(request.content) if is_json and request.method == "POST" else {}
-    return sent if isinstance(sent, dict) else {}
+    is_json = request.method == "POST" and "json" in request.headers.get("content-type", "")
+    return msgspec.json.decode(request.content, type=dict[str, Any]) if is_json else {}
 
 
 def _no_reply(request: httpx2.Request, message: str) -> httpx2.Response:
