@@ -361,7 +361,7 @@ def test_what_contexts_show_tells_no_more_than_texts_do(tmp_path: Path, most_rel
         shown, anywhere = (
             hits(attacks.by_elsewhere(half, alike, is_shown), truth) for is_shown in (True, False)
         )
-        assert shown <= anywhere + error, (shown, anywhere)
+        assert shown <= anywhere + 2 * error, (shown, anywhere)
 
 
 def _but_the_hash(half: dict[str, bytes]) -> tuple[dict[str, bytes], dict[str, Any]]:
