@@ -219,48 +219,108 @@ def likeness(half: View) -> Likeness:
     return result
 
 
-def by_likeness(alike: Likeness, weight: float = 0.0) -> Callable[[View], Ranking]:
-    """What is most like the query; with a weight, less each time that it is shown."""
-
-    def attack(half: View) -> Ranking:
-        often = frequencies(half)
-        return half.ranked(lambda q, i: weight * often[i] - alike[q].get(i, 0.0))
-
-    return attack
+Clue = Callable[[str, str], float]
+"""(query, passage) to a number that may tell something; the smaller, the more suspicious."""
 
 
-def number_from_ranks(half: View, truth: dict[str, set[str]], alike: Likeness) -> tuple[int, float]:
-    """How often the number of relevant passages follows from how many shown ones are near.
+def by_likeness(
+    alike: Likeness, weight: float = 0.0, clue: Clue = lambda *_: 0.0
+) -> Callable[[View], Ranking]:
+    """What is most like the query; with a weight, also by a clue."""
+    return lambda half: half.ranked(lambda q, i: weight * clue(q, i) - alike[q].get(i, 0.0))
 
-    For every depth the most frequent number is learnt for each count of shown passages within it,
-    on every other query; the depth that does best there is tried on the rest.
+
+def _showing(half: View) -> dict[str, set[str]]:
+    """Passage to the queries that it is shown."""
+    result: dict[str, set[str]] = {}
+    for query, ids in half.shown.items():
+        for passage in ids:
+            result.setdefault(passage, set()).add(query)
+    return result
+
+
+def clues(half: View) -> dict[str, Clue]:
+    """What contexts tell of a passage beside its text."""
+    often, showing = frequencies(half), _showing(half)
+    place = {(q, i): n for q, ids in half.shown.items() for n, i in enumerate(ids)}
+    by_name = {passage: n for n, passage in enumerate(sorted(half.passages))}
+
+    def meets_again(query: str, passage: str) -> int:
+        """Passages of this context that another one shows together with it, too."""
+        return sum(
+            len(showing[passage] & showing[other]) > 1
+            for other in half.shown[query]
+            if other != passage
+        )
+
+    return {
+        "frequency": lambda _, i: often[i],
+        "place": lambda q, i: place[q, i] / 10,
+        "company": meets_again,
+        "id": lambda _, i: by_name[i] / len(by_name),
+        "row": lambda _, i: half.passages[i][0] / len(by_name),
+    }
+
+
+def by_elsewhere(half: View, alike: Likeness, is_shown: bool) -> Ranking:
+    """What is more like its query than like others: like those that show it, or like any."""
+    showing = _showing(half)
+
+    def suspicion(query: str, passage: str) -> float:
+        others = showing[passage] if is_shown else half.shown
+        rest = (alike[q].get(passage, 0.0) for q in others if q != query)
+        return max(rest, default=0.0) - alike[query].get(passage, 0.0)
+
+    return half.ranked(suspicion)
+
+
+Evidence = dict[str, list[int]]
+"""Query to counts, one of which may tell how many passages are relevant to it."""
+
+
+def ranks_shown(half: View, alike: Likeness) -> Evidence:
+    """How many of the shown passages are among the 1, 2, … 30 most like the query."""
+    result = {}
+    for query, ids in half.shown.items():
+        order = sorted(alike[query].values(), reverse=True)
+        ranks = [
+            bisect_left(order, -alike[query].get(i, 0.0), key=lambda value: -value) + 1 for i in ids
+        ]
+        result[query] = [sum(rank <= depth for rank in ranks) for depth in range(1, 31)]
+    return result
+
+
+def gaps(half: View, alike: Likeness) -> Evidence:
+    """How many passages of the corpus, shown or not, are nearly as like the query as the first."""
+    result = {}
+    for query in half.shown:
+        values = alike[query].values()
+        most = max(values, default=0.0)
+        result[query] = [sum(v >= most * part / 20 for v in values) for part in range(6, 20)]
+    return result
+
+
+def guess_numbers(evidence: Evidence, truth: dict[str, set[str]]) -> tuple[int, float]:
+    """How often the number of relevant passages follows from a count.
+
+    For each count the most frequent number is learnt for each of its values, on every other query;
+    the count that does best there is tried on the rest.
 
     Returns:
         Queries of the rest that are guessed right, and the share of the most frequent number there.
     """
-    ranks: dict[str, list[int]] = {}
-    for query, ids in half.shown.items():
-        order = sorted(alike[query].values(), reverse=True)
-        ranks[query] = [
-            bisect_left(order, -alike[query].get(i, 0.0), key=lambda value: -value) + 1 for i in ids
-        ]
-    queries = list(half.shown)
+    queries = list(evidence)
     known, others = queries[::2], queries[1::2]
     usual = Counter(len(truth[q]) for q in known).most_common(1)[0][0]
 
-    def rule(depth: int) -> dict[int, int]:
+    def right(column: int, among: list[str]) -> int:
         seen: dict[int, Counter[int]] = {}
         for q in known:
-            seen.setdefault(sum(r <= depth for r in ranks[q]), Counter())[len(truth[q])] += 1
-        return {count: numbers.most_common(1)[0][0] for count, numbers in seen.items()}
+            seen.setdefault(evidence[q][column], Counter())[len(truth[q])] += 1
+        learnt = {count: numbers.most_common(1)[0][0] for count, numbers in seen.items()}
+        return sum(learnt.get(evidence[q][column], usual) == len(truth[q]) for q in among)
 
-    def right(depth: int, among: list[str]) -> int:
-        learnt = rule(depth)
-        return sum(
-            learnt.get(sum(r <= depth for r in ranks[q]), usual) == len(truth[q]) for q in among
-        )
-
-    best = max(range(1, 31), key=lambda depth: right(depth, known))
+    best = max(range(len(evidence[queries[0]])), key=lambda column: right(column, known))
     top = Counter(len(truth[q]) for q in others).most_common(1)[0][1]
     return right(best, others), top / len(others)
 

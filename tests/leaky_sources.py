@@ -84,10 +84,10 @@ def write_asqa(path: Path, answer: str) -> None:
     path.write_text(json.dumps(rows))
 
 
-def write_many(folder: Path, n: int = 700) -> Path:
-    """Many queries over few passages: 20 queries a theme, each with 1 to 3 relevant passages that
-    have most of its words, and 30 passages a theme that are relevant to none. ``run.trec`` has the
-    14 passages that share most words with each query."""
+def write_many(folder: Path, n: int = 700, most_relevant: int = 3) -> Path:
+    """Many queries over few passages: 20 queries a theme, each with 1 to 3 relevant passages (or
+    more) that have most of its words, and 30 passages a theme that are relevant to none.
+    ``run.trec`` has the 14 passages that share most words with each query."""
     rng = random.Random(0)
     queries: dict[str, str] = {}
     texts: dict[str, str] = {}
@@ -97,7 +97,7 @@ def write_many(folder: Path, n: int = 700) -> Path:
         words = rng.sample(theme, 6)
         queries[f"q{q:03d}"] = " ".join(words)
         themes[f"q{q:03d}"] = q // 20
-        for _ in range(n_relevant(q)):
+        for _ in range(1 + q % most_relevant):
             mine = [w for w in words if rng.random() < 0.85] + rng.sample(theme, 2)
             qrels.append((f"q{q:03d}", f"p{len(texts):05d}", 1))
             themes[qrels[-1][1]] = q // 20

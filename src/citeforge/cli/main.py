@@ -55,7 +55,7 @@ COMMANDS = {
         "doctor": ("lookup.doctor", "Tell what is installed, what answers, and what to type next."),
     },
     "Advanced": {
-        "llm": ("llm.llm", "Ask an LLM, and keep its answers: run, stats, export, import.")
+        "llm": ("llm.llm", "Ask an LLM, and keep its answers: run, stats, export, import, forget.")
     },
 }
 """Our own, in groups: name to module and one-line help, so that ``--help`` imports none of them."""

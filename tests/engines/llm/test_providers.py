@@ -145,6 +145,58 @@ def test_room_for_thoughts_is_halved_until_the_server_takes_it() -> None:
     assert answer(behave).text == str(30 + ROOM // 4)  # 30 + 1024; 30 + 2048 is too large
 
 
+def server_error(message: str) -> Sent:
+    """llama-cpp-python's error for all that it does not take."""
+    words = {"message": message, "type": "internal_server_error", "param": None, "code": None}
+    return Sent({"error": words}, 500)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("response_format", "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', "
+         "'response_format', 'type'), 'msg': \"Input should be 'text' or 'json_object'\", 'input': "
+         "'json_schema', 'ctx': {'expected': \"'text' or 'json_object'\"}}"),
+        ("logprobs", "logprobs is not supported for models created with logits_all=False"),
+    ],
+)  # fmt: skip
+def test_a_refusal_with_status_500_is_adapted_to_and_not_tried_again(
+    name: str, message: str
+) -> None:
+    def behave(body: Body) -> Sent:
+        refused = body.get(name) in (FORMAT, True)
+        return server_error(message) if refused else chat(str(body.get(name)))
+
+    with provider(behave) as server:
+        request = ask(response_format=FORMAT, logprobs=True)
+        (reply,) = llm(server).complete([request])
+        assert len(server.bodies) == 2
+    assert isinstance(reply, LlmReply), reply
+    assert reply.text == {"response_format": "{'type': 'json_object'}", "logprobs": "None"}[name]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "input (600 tokens) is too large to process. increase the physical batch size (current "
+        "batch size: 512)",  # llama-server, of embeddings
+        "Requested tokens (600) exceed batch size of 512",  # llama-cpp-python, likewise
+        "Llama model must be created with embedding=True to call this method",
+    ],
+)
+def test_what_cannot_pass_is_sent_once_whatever_the_status(message: str) -> None:
+    with provider(lambda body: server_error(message)) as server:
+        (result,) = llm(server, thinking_tokens=0).complete([ask()])
+        assert len(server.bodies) == 1
+    assert isinstance(result, Failure)
+    assert result.message == f"HTTP 400: {message} (sent as HTTP 500)"
+
+
+def test_an_error_of_the_server_itself_is_tried_again() -> None:
+    replies = iter([server_error("The server had an unexpected error"), chat("fine")])
+    assert answer(lambda body: next(replies)).text == "fine"
+
+
 def test_a_system_message_that_is_refused_goes_to_the_user() -> None:
     def behave(body: Body) -> Sent:
         roles = [m["role"] for m in body["messages"]]

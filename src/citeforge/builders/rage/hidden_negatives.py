@@ -18,7 +18,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -81,8 +81,8 @@ def near_numbers(recipe: RageRecipe, n_relevant: Sequence[int]) -> npt.NDArray[n
     mixture, most = recipe.mixtures[0], recipe.mining.seemingly_relevant
     counts = np.array(n_relevant, np.int64)
     n_missing = mixture.relevant + mixture.seemingly_relevant - np.minimum(counts, mixture.relevant)
-    numbers: npt.NDArray[np.int64] = np.maximum(most + 1 - counts, n_missing + 1)
-    return numbers * (most > 0)
+    n_wanted: npt.NDArray[np.int64] = np.maximum(most + 1 - counts, n_missing + 1) * (most > 0)
+    return n_wanted
 
 
 def by_shared_words(
@@ -140,7 +140,7 @@ def choose_negatives(
     ]
     best = min(plans, key=lambda plan: (plan.n_short + plan.left, plan.repeats))
     far, n_uneven = _spread(best, refused)
-    return Chosen(best.near(), far, best.repeats, best.n_short, n_uneven)
+    return Chosen(list(map(list, best.chosen)), far, best.repeats, best.n_short, n_uneven)
 
 
 @dataclass
@@ -183,11 +183,8 @@ class _Plan:
         """Places of near negatives that are empty."""
         return sum(map(self._needs, range(len(self.queries))))
 
-    def near(self) -> list[list[str]]:
-        """Near negatives by query."""
-        return list(map(list, self.chosen))
-
     def _needs(self, row: int) -> int:
+        """Places of near negatives that a query still has."""
         mine = self.queries[row]
         return max(0, self.n_near - len(mine.relevant) - len(self.chosen[row]))
 
@@ -235,9 +232,8 @@ class _Plan:
         while waiting:
             asking = waiting.popleft()
             for passage in self.queries[asking].near:
-                if passage in self.chosen[asking] or passage in came_from:
-                    continue
-                if passage not in self.rest:
+                is_new = passage not in self.chosen[asking] and passage not in came_from
+                if not is_new or passage not in self.rest:
                     continue
                 came_from[passage] = asking
                 if self.rest[passage]:
@@ -252,6 +248,7 @@ class _Plan:
     def _follow(
         self, row: int, passage: str, came_from: dict[str, int], gives: dict[int, str]
     ) -> None:
+        """Pass candidates on along the path that was found, from its end to the query."""
         while True:
             taker = came_from[passage]
             self._take(taker, passage)
@@ -274,9 +271,7 @@ def _spread(plan: _Plan, refused: Refused) -> tuple[list[list[str]], int]:
     shown = [{*q.relevant, *near, *q.near} for q, near in zip(queries, plan.chosen, strict=True)]
     sizes = [plan.size - len(q.relevant) - len(plan.chosen[i]) for i, q in enumerate(queries)]
     places = [row for row, number in enumerate(sizes) for _ in range(number)]
-    ends = [0]
-    for number in sizes:
-        ends.append(ends[-1] + number)
+    ends = list(accumulate(sizes, initial=0))
     barred: Pairs = set()
     asked: Pairs = set()
     n = min(len(places), len(dealt))

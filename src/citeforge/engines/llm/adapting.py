@@ -21,6 +21,7 @@ _TOO_LONG = re.compile(
     r"less than or equal|n_ctx",
     re.IGNORECASE,
 )
+_COUNTED = re.compile(r"\d+ tokens|tokens \(\d+\)")
 _FORMAT = re.compile(
     r"response.?format|json.?schema|json.?object|structured.?output|guided|grammar", re.IGNORECASE
 )
@@ -87,6 +88,17 @@ class Adaptation:
 def is_too_long(error: EndpointError) -> bool:
     """Whether a refusal means that prompt and limit do not fit into the model."""
     return error.code != "unsupported_parameter" and _TOO_LONG.search(error.message) is not None
+
+
+def is_lasting(sent: Mapping[str, Any], error: EndpointError) -> bool:
+    """Whether a 500 refuses what was sent, so that the same request would fail again.
+
+    llama-cpp-python replies 500 to every request that it does not take, and llama-server to texts
+    that are longer than its batch.
+    """
+    is_final = is_too_long(error) and _COUNTED.search(error.message) is not None
+    is_final |= "must be created with" in error.message  # embedding=True
+    return is_final or Adaptation().learn(sent, error) is not None
 
 
 def _without_system(messages: list[dict[str, str]]) -> list[dict[str, str]]:

@@ -17,6 +17,7 @@ import msgspec
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
 from citeforge.engines.io.http import retry_after
+from citeforge.engines.llm.adapting import is_lasting
 from citeforge.engines.llm.options import KEY_VARIABLE, URL_VARIABLE, ClientOptions
 from citeforge.engines.llm.reading import (
     NO_REPLY,
@@ -109,8 +110,11 @@ class EndpointClient(DefaultAsyncHttpxClient):
         status = status_of_body(body) if reply.status_code == 200 else reply.status_code
         if status >= 400:
             error = read_error(status, body)
-            if reply.status_code == 200:
-                words = {"message": f"{error.message} (sent as HTTP 200)", "code": error.code}
+            if status == 500 and is_lasting(_json_body(request), error):
+                status = 400
+            if reply.status_code != status:
+                told = f"{error.message} (sent as HTTP {reply.status_code})"
+                words = {"message": told, "code": error.code, "param": error.param}
                 body = msgspec.json.encode({"error": words})
             asked = retry_after(headers)
             seconds = retry_delay(body) if asked is None else asked
@@ -148,6 +152,12 @@ async def _read_body(reply: httpx2.Response) -> bytes:
 def _certificates() -> Any:
     """Certificates of authorities; reading them takes longer than a call."""
     return httpx2.create_ssl_context()
+
+
+def _json_body(request: httpx2.Request) -> dict[str, Any]:
+    """What a request asks for; empty where it uploads a file, or asks for one."""
+    is_json = request.method == "POST" and "json" in request.headers.get("content-type", "")
+    return msgspec.json.decode(request.content, type=dict[str, Any]) if is_json else {}
 
 
 def make_client(options: ClientOptions) -> Any:
