@@ -39,6 +39,8 @@ BATCH_SIZE = 32
 _DTYPES: dict[Chosen, str] = {
     "fp32": "float32", "bf16": "bfloat16", "int8": "int8", "fp64": "float64"
 }  # fmt: skip
+_WIDER = {"fp32": 2, "fp64": 4}
+"""Bytes of a number to those of bfloat16."""
 Load = Callable[[Path, str], Any]
 """Loads the model of a folder on a device."""
 
@@ -123,10 +125,19 @@ class LocalEmbedder:
         self.name = name
         self._locate, self._locate_tokenizer = locate, locate_tokenizer
         self._settings, self._load = settings, load
-        self.at = cache(self._at)
+        self._made = cache(self._make)
+        self._latest: Embedder | None = None
 
-    def _at(self, compute: Compute) -> Embedder:
+    def at(self, compute: Compute) -> Embedder:
         """The model in some kind of numbers; see ``Refinable``."""
+        embedder = self._made(compute)
+        if embedder is not self._latest and isinstance(self._latest, TransformerEmbedder):
+            self._latest.release()
+        self._latest = embedder
+        return embedder
+
+    def _make(self, compute: Compute) -> Embedder:
+        """The embedder of the runner in some kind of numbers; the model is not loaded yet."""
         device, given = self._settings.device, self._settings.prefixes
         make: Callable[[], Embedder] = partial(
             TransformerEmbedder, self.name, self._locate, device, given, compute, self._load
@@ -136,7 +147,7 @@ class LocalEmbedder:
         return self._settings.options.runner.embedder(make, device, compute)
 
     def fingerprint(self) -> dict[str, Any]:
-        return self.at("fp32").fingerprint()
+        return self._made("fp32").fingerprint()
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
         return self.at("fp32").encode(texts, kind)
@@ -246,8 +257,14 @@ class TransformerEmbedder:
         return {
             "dtype": _DTYPES[self.compute],
             "device": self.device.split(":")[0],
-            "batch_size": self.batch_size,
+            "batch_size": self._texts_at_once,
         }
+
+    @property
+    def _texts_at_once(self) -> int:
+        """Texts a batch: on a CPU, where each thread has one, as many bytes in all numbers."""
+        share = _WIDER.get(self.compute, 1) if self.device == "cpu" else 1
+        return max(1, self.batch_size // share)
 
     @cached_property
     def _model(self) -> Any:
@@ -258,6 +275,10 @@ class TransformerEmbedder:
             model = self._load(self._located.folder, self.device)
         return model.to(getattr(torch, _DTYPES[self.compute].replace("int8", "float32"))).eval()
 
+    def release(self) -> None:
+        """Free the memory of the model; it is loaded again when texts are encoded."""
+        self.__dict__.pop("_model", None)
+
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
         return self.encode_watched(texts, kind, lambda *_: None)
 
@@ -266,7 +287,7 @@ class TransformerEmbedder:
         prefix = self.prefixes.of(kind)
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         order = np.argsort(-lengths, kind="stable")
-        batches = batched(order.tolist(), self.batch_size)
+        batches = batched(order.tolist(), self._texts_at_once)
         if not batches:
             return np.empty((0, 0), np.float32)
         advance(0, "loading the model")

@@ -151,8 +151,9 @@ class CertainSearch:
         return scores, bounds
 
     def refine(self, rows: Rows, positions: Rows, to: int | None = None) -> None:
-        """Know some pairs better: their passages rise by a level, at the finest one the queries
-        become exact, too. What is seen of errors may widen the bounds.
+        """Raise the passages of some pairs by a level; at the finest the queries become exact, too.
+
+        Bounds widen where the new cosines show larger errors of the old ones.
 
         Args:
             rows: queries of the pairs.
@@ -165,14 +166,18 @@ class CertainSearch:
             if len(fresh := np.unique(positions[levels == level])):
                 self._embed_finer(fresh, level + 1)
         self._make_exact(np.unique(rows[self._level[positions] == finest]))
-        seen = np.abs(self.scores(rows, positions)[0] - before)
-        measured = np.minimum(levels, finest - 1)
-        largest = [float(seen[measured == level].max(initial=0)) for level in range(finest)]
-        self._widen(finest - 1, _FLOAT32_MARGIN * largest[-1])
-        if finest > 1:
-            self._widen(0, _ROUGH_MARGIN * largest[0] + self.bounds[1])
+        after = self.scores(rows, positions)[0]
+        # Passages that rose for earlier queries are measured on these, too.
+        rough = np.abs(after - self._rescore(self._shards, rows, positions)).max(initial=0)
+        last = np.abs(after - before)[levels >= finest - 1].max(initial=0)
+        if finest == 1:
+            self._widen(0, _FLOAT32_MARGIN * max(rough, last))
+        else:
+            self._widen(1, _FLOAT32_MARGIN * last)
+            self._widen(0, _ROUGH_MARGIN * rough + self.bounds[1])
 
     def _widen(self, level: int, bound: float) -> None:
+        """Raise the bound of a level to at least this."""
         self.bounds[level] = max(self.bounds[level], bound)
 
     def _embed_finer(self, positions: Rows, level: int) -> None:
@@ -219,7 +224,11 @@ def best_first(scores: Scores, places: Rows) -> Rows:
 
 
 def undecided(low: Scores, high: Scores, classes: Rows) -> npt.NDArray[np.bool_]:
-    """Which scores may belong to another class, as far as their bounds tell.
+    """Select the scores to make finer next, so that classes are told apart by their bounds.
+
+    Of scores whose bounds overlap those of another class, these are the ones whose bounds contain
+    the middle between both classes. Wherever two overlap, one of them does; the others often need
+    nothing once these are known.
 
     Args:
         low: least that each score may be.
@@ -227,16 +236,24 @@ def undecided(low: Scores, high: Scores, classes: Rows) -> npt.NDArray[np.bool_]
         classes: of each, as the scores say: those of a lower number are to be higher.
 
     Returns:
-        Of each score, whether its bounds overlap those of one of another class; never of one that
-        is exact.
+        Whether each score is selected; never one that is exact.
     """
     order = np.argsort(classes, kind="stable")
     low_sorted, high_sorted, sorted_classes = low[order], high[order], classes[order]
-    highest_after = np.append(np.maximum.accumulate(high_sorted[::-1])[::-1], -np.inf)
-    lowest_before = np.append(np.inf, np.minimum.accumulate(low_sorted))
+    scores = (low_sorted + high_sorted) / 2
+    highest_after, best_after = (
+        np.append(np.maximum.accumulate(values[::-1])[::-1], -np.inf)
+        for values in (high_sorted, scores)
+    )
+    lowest_before, worst_before = (
+        np.append(np.inf, np.minimum.accumulate(values)) for values in (low_sorted, scores)
+    )
+    with np.errstate(invalid="ignore"):  # of no scores at all
+        middle = (worst_before + best_after) / 2
     ends = np.searchsorted(sorted_classes, sorted_classes, side="right")
     starts = np.searchsorted(sorted_classes, sorted_classes, side="left")
-    overlaps = (low_sorted <= highest_after[ends]) | (high_sorted >= lowest_before[starts])
+    reaches_down = low_sorted <= np.minimum(highest_after, middle)[ends]
+    reaches_up = high_sorted >= np.maximum(lowest_before, middle)[starts]
     result = np.empty(len(order), np.bool_)
-    result[order] = overlaps & (high_sorted > low_sorted)
+    result[order] = (reaches_down | reaches_up) & (high_sorted > low_sorted)
     return result
