@@ -160,6 +160,16 @@ def test_bounds_are_measured_on_later_queries_too(tmp_path: Path) -> None:
     assert positions(world.miner(search).mine()) == world.expected()
 
 
+def test_the_bound_of_one_query_is_no_matter_of_luck(tmp_path: Path) -> None:
+    world = World(tmp_path, spread(), 0.03)
+    search, one = world.search(), world.queries[:1]
+    search.bounds[0] = 0
+    search.ask(one.astype(np.float32), lambda rows: one[rows])
+    errors = (one @ (world.rough - world.exact).T).ravel()
+    # The largest of 200 normal errors is some 2.8 deviations, and 1.5 times that 4.2.
+    assert search.bounds[0] > 5 * np.sqrt(np.mean(errors**2))
+
+
 def test_a_list_that_stood_by_too_small_a_bound_is_looked_at_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

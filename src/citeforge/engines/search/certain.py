@@ -31,6 +31,8 @@ different texts differ by far more."""
 _ROUGH_MARGIN, _FLOAT32_MARGIN = 1.5, 4.0
 """A bound is the largest error seen, times this. Few pairs are measured in float64, and a wide
 bound of float32 costs little."""
+_DEVIATIONS = 6
+"""Or so many times their root mean square, where the sample has few: for one query it has 200."""
 _LEAST_BOUND = 1e-6
 """Where a sample is small, or its errors happen to be."""
 _ROUGH_PASSAGES, _ROUGH_QUERIES = 200, 1000
@@ -106,7 +108,11 @@ class CertainSearch:
                 self._make_exact(np.arange(len(queries)))
                 return self
             if len(self.bounds) > 2:
-                self.refine(*self._sample(_ROUGH_PASSAGES, _ROUGH_QUERIES), to=1)
+                rows, positions = self._sample(_ROUGH_PASSAGES, _ROUGH_QUERIES)
+                self.refine(rows, positions, to=1)
+                errors = self._rough_errors(rows, positions)
+                mean = float((errors**2).sum() / max(len(errors), 1))
+                self._widen(0, _DEVIATIONS * mean**0.5 + self.bounds[1])
             self.refine(*self._sample(_FLOAT32_SAMPLE, _FLOAT32_SAMPLE))
         return self
 
@@ -166,10 +172,10 @@ class CertainSearch:
             if len(fresh := np.unique(positions[levels == level])):
                 self._embed_finer(fresh, level + 1)
         self._make_exact(np.unique(rows[self._level[positions] == finest]))
-        after = self.scores(rows, positions)[0]
         # Passages that rose for earlier queries are measured on these, too.
-        rough = np.abs(after - self._rescore(self._shards, rows, positions)).max(initial=0)
-        last = np.abs(after - before)[levels >= finest - 1].max(initial=0)
+        rough = self._rough_errors(rows, positions).max(initial=0)
+        change = np.abs(self.scores(rows, positions)[0] - before)
+        last = change[levels >= finest - 1].max(initial=0)
         if finest == 1:
             self._widen(0, _FLOAT32_MARGIN * max(rough, last))
         else:
@@ -179,6 +185,11 @@ class CertainSearch:
     def _widen(self, level: int, bound: float) -> None:
         """Raise the bound of a level to at least this."""
         self.bounds[level] = max(self.bounds[level], bound)
+
+    def _rough_errors(self, rows: Rows, positions: Rows) -> Scores:
+        """Differences of pairs' cosines at level 0 to those that are known best."""
+        rough = self._rescore(self._shards, rows, positions)
+        return np.abs(self.scores(rows, positions)[0] - rough)
 
     def _embed_finer(self, positions: Rows, level: int) -> None:
         """Make vectors of passages at a level."""
@@ -238,22 +249,11 @@ def undecided(low: Scores, high: Scores, classes: Rows) -> npt.NDArray[np.bool_]
     Returns:
         Whether each score is selected; never one that is exact.
     """
-    order = np.argsort(classes, kind="stable")
-    low_sorted, high_sorted, sorted_classes = low[order], high[order], classes[order]
-    scores = (low_sorted + high_sorted) / 2
-    highest_after, best_after = (
-        np.append(np.maximum.accumulate(values[::-1])[::-1], -np.inf)
-        for values in (high_sorted, scores)
-    )
-    lowest_before, worst_before = (
-        np.append(np.inf, np.minimum.accumulate(values)) for values in (low_sorted, scores)
-    )
-    with np.errstate(invalid="ignore"):  # of no scores at all
-        middle = (worst_before + best_after) / 2
-    ends = np.searchsorted(sorted_classes, sorted_classes, side="right")
-    starts = np.searchsorted(sorted_classes, sorted_classes, side="left")
-    reaches_down = low_sorted <= np.minimum(highest_after, middle)[ends]
-    reaches_up = high_sorted >= np.maximum(lowest_before, middle)[starts]
-    result = np.empty(len(order), np.bool_)
-    result[order] = (reaches_down | reaches_up) & (high_sorted > low_sorted)
-    return result
+    scores = (low + high) / 2
+    selected = np.zeros(len(low), np.bool_)
+    for number in np.unique(classes)[1:]:
+        better, worse = classes < number, classes >= number
+        middle = (scores[better].min() + scores[worse].max()) / 2
+        selected |= better & (low <= min(middle, high[worse].max()))
+        selected |= worse & (high >= max(middle, low[better].min()))
+    return selected & (high > low)
