@@ -69,7 +69,7 @@ def prepare_peer(folder: str, limit: int) -> Any:
 
     from citeforge.engines.embedding.embed import make_embedder
 
-    located = make_embedder("offline", device="cpu")._locate()  # type: ignore[attr-defined]
+    located = make_embedder("offline", device="cpu").locate()  # type: ignore[attr-defined]
     model = SentenceTransformer(str(located.folder), device="cpu", local_files_only=True)
     texts, queries = read_texts(folder, limit)
     model.encode(texts[:2])

@@ -4,7 +4,7 @@ import importlib.util
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -98,63 +98,53 @@ def make_local_embedder(name: str, settings: EmbedderSettings) -> Embedder:
     return LocalEmbedder(name, locate, partial(locate, weights=""), settings)
 
 
+@dataclass(eq=False)
 class LocalEmbedder:
     """A model that computes here, or where a runner computes, in any kind of numbers.
 
     Attributes:
         name: as the user gave it.
+        locate: finds its files.
+        locate_tokenizer: finds them without the weights, for a model that computes elsewhere.
+        settings: device, prefixes and runner.
+        load: loads it; None for sentence-transformers.
     """
 
-    def __init__(
-        self,
-        name: str,
-        locate: Callable[[], Located],
-        locate_tokenizer: Callable[[], Located],
-        settings: EmbedderSettings,
-        load: Load | None = None,
-    ) -> None:
-        """Take what the model is found and made by.
-
-        Args:
-            name: of the model.
-            locate: finds its files.
-            locate_tokenizer: likewise without the weights, for a model that computes elsewhere.
-            settings: device, prefixes and runner.
-            load: loads it; None for sentence-transformers.
-        """
-        self.name = name
-        self._locate, self._locate_tokenizer = locate, locate_tokenizer
-        self._settings, self._load = settings, load
-        self._made = cache(self._make)
-        self._latest: Embedder | None = None
+    name: str
+    locate: Callable[[], Located]
+    locate_tokenizer: Callable[[], Located]
+    settings: EmbedderSettings
+    load: Load | None = None
+    _made: dict[Compute, Embedder] = field(default_factory=dict, init=False)
 
     def at(self, compute: Compute) -> Embedder:
         """The model in some kind of numbers; see ``Refinable``."""
-        embedder = self._made(compute)
-        if embedder is not self._latest and isinstance(self._latest, TransformerEmbedder):
-            self._latest.release()
-        self._latest = embedder
-        return embedder
+        for other, embedder in self._made.items():
+            if other != compute and isinstance(embedder, TransformerEmbedder):
+                embedder.release()
+        return self._make(compute)
 
     def _make(self, compute: Compute) -> Embedder:
         """The embedder of the runner in some kind of numbers; the model is not loaded yet."""
-        device, given = self._settings.device, self._settings.prefixes
-        make: Callable[[], Embedder] = partial(
-            TransformerEmbedder, self.name, self._locate, device, given, compute, self._load
-        )
-        if compute == "int8":
-            make = partial(_quantizable, self.name, self._locate, device, given)
-        return self._settings.options.runner.embedder(make, device, compute)
+        if compute not in self._made:
+            device, given = self.settings.device, self.settings.prefixes
+            make: Callable[[], Embedder] = partial(
+                TransformerEmbedder, self.name, self.locate, device, given, compute, self.load
+            )
+            if compute == "int8":
+                make = partial(_quantizable, self.name, self.locate, device, given)
+            self._made[compute] = self.settings.options.runner.embedder(make, device, compute)
+        return self._made[compute]
 
     def fingerprint(self) -> dict[str, Any]:
-        return self._made("fp32").fingerprint()
+        return self._make("fp32").fingerprint()
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
         return self.at("fp32").encode(texts, kind)
 
-    def count_cut(self, texts: Iterable[pa.Array], kind: Kind) -> tuple[int, int] | None:
+    def count_cut(self, pieces: Iterable[pa.Array], kind: Kind) -> tuple[int, int] | None:
         """Texts that have more tokens than the model reads; see ``Refinable``."""
-        folder = self._locate_tokenizer().folder
+        folder = self.locate_tokenizer().folder
         limit = _most_tokens(folder)
         if limit is None or not (folder / "tokenizer.json").is_file():
             return None
@@ -163,12 +153,12 @@ class LocalEmbedder:
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.no_truncation()
         tokenizer.no_padding()
-        prefix = (self._settings.prefixes or prefixes_of(self.name, folder)).of(kind)
+        prefix = (self.settings.prefixes or prefixes_of(self.name, folder)).of(kind)
         n_cut = 0
-        for piece in texts:
+        for piece in pieces:
             # A token is a byte at least.
-            long = [t for t in piece.to_pylist() if len(prefix) + 4 * len(t) + 4 > limit]
-            encodings = tokenizer.encode_batch([prefix + text for text in long])
+            texts = [prefix + text for text in piece.to_pylist()]
+            encodings = tokenizer.encode_batch([t for t in texts if len(t.encode()) + 4 > limit])
             n_cut += sum(len(encoding) > limit for encoding in encodings)
         return n_cut, limit
 

@@ -237,9 +237,8 @@ def best_first(scores: Scores, places: Rows) -> Rows:
 def undecided(low: Scores, high: Scores, classes: Rows) -> npt.NDArray[np.bool_]:
     """Select the scores to make finer next, so that classes are told apart by their bounds.
 
-    Of scores whose bounds overlap those of another class, these are the ones whose bounds contain
-    the middle between both classes. Wherever two overlap, one of them does; the others often need
-    nothing once these are known.
+    Where bounds of two classes overlap, some contain the middle between both classes. Of these the
+    ones on one side are selected; the others often need nothing once these are known.
 
     Args:
         low: least that each score may be.
@@ -254,6 +253,9 @@ def undecided(low: Scores, high: Scores, classes: Rows) -> npt.NDArray[np.bool_]
     for number in np.unique(classes)[1:]:
         better, worse = classes < number, classes >= number
         middle = (scores[better].min() + scores[worse].max()) / 2
-        selected |= better & (low <= min(middle, high[worse].max()))
-        selected |= worse & (high >= max(middle, low[better].min()))
-    return selected & (high > low)
+        sides = (
+            better & (low <= min(middle, high[worse].max())) & (high > low),
+            worse & (high >= max(middle, low[better].min())) & (high > low),
+        )
+        selected |= min((side for side in sides if side.any()), key=np.sum, default=selected)
+    return selected

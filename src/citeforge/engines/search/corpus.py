@@ -27,7 +27,7 @@ from citeforge.engines.embedding.vectors import (
 )
 from citeforge.engines.io.corpus import embedding_texts, take_rows, titled
 from citeforge.engines.io.progress import progress
-from citeforge.engines.io.tables import iter_batches
+from citeforge.engines.io.tables import count_rows
 from citeforge.engines.search.certain import CertainSearch, Rows
 from citeforge.engines.search.exact import FirstStage, retrieve_candidates
 from citeforge.schemas.errors import UsageError
@@ -76,7 +76,7 @@ class CorpusModel:
     @cached_property
     def size(self) -> int:
         """Passages."""
-        return sum(b.num_rows for b in iter_batches(self.corpus, ["_id"]))
+        return count_rows(self.corpus)
 
     @property
     def passages(self) -> list[VectorShard]:
