@@ -39,6 +39,8 @@ BATCH_SIZE = 32
 _DTYPES: dict[Chosen, str] = {
     "fp32": "float32", "bf16": "bfloat16", "int8": "int8", "fp64": "float64"
 }  # fmt: skip
+_TOKENISED_AT_ONCE = 256
+"""Texts whose tokens are counted at once: those of a shard would take 200 MB."""
 _WIDER = {"fp32": 2, "fp64": 4}
 """Bytes of a number to those of bfloat16."""
 Load = Callable[[Path, str], Any]
@@ -158,8 +160,9 @@ class LocalEmbedder:
         for piece in pieces:
             # A token is a byte at least.
             texts = [prefix + text for text in piece.to_pylist()]
-            encodings = tokenizer.encode_batch([t for t in texts if len(t.encode()) + 4 > limit])
-            n_cut += sum(len(encoding) > limit for encoding in encodings)
+            long = [text for text in texts if len(text.encode()) + 4 > limit]
+            for few in batched(long, _TOKENISED_AT_ONCE):
+                n_cut += sum(len(e.ids) > limit for e in tokenizer.encode_batch_fast(few))
         return n_cut, limit
 
 
