@@ -130,7 +130,7 @@ class SeeminglyRelevant:
                 for row in self._settle(open_rows[start : start + step], k, results)
             ]
             # Lists stand by the bounds: where these have grown, all are looked at again.
-            grown = bool((self.search.bounds > bounds).any())
+            grown = (self.search.bounds > bounds).any()
             open_rows = np.flatnonzero(self._numbers) if grown else np.array(undecided, np.int64)
             k *= 4
         for chosen in results.values():
@@ -169,8 +169,7 @@ class SeeminglyRelevant:
                 break
             before = self.search.bounds.copy()
             self.search.refine(*np.array(unclear, np.int64).T)
-            grown = bool((self.search.bounds > before).any())
-            todo = rows if grown else np.array(still_open, np.int64)
+            todo = rows if (self.search.bounds > before).any() else np.array(still_open, np.int64)
         margin = self.search.bounds[0]
         return [
             row

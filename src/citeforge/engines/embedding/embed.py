@@ -41,7 +41,7 @@ _DTYPES: dict[Chosen, str] = {
 }  # fmt: skip
 _TOKENISED_AT_ONCE = 256
 """Texts whose tokens are counted at once: those of a shard would take 200 MB."""
-_WIDER = {"fp32": 2, "fp64": 4}
+_WIDER: dict[Chosen, int] = {"int8": 1, "bf16": 1, "fp32": 2, "fp64": 4}
 """Bytes of a number to those of bfloat16."""
 Load = Callable[[Path, str], Any]
 """Loads the model of a folder on a device."""
@@ -121,8 +121,8 @@ class LocalEmbedder:
 
     def at(self, compute: Compute) -> Embedder:
         """The model in some kind of numbers; see ``Refinable``."""
-        for other, embedder in self._made.items():
-            if other != compute and isinstance(embedder, TransformerEmbedder):
+        for other in self._made.keys() - {compute}:
+            if isinstance(embedder := self._made[other], TransformerEmbedder):
                 embedder.release()
         return self._make(compute)
 
@@ -256,8 +256,7 @@ class TransformerEmbedder:
     @property
     def _texts_at_once(self) -> int:
         """Texts a batch: on a CPU, where each thread has one, as many bytes in all numbers."""
-        share = _WIDER.get(self.compute, 1) if self.device == "cpu" else 1
-        return max(1, self.batch_size // share)
+        return max(1, self.batch_size // (_WIDER[self.compute] if self.device == "cpu" else 1))
 
     @cached_property
     def _model(self) -> Any:

@@ -176,10 +176,8 @@ class CertainSearch:
         rough = self._rough_errors(rows, positions).max(initial=0)
         change = np.abs(self.scores(rows, positions)[0] - before)
         last = change[levels >= finest - 1].max(initial=0)
-        if finest == 1:
-            self._widen(0, _FLOAT32_MARGIN * max(rough, last))
-        else:
-            self._widen(1, _FLOAT32_MARGIN * last)
+        self._widen(finest - 1, _FLOAT32_MARGIN * (last if finest > 1 else max(rough, last)))
+        if finest > 1:
             self._widen(0, _ROUGH_MARGIN * rough + self.bounds[1])
 
     def _widen(self, level: int, bound: float) -> None:
@@ -253,9 +251,7 @@ def undecided(low: Scores, high: Scores, classes: Rows) -> npt.NDArray[np.bool_]
     for number in np.unique(classes)[1:]:
         better, worse = classes < number, classes >= number
         middle = (scores[better].min() + scores[worse].max()) / 2
-        sides = (
-            better & (low <= min(middle, high[worse].max())) & (high > low),
-            worse & (high >= max(middle, low[better].min())) & (high > low),
-        )
-        selected |= min((side for side in sides if side.any()), key=np.sum, default=selected)
+        down = better & (low <= min(middle, high[worse].max())) & (high > low)
+        up = worse & (high >= max(middle, low[better].min())) & (high > low)
+        selected |= min((side for side in (down, up) if side.any()), key=np.sum, default=selected)
     return selected

@@ -127,8 +127,7 @@ class CorpusModel:
         search = CertainSearch(self.passages, self.first_stage)
         embedder = self.embedder
         if isinstance(embedder, Refinable):
-            first = str(self.computed().get("dtype"))
-            finer = _FINER.get(first, ("fp32", "fp64"))
+            finer = _FINER.get(str(self.computed().get("dtype")), ("fp32", "fp64"))
 
             def embed_passages(level: int, name: str, texts: pa.Array) -> list[VectorShard]:
                 return self._stored(name, texts, embedder.at(finer[level - 1]), "passage")
@@ -147,9 +146,8 @@ class CorpusModel:
         }
         for kind, pieces in texts.items():
             if (found := self.embedder.count_cut(pieces, kind)) is not None:
-                n_cut, limit = found
                 plural = {"passage": "passages", "query": "queries"}[kind]
-                counts[f"{plural} cut by the embedder after {limit} tokens"] = n_cut
+                counts[f"{plural} cut by the embedder after {found[1]} tokens"] = found[0]
         return counts
 
     def _stored(
