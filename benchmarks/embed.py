@@ -2,13 +2,15 @@
 
 `PASSAGES` in the environment is how many are embedded (default: all 2,789 of beir_hagrid).
 `COMPUTES=fp32,bf16` times whole builds alone, for `QUERIES` queries (20). More than the 3,815
-passages of the data are made of them: runs of one to three of their sentences. With `SAMPLE=300`
+passages of the data are made of them: runs of one to three of their sentences, and behind some
+45,000 three sentences drawn at random each. With `SAMPLE=300`
 the peer embeds so many of the passages, and its seconds are multiplied. Seconds are those of the
 wall; processor seconds stand beside them, because others may use the machine.
 """
 
 import json
 import os
+import random
 import re
 import sys
 import time
@@ -67,7 +69,7 @@ def prepare_peer(folder: str, limit: int) -> Any:
 
     from citeforge.engines.embedding.embed import make_embedder
 
-    located = make_embedder("offline", device="cpu")._locate()  # type: ignore[attr-defined]
+    located = make_embedder("offline", device="cpu").locate()  # type: ignore[attr-defined]
     model = SentenceTransformer(str(located.folder), device="cpu", local_files_only=True)
     texts, queries = read_texts(folder, limit)
     model.encode(texts[:2])
@@ -110,13 +112,16 @@ def larger(data: Path, folder: Path, limit: int) -> None:
 
 
 def runs_of_sentences(texts: list[str], number: int) -> list[str]:
-    """Further passages, as lines of a corpus: three, two or one consecutive sentences of texts."""
+    """Further passages, as lines of a corpus: three, two or one consecutive sentences of texts;
+    where these are too few, three of any texts."""
     sentences = [re.split(r"(?<=[.!?]) ", text) for text in texts]
     runs = dict.fromkeys(
         " ".join(of[i : i + size])
         for size in (3, 2, 1) for of in sentences for i in range(len(of) - size + 1)
     )  # fmt: skip
     chosen = [run for run in runs if run.strip()][:number]
+    draw, every = random.Random(0), [sentence for of in sentences for sentence in of]
+    chosen += [" ".join(draw.sample(every, 3)) for _ in range(number - len(chosen))]
     return [json.dumps({"_id": f"s{i}", "title": "", "text": t}) for i, t in enumerate(chosen)]
 
 

@@ -93,7 +93,7 @@ def test_they_are_the_nearest_by_vectors_of_sentence_transformers(tmp_path: Path
 
     embedder = make_embedder("offline", device="cpu")
     build(f"beir:{EXAMPLES / 'facts'}", tmp_path / "out", lambda: embedder)
-    folder = offline_embedder()._locate().folder  # type: ignore[attr-defined]
+    folder = offline_embedder().locate().folder  # type: ignore[attr-defined]
     model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
     check_nearest(tmp_path / "out", lambda texts, _: model.encode(texts, normalize_embeddings=True))
 

@@ -1,7 +1,9 @@
 """The embedded model and its errors."""
 
+import gc
 import hashlib
 import json
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +65,23 @@ def test_vectors_are_those_of_the_library(offline: embed.Embedder, float32: embe
     # How near bfloat16 comes, the processor decides: near enough to know each text again.
     nearest = (offline.encode(TEXTS, "passage") @ expected.T).argmax(axis=1)
     assert nearest.tolist() == [0, 1, 2, 3]
+
+
+def test_one_model_is_in_memory_at_a_time(local: embed.LocalEmbedder) -> None:
+    kept = [weakref.ref(local.at("fp32")._model.bert)]  # type: ignore[attr-defined]
+    local.fingerprint()
+    assert kept[0]() is not None
+    double = local.at("fp64")
+    gc.collect()
+    assert kept[0]() is None
+    assert double.encode(["x"], "query").dtype == np.float64
+    # An embedder that somebody kept loads its model again.
+    assert local.at("fp32").encode(["x"], "query").dtype == np.float32
+
+
+def test_batches_of_wider_numbers_are_smaller(local: embed.LocalEmbedder) -> None:
+    sizes = {c: local.at(c).fingerprint()["computed"]["batch_size"] for c in ("fp32", "fp64")}
+    assert sizes == {"fp32": 32 / 2, "fp64": 32 / 4}
 
 
 @pytest.mark.numeric

@@ -25,7 +25,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def folder() -> Path:
-    path: Path = make_embedder("offline", device="cpu")._locate().folder  # type: ignore[attr-defined]
+    path: Path = make_embedder("offline", device="cpu").locate().folder  # type: ignore[attr-defined]
     return path
 
 

@@ -9,7 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from citeforge.engines.embedding.precomputed import open_vectors, passage_shards, query_rows
-from citeforge.engines.embedding.vectors import VectorShard, gather, iter_blocks
+from citeforge.engines.embedding.vectors import (
+    VectorShard,
+    gather,
+    iter_blocks,
+    unit_vectors,
+)
 from conftest import refused
 
 IDS = [f"p{i}" for i in range(10)]
@@ -208,4 +213,14 @@ def test_lengths_whose_squares_no_number_holds(
     path = save(tmp_path / "v.npy", np.ldexp(vectors.astype(np.float64), power))
     plain = save(tmp_path / "plain.npy", vectors)
     one, other = (gather(shards_of(p, p.with_suffix("")), np.arange(10)) for p in (plain, path))
+    assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("power", [-100, 100])
+def test_float32_in_place_whose_squares_no_float32_holds(
+    tmp_path: Path, vectors: np.ndarray, power: int
+) -> None:
+    path = save(tmp_path / "v.npy", np.ldexp(vectors.astype(np.float32), power))
+    plain = save(tmp_path / "plain.npy", vectors.astype(np.float32))
+    one, other = (unit_vectors(shards_of(p, p.with_suffix(""))) for p in (plain, path))
     assert np.array_equal(one, other)

@@ -144,6 +144,32 @@ def test_bounds_hold_for_every_pair(tmp_path: Path) -> None:
     assert search.bounds[2] == 0 < search.bounds[1] < search.bounds[0]
 
 
+def test_bounds_are_measured_on_later_queries_too(tmp_path: Path) -> None:
+    exact = spread()
+    exact[:, 0] = 0
+    world = World(tmp_path, exact, 0.0)
+    # Rough vectors err along the first axis, which the first queries do not see.
+    world.rough[:, 0] = 0.05 * np.random.default_rng(2).choice([-1, 1], world.n)
+    world.queries[:, 0] = 0
+    search = world.search()
+    assert search.bounds[0] < 0.01
+    world.queries[:, 0] = 1
+    world.queries = unit(world.queries)
+    search.ask(world.queries.astype(np.float32), lambda rows: world.queries[rows])
+    assert search.bounds[0] > 0.03
+    assert positions(world.miner(search).mine()) == world.expected()
+
+
+def test_the_bound_of_one_query_is_no_matter_of_luck(tmp_path: Path) -> None:
+    world = World(tmp_path, spread(), 0.03)
+    search, one = world.search(), world.queries[:1]
+    search.bounds[0] = 0
+    search.ask(one.astype(np.float32), lambda rows: one[rows])
+    errors = (one @ (world.rough - world.exact).T).ravel()
+    # The largest of 200 normal errors is some 2.8 deviations, and 1.5 times that 4.2.
+    assert search.bounds[0] > 5 * np.sqrt(np.mean(errors**2))
+
+
 def test_a_list_that_stood_by_too_small_a_bound_is_looked_at_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,17 +215,26 @@ def test_equal_scores_go_by_id() -> None:
         min_size=1, max_size=12,
     )
 )  # fmt: skip
-def test_undecided_by_every_pair(scores: list[tuple[float, float, int]]) -> None:
+def test_undecided_by_every_pair_and_the_middle_between_classes(
+    scores: list[tuple[float, float, int]],
+) -> None:
     values = sorted((s for s, _, _ in scores), reverse=True)
     classes = sorted(c for _, _, c in scores)  # higher scores have lower classes
     widths = [e for _, e, _ in scores]
     low = np.array(values) - widths
     high = np.array(values) + widths
-    expected = [
-        widths[i] > 0 and high[i] > low[i] and any(
-            (low[i] <= high[j] if classes[i] < classes[j] else high[i] >= low[j])
-            for j in range(len(values)) if classes[i] != classes[j]
-        )
-        for i in range(len(values))
-    ]  # fmt: skip
-    assert undecided(low, high, np.array(classes)).tolist() == expected
+    found = undecided(low, high, np.array(classes)).tolist()
+    middle = (low + high) / 2
+    overlaps = []
+    for i, mine in enumerate(classes):
+        pairs = [(i, j) if mine < c else (j, i) for j, c in enumerate(classes) if c != mine]
+        overlaps.append(high[i] > low[i] and any(low[a] <= high[b] for a, b in pairs))
+        boundaries = []
+        for better in ([c <= mine for c in classes], [c < mine for c in classes]):
+            if any(better) and not all(better):
+                worst = min(m for m, b in zip(middle, better, strict=True) if b)
+                best = max(m for m, b in zip(middle, better, strict=True) if not b)
+                boundaries.append((worst + best) / 2)
+        contains = any(low[i] <= boundary <= high[i] for boundary in boundaries)
+        assert found[i] <= (overlaps[i] and contains)
+    assert any(found) == any(overlaps)

@@ -20,6 +20,7 @@ from citeforge.builders.packaging.package import PackageWriter
 from citeforge.engines.io.files import sha256_file, write_bytes
 from citeforge.engines.io.tables import (
     TableWriter,
+    count_rows,
     iter_batches,
     read_table,
     rows_of,
@@ -186,8 +187,7 @@ def _renumbered(text: str, places: dict[int, int]) -> str:
 def _hide_corpus(writer: PackageWriter, split: str, secret: bytes, scratch: Path) -> None:
     """Rename the passages and sort them by their new names, in buckets that fit into memory."""
     corpus = shard_paths(writer.folder / "corpus", split)
-    n_rows = sum(batch.num_rows for batch in iter_batches(corpus, ["_id"]))
-    n_buckets = 1 + n_rows // _ROWS_PER_BUCKET
+    n_buckets = 1 + count_rows(corpus) // _ROWS_PER_BUCKET
     with ExitStack() as stack:
         buckets = [
             stack.enter_context(TableWriter(scratch, f"{number:05d}", CORPUS))

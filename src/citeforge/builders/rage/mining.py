@@ -11,7 +11,7 @@ import pyarrow as pa
 from citeforge.builders.rage.exclusions import FINE, Exclusions
 from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.io.corpus import find_rows, names_at
-from citeforge.engines.io.tables import iter_batches
+from citeforge.engines.io.tables import count_rows
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.search.certain import TIE, CertainSearch, best_first, undecided
 from citeforge.schemas.recipes.rage import Mining
@@ -118,7 +118,6 @@ class SeeminglyRelevant:
     def mine(self) -> list[list[Mined]]:
         """Up to ``mining.seemingly_relevant`` passages of each query, in the corpus's order."""
         results: dict[int, _Chosen] = {}
-        every = np.arange(self.n_queries)
         open_rows = np.flatnonzero(self._numbers)
         extra = min(max((len(f) for f in self.exclusions.forbidden), default=0), 32)
         k = nominations(self.mining) + extra
@@ -131,13 +130,13 @@ class SeeminglyRelevant:
                 for row in self._settle(open_rows[start : start + step], k, results)
             ]
             # Lists stand by the bounds: where these have grown, all are looked at again.
-            grown = bool((self.search.bounds > bounds).any())
+            grown = (self.search.bounds > bounds).any()
             open_rows = np.flatnonzero(self._numbers) if grown else np.array(undecided, np.int64)
             k *= 4
         for chosen in results.values():
             self.dropped += chosen.dropped
             self.above.update(chosen.above)
-        return [results[row].passages if row in results else [] for row in every.tolist()]
+        return [results[r].passages if r in results else [] for r in range(self.n_queries)]
 
     def _settle(
         self, rows: npt.NDArray[np.int64], k: int, results: dict[int, _Chosen]
@@ -146,8 +145,8 @@ class SeeminglyRelevant:
         others, nominated = self.search.nominate(rows, k)
         pairs = self._pairs(rows, nominated)
         todo = rows
-        while len(todo):
-            still_open, refine_rows, refine_positions = [], [], []
+        while True:
+            still_open, unclear = [], []
             start, end = np.searchsorted(pairs.rows, [todo, todo + 1])
             of_todo = np.concatenate([np.arange(*ends) for ends in zip(start, end, strict=True)])
             known = self.search.scores(pairs.rows[of_todo], pairs.positions[of_todo])
@@ -163,21 +162,14 @@ class SeeminglyRelevant:
                 results[row] = chosen
                 if len(chosen.is_open) or chosen.is_limit_open:
                     still_open.append(row)
-                    refine_rows += [row] * len(chosen.is_open)
-                    refine_positions += pairs.positions[chosen.is_open].tolist()
-                    if chosen.is_limit_open:
-                        relevant = self.exclusions.relevant[row]
-                        refine_rows += [row] * len(relevant)
-                        refine_positions += relevant
-            if still_open:
-                before = self.search.bounds.copy()
-                self.search.refine(
-                    np.array(refine_rows, np.int64), np.array(refine_positions, np.int64)
-                )
-                grown = bool((self.search.bounds > before).any())
-                todo = rows if grown else np.array(still_open, np.int64)
-            else:
-                todo = rows[:0]
+                    positions = pairs.positions[chosen.is_open].tolist()
+                    positions += self.exclusions.relevant[row] if chosen.is_limit_open else []
+                    unclear += [(row, position) for position in positions]
+            if not still_open:
+                break
+            before = self.search.bounds.copy()
+            self.search.refine(*np.array(unclear, np.int64).T)
+            todo = rows if (self.search.bounds > before).any() else np.array(still_open, np.int64)
         margin = self.search.bounds[0]
         return [
             row
@@ -348,7 +340,7 @@ def draw_irrelevant(
         Passages of each query in the order drawn. Those dropped for their text are counted.
     """
     number = exclusions.mining.irrelevant
-    size = sum(b.num_rows for b in iter_batches(exclusions.corpus, ["_id"]))
+    size = count_rows(exclusions.corpus)
     drawn: list[list[Mined]] = [[] for _ in query_ids]
     dropped: Counter[int] = Counter()
     open_rows = list(range(len(query_ids)))

@@ -7,13 +7,13 @@ import pyarrow as pa
 
 from citeforge.engines.embedding.precomputed import PrecomputedVectors, passage_shards, query_rows
 from citeforge.engines.io.progress import progress
-from citeforge.engines.io.tables import iter_batches
+from citeforge.engines.io.tables import count_rows, iter_batches
 from citeforge.engines.models.compute import choose_compute
 from citeforge.engines.models.embedder import Embedder, Refinable
 from citeforge.engines.running.runner import LOCAL, make_runner
 from citeforge.engines.search.certain import CertainSearch
 from citeforge.engines.search.corpus import CorpusModel
-from citeforge.schemas.recipes.base import Compute, RunOptions
+from citeforge.schemas.recipes.base import RunOptions
 
 _DECIDED_PER_QUERY = 12
 """Passages a query that are embedded twice where the first vectors are rough; measured on HAGRID's
@@ -35,20 +35,14 @@ def corpus_model(
     Raises:
         UsageError: ``--compute`` of an embedder that does not compute here.
     """
-    size = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
     search = make_runner(run).first_stage(run.device)
     compute = run.compute
     if compute == "auto" and isinstance(embedder, Refinable):
-        compute = _quickest(size, n_queries, run)
+        if count_rows(corpus) < 2 * _DECIDED_PER_QUERY * n_queries:
+            compute = "fp32"  # most passages would be embedded twice
+        elif run.engine == LOCAL.name and choose_compute("auto", run.device) == "int8":
+            compute = "int8"
     return CorpusModel(embedder, corpus, folder, compute, run.shard_rows, search)
-
-
-def _quickest(size: int, n_queries: int, run: RunOptions) -> Compute:
-    if size < 2 * _DECIDED_PER_QUERY * n_queries:
-        return "fp32"  # most passages would be embedded twice
-    if run.engine == LOCAL.name and choose_compute("auto", run.device) == "int8":
-        return "int8"
-    return "auto"
 
 
 def given_search(
@@ -72,7 +66,7 @@ def given_search(
     Raises:
         InputError: they are not of these passages or queries, or no vectors.
     """
-    total = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
+    total = count_rows(corpus)
     ids = (pa.array(b["_id"]) for b in iter_batches(corpus, ["_id"], rows=rows))
     with progress("checking vectors", total, "vectors") as advance:
         shards = passage_shards(precomputed[0], ids, total, folder, advance)

@@ -4,7 +4,7 @@ import importlib.util
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,10 @@ BATCH_SIZE = 32
 _DTYPES: dict[Chosen, str] = {
     "fp32": "float32", "bf16": "bfloat16", "int8": "int8", "fp64": "float64"
 }  # fmt: skip
+_TOKENISED_AT_ONCE = 256
+"""Texts whose tokens are counted at once: those of a shard would take 200 MB."""
+_WIDER: dict[Chosen, int] = {"int8": 1, "bf16": 1, "fp32": 2, "fp64": 4}
+"""Bytes of a number to those of bfloat16."""
 Load = Callable[[Path, str], Any]
 """Loads the model of a folder on a device."""
 Place = Callable[[Callable[[], Embedder], str, Compute], Embedder]
@@ -105,54 +109,53 @@ def make_local_embedder(name: str, settings: EmbedderSettings) -> Embedder:
     return LocalEmbedder(name, locate, partial(locate, weights=""), settings)
 
 
+@dataclass(eq=False)
 class LocalEmbedder:
     """A model that computes here, or where a runner computes, in any kind of numbers.
 
     Attributes:
         name: as the user gave it.
+        locate: finds its files.
+        locate_tokenizer: finds them without the weights, for a model that computes elsewhere.
+        settings: device, prefixes and runner.
+        load: loads it; None for sentence-transformers.
     """
 
-    def __init__(
-        self,
-        name: str,
-        locate: Callable[[], Located],
-        locate_tokenizer: Callable[[], Located],
-        settings: EmbedderSettings,
-        load: Load | None = None,
-    ) -> None:
-        """Take what the model is found and made by.
+    name: str
+    locate: Callable[[], Located]
+    locate_tokenizer: Callable[[], Located]
+    settings: EmbedderSettings
+    load: Load | None = None
+    _made: dict[Compute, Embedder] = field(default_factory=dict, init=False)
 
-        Args:
-            name: of the model.
-            locate: finds its files.
-            locate_tokenizer: likewise without the weights, for a model that computes elsewhere.
-            settings: device, prefixes and runner.
-            load: loads it; None for sentence-transformers.
-        """
-        self.name = name
-        self._locate, self._locate_tokenizer = locate, locate_tokenizer
-        self._settings, self._load = settings, load
-        self.at = cache(self._at)
-
-    def _at(self, compute: Compute) -> Embedder:
+    def at(self, compute: Compute) -> Embedder:
         """The model in some kind of numbers; see ``Refinable``."""
-        device, given = self._settings.device, self._settings.prefixes
-        make: Callable[[], Embedder] = partial(
-            TransformerEmbedder, self.name, self._locate, device, given, compute, self._load
-        )
-        if compute == "int8":
-            make = partial(_quantizable, self.name, self._locate, device, given)
-        return self._settings.place(make, device, compute)
+        for other in self._made.keys() - {compute}:
+            if isinstance(embedder := self._made[other], TransformerEmbedder):
+                embedder.release()
+        return self._make(compute)
+
+    def _make(self, compute: Compute) -> Embedder:
+        """The embedder of the runner in some kind of numbers; the model is not loaded yet."""
+        if compute not in self._made:
+            device, given = self.settings.device, self.settings.prefixes
+            make: Callable[[], Embedder] = partial(
+                TransformerEmbedder, self.name, self.locate, device, given, compute, self.load
+            )
+            if compute == "int8":
+                make = partial(_quantizable, self.name, self.locate, device, given)
+            self._made[compute] = self.settings.place(make, device, compute)
+        return self._made[compute]
 
     def fingerprint(self) -> dict[str, Any]:
-        return self.at("fp32").fingerprint()
+        return self._make("fp32").fingerprint()
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
         return self.at("fp32").encode(texts, kind)
 
-    def count_cut(self, texts: Iterable[pa.Array], kind: Kind) -> tuple[int, int] | None:
+    def count_cut(self, pieces: Iterable[pa.Array], kind: Kind) -> tuple[int, int] | None:
         """Texts that have more tokens than the model reads; see ``Refinable``."""
-        folder = self._locate_tokenizer().folder
+        folder = self.locate_tokenizer().folder
         limit = _most_tokens(folder)
         if limit is None or not (folder / "tokenizer.json").is_file():
             return None
@@ -161,13 +164,14 @@ class LocalEmbedder:
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.no_truncation()
         tokenizer.no_padding()
-        prefix = (self._settings.prefixes or prefixes_of(self.name, folder)).of(kind)
+        prefix = (self.settings.prefixes or prefixes_of(self.name, folder)).of(kind)
         n_cut = 0
-        for piece in texts:
+        for piece in pieces:
             # A token is a byte at least.
-            long = [t for t in piece.to_pylist() if len(prefix) + 4 * len(t) + 4 > limit]
-            encodings = tokenizer.encode_batch([prefix + text for text in long])
-            n_cut += sum(len(encoding) > limit for encoding in encodings)
+            texts = [prefix + text for text in piece.to_pylist()]
+            long = [text for text in texts if len(text.encode()) + 4 > limit]
+            for few in batched(long, _TOKENISED_AT_ONCE):
+                n_cut += sum(len(e.ids) > limit for e in tokenizer.encode_batch_fast(few))
         return n_cut, limit
 
 
@@ -255,8 +259,13 @@ class TransformerEmbedder:
         return {
             "dtype": _DTYPES[self.compute],
             "device": self.device.split(":")[0],
-            "batch_size": self.batch_size,
+            "batch_size": self._texts_at_once,
         }
+
+    @property
+    def _texts_at_once(self) -> int:
+        """Texts a batch: on a CPU, where each thread has one, as many bytes in all numbers."""
+        return max(1, self.batch_size // (_WIDER[self.compute] if self.device == "cpu" else 1))
 
     @cached_property
     def _model(self) -> Any:
@@ -267,6 +276,10 @@ class TransformerEmbedder:
             model = self._load(self._located.folder, self.device)
         return model.to(getattr(torch, _DTYPES[self.compute].replace("int8", "float32"))).eval()
 
+    def release(self) -> None:
+        """Free the memory of the model; it is loaded again when texts are encoded."""
+        self.__dict__.pop("_model", None)
+
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
         return self.encode_watched(texts, kind, lambda *_: None)
 
@@ -275,7 +288,7 @@ class TransformerEmbedder:
         prefix = self.prefixes.of(kind)
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         order = np.argsort(-lengths, kind="stable")
-        batches = batched(order.tolist(), self.batch_size)
+        batches = batched(order.tolist(), self._texts_at_once)
         if not batches:
             return np.empty((0, 0), np.float32)
         advance(0, "loading the model")

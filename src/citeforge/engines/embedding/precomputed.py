@@ -14,12 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from citeforge.engines.embedding.vectors import SUFFIX, VectorShard, keep_shard
 from citeforge.engines.io.files import digest, digest_folder, sha256_file
 from citeforge.engines.io.progress import Advance
-from citeforge.engines.io.tables import iter_batches, parquet_errors, read_schema
+from citeforge.engines.io.tables import count_rows, iter_batches, read_schema
 from citeforge.schemas.errors import InputError
 
 ALLOWED = "FILE.npy (rows × values, floats), FILE.parquet (_id, vector), or a folder of one kind"
@@ -125,8 +124,7 @@ def open_both(passages: Path, queries: Path) -> tuple[PrecomputedVectors, Precom
 
 def _table_shape(path: Path) -> tuple[int, int]:
     """Rows and dimension of a Parquet file."""
-    with parquet_errors(path):
-        metadata = pq.read_metadata(path)
+    n_rows = count_rows([path])
     column, schema = _column(path)
     if "_id" not in schema.names:
         raise InputError(
@@ -137,11 +135,11 @@ def _table_shape(path: Path) -> tuple[int, int]:
         raise InputError(
             f"is of type {ids}", path=path, field="_id", allowed="texts", code="wrong-type"
         )
-    if pa.types.is_fixed_size_list(kind) and metadata.num_rows:
-        return metadata.num_rows, int(kind.list_size)
+    if pa.types.is_fixed_size_list(kind) and n_rows:
+        return n_rows, int(kind.list_size)
     for batch in iter_batches([path], [column], rows=1):
         if first := batch[column][0].as_py():
-            return metadata.num_rows, len(first)
+            return n_rows, len(first)
         raise InputError(
             "is empty",
             path=path,

@@ -236,13 +236,13 @@ def iter_blocks(shards: Sequence[VectorShard], block_rows: int) -> Iterator[Vect
 
 def unit_vectors(shards: Sequence[VectorShard]) -> Vectors:
     """All unit vectors of shards, which are few."""
-    pieces = [shard.read() for shard in shards]
-    return unit_rows(np.concatenate(pieces, dtype=np.float32, casting="same_kind"))
+    return np.concatenate(list(iter_blocks(shards, SHARD_ROWS)))
 
 
 def unit_rows(block: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """The same rows, in place, each with length 1; a row of zeros stays."""
-    norms = np.sqrt(np.einsum("ij,ij->i", block, block))
+    # In float32 the squares of given vectors may be infinite, or zero.
+    norms = np.sqrt(np.einsum("ij,ij->i", block, block, dtype=np.float64))
     norms[norms == 0] = 1
     block /= norms[:, None]
     return block

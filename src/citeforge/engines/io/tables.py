@@ -302,6 +302,19 @@ def read_table(paths: Iterable[Path], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_batches(list(iter_batches(paths, schema=schema)), schema)
 
 
+def count_rows(paths: Iterable[Path]) -> int:
+    """Count the rows of Parquet files by their metadata.
+
+    Raises:
+        InputError: a file is missing or is not Parquet.
+    """
+    total = 0
+    for path in paths:
+        with parquet_errors(path):
+            total += pq.read_metadata(path).num_rows
+    return total
+
+
 def read_schema(path: Path) -> pa.Schema:
     """The schema of a Parquet file.
 

@@ -37,7 +37,7 @@ class Refinable(Embedder, Protocol):
     """An embedder whose model computes in several kinds of numbers, float32 unless asked."""
 
     def at(self, compute: Compute) -> Embedder:
-        """The same model in other numbers.
+        """The same model in other numbers; weights in any other kind leave memory.
 
         Args:
             compute: ``auto`` for what is quick where it runs.
@@ -47,7 +47,7 @@ class Refinable(Embedder, Protocol):
         """
         ...
 
-    def count_cut(self, texts: Iterable[pa.Array], kind: Kind) -> tuple[int, int] | None:
+    def count_cut(self, pieces: Iterable[pa.Array], kind: Kind) -> tuple[int, int] | None:
         """(Texts longer than the model reads, tokens that it reads); None where nobody can say."""
         ...
 

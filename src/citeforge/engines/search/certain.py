@@ -31,6 +31,8 @@ different texts differ by far more."""
 _ROUGH_MARGIN, _FLOAT32_MARGIN = 1.5, 4.0
 """A bound is the largest error seen, times this. Few pairs are measured in float64, and a wide
 bound of float32 costs little."""
+_DEVIATIONS = 6
+"""Or so many times their root mean square, where the sample has few: for one query it has 200."""
 _LEAST_BOUND = 1e-6
 """Where a sample is small, or its errors happen to be."""
 _ROUGH_PASSAGES, _ROUGH_QUERIES = 200, 1000
@@ -106,7 +108,11 @@ class CertainSearch:
                 self._make_exact(np.arange(len(queries)))
                 return self
             if len(self.bounds) > 2:
-                self.refine(*self._sample(_ROUGH_PASSAGES, _ROUGH_QUERIES), to=1)
+                rows, positions = self._sample(_ROUGH_PASSAGES, _ROUGH_QUERIES)
+                self.refine(rows, positions, to=1)
+                errors = self._rough_errors(rows, positions)
+                mean = float((errors**2).sum() / max(len(errors), 1))
+                self._widen(0, _DEVIATIONS * mean**0.5 + self.bounds[1])
             self.refine(*self._sample(_FLOAT32_SAMPLE, _FLOAT32_SAMPLE))
         return self
 
@@ -151,8 +157,9 @@ class CertainSearch:
         return scores, bounds
 
     def refine(self, rows: Rows, positions: Rows, to: int | None = None) -> None:
-        """Know some pairs better: their passages rise by a level, at the finest one the queries
-        become exact, too. What is seen of errors may widen the bounds.
+        """Raise the passages of some pairs by a level; at the finest the queries become exact, too.
+
+        Bounds widen where the new cosines show larger errors of the old ones.
 
         Args:
             rows: queries of the pairs.
@@ -165,15 +172,22 @@ class CertainSearch:
             if len(fresh := np.unique(positions[levels == level])):
                 self._embed_finer(fresh, level + 1)
         self._make_exact(np.unique(rows[self._level[positions] == finest]))
-        seen = np.abs(self.scores(rows, positions)[0] - before)
-        measured = np.minimum(levels, finest - 1)
-        largest = [float(seen[measured == level].max(initial=0)) for level in range(finest)]
-        self._widen(finest - 1, _FLOAT32_MARGIN * largest[-1])
+        # Passages that rose for earlier queries are measured on these, too.
+        rough = self._rough_errors(rows, positions).max(initial=0)
+        change = np.abs(self.scores(rows, positions)[0] - before)
+        last = change[levels >= finest - 1].max(initial=0)
+        self._widen(finest - 1, _FLOAT32_MARGIN * (last if finest > 1 else max(rough, last)))
         if finest > 1:
-            self._widen(0, _ROUGH_MARGIN * largest[0] + self.bounds[1])
+            self._widen(0, _ROUGH_MARGIN * rough + self.bounds[1])
 
     def _widen(self, level: int, bound: float) -> None:
+        """Raise the bound of a level to at least this."""
         self.bounds[level] = max(self.bounds[level], bound)
+
+    def _rough_errors(self, rows: Rows, positions: Rows) -> Scores:
+        """Differences of pairs' cosines at level 0 to those that are known best."""
+        rough = self._rescore(self._shards, rows, positions)
+        return np.abs(self.scores(rows, positions)[0] - rough)
 
     def _embed_finer(self, positions: Rows, level: int) -> None:
         """Embed passages anew at a level of exactness."""
@@ -220,7 +234,10 @@ def best_first(scores: Scores, places: Rows) -> Rows:
 
 
 def undecided(low: Scores, high: Scores, classes: Rows) -> npt.NDArray[np.bool_]:
-    """Which scores may belong to another class, as far as their bounds tell.
+    """Select the scores to make finer next, so that classes are told apart by their bounds.
+
+    Where bounds of two classes overlap, some contain the middle between both classes. Of these the
+    ones on one side are selected; the others often need nothing once these are known.
 
     Args:
         low: least that each score may be.
@@ -228,16 +245,14 @@ def undecided(low: Scores, high: Scores, classes: Rows) -> npt.NDArray[np.bool_]
         classes: of each, as the scores say: those of a lower number are to be higher.
 
     Returns:
-        Of each score, whether its bounds overlap those of one of another class; never of one that
-        is exact.
+        Whether each score is selected; never one that is exact.
     """
-    order = np.argsort(classes, kind="stable")
-    low_sorted, high_sorted, sorted_classes = low[order], high[order], classes[order]
-    highest_after = np.append(np.maximum.accumulate(high_sorted[::-1])[::-1], -np.inf)
-    lowest_before = np.append(np.inf, np.minimum.accumulate(low_sorted))
-    ends = np.searchsorted(sorted_classes, sorted_classes, side="right")
-    starts = np.searchsorted(sorted_classes, sorted_classes, side="left")
-    overlaps = (low_sorted <= highest_after[ends]) | (high_sorted >= lowest_before[starts])
-    result = np.empty(len(order), np.bool_)
-    result[order] = overlaps & (high_sorted > low_sorted)
-    return result
+    scores = (low + high) / 2
+    selected = np.zeros(len(low), np.bool_)
+    for number in np.unique(classes)[1:]:
+        better, worse = classes < number, classes >= number
+        middle = (scores[better].min() + scores[worse].max()) / 2
+        down = better & (low <= min(middle, high[worse].max())) & (high > low)
+        up = worse & (high >= max(middle, low[better].min())) & (high > low)
+        selected |= min((side for side in (down, up) if side.any()), key=np.sum, default=selected)
+    return selected

@@ -20,7 +20,7 @@ from citeforge.engines.embedding.vectors import (
 )
 from citeforge.engines.io.corpus import embedding_texts, take_rows, titled
 from citeforge.engines.io.progress import progress
-from citeforge.engines.io.tables import iter_batches
+from citeforge.engines.io.tables import count_rows
 from citeforge.engines.models.embedder import (
     CALIBRATION,
     Embedder,
@@ -76,39 +76,35 @@ class CorpusModel:
     @cached_property
     def size(self) -> int:
         """Number of passages."""
-        return sum(b.num_rows for b in iter_batches(self.corpus, ["_id"]))
+        return count_rows(self.corpus)
 
-    @cached_property
-    def _first(self) -> Embedder:
-        """What embeds all passages."""
-        if not isinstance(self.embedder, Refinable):
-            return self.embedder
-        first = self.embedder.at(self.compute)
-        if self.compute != "int8" or not isinstance(first, Quantizable):
-            return first
-        return first.quantized(self._calibration())
-
-    @cached_property
+    @property
     def passages(self) -> list[VectorShard]:
         """Vectors of all passages."""
-        dtype = self._first.fingerprint().get("computed", {}).get("dtype")
+        return self._embedded[0]
+
+    @cached_property
+    def _embedded(self) -> tuple[list[VectorShard], dict[str, Any]]:
+        """Vectors of all passages, and what they are computed in and by."""
+        first = self.embedder
+        if isinstance(first, Refinable):
+            first = first.at(self.compute)
+        if self.compute == "int8" and isinstance(first, Quantizable):
+            first = first.quantized(self._calibration())
+        computed: dict[str, Any] = first.fingerprint().get("computed", {})
+        dtype = computed.get("dtype")
         stage = f"embedding passages in {dtype}" if dtype else "embedding passages"
         texts = embedding_texts(self.corpus, self.shard_rows)
         with progress(stage, self.size, "passages") as advance:
-            return ensure_shards(
-                self.folder,
-                f"passages-{dtype or 'given'}",
-                texts,
-                self._first,
-                "passage",
-                advance,
-                self._name_of,
+            name = f"passages-{dtype or 'given'}"
+            shards = ensure_shards(
+                self.folder, name, texts, first, "passage", advance, self._name_of
             )
+        return shards, computed
 
     def computed(self) -> dict[str, Any]:
         """What all passages are embedded in and by; empty where it is not computed here."""
-        facts: dict[str, Any] = self._first.fingerprint().get("computed", {})
-        return facts
+        return self._embedded[1]
 
     def search(self, queries: pa.Array) -> CertainSearch:
         """The search for some queries; it takes the place of one for others."""
@@ -116,16 +112,15 @@ class CorpusModel:
         if not isinstance(embedder, Refinable):
             vectors = unit_vectors(self._stored("queries", queries, embedder, "query"))
             return self._search.ask(vectors)
+        search = self._search  # its passages come first: one model is in memory at a time
         vectors = unit_vectors(self._stored("queries", queries, embedder.at("fp32"), "query"))
-        exact = embedder.at("fp64")
 
         def embed_queries(rows: Rows) -> npt.NDArray[np.float64]:
             texts = queries.take(pa.array(rows))
-            return gather(
-                self._stored("exact-queries", texts, exact, "query"), np.arange(len(rows))
-            )
+            shards = self._stored("exact-queries", texts, embedder.at("fp64"), "query")
+            return gather(shards, np.arange(len(rows)))
 
-        return self._search.ask(vectors, embed_queries)
+        return search.ask(vectors, embed_queries)
 
     @cached_property
     def _search(self) -> CertainSearch:
@@ -133,11 +128,10 @@ class CorpusModel:
         search = CertainSearch(self.passages, self.first_stage)
         embedder = self.embedder
         if isinstance(embedder, Refinable):
-            first = str(self.computed().get("dtype"))
-            finer = [embedder.at(compute) for compute in _FINER.get(first, ("fp32", "fp64"))]
+            finer = _FINER.get(str(self.computed().get("dtype")), ("fp32", "fp64"))
 
             def embed_passages(level: int, name: str, texts: pa.Array) -> list[VectorShard]:
-                return self._stored(name, texts, finer[level - 1], "passage")
+                return self._stored(name, texts, embedder.at(finer[level - 1]), "passage")
 
             search.refine_by(self.corpus, len(finer) + 1, embed_passages)
         return search
@@ -153,9 +147,8 @@ class CorpusModel:
         }
         for kind, pieces in texts.items():
             if (found := self.embedder.count_cut(pieces, kind)) is not None:
-                n_cut, limit = found
                 plural = {"passage": "passages", "query": "queries"}[kind]
-                counts[f"{plural} cut by the embedder after {limit} tokens"] = n_cut
+                counts[f"{plural} cut by the embedder after {found[1]} tokens"] = found[0]
         return counts
 
     def _stored(
