@@ -171,7 +171,7 @@ def career(qid: str, n: int = 4) -> list[Triple]:
 
 
 def planner(**choices: int) -> Planner:
-    return Planner(PEOPLE, Choices(**choices), seed=0)
+    return Planner(PEOPLE, Choices(**choices), 0, Equivalence(PEOPLE))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ _SPANS = (
     r"|best|first|last|only|most|many|several|dozens?|hundreds?|thousands?|because|therefore|despite"
 )
 _SPAN = re.compile(_SPANS, re.IGNORECASE)
-_CLAIM = re.compile(rf"\d[\d.,]*|\b(?:{_SPANS}|(?-i:[A-Z])[\w’']+)\b", re.IGNORECASE)
+_CLAIM = re.compile(rf"\d[\w.,]*|\b(?:{_SPANS}|(?-i:[A-Z])[\w’']+)\b", re.IGNORECASE)
 """What says more than its fact, unless a triple has it: numbers, names, spans of time, praise and
 reasons. Other words may only put the fact into a sentence; of them a judge has to decide."""
 

@@ -18,6 +18,7 @@ from citeforge.engines.io.progress import progress
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.models.perplexity import Perplexity
 from citeforge.kg.domain import Domain
+from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
 from citeforge.schemas.recipes.kalma import Choices
@@ -168,20 +169,20 @@ class Evolver:
         questions: QuestionCheck | None = None,
     ) -> None:
         self.questions = questions or QuestionCheck(kg.domain)
-        self.kg, self.choices = kg, choices
+        self.kg, self.choices, self.seed = kg, choices, seed
         self.make_perplexity = make_perplexity
         self.perplexity: Perplexity | None = None
         self.extension = extension
-        self.planner = Planner(kg.domain, choices, seed)
         self.asker = Asker(llm, choices, kg.domain)
         self._evolutions: dict[str, Evolution] = {}
         self._aliases: dict[str, list[str]] = {}
 
-    def evolve(self, pairs: Sequence[EntityPair]) -> list[Evolution]:
+    def evolve(self, pairs: Sequence[EntityPair], equivalence: Equivalence) -> list[Evolution]:
         """All pairs, in order; those given up say why."""
+        planner = Planner(self.kg.domain, self.choices, self.seed, equivalence)
         self._evolutions = {p.id: Evolution(p, p.paragraph) for p in pairs}
         self._write_seeds()
-        self._annotate()
+        self._annotate(planner)
         if active := self._active():  # else the builder says why none is left
             self.perplexity = self.make_perplexity([e.seed for e in active.values()])
             specificity = Specificity(g for p in pairs for g in p.graphs)
@@ -213,7 +214,7 @@ class Evolver:
     def _sentence(self, triple: Triple) -> str:
         return self.kg.domain.verbalise(triple)
 
-    def _annotate(self) -> None:
+    def _annotate(self, planner: Planner) -> None:
         active = self._active()
         values: dict[str, dict[str, Any]] = {}
         for name, e in active.items():
@@ -231,7 +232,7 @@ class Evolver:
                 e.dropped = "the seed could not be annotated"
                 continue
             cited = check.cited_triples(taken[name], e.pair.pool)
-            e.plan = self.planner.plan(e.pair, cited)
+            e.plan = planner.plan(e.pair, cited)
             if e.plan is None:
                 e.dropped = "no themes that earlier questions do not share have enough facts"
                 continue
