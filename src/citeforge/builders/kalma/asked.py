@@ -27,12 +27,14 @@ _SLOT = re.compile(r"\{\w+\}")
 _TAIL = re.compile(r" (?:of|in|for|at|to|by|from|on|with|outside|as)\b|,| \(")
 _PRONOUN = re.compile(r"\b(?:he|his|him|she|her|hers|they|their|them|both|each|two|it|its)\b")
 _STOP = frozenset(
-    "a an and as at by did do does each for from had has have his her how in is it its of on or "
+    "a an and as at by did do does each from had has have his her how in is it its of on or "
     "the their to was were what which with".split()
 )
 _GENERIC = frozenset(
-    "when where who number name work member person part kind type first last life group".split()
+    "when where who for number name work member person part kind type first last life group".split()
 )
+_MOST_GENERIC = 2
+"""Words without a meaning of their own that ask for nothing; three may: "for whom … work"."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,7 @@ class QuestionCheck:
                 *(w for w, r in self.domain.relation_words.items() if relation_key(r) == key),
             ]
             ways = dict.fromkeys(_words(text) for text in texts)
-            self._ways[key] = [w for w in ways if w - _GENERIC] or [_words(relation, frozenset())]
+            self._ways[key] = [w for w in ways if w - _GENERIC or len(w) > _MOST_GENERIC] or [_words(relation, frozenset())]
         return self._ways[key]
 
 

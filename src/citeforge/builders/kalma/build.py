@@ -128,7 +128,9 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
 def _shares(domain: Domain, asks: QuestionCheck, kept: Sequence[Evolution]) -> dict[str, str]:
     """What a model's questions ask for, and how often the check of that errs."""
     forms = {form: [e.asking(getattr(e, form)) for e in kept] for form in LEAST}
-    return share_stats(asks, forms) | error_stats(asks, controls(domain, kept))
+    return share_stats(asks, forms) | error_stats(
+        asks, controls(domain, ((e.pair, e.further_facts) for e in kept))
+    )
 
 
 def _contexts(

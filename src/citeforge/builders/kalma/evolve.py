@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from citeforge.builders.kalma import check
@@ -332,13 +333,22 @@ class Evolver:
         return None if leak is None else f"gives away {leak.relation}: {leak.value}"
 
 
-def controls(domain: Domain, evolutions: Sequence[Evolution]) -> Controls:
-    """Compose questions that leave one relation of their gold out, to measure a check by."""
-    for e in evolutions[:_CONTROLS]:
-        first = relation_key(e.further_facts[0].relation) if e.further_facts else ""
-        absent = frozenset(t for t in e.further_facts if relation_key(t.relation) == first)
-        if facts := [t for t in e.further_facts if t not in absent]:
-            yield e.asking(compose(domain, e.pair, facts, False, is_general=False)), absent
+def controls(
+    domain: Domain, pairs: Iterable[tuple[EntityPair, Sequence[Triple]]]
+) -> Controls:
+    """Compose questions that leave one relation of their gold out, to measure a check by.
+
+    Args:
+        domain: has the words.
+        pairs: entities, each with the gold facts besides what connects them.
+    """
+    for pair, gold in islice(pairs, _CONTROLS):
+        absent = frozenset(
+            t for t in gold if relation_key(t.relation) == relation_key(gold[0].relation)
+        )
+        if facts := [t for t in gold if t not in absent]:
+            text = compose(domain, pair, facts, False, is_general=False)
+            yield Asking(text, tuple(gold), pair.pool, pair.link), absent
 
 
 def _question_values(e: Evolution) -> dict[str, Any]:
