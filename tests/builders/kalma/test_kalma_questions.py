@@ -25,6 +25,7 @@ from citeforge.kg.domain import (
     load_domain,
     with_article,
 )
+from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import open_graph
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.kg import Graph, Triple

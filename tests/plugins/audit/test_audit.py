@@ -250,7 +250,7 @@ def test_questions_of_published_files_are_held_against_their_gold(
     questions = [
         "When was Ada Byron born, and where did her father Lord Byron die?",
         "Who was Ada Byron?",
-        "When was Ada Byron born, where did her father Lord Byron die, and what was his occupation?",
+        "When was Ada Byron born, where did Lord Byron die, and what was his occupation?",
     ]
     for name, rest in (("specific", [ada, lord]), ("gold", facts)):
         (tmp_path / f"{name}.json").write_text(json.dumps([[q, rest] for q in questions]))

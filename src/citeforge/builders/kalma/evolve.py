@@ -225,7 +225,7 @@ class Evolver:
         def wrong(name: str, reply: str) -> str | None:
             seed, pair = active[name].seed, active[name].pair
             changed = check.wrong_annotation(reply, seed, pair.pool)
-            return changed or check.misplaced(reply, pair.pool, pair.link)
+            return changed or check.misplaced(reply, pair.pool, pair.link, self.extension.words)
 
         taken, refused = self.asker.ask("annotate", values, each(wrong))
         for name, e in active.items():
@@ -333,9 +333,7 @@ class Evolver:
         return None if leak is None else f"gives away {leak.relation}: {leak.value}"
 
 
-def controls(
-    domain: Domain, pairs: Iterable[tuple[EntityPair, Sequence[Triple]]]
-) -> Controls:
+def controls(domain: Domain, pairs: Iterable[tuple[EntityPair, Sequence[Triple]]]) -> Controls:
     """Compose questions that leave one relation of their gold out, to measure a check by.
 
     Args:

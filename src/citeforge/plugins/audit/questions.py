@@ -59,9 +59,7 @@ def _read_askings(package: Package, form: str) -> Iterator[tuple[str, Asking, En
         yield query, Asking(text, asked, tuple(triples), link), pair
 
 
-def _find_link(
-    triples: list[Triple], names: dict[str, str], relation: str | None
-) -> Triple | None:
+def _find_link(triples: list[Triple], names: dict[str, str], relation: str | None) -> Triple | None:
     """The triple that connects the entities of a question, best by the relation it grew from."""
     links = [t for t in triples if t.connects(names)]
     return next((t for t in links if t.relation == relation), next(iter(links), None))
