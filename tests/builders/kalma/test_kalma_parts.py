@@ -47,6 +47,7 @@ MARK = "[Q1, field of work: mathematics]"
 EXTENSIONS = [
     (f"{BEFORE} She worked in mathematics {MARK}.", MATHS, None),
     (f"{BEFORE} Her field was maths {MARK}.", MATHS, None),  # an alias
+    (f"{BEFORE} Ada’s field of work, Byron's too, was maths {MARK}.", MATHS, None),
     (f"{BEFORE} She loved maths {MARK}.", MATHS, "claims what no triple says: 'loved'"),
     (f"{BEFORE} For decades she worked in mathematics {MARK}.", MATHS, "claims what no triple"),
     (f"{BEFORE} She later worked in mathematics {MARK}.", MATHS, "claims what no triple says"),

@@ -24,7 +24,7 @@ _PLAIN = (
     STOP
     | GENERIC
     | frozenset(
-        "he she him they them hers theirs that this whose whom be been being are also both become "
+        "he she him they them hers theirs that this whose whom be been being are also too both become "
         "became serve hold held know known call include take took make made give gave get got go "
         "went come came belong profession".split()
     )

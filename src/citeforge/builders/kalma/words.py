@@ -7,7 +7,7 @@ from functools import cache
 from citeforge.kg.domain import Domain, word_groups
 from citeforge.schemas.benchmarks.kg import relation_key
 
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"[^\W\d_]{2,}")
 _SLOT = re.compile(r"\{\w+\}")
 _TAIL = re.compile(r" (?:of|in|for|at|to|by|from|on|with|outside|as)\b|,| \(")
 STOP = frozenset(
@@ -38,8 +38,7 @@ def _stem(word: str) -> str:
 
 def meaning_words(text: str, stop: frozenset[str] = STOP) -> dict[str, str]:
     """Words of a text that carry meaning, by their stem, synonyms as one."""
-    words = (w for w in _WORD.findall(text.lower().replace("'s ", " ")) if w not in stop)
-    stems = {_stem(w): w for w in words}
+    stems = {_stem(w): w for w in _WORD.findall(text.lower()) if w not in stop}
     return {_same_words().get(stem, stem): w for stem, w in stems.items() if stem not in stop}
 
 
