@@ -20,15 +20,11 @@ _TOKEN = re.compile(r"\w+")
 _FOLLOWING = re.compile(r"(?<=[A-Za-z])[ -]+([a-z]+)")
 _CLAIM = re.compile(r"\d[\w.,]*|\b[A-Z][\w’']+\b")
 """Numbers and names."""
-_PLAIN = (
-    STOP
-    | GENERIC
-    | frozenset(
-        "he she him they them hers theirs that this whose whom be been being are also too both become "
-        "became serve hold held know known call include take took make made give gave get got go "
-        "went come came belong profession".split()
-    )
-)
+_PLAIN = STOP | GENERIC | set(
+    "he she him they them hers theirs that this whose whom be been being are also too both become "
+    "became serve hold held know known call include take took make made give gave get got go went "
+    "come came belong profession".split()
+)  # fmt: skip
 """Words that only put a fact into a sentence."""
 
 
