@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.crossed import CROSSED, crossed_coverage, difference_over_runs
 from benchmarks.gate import gate_figures
-from benchmarks.simulated import LEVELS, World, chosen, labelled_twice, truth, world
+from benchmarks.simulated import LEVELS, World, chosen, labelled_runs, truth, world
 from citeforge.evaluator.reports.ranks import rank_intervals
 from citeforge.evaluator.statistics.estimates import Floats, estimate_all, mean_sample
 from citeforge.evaluator.statistics.intervals import Range
@@ -158,24 +158,33 @@ def authorship(n: int, simulations: int, seed: int) -> Shares:
     rng = np.random.default_rng([seed, n, 13])
     shares = {}
     for name, bias in (("null", 0.0), ("biased", 0.2)):
-        big = np.subtract(*labelled_twice(rng, 20, 20_000, bias))
-        first, second = labelled_twice(rng, simulations, n, bias)
-        changes = first - second
+        big, placebo = _changes(labelled_runs(rng, 20, 20_000, bias))
+        changes, placebos = _changes(labelled_runs(rng, simulations, n, bias))
+        over = np.abs(changes) - np.abs(placebos)
         cab, cas = float(big.mean()), float(np.abs(big).mean())
-        cab = cab if bias else 0.0
-        signed = [mean_sample(d[None]) for d in changes]
-        sizes = [mean_sample(np.abs(d)[None]) for d in changes]
-        sizes = [replace(s, within=Range(0, 1)) for s in sizes]
-        for measure, samples, true in (("CAB", signed, cab), ("CAS", sizes, cas)):
+        for measure, values, within, true in (
+            ("CAB", changes, Range(-1, 1), cab if bias else 0.0),
+            ("CAS", np.abs(changes), Range(0, 1), cas),
+            ("CAS - placebo", over, Range(-1, 1), cas - np.abs(placebo).mean() if bias else 0.0),
+        ):
+            samples = [replace(mean_sample(d[None]), within=within) for d in values]
             held = [e.low <= true <= e.high for e in estimate_all(samples)]
             shares[f"{measure}, {name}"] = float(np.mean(held))
         if not bias:
+            above = [paired_t(d) for d in over]
+            shares["p < 0.05, CAS - placebo"] = float(np.mean(np.array(above) < 0.05))
             p = np.array([paired_t(d) for d in changes])
             shares |= {f"p < {bar:g}": float(np.mean(p < bar)) for bar in (0.01, 0.05, 0.5)}
             tables = p[: len(p) // 8 * 8].reshape(-1, 8)  # cells of a placebo: 4 origins, P and R
             shares["any of 8"] = float(np.mean(tables.min(axis=1) < 0.05))
             shares["any of 8, Holm"] = float(np.mean([min(holm(t)) < 0.05 for t in tables]))
     return shares
+
+
+def _changes(runs: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats]:
+    """What labels change, and what the placebo's change."""
+    labelled, vanilla, placebo = runs
+    return labelled - vanilla, placebo - vanilla
 
 
 def null_rejections(population: World, n: int, simulations: int, seed: int) -> Shares:

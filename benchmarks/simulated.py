@@ -153,19 +153,20 @@ def truth(sample: Sample) -> float:
     return float(sample.combine(sample.sums[0].sum(axis=0)))
 
 
-def labelled_twice(
+def labelled_runs(
     rng: np.random.Generator, systems: int, n: int, bias: float = 0.0
-) -> tuple[Floats, Floats]:
-    """Precision in two runs of systems that ignore labels, or follow them, shape (systems, n).
+) -> tuple[Floats, Floats, Floats]:
+    """Precision of systems that ignore labels, or follow them, shape (systems, n): with labels,
+    with none, and with the placebo's.
 
     A system cites the relevant one of 10 passages with chance .7, others with .15, and decides
-    15 % of its citations anew in the second run.
+    15 % of its citations anew in each run.
 
     Args:
         rng: of everything.
         systems: how many.
         n: queries.
-        bias: added to the chance of the relevant passage in the first run.
+        bias: added to the chance of the relevant passage where there are labels.
     """
     chance = np.where(np.arange(10) == 0, 0.7, 0.15)
     same = rng.random((systems, n, 10))
@@ -179,4 +180,4 @@ def labelled_twice(
 
     moved = chance.copy()
     moved[0] += bias
-    return run(moved), run(chance)
+    return run(moved), run(chance), run(chance)

@@ -61,10 +61,12 @@ def test_p_values_under_the_null() -> None:
 def test_what_labels_change() -> None:
     shares = authorship(30, 1000, 7)
     # Binomial(1,000, .95): 1 in 10,000 lies below .923, or above .975.
-    for name in ("CAB, null", "CAB, biased", "CAS, null", "CAS, biased"):
+    for name in (f"{m}, {system}" for m in ("CAB", "CAS", "CAS - placebo")
+                 for system in ("null", "biased")):  # fmt: skip
         assert 0.923 <= shares[name] <= 0.975, name
     # Binomial(1,000, .05) and (1,000, .5) likewise.
     assert 0.025 <= shares["p < 0.05"] <= 0.08
+    assert 0.025 <= shares["p < 0.05, CAS - placebo"] <= 0.08
     assert 0.44 <= shares["p < 0.5"] <= 0.56
     # 125 placebos of eight cells: Binomial(125, .05) is above .13 in 1 of 5,000.
     assert shares["any of 8, Holm"] <= 0.13

@@ -1,10 +1,11 @@
 """Triples that state one fact: inverses, declared groups, and what a graph shows."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from citeforge.evaluator.measures.kalma_citations import strict_counts
+from citeforge.evaluator.measures.kalma_citations import reference_counts, strict_counts
 from citeforge.evaluator.measures.kalma_graphs import ShownGraphs, read_answer
 from citeforge.kg.domain import load_domain
 from citeforge.kg.equivalence import Equivalence
@@ -116,3 +117,20 @@ def test_any_triple_of_a_fact_meets_it_in_strict() -> None:
     twice = ShownGraphs("?", shown, (*gold, (child.key, 3)), (), (), graphs.equivalents)
     assert len(twice.facts) == 2
     assert frozenset([Key("Q1", "occupation", "poet")]) in twice.facts
+
+
+def test_what_a_question_says_itself_is_neither_right_nor_wrong_in_strict() -> None:
+    father, job = fact("Q1", "father", "Q2"), fact("Q1", "occupation", "poet")
+    names = {"Q1": "Ada Byron", "Q2": "Lord Byron"}
+    # What published graphs show has no ids.
+    for link in (father, replace(father, value_id="")):
+        shown, gold = (link, job), ((job.key, 1),)
+        graphs = ShownGraphs("?", shown, gold, (), names=names)
+        text = "[Q1, father: Lord Byron] [Q1, occupation: poet] [Q1, father: X]"
+        counts = strict_counts(read_answer(0, graphs, text, ()))
+        assert counts["P"] == (1, 3 - 1)
+        assert counts["Corr"] == (2, 3)
+        assert reference_counts(read_answer(0, graphs, text, ()))["P"] == (1, 3)
+        # Where the question asks for the link, it is gold as any fact.
+        asked = replace(graphs, gold=((link.key, 1), *gold))
+        assert strict_counts(read_answer(0, asked, text, ()))["P"] == (2, 3)

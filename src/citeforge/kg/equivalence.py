@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from citeforge.kg.domain import Domain
+from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
 
 MIN_LINKS, MIN_SHARE = 5, 0.5
@@ -85,6 +86,18 @@ class Equivalence:
         inverses = self.inverses(triple.relation)
         is_inverse = bool(inverses) and inverses <= self.related(fact.relation)
         return is_inverse and _leads_to(triple, fact)
+
+
+def read_equivalence(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Equivalence:
+    """Read what a graph declares to be inverse, of the relations of some of its sub-graphs.
+
+    Raises:
+        InputError: an endpoint that does not answer.
+    """
+    shown = {g.qid: g for g in graphs}.values()
+    labels = {t.pid: t.relation for g in shown for t in g.triples}
+    stated = {labels[pid]: names for pid, names in kg.inverses(sorted(labels)).items()}
+    return Equivalence(kg.domain, stated, shown)
 
 
 def observed_inverses(graphs: Iterable[Graph]) -> Iterator[tuple[str, str]]:

@@ -128,8 +128,8 @@ class MeasureScore(Record, allow_inf_nan=False):
         n_undefined: queries for which the measure is not defined.
         lower_bound: value if every pair on which the judge failed had been against; None without.
         upper_bound: value if every such pair had been in favour.
-        p_t: two-sided t-test, paired by query: for CAB, of its two labellings; for CAS, against the
-            placebo's CAS in the same mode; for AC.relevant, against AC.other; None for others.
+        p_t: two-sided t-test, paired by query: for CAB, of its two labellings; for CAS.P-placebo
+            and CAS.R-placebo, of both CAS; for AC.relevant, against AC.other; None for others.
         p_holm: ``p_t`` adjusted by Holm over the cells of its table; None without.
         per_query: raw values in the order of ``query_ids``, averaged over runs; None if undefined.
         influence: what each query does to the raw value, where that is not the mean of

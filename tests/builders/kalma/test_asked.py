@@ -8,6 +8,7 @@ import pytest
 from citeforge.builders.kalma.asked import Asking, QuestionCheck, error_stats
 from citeforge.builders.kalma.check import misplaced
 from citeforge.builders.kalma.mentions import annotate, marker
+from citeforge.builders.kalma.words import RelationWords
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.kg.domain import load_domain
 from citeforge.schemas.benchmarks.kg import Triple
@@ -95,7 +96,26 @@ def test_a_mark_on_what_a_seed_denies_is_refused(seed: str, refused: bool) -> No
     link = Triple("Q1", "Lee Long", "P22", "father", "Lee Short", "Q2")
     prize = fact("award received", "Booker Prize")
     marked = seed.replace("Prize", f"Prize {marker(prize)}")
-    reason = misplaced(marked, [link, prize], link)
+    reason = misplaced(marked, [link, prize], link, RelationWords(PEOPLE))
     assert reason == ("denies 'Booker Prize'" if refused else None)
     # Words alone do not show that a seed states a fact, so the template marks the link alone.
     assert marker(prize) not in annotate(seed, [link, prize], link)
+
+
+@pytest.mark.parametrize(
+    ("seed", "refused"),
+    [
+        ("Lee Long, son of Lee Short, was an English physicist.", True),
+        ("Lee Long, son of Lee Short, was an English-born physicist.", True),
+        ("Lee Long, son of Lee Short, was an English physicist whose native language was English.",
+         False),
+        ("Lee Long, son of Lee Short, was a physicist who grew up speaking English.", False),
+        ("Lee Long, an English speaking physicist, was a son of Lee Short.", False),
+    ],
+)  # fmt: skip
+def test_a_nationality_is_no_language(seed: str, refused: bool) -> None:
+    link = Triple("Q1", "Lee Long", "P22", "father", "Lee Short", "Q2")
+    english = fact("native language", "English")
+    marked = seed.replace("English", f"English {marker(english)}", 1)
+    reason = misplaced(marked, [link, english], link, RelationWords(PEOPLE))
+    assert reason == ("has 'English' only before a noun" if refused else None)

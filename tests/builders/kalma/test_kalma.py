@@ -475,7 +475,7 @@ def test_the_manifest_records_the_choices(tmp_path: Path) -> None:
     assert [made.models[m]["name"] for m in ("writer", "perplexity")] == ["template", "ngram"]
     assert made.config["checked_by"] == (
         "contradictions: value clash on single-valued relations; "
-        "fact: its value or an alias is in the text; claims: numbers and names"
+        "fact: its value or an alias is in the text; claims: by their words"
     )
     stats = json.loads((tmp_path / "k" / "stats.json").read_text())
     assert 4 <= stats["knowledge per question, mean"] <= 6

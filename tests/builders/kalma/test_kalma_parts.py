@@ -10,6 +10,7 @@ from citeforge.builders.kalma.evolve import Specificity
 from citeforge.builders.kalma.mentions import Mentions, annotate, marker
 from citeforge.builders.kalma.package import year_of
 from citeforge.builders.kalma.selection import Stated, disambiguate
+from citeforge.builders.kalma.words import RelationWords
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.domain import load_domain
@@ -21,6 +22,7 @@ from conftest import EXAMPLES
 from conftest_evaluator import Facts
 
 PEOPLE = load_domain("people")
+WORDS = RelationWords(PEOPLE)
 
 
 def fact(qid: str, relation: str, value: str, **more: str) -> Triple:
@@ -44,7 +46,13 @@ MATHS, BORN = POOL[3], POOL[1]
 MARK = "[Q1, field of work: mathematics]"
 EXTENSIONS = [
     (f"{BEFORE} She worked in mathematics {MARK}.", MATHS, None),
-    (f"{BEFORE} She loved maths {MARK}.", MATHS, None),  # an alias
+    (f"{BEFORE} Her field was maths {MARK}.", MATHS, None),  # an alias
+    (f"{BEFORE} Ada’s field of work, Byron's too, was maths {MARK}.", MATHS, None),
+    (f"{BEFORE} She loved maths {MARK}.", MATHS, "claims what no triple says: 'loved'"),
+    (f"{BEFORE} For decades she worked in mathematics {MARK}.", MATHS, "claims what no triple"),
+    (f"{BEFORE} She later worked in mathematics {MARK}.", MATHS, "claims what no triple says"),
+    (f"{BEFORE} She worked in secret in mathematics {MARK}.", MATHS, "claims what no triple says"),
+    (f"{BEFORE} She worked in mathematics until the 19th {MARK}.", MATHS, "claims what no triple"),
     (f"{BEFORE} Ada was born on 10 December 1815 [Q1, date of birth: 1815-12-10].", BORN, None),
     (f"{BEFORE} Ada was born on December 10, 1815 [Q1, date of birth: 1815-12-10].", BORN, None),
     (f"She worked in mathematics {MARK}.", MATHS, "lost a citation"),
@@ -213,7 +221,7 @@ def test_a_value_must_stand_for_itself_in_the_new_sentence() -> None:
 def test_marks_of_a_model_inside_names_are_refused(seed: str, reason: str | None) -> None:
     movement = Triple("Q1", FAMILY["Q1"], "P1", "movement", "Albert")
     reply = seed.replace("[]", marker(movement))
-    result = check.misplaced(reply, [LINK, movement], LINK)
+    result = check.misplaced(reply, [LINK, movement], LINK, WORDS)
     assert (result or "").startswith(reason or "") and (result is None) == (reason is None)
 
 
@@ -222,9 +230,9 @@ def test_marks_of_a_model_on_somebody_elses_fact_are_refused() -> None:
     text = "Hans Albert Einstein's father, Albert Einstein, was born in Ulm"
     his = Triple("Q2", FAMILY["Q2"], "P19", "place of birth", "Ulm")
     pool = [LINK, born, his]
-    result = check.misplaced(f"{text} {marker(born)}.", pool, LINK)
+    result = check.misplaced(f"{text} {marker(born)}.", pool, LINK, WORDS)
     assert result == "says 'Ulm' of somebody else"
-    assert check.misplaced(f"{text} {marker(his)}.", pool, LINK) is None
+    assert check.misplaced(f"{text} {marker(his)}.", pool, LINK, WORDS) is None
 
 
 def test_tokens_of_a_writer_are_bounded() -> None:

@@ -26,6 +26,7 @@ from citeforge.kg.domain import (
     load_domain,
     with_article,
 )
+from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import open_graph
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.kg import Graph, Triple
@@ -172,7 +173,7 @@ def career(qid: str, n: int = 4) -> list[Triple]:
 
 
 def planner(**choices: int) -> Planner:
-    return Planner(PEOPLE, Choices(**choices), seed=0)
+    return Planner(PEOPLE, Choices(**choices), 0, Equivalence(PEOPLE))
 
 
 @pytest.mark.parametrize(

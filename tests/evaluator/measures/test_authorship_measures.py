@@ -381,8 +381,13 @@ def test_a_block_a_system_with_the_placebo_beside_and_its_keys_in_every_part(cas
     row = tables.sensitivity(files).rows[0]
     assert row[:5] == ("one", "human_llm", "Human", "Human", "Informed / CF")
     placebo = f"{100 * (1 + 0) / 2:.1f}"
-    # p of (-1, 0) is 1/2, by Holm min(1, 12 / 2).
-    expected = ["0.0", "1.000", placebo, "0.0", "1.000", placebo]
+    # CAS less the placebo's: 0 − 1 and 0 − 0; p of (-1, 0) is 1/2, by Holm min(1, 12 / 2).
+    expected = ["0.0", placebo, f"-{placebo}", "1.000"] * 2
+    entry = next(m for m in file.measures if m.name == "CAS.P-placebo[hh_human_llm_informed_cf]")
+    assert (entry.value, entry.per_query, entry.p_t) == (-50, [-1, 0], pytest.approx(0.5))
+    assert entry.low is not None and entry.low < -50 < 0 < (entry.high or 0)
+    names = {m.name for m in file.measures}
+    assert not {n for n in names if n.startswith("CAS.P-placebo") and "_placebo_" in n}
     assert [text.split(" [")[0] for text in row[5:]] == expected
     for width in (40, 80, 100, 200):
         lines = render_scores(files, width).splitlines()
@@ -392,13 +397,13 @@ def test_a_block_a_system_with_the_placebo_beside_and_its_keys_in_every_part(cas
         heads = [line.split() for line in lines if line.startswith("relevant  others")]
         in_cas = [head for head in heads if "mode" in head]
         # Parts of CAB are as many as those without a mode: no part of CAS lacks its mode.
-        assert sum(head.count("ΔP") for head in in_cas) == 2 * 2  # own and placebo, two systems
-        assert sum(head.count("ΔR") for head in in_cas) == 2 * 2
+        # Own, the placebo's and the difference, of two systems.
+        assert sum(head.count("ΔP") for head in in_cas) == 3 * 2
+        assert sum(head.count("ΔR") for head in in_cas) == 3 * 2
         if width >= 80:
-            assert {" ".join(head[3:]) for head in in_cas} == (
-                {"ΔP p placebo ΔP ΔR p placebo ΔR"} if width == 200
-                else {"ΔP p placebo ΔP", "ΔR p placebo ΔR"}
-            )  # fmt: skip
+            sides = " ".join(f"Δ{m} placebo Δ{m} Δ{m} − placebo p" for m in "PR")
+            assert " ".join(word for head in in_cas for word in head[3:]) == f"{sides} {sides}"
+            assert len(in_cas) == {80: 3, 100: 2, 200: 1}[width] * 2
 
 
 def test_reports_in_every_format(case: Case) -> None:

@@ -11,6 +11,7 @@ from citeforge.builders.derive import Base
 from citeforge.builders.packaging.verify import verify
 from citeforge.package.manifest import load_intact
 from citeforge.plugins.audit.cascade import estimate
+from citeforge.plugins.audit.questions import CHECK
 from citeforge.plugins.audit.run import ratchet, read_known
 from citeforge.schemas.benchmarks.audit import Audit, Flaw
 from conftest import Inline, refused, run_inline, write_beir, write_jsonl
@@ -236,3 +237,39 @@ def test_no_flaw_is_said_of_the_checks_that_were_made(
     assert built.returncode == 0, built.stderr
     said = inline("audit", "out").stdout
     assert "found    no flaw (3 of 5 checks made)\n" in said
+
+
+def test_questions_of_published_files_are_held_against_their_gold(
+    tmp_path: Path, inline: Inline
+) -> None:
+    ada = {"date_of_birth": "1815-12-10", "father": "Lord Byron", "name": "Ada Byron", "qid": "Q1"}
+    lord = {"place of death": "Missolonghi", "occupation": "poet", "name": "Lord Byron",
+            "qid": "Q2"}  # fmt: skip
+    facts = [["Q1", "father", "Lord Byron"], ["Q1", "date_of_birth", "1815-12-10"],
+             ["Q2", "place of death", "Missolonghi"]]  # fmt: skip
+    questions = [
+        "When was Ada Byron born, and where did her father Lord Byron die?",
+        "Who was Ada Byron?",
+        "When was Ada Byron born, where did Lord Byron die, and what was his occupation?",
+    ]
+    for name, rest in (("specific", [ada, lord]), ("gold", facts)):
+        (tmp_path / f"{name}.json").write_text(json.dumps([[q, rest] for q in questions]))
+    built = inline(
+        *("build", "kalma", "--source", "kalma:specific.json", "--gold", "gold.json"),
+        *("--out", "k"),
+    )
+    assert built.returncode == 0, built.stderr
+    found = audited(inline, tmp_path / "k")
+    # What connects the two is said by the question: two further facts of each.
+    assert found.checks[CHECK].split("; ")[1:] == [
+        "gold facts that specific questions ask for: 4 of 6 (66.7 %)",
+        "specific questions that ask for what is no gold: 1 of 3 (33.3 %)",
+    ]
+    assert [(f.query, f.detail) for f in found.flaws["specific-question"]] == [
+        ("e0002", "does not ask for its facts: date_of_birth of Ada Byron; "
+         "place of death of Lord Byron"),
+        ("e0003", "asks for what is no gold: occupation"),
+    ]  # fmt: skip
+    built = inline("build", "kalma", "--source", "kalma:specific.json", "--out", "bare")
+    assert built.returncode == 0, built.stderr
+    assert audited(inline, tmp_path / "bare").checks[CHECK].startswith("not made: ")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from citeforge.plugins.ray.cluster import connect
-from citeforge.plugins.ray.runner import RayOptions
+from citeforge.plugins.ray.options import RayOptions
 from conftest import ROOT
 from patience import patience
 

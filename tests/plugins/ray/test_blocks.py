@@ -22,7 +22,7 @@ from citeforge.plugins.ray.cluster import (
     share,
     windows,
 )
-from citeforge.plugins.ray.runner import RayOptions
+from citeforge.plugins.ray.options import RayOptions
 from citeforge.plugins.ray.work import ClusterEmbedder, ClusterJudge, search_shards
 from citeforge.schemas import errors
 from citeforge.schemas.version import __version__

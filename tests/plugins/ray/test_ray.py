@@ -24,7 +24,8 @@ from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.search.exact import retrieve_candidates
-from citeforge.plugins.ray.runner import RayOptions, RayRunner
+from citeforge.plugins.ray.options import RayOptions
+from citeforge.plugins.ray.runner import RayRunner
 from citeforge.plugins.ray.work import ClusterEmbedder, ClusterJudge, search_shards
 from conftest import EXAMPLES, content, refused, run_inline, write_beir
 from servers.dying import FATAL, ONCE, DyingEmbedder, DyingJudge

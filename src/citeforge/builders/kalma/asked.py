@@ -3,18 +3,18 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import msgspec
 
+from citeforge.builders.kalma.words import GENERIC, RelationWords, meaning_words
 from citeforge.builders.stages.writing import writer_prompt
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Failure, Llm, Request, Result
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.text.short_replies import json_objects
-from citeforge.kg.domain import Domain, word_groups
+from citeforge.kg.domain import Domain
 from citeforge.schemas.benchmarks.kg import Triple, relation_key
 from citeforge.schemas.recipes.kalma import RULE
 
@@ -22,17 +22,7 @@ LEAST = {"specific": 1.0, "general": 0.5}
 """Share of its gold facts that a question of each form must ask for; a general question asks for
 facts by their topic, and only a model can tell by which."""
 _TRIES = 2
-_WORD = re.compile(r"[^\W\d_]+")
-_SLOT = re.compile(r"\{\w+\}")
-_TAIL = re.compile(r" (?:of|in|for|at|to|by|from|on|with|outside|as)\b|,| \(")
 _PRONOUN = re.compile(r"\b(?:he|his|him|she|her|hers|they|their|them|both|each|two|it|its)\b")
-_STOP = frozenset(
-    "a an and as at by did do does each for from had has have his her how in is it its of on or "
-    "the their to was were what which with".split()
-)
-_GENERIC = frozenset(
-    "when where who number name work member person part kind type first last life group".split()
-)
 
 
 @dataclass(frozen=True)
@@ -83,26 +73,6 @@ class Asked:
 _UNREAD = Asked(failure="not asked yet")
 
 
-@cache
-def _same_words() -> Mapping[str, str]:
-    groups = word_groups("same_words")
-    return {_stem(word): _stem(group[0]) for group in groups for word in group}
-
-
-def _stem(word: str) -> str:
-    """An English word without a regular ending."""
-    for ending, rest in (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("e", "")):
-        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
-            return word[: -len(ending)] + rest
-    return word
-
-
-def _words(text: str, stop: frozenset[str] = _STOP) -> frozenset[str]:
-    """Stems of the words that carry meaning, synonyms as one."""
-    stems = (_stem(w) for w in _WORD.findall(text.lower().replace("'s ", " ")) if w not in stop)
-    return frozenset(_same_words().get(stem, stem) for stem in stems)
-
-
 class QuestionCheck:
     """Checks whether questions ask for their facts.
 
@@ -116,7 +86,7 @@ class QuestionCheck:
         self.domain, self.llm = domain, llm
         self.failed = 0
         self._known: dict[Asking, Asked] = {}
-        self._ways: dict[str, list[frozenset[str]]] = {}
+        self._words = RelationWords(domain)
 
     @property
     def checked_by(self) -> str:
@@ -144,7 +114,7 @@ class QuestionCheck:
         text = asking.question
         for name in sorted(names.values(), key=len, reverse=True):
             text = text.replace(name, " ")
-        words = _words(text)
+        words = frozenset(meaning_words(text))
         speaks_on = bool(_PRONOUN.search(asking.question.lower()))
         missing = tuple(
             t
@@ -154,7 +124,7 @@ class QuestionCheck:
         )
         gold = {relation_key(t.relation) for t in asking.facts}
         ours = [*asking.facts, *([asking.link] if asking.link else [])]
-        known = _GENERIC.union(*(way for t in ours for way in self._ways_to_ask(t.relation)))
+        known = GENERIC.union(*(way for t in ours for way in self._words.ways(t.relation)))
         beyond = {
             relation_key(t.relation): t.relation
             for t in asking.shown
@@ -165,28 +135,7 @@ class QuestionCheck:
         return Asked(missing, tuple(beyond.values()))
 
     def _match(self, relation: str, words: frozenset[str]) -> list[frozenset[str]]:
-        return [way for way in self._ways_to_ask(relation) if way <= words]
-
-    def _ways_to_ask(self, relation: str) -> list[frozenset[str]]:
-        """Sets of words that ask for a relation: a question that has all words of one asks for it.
-
-        They are made of its label, the label's head, its clauses in the domain, and the words that
-        input files have for it.
-        """
-        key = relation_key(relation)
-        if key not in self._ways:
-            phrase = self.domain.phrasing.phrase(relation)
-            head = _TAIL.split(relation)[0].split()[-1:]
-            clauses = filter(None, (phrase.ask, phrase.many) if phrase else ())
-            texts = [
-                relation,
-                *head,
-                *(_SLOT.sub(" ", clause) for clause in clauses),
-                *(w for w, r in self.domain.relation_words.items() if relation_key(r) == key),
-            ]
-            ways = dict.fromkeys(_words(text) for text in texts)
-            self._ways[key] = [w for w in ways if w - _GENERIC] or [_words(relation, frozenset())]
-        return self._ways[key]
+        return [way for way in self._words.ways(relation) if way <= words]
 
 
 def _is_named(name: str, question: str) -> bool:

@@ -39,7 +39,7 @@ from citeforge.engines.running.setup import client_options, judge_session, repla
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.ir_convert.kalma import read_entries, read_gold
 from citeforge.kg.domain import Domain, load_domain
-from citeforge.kg.equivalence import Equivalence
+from citeforge.kg.equivalence import Equivalence, read_equivalence
 from citeforge.kg.graph import KnowledgeGraph, open_graph
 from citeforge.schemas.benchmarks.kg import EMPTY, Key, Triple
 from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
@@ -98,16 +98,13 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
         if (finished := build.finished(draft)) is not None:
             return finished
         selected = select_pairs(recipe, kg)
-        evolutions = evolver.evolve(selected.pairs)
+        equivalence = read_equivalence(kg, (g for p in selected.pairs for g in p.graphs))
+        evolutions = evolver.evolve(selected.pairs, equivalence)
         dropped = Counter(e.dropped for e in evolutions if e.dropped)
         usable = [e for e in evolutions if not e.dropped]
         if not usable:
             raise _nothing_left(dropped, evolver.asker.refused, writer)
         questions = [_question(e) for e in usable]
-        graphs = {g.qid: g for q in questions for g in q.graphs}
-        labels = {t.pid: t.relation for g in graphs.values() for t in g.triples}
-        stated = {labels[pid]: names for pid, names in kg.inverses(sorted(labels)).items()}
-        equivalence = Equivalence(kg.domain, stated, graphs.values())
         contexts, retrieved = _contexts(recipe, questions, equivalence, kg)
         counts = {"pairs selected": len(selected.pairs), **selected.counts, **kg.counts}
         for what, numbers in (
@@ -131,7 +128,9 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
 def _shares(domain: Domain, asks: QuestionCheck, kept: Sequence[Evolution]) -> dict[str, str]:
     """What a model's questions ask for, and how often the check of that errs."""
     forms = {form: [e.asking(getattr(e, form)) for e in kept] for form in LEAST}
-    return share_stats(asks, forms) | error_stats(asks, controls(domain, kept))
+    return share_stats(asks, forms) | error_stats(
+        asks, controls(domain, ((e.pair, e.further_facts) for e in kept))
+    )
 
 
 def _contexts(

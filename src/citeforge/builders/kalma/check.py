@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from citeforge.builders.kalma.mentions import Mentions, holds, is_denied, renderings, words_in
+from citeforge.builders.kalma.words import GENERIC, STOP, RelationWords, meaning_words
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.segment import Segmenter
@@ -16,15 +17,15 @@ from citeforge.schemas.text import normalise_em
 
 _YEAR = re.compile(r"(?<!\d)\d{3,4}(?!\d)")
 _TOKEN = re.compile(r"\w+")
-_SPANS = (
-    r"decades?|centur(?:y|ies)|years|months|weeks|lifelong|always|never|famous(?:ly)?|renowned"
-    r"|celebrated|legendary|greatest|finest|leading|brilliant|distinguished|pioneering|influential"
-    r"|best|first|last|only|most|many|several|dozens?|hundreds?|thousands?|because|therefore|despite"
-)
-_SPAN = re.compile(_SPANS, re.IGNORECASE)
-_CLAIM = re.compile(rf"\d[\d.,]*|\b(?:{_SPANS}|(?-i:[A-Z])[\w’']+)\b", re.IGNORECASE)
-"""What says more than its fact, unless a triple has it: numbers, names, spans of time, praise and
-reasons. Other words may only put the fact into a sentence; of them a judge has to decide."""
+_FOLLOWING = re.compile(r"(?<=[A-Za-z])[ -]+([a-z]+)")
+_CLAIM = re.compile(r"\d[\w.,]*|\b[A-Z][\w’']+\b")
+"""Numbers and names."""
+_PLAIN = STOP | GENERIC | set(
+    "he she him they them hers theirs that this whose whom be been being are also too both become "
+    "became serve hold held know known call include take took make made give gave get got go went "
+    "come came belong profession".split()
+)  # fmt: skip
+"""Words that only put a fact into a sentence."""
 
 
 def without_citations(paragraph: str, pool: Sequence[Triple]) -> str:
@@ -43,21 +44,29 @@ def _names(text: str, words: Iterable[str]) -> bool:
     return any(any(words_in(text, [word])) for word in words)
 
 
-def misplaced(reply: str, pool: Sequence[Triple], link: Triple) -> str | None:
+def misplaced(reply: str, pool: Sequence[Triple], link: Triple, words: RelationWords) -> str | None:
     """Why a mark of an annotated seed stands at the wrong place: its value is only found inside
-    another name, or where the sentence speaks of somebody else. Values in other words, and
-    sentences with a pronoun for a subject, are not looked at."""
+    another name, as an adjective, in a denial, or where the sentence speaks of somebody else.
+
+    Values in other words, and sentences with a pronoun for a subject, are not looked at.
+    """
     mentions = Mentions.of(without_citations(reply, pool), pool)
     by_key = {t.key: t for t in reversed(pool)}
     for triple in (by_key[k] for k in cited_triples(reply, pool) if k in by_key and k != link.key):
         shapes = renderings(triple)
-        if _names(mentions.text, shapes) and (reason := _wrong_places(mentions, triple, shapes)):
+        if _names(mentions.text, shapes) and (
+            reason := _wrong_places(mentions, triple, shapes, words)
+        ):
             return reason
     return None
 
 
 def _wrong_places(
-    mentions: Mentions, triple: Triple, shapes: Sequence[str], within: slice = slice(None)
+    mentions: Mentions,
+    triple: Triple,
+    shapes: Sequence[str],
+    words: RelationWords,
+    within: slice = slice(None),
 ) -> str | None:
     """Why no mention of a value is one of its entity; a pronoun may be anybody's."""
     places = mentions.places(shapes, within)
@@ -65,10 +74,22 @@ def _wrong_places(
         return f"names {triple.value!r} only inside another name"
     if all(is_denied(mentions.text, *place) for place in places):
         return f"denies {triple.value!r}"
+    # An English physicist need not speak English: that takes a word of the relation.
+    spoken = meaning_words(mentions.text[within]).keys()
+    if all(_is_adjective(mentions.text, *place) for place in places) and not any(
+        way <= spoken for way in words.ways(triple.relation)
+    ):
+        return f"has {triple.value!r} only before a noun"
     for at, _ in places:
         if not mentions.names_in_sentence(at) or mentions.subject(at) == triple.qid:
             return None
     return f"says {triple.value!r} of somebody else"
+
+
+def _is_adjective(text: str, start: int, end: int) -> bool:
+    """Whether a noun follows on a capitalised word: ``English physicist``."""
+    following = _FOLLOWING.match(text, end) if text[start].isupper() else None
+    return following is not None and following[1] not in _PLAIN
 
 
 def wrong_annotation(reply: str, seed: str, pool: Sequence[Triple]) -> str | None:
@@ -119,13 +140,14 @@ class ExtensionCheck:
             judge: entailment of the fact; None for rules alone.
         """
         self.domain, self.segmenter, self.judge = domain, segmenter, judge
+        self.words = RelationWords(domain)
 
     @property
     def checked_by(self) -> str:
         """What finds contradictions, and whether a sentence says its fact; for the manifest."""
         clash = "contradictions: value clash on single-valued relations"
         if self.judge is None:
-            return f"{clash}; fact: its value or an alias is in the text; claims: numbers and names"
+            return f"{clash}; fact: its value or an alias is in the text; claims: by their words"
         return f"{clash}; fact and claims: judge {self.judge.judge.signature}"
 
     def wrong(self, extensions: Sequence[Extension]) -> list[str | None]:
@@ -180,23 +202,29 @@ class ExtensionCheck:
         # Not looked at: a value in another spelling, and new sentences in several places.
         if begin >= 0 and _names(added, shapes):
             sentence = slice(begin, begin + len(added))
-            reason = _wrong_places(Mentions.of(text, pool), triple, shapes, sentence)
+            reason = _wrong_places(Mentions.of(text, pool), triple, shapes, self.words, sentence)
         reason = reason or self._contradiction(added, pool)
         return reason or self._unsupported(added, extension), added
 
     def _unsupported(self, sentence: str, extension: Extension) -> str | None:
-        """A number, a name, a span of time or a judgement of a sentence that no triple has."""
+        """A number or a name of a sentence that no triple has; without a judge, any word that means
+        something and that neither a triple nor the words of its relation have."""
         words = [
             self._claimable(extension),
-            *(w for t in extension.pool for w in (t.name, t.value)),
+            *(w for t in extension.pool for w in (t.name, t.relation, *renderings(t))),
         ]
-        words += [shape for t in extension.pool for shape in renderings(t)]
-        known = {word.lower() for word in _TOKEN.findall(" ".join(words))}
+        text = " ".join(words)
+        known = {word.lower() for word in _TOKEN.findall(text)}
         for match in _CLAIM.finditer(sentence):
-            # The first word has a capital, whatever it is.
-            is_opener = not sentence[: match.start()].strip() and not _SPAN.fullmatch(match[0])
+            is_opener = not sentence[: match.start()].strip()  # it has a capital, whatever it is
             if not is_opener and not {w.lower() for w in _TOKEN.findall(match[0])} <= known:
                 return f"claims what no triple says: {match[0]!r}"
+        if self.judge is None:
+            ways = self.words.ways(extension.triple.relation)
+            fitting = meaning_words(text).keys() | frozenset[str]().union(*ways)
+            for stem, word in meaning_words(sentence, _PLAIN).items():
+                if stem not in fitting:
+                    return f"claims what no triple says: {word!r}"
         return None
 
     def _sentences(self, text: str) -> list[str]:

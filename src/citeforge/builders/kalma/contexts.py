@@ -41,12 +41,6 @@ class KalmaQuestion:
     general: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
 
-    @property
-    def link(self) -> Triple | None:
-        """The gold fact that connects the two entities of a question built here; else None."""
-        ends = [*self.metadata.get("entities", ()), self.metadata.get("relation")]
-        return next((t for t, _ in self.gold if [t.qid, t.value_id, t.relation] == ends), None)
-
 
 @dataclass(frozen=True)
 class TripleContext:
@@ -141,23 +135,22 @@ def find_equivalents(
 def count_answers(
     questions: Sequence[KalmaQuestion], equivalents: Equivalents, equivalence: Equivalence
 ) -> dict[str, int]:
-    """Count what a right answer may cite besides the gold facts.
-
-    The link of a question asks for no relation: the question names both of its entities.
-    """
+    """Count what a right answer may cite besides the gold facts; not what connects the entities of
+    a question, which the question says or asks for by their names."""
     n_facts = n_questions = n_other = 0
     for question in questions:
         same = equivalents[question.query_id]
         n_facts += sum(map(bool, same.values()))
         n_questions += any(same.values())
         right = {t.key.compared for fact, more in same.items() for t in (fact, *more)}
-        further = [t for t, _ in question.gold if t != question.link]
+        names = {g.qid: g.name for g in question.graphs}
         n_other += any(
             equivalence.answers(t, fact)
             for graph in question.graphs
             for t in graph.triples
-            if t.key.compared not in right
-            for fact in further
+            if t.key.compared not in right and not t.connects(names)
+            for fact, _ in question.gold
+            if not fact.connects(names)
         )
     return {
         "gold facts that other shown triples state, too": n_facts,

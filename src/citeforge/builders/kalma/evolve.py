@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from citeforge.builders.kalma import check
@@ -18,6 +19,7 @@ from citeforge.engines.io.progress import progress
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.models.perplexity import Perplexity
 from citeforge.kg.domain import Domain
+from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
 from citeforge.schemas.recipes.kalma import Choices
@@ -168,20 +170,20 @@ class Evolver:
         questions: QuestionCheck | None = None,
     ) -> None:
         self.questions = questions or QuestionCheck(kg.domain)
-        self.kg, self.choices = kg, choices
+        self.kg, self.choices, self.seed = kg, choices, seed
         self.make_perplexity = make_perplexity
         self.perplexity: Perplexity | None = None
         self.extension = extension
-        self.planner = Planner(kg.domain, choices, seed)
         self.asker = Asker(llm, choices, kg.domain)
         self._evolutions: dict[str, Evolution] = {}
         self._aliases: dict[str, list[str]] = {}
 
-    def evolve(self, pairs: Sequence[EntityPair]) -> list[Evolution]:
+    def evolve(self, pairs: Sequence[EntityPair], equivalence: Equivalence) -> list[Evolution]:
         """All pairs, in order; those given up say why."""
+        planner = Planner(self.kg.domain, self.choices, self.seed, equivalence)
         self._evolutions = {p.id: Evolution(p, p.paragraph) for p in pairs}
         self._write_seeds()
-        self._annotate()
+        self._annotate(planner)
         if active := self._active():  # else the builder says why none is left
             self.perplexity = self.make_perplexity([e.seed for e in active.values()])
             specificity = Specificity(g for p in pairs for g in p.graphs)
@@ -213,7 +215,7 @@ class Evolver:
     def _sentence(self, triple: Triple) -> str:
         return self.kg.domain.verbalise(triple)
 
-    def _annotate(self) -> None:
+    def _annotate(self, planner: Planner) -> None:
         active = self._active()
         values: dict[str, dict[str, Any]] = {}
         for name, e in active.items():
@@ -223,7 +225,7 @@ class Evolver:
         def wrong(name: str, reply: str) -> str | None:
             seed, pair = active[name].seed, active[name].pair
             changed = check.wrong_annotation(reply, seed, pair.pool)
-            return changed or check.misplaced(reply, pair.pool, pair.link)
+            return changed or check.misplaced(reply, pair.pool, pair.link, self.extension.words)
 
         taken, refused = self.asker.ask("annotate", values, each(wrong))
         for name, e in active.items():
@@ -231,7 +233,7 @@ class Evolver:
                 e.dropped = "the seed could not be annotated"
                 continue
             cited = check.cited_triples(taken[name], e.pair.pool)
-            e.plan = self.planner.plan(e.pair, cited)
+            e.plan = planner.plan(e.pair, cited)
             if e.plan is None:
                 e.dropped = "no themes that earlier questions do not share have enough facts"
                 continue
@@ -331,13 +333,20 @@ class Evolver:
         return None if leak is None else f"gives away {leak.relation}: {leak.value}"
 
 
-def controls(domain: Domain, evolutions: Sequence[Evolution]) -> Controls:
-    """Compose questions that leave one relation of their gold out, to measure a check by."""
-    for e in evolutions[:_CONTROLS]:
-        first = relation_key(e.further_facts[0].relation) if e.further_facts else ""
-        absent = frozenset(t for t in e.further_facts if relation_key(t.relation) == first)
-        if facts := [t for t in e.further_facts if t not in absent]:
-            yield e.asking(compose(domain, e.pair, facts, False, is_general=False)), absent
+def controls(domain: Domain, pairs: Iterable[tuple[EntityPair, Sequence[Triple]]]) -> Controls:
+    """Compose questions that leave one relation of their gold out, to measure a check by.
+
+    Args:
+        domain: has the words.
+        pairs: entities, each with the gold facts besides what connects them.
+    """
+    for pair, gold in islice(pairs, _CONTROLS):
+        absent = frozenset(
+            t for t in gold if relation_key(t.relation) == relation_key(gold[0].relation)
+        )
+        if facts := [t for t in gold if t not in absent]:
+            text = compose(domain, pair, facts, False, is_general=False)
+            yield Asking(text, tuple(gold), pair.pool, pair.link), absent
 
 
 def _question_values(e: Evolution) -> dict[str, Any]:

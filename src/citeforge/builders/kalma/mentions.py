@@ -31,7 +31,7 @@ _CLAUSE = re.compile(
 )
 _DENIAL = re.compile(
     r"\b(?:never|not(?! only)|no|nor|neither|without|\w+n['’]t|(?:failed|refused|declined) to"
-    r"|(?:denied|refused|declined|rejected))\b",
+    r"|(?:denied|refused|declined|rejected|lost)|hardly|instead of)\b",
     re.IGNORECASE,
 )
 

@@ -14,6 +14,7 @@ from citeforge.engines.llm.writers import OpenAiLlm, TemplateWriter, make_llm
 from citeforge.engines.models.perplexity import make_perplexity
 from citeforge.engines.running.setup import client_options, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.kg.equivalence import read_equivalence
 from citeforge.kg.graph import open_graph
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.kalma import RULE
@@ -56,7 +57,8 @@ def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
     def ngram(training: Sequence[str]) -> Any:
         return make_perplexity("ngram", training)
 
-    Evolver(kg, recorder, ngram, check, recipe.choices, recipe.seed).evolve(pairs)
+    equivalence = read_equivalence(kg, (g for p in pairs for g in p.graphs))
+    Evolver(kg, recorder, ngram, check, recipe.choices, recipe.seed).evolve(pairs, equivalence)
     plan = llm.plan(recorder.requests)
     per_pair = {
         "seed": 1,

@@ -11,6 +11,7 @@ from citeforge.builders.kalma.phrasing import compose, find_phrase, gives_away
 from citeforge.builders.kalma.selection import EntityPair, values_by_relation
 from citeforge.engines.draws import generator
 from citeforge.kg.domain import Domain
+from citeforge.kg.equivalence import Equivalence
 from citeforge.schemas.benchmarks.kg import Key, Triple, relation_key
 from citeforge.schemas.recipes.kalma import Choices
 
@@ -56,8 +57,11 @@ class Plan:
 class Planner:
     """Plans the questions of a benchmark one after the other, so that themes and facts vary."""
 
-    def __init__(self, domain: Domain, choices: Choices, seed: int) -> None:
+    def __init__(
+        self, domain: Domain, choices: Choices, seed: int, equivalence: Equivalence
+    ) -> None:
         self._domain, self._choices, self._seed = domain, choices, seed
+        self._equivalence = equivalence
         self._used = Counter[str]()
         self._plans: list[set[Key]] = []
         self._n_links = 0
@@ -108,7 +112,7 @@ class Planner:
         second: tuple[Plan, Sequence[Cell]] | None = None
         for some in sorted(fitting, key=rank):
             plan = self._phrased(pair, (*link, *(t for cell in some for t in cell.facts)))
-            if plan is None or self._is_repetitive(plan):
+            if plan is None or self._is_repetitive(plan) or self._has_restated(plan.facts):
                 continue
             n_words = len(plan.general.split())
             is_wordless = any(cell.n_wordless for cell in some)
@@ -127,6 +131,10 @@ class Planner:
     def _is_repetitive(self, plan: Plan) -> bool:
         keys = {t.key for t in plan.facts}
         return any(len(keys & other) > self._choices.max_shared for other in self._plans)
+
+    def _has_restated(self, facts: Sequence[Triple]) -> bool:
+        """Whether two facts are one, stated twice."""
+        return any(self._equivalence.same(a, b) for a, b in combinations(facts, 2))
 
     def _phrased(self, pair: EntityPair, facts: tuple[Triple, ...]) -> Plan | None:
         """Both questions for facts; None where one says an answer."""
@@ -151,6 +159,7 @@ class Planner:
         order = {label: at for at, label in enumerate(self._domain.phrasing.by_key)}
         for (qid, theme), facts in groups.items():
             facts.sort(key=lambda t: order.get(relation_key(t.relation), len(order)))
+            facts = self._without_restated(facts)
             # Ids and values without words cannot be answers, and "X discography" is none about X.
             if facts and all(
                 t.has_label and not any(holds(t.value, name) for name in named.values())
@@ -158,3 +167,14 @@ class Planner:
             ):
                 wordless = sum(self._domain.phrasing.phrase(t.relation) is None for t in facts)
                 yield Cell(qid, theme, tuple(facts), wordless)
+
+    def _without_restated(self, facts: Sequence[Triple]) -> list[Triple]:
+        """Facts without the relations of which other facts state every value: a native language
+        that is the only language spoken, too."""
+        kept = list(facts)
+        for relation in dict.fromkeys(t.relation for t in reversed(facts)):
+            mine = [t for t in kept if t.relation == relation]
+            others = [t for t in kept if t.relation != relation]
+            if all(any(self._equivalence.same(t, other) for other in others) for t in mine):
+                kept = others
+        return kept

@@ -147,47 +147,44 @@ def _differences(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | No
 def _difference(
     cells: Cells, measures: Sequence[Measure], pair: OriginComparison, place: str
 ) -> Iterator[Row | NotComputed]:
-    """Compute CAS or CAB between two cells, with its paired t-test."""
-    table = "CAB" if pair.omega else "CAS"
-    absent = sorted({pair.first.context, pair.second.context} - set(cells.scores))
+    """Compute CAS, CAB, or CAS less the placebo's, between two cells, with its paired t-test."""
     for measure in measures:
-        if measure.parameters.get("table") != table:
+        table = measure.parameters.get("table")
+        if table not in (("CAB",) if pair.omega else ("CAS", _OVER_PLACEBO)):
             continue
-        if absent:
+        used = [pair.first, pair.second]
+        if table == _OVER_PLACEBO:
+            if (placebo := _placebo_cell(cells.design, pair.first)) is None:
+                continue
+            used.append(placebo)
+        if absent := sorted({c.context for c in used} - set(cells.scores)):
             yield NotComputed(
                 name=f"{measure.name}[{place}]",
                 reason=f"needs the cell {' and '.join(absent)}",
             )
             continue
         column = str(measure.parameters["of"])
-        first, second = (cells.column(c.context, column) for c in (pair.first, pair.second))
-        change = first - second
-        tested: Floats | None = change
-        if not pair.omega:
-            tested = _over_placebo(cells, pair, column)
-        sample = mean_sample(pair.omega * change if pair.omega else np.abs(change))
-        # The placebo is a control: its cells are a family of their own.
-        adjusted = f"{table} of the placebo" if pair.first.labels == PLACEBO else table
+        first, second, *others = (cells.column(c.context, column) for c in used)
+        change = pair.omega * (first - second) if pair.omega else np.abs(first - second)
+        for other in others:
+            change = change - np.abs(other - second)
+        # CAS is no difference of two systems: without labels it is above 0, too.
         p = None
-        if tested is not None:
-            p = paired_t(tested[:, ~np.isnan(tested).any(axis=0)].mean(axis=0))
-        yield Row(measure, Measured(sample), place, p, adjusted)
+        if table != "CAS":
+            p = paired_t(change[:, ~np.isnan(change).any(axis=0)].mean(axis=0))
+        # The placebo is a control: its cells are a family of their own.
+        adjusted = f"{table} of the placebo" if pair.first.labels == PLACEBO else str(table)
+        yield Row(measure, Measured(mean_sample(change)), place, p, adjusted)
 
 
-def _over_placebo(cells: Cells, pair: OriginComparison, column: str) -> Floats | None:
-    """How much further a label moves each answer than the placebo's label in the same mode.
+_OVER_PLACEBO = "CAS over the placebo's"
 
-    Returns:
-        Shape (runs, queries); None of the placebo itself, and without its cell.
-    """
-    labelled, vanilla = pair.first, pair.second
-    place = PLACEBO, labelled.origins, labelled.mode
-    alike = (c for c in cells.design.cells if (c.labels, c.origins, c.mode) == place)
-    placebo = next(alike, None)
-    if placebo is None or labelled.labels == PLACEBO or placebo.context not in cells.scores:
-        return None
-    base, own, other = (cells.column(c.context, column) for c in (vanilla, labelled, placebo))
-    return np.abs(own - base) - np.abs(other - base)
+
+def _placebo_cell(design: Design, cell: Cell) -> Cell | None:
+    """The placebo's cell of the same origins and mode; None of a placebo cell, or without one."""
+    place = PLACEBO, cell.origins, cell.mode
+    alike = (c for c in design.cells if (c.labels, c.origins, c.mode) == place)
+    return None if cell.labels == PLACEBO else next(alike, None)
 
 
 _PAPER = "Abolghasemi et al. 2025, section 3.3"
@@ -234,6 +231,18 @@ MEASURES = (
             formula="`mean |M with labels − M of vanilla|` for M = Auth.P, Auth.R",
             source=f"{_PAPER}, equation 1", parameters={"table": "CAS", "of": column},
             higher_is_better=None,
+        )
+        for m, column in _SHARES.items()
+    ),
+    *(
+        _of_cells(
+            f"CAS.{m}-placebo",
+            definition=f"mean (|{m} with labels − {m} of vanilla| − |{m} with the placebo's labels "
+            f"− {m} of vanilla|)",
+            formula="`mean (|M with labels − M of vanilla| − |M with the placebo's labels − M of "
+            "vanilla|)`, of the same origins and mode",
+            needs="an authorship benchmark with a placebo", low=-1, source="ours",
+            parameters={"table": _OVER_PLACEBO, "of": column}, higher_is_better=None,
         )
         for m, column in _SHARES.items()
     ),

@@ -96,15 +96,20 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
                 names = [f"CAB.{m}[{vanilla.origins}_{s}]" for s in sets for m in "PR"]
                 yield vanilla, labels, names
 
-    rows = _rows(files, places, lambda _, __, es: _beside_placebo(es, signed=True), n_own=2)
+    def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
+        return [
+            text for own, placebo in zip(entries[:2], entries[2:], strict=True)
+            for text in (_estimate(own, signed=True), _p(own), _estimate(placebo, signed=True))
+        ]  # fmt: skip
+
     return _table(
         "Attribution bias (CAB)",
         "−100 to +100, positive towards human authorship (the first label of other sets). "
         + (f"{DAGGER}, p: {_TEST}. " if _is_tested(files, "CAB.") else "")
         + f"Placebo: labels without meaning; {DAGGER}: Holm over its own cells. "
         "Of several 95 % intervals one may leave 0 by chance.",
-        (*_CELL[:-1], *_BESIDE_PLACEBO),
-        rows,
+        (*_CELL[:-1], "ΔP", "p", "placebo ΔP", "ΔR", "p", "placebo ΔR"),
+        _rows(files, places, texts, n_own=2),
         keys=len(_CELL) - 1,
     )
 
@@ -118,32 +123,31 @@ def sensitivity(files: Sequence[ScoreFile]) -> Table:
                 continue  # it is beside the others
             pair = comparison(cells)
             for cell in (pair.first, pair.second) if vanilla.mixed else (pair.first,):
-                sets = (f"{cell.origins}_{s}_{cell.mode}" for s in (labels, PLACEBO))
-                yield cell, labels, [f"CAS.{m}[{context}]" for context in sets for m in "PR"]
+                own, other = (f"{cell.origins}_{s}_{cell.mode}" for s in (labels, PLACEBO))
+                yield cell, labels, [
+                    name for m in "PR"
+                    for name in (f"CAS.{m}[{own}]", f"CAS.{m}[{other}]", f"CAS.{m}-placebo[{own}]")
+                ]  # fmt: skip
+
+    def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
+        sides = [
+            (_estimate(own), _estimate(placebo), _estimate(more, signed=True), _p(more))
+            for own, placebo, more in (entries[:3], entries[3:])
+        ]
+        return [_mode(cell), *sides[0], *sides[1]]
 
     return _table(
         "Attribution sensitivity (CAS)",
         "0 to 100, against vanilla; mode: relevant / other passages. "
         + (
-            f"{DAGGER}, p: against the placebo's CAS, {_TEST}. "
+            f"Δ − placebo: CAS less the placebo's, paired by query; {DAGGER}, p: {_TEST}. "
             if _is_tested(files, "CAS.")
             else ""
         )
         + "Answers that vary bring CAS above 0 without labels, too: compare the placebo's.",
-        (*_CELL, *_BESIDE_PLACEBO),
-        _rows(files, places, lambda _, cell, es: (_mode(cell), *_beside_placebo(es))),
+        (*_CELL, "ΔP", "placebo ΔP", "ΔP − placebo", "p", "ΔR", "placebo ΔR", "ΔR − placebo", "p"),
+        _rows(files, places, texts),
     )
-
-
-_BESIDE_PLACEBO = ("ΔP", "p", "placebo ΔP", "ΔR", "p", "placebo ΔR")
-
-
-def _beside_placebo(entries: _Entries, signed: bool = False) -> list[str]:
-    """Texts of P and R, each with its p and the placebo's; entries: own P and R, the placebo's."""
-    return [
-        text for own, placebo in zip(entries[:2], entries[2:], strict=True)
-        for text in (_estimate(own, signed), _p(own), _estimate(placebo, signed))
-    ]  # fmt: skip
 
 
 def by_system(table: Table) -> Iterator[Table]:

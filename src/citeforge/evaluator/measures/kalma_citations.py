@@ -29,16 +29,18 @@ def strict_counts(reading: ParsedAnswer) -> dict[str, Counts]:
     """Hits and totals of one answer.
 
     A citation is correct when it is complete and its triple was shown; precise when it also states
-    a fact of the minimum knowledge set, which any equivalent triple does. A triple cited twice
-    counts each time for P; a fact counts once for R, whichever of its triples are cited.
+    a fact of the minimum knowledge set, which any equivalent triple does. What the question itself
+    says counts neither as right nor as wrong in P. A triple cited twice counts each time for P; a
+    fact counts once for R, whichever of its triples are cited.
     """
     facts = reading.shown.facts
     gold = frozenset[Key]().union(*facts)
     correct = [c.compared for c in reading.citations if reading.shown.shows(c)]
     n = len(reading.citations)
+    n_premises = sum(k in reading.shown.premises for k in correct)
     return {
         "Corr": (float(len(correct)), float(n)),
-        "P": (float(sum(k in gold for k in correct)), float(n)),
+        "P": (float(sum(k in gold for k in correct)), float(n - n_premises)),
         "R": (float(sum(not fact.isdisjoint(correct) for fact in facts)), float(len(facts))),
     }
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.evaluator.measures.compute import compute
@@ -40,6 +41,7 @@ class ShownGraphs:
         absent: triples that were removed from the graph.
         blank: relations that the published graphs show with an empty value: (QID, relation, value).
         equivalents: gold facts that other triples state, too, each with the keys of these.
+        names: QID to name of the entities that the question is about.
     """
 
     question: str
@@ -48,6 +50,7 @@ class ShownGraphs:
     absent: tuple[Triple, ...]
     blank: tuple[Key, ...] = ()
     equivalents: tuple[frozenset[Key], ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def facts(self) -> tuple[frozenset[Key], ...]:
@@ -59,6 +62,13 @@ class ShownGraphs:
             facts = [other for other in facts if not other & fact]
             facts.append(fact.union(*meeting))
         return tuple(facts)
+
+    @cached_property
+    def premises(self) -> frozenset[Key]:
+        """Shown triples that connect the entities of the question and are no gold: the question
+        says them ("his father Alois Hitler"), as keys are compared."""
+        links = {t.key.compared for t in self.triples if t.connects(self.names)}
+        return frozenset(links.difference(*self.facts))
 
     @cached_property
     def citable(self) -> frozenset[Key]:
@@ -195,13 +205,15 @@ def read_shown(benchmark: Benchmark, context: str) -> tuple[list[ShownGraphs], f
     queries = benchmark.queries_of(context)
     gold = by_query(benchmark.gold.to_pylist())
     absent = by_query(benchmark.absent(context).to_pylist())
-    blank = [_blank(m) for m in queries["metadata"].to_pylist()]
+    metadata = [json.loads(m or "{}") for m in queries["metadata"].to_pylist()]
+    blank = [_blank(m) for m in metadata]
     anywhere = {qid: keys for mine in blank for qid, keys in mine.items()}
     table = benchmark.context_table(context)
     graphs = []
-    for question, query, mine, rows in zip(
+    for question, query, about, mine, rows in zip(
         queries["text"].to_pylist(),
         table["query_id"].to_pylist(),
+        metadata,
         blank,
         table["triples"].to_pylist(),
         strict=True,
@@ -218,17 +230,17 @@ def read_shown(benchmark: Benchmark, context: str) -> tuple[list[ShownGraphs], f
             if r["equivalents"]
         )
         gone = tuple(from_row(r) for r in absent.get(query, []) if r["why"] == "gold")
-        graphs.append(ShownGraphs(question, triples, right, gone, empty, same))
+        names = dict(zip(about.get("entities") or (), about.get("names") or (), strict=False))
+        graphs.append(ShownGraphs(question, triples, right, gone, empty, same, names))
     return graphs, frozenset(t.relation for s in graphs for t in s.triples)
 
 
-def _blank(metadata: str | None) -> dict[str, tuple[Key, ...]]:
+def _blank(metadata: Mapping[str, Any]) -> dict[str, tuple[Key, ...]]:
     """Relations without a value that the graphs of a query show, by QID of its graphs."""
-    content = json.loads(metadata or "{}")
-    empty = content.get(EMPTY) or {}
+    empty = metadata.get(EMPTY) or {}
     return {
         qid: tuple(Key(qid, relation, value) for relation, value in empty.get(qid, {}).items())
-        for qid in content.get("entities") or ()
+        for qid in metadata.get("entities") or ()
     }
 
 
@@ -356,6 +368,8 @@ def _details(inputs: KalmaInputs) -> list[AnswerDetail]:
                         if t.key.compared in gold
                         else "also minimum knowledge"
                         if t.key.compared in same
+                        else "said by the question"
+                        if t.key.compared in graphs.premises
                         else None,
                     )
                     for t in graphs.triples

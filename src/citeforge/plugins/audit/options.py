@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from citeforge.schemas.models.choices import JUDGES, listed
 from citeforge.schemas.recipes.base import Judging, Option
+from citeforge.schemas.recipes.kalma import RULE
 from citeforge.schemas.recipes.rage import CONTAINED
 
 
@@ -27,6 +28,9 @@ class AuditOptions(Judging):
         None, description=f"Decides on what rules and --judge suspect: {listed(JUDGES)}."
     )
     """Decides on suspects; its decisions are kept row by row, for --decided of build rage."""
+    checker: Annotated[str, Option(input=True)] = RULE
+    """What checks that questions about a graph ask for their gold: `rule` (words of the relations),
+    `openai:MODEL` or `replay:FILE`."""
     contained: float = Field(CONTAINED, gt=0, le=1)
     """Share of text in common with a relevant passage from which a negative is suspect."""
     exploits: bool = False

@@ -8,14 +8,16 @@ from pathlib import Path
 import msgspec
 
 from citeforge.builders.derive import Base, mapped_negatives
+from citeforge.builders.kalma.asked import question_check
 from citeforge.builders.packaging.card import exploits_table
 from citeforge.engines.io.files import write_bytes
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.running.setup import judge_session
+from citeforge.engines.running.setup import client_options, judge_session, replay_store
+from citeforge.kg.domain import load_domain
 from citeforge.package.package import Package
-from citeforge.plugins.audit import flaws
+from citeforge.plugins.audit import flaws, questions
 from citeforge.plugins.audit.cascade import decide, estimate, summed_up
 from citeforge.plugins.audit.exploits import CHECK, checked_exploits, try_exploits
 from citeforge.plugins.audit.options import AuditOptions
@@ -110,6 +112,12 @@ def find_flaws(
     if base is not None:
         checks |= _checks(base, options, judge)
         every_flaw += _relevance(base, survey.texts, options, judge, run)
+    if package.kind.shows == "triples":
+        domain = load_domain(package.manifest.config["domain"])
+        store = replay_store(run, options.checker)
+        asks = question_check(domain, options.checker, store, client_options(run))
+        checks[questions.CHECK], odd = questions.check_questions(package, asks)
+        every_flaw += odd
     if strong is not None:
         checks["strong judge"] = (
             f"{NOT_MADE}no passages" if base is None else strong.judge.signature

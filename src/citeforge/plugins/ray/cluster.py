@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.plugins.ray.runner import RayOptions
+from citeforge.plugins.ray.options import RayOptions
 from citeforge.schemas.errors import CiteforgeError, InputError, extras_named, require
 from citeforge.schemas.version import __version__
 

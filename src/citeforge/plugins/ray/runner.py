@@ -6,25 +6,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pydantic import Field
-
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.running.runner import Runner
-from citeforge.schemas.recipes.base import Compute, Part
+from citeforge.plugins.ray.options import RayOptions
+from citeforge.schemas.recipes.base import Compute
 
 if TYPE_CHECKING:
     from citeforge.engines.judge.hf import HfOptions
     from citeforge.engines.search.exact import FirstStage
-
-
-class RayOptions(Part):
-    """Which cluster, and how many workers; nothing here changes a result."""
-
-    address: str | None = None
-    """The cluster's HOST:PORT (default: RAY_ADDRESS, else a Ray of its own on this machine)."""
-    workers: int | None = Field(None, ge=1)
-    """Worker processes (default: one per GPU, else one per machine)."""
 
 
 class RayRunner(Runner):

@@ -16,7 +16,7 @@ from citeforge.engines.judge.records import Decision, Keep, Pair
 from citeforge.engines.models.embedder import Kind, Vectors
 from citeforge.engines.search.exact import Best, Floats, choose_first_stage
 from citeforge.plugins.ray.cluster import Loaded, Pool
-from citeforge.plugins.ray.runner import RayOptions
+from citeforge.plugins.ray.options import RayOptions
 
 _PAIRS = 128
 """Pairs per block: batches of 8 and of 32 are cut in it where they would be cut here."""

@@ -5,7 +5,7 @@ relation and a value.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
@@ -94,6 +94,16 @@ class Triple:
     def has_label(self) -> bool:
         """Whether its value is words: neither empty nor the id of an entity without a label."""
         return bool(self.value) and _NO_LABEL.fullmatch(self.value) is None
+
+    def connects(self, names: Mapping[str, str]) -> bool:
+        """Check whether the triple leads from one of some entities to another one.
+
+        Args:
+            names: QID to name; published graphs have no ids of values.
+        """
+        others = {qid: name for qid, name in names.items() if qid != self.qid}
+        is_other = self.value_id in others if self.value_id else self.value in others.values()
+        return self.qid in names and is_other
 
 
 @dataclass(frozen=True)

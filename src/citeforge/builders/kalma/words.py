@@ -1,0 +1,69 @@
+"""Words that carry meaning: of texts, and of relations."""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+
+from citeforge.kg.domain import Domain, word_groups
+from citeforge.schemas.benchmarks.kg import relation_key
+
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_SLOT = re.compile(r"\{\w+\}")
+_TAIL = re.compile(r" (?:of|in|for|at|to|by|from|on|with|outside|as)\b|,| \(")
+STOP = frozenset(
+    "a an and as at by did do does each from had has have his her how in is it its of on or "
+    "the their to was were what which with".split()
+)
+GENERIC = frozenset(
+    "when where who for number name work member person part kind type first last life group".split()
+)
+"""Words that mean little alone."""
+_MOST_GENERIC = 2
+"""Generic words that ask for nothing; three may: "for whom … work"."""
+
+
+@cache
+def _same_words() -> Mapping[str, str]:
+    groups = word_groups("same_words")
+    return {_stem(word): _stem(group[0]) for group in groups for word in group}
+
+
+def _stem(word: str) -> str:
+    """An English word without a regular ending."""
+    for ending, rest in (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("e", "")):
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+            return word[: -len(ending)] + rest
+    return word
+
+
+def meaning_words(text: str, stop: frozenset[str] = STOP) -> dict[str, str]:
+    """Words of a text that carry meaning, by their stem, synonyms as one."""
+    stems = {_stem(w): w for w in _WORD.findall(text.lower()) if w not in stop}
+    return {_same_words().get(stem, stem): w for stem, w in stems.items() if stem not in stop}
+
+
+class RelationWords:
+    """Words that speak of relations."""
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        self._ways: dict[str, list[frozenset[str]]] = {}
+
+    def ways(self, relation: str) -> list[frozenset[str]]:
+        """Sets of words, each of which asks for a relation: of its label, its clause and noun in
+        the domain, the nouns' head, and what input files call it."""
+        key = relation_key(relation)
+        if key not in self._ways:
+            phrase = self.domain.phrasing.phrase(relation)
+            head = _TAIL.split(relation)[0].split()[-1:]
+            clauses = filter(None, (phrase.ask, phrase.many) if phrase else ())
+            texts = [
+                relation,
+                *head,
+                *(_SLOT.sub(" ", clause) for clause in clauses),
+                *(w for w, r in self.domain.relation_words.items() if relation_key(r) == key),
+            ]
+            ways = dict.fromkeys(frozenset(meaning_words(text)) for text in texts)
+            telling = [w for w in ways if w - GENERIC or len(w) > _MOST_GENERIC]
+            self._ways[key] = telling or [frozenset(meaning_words(relation, frozenset()))]
+        return self._ways[key]

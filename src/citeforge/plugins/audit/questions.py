@@ -1,0 +1,65 @@
+"""Whether questions about a graph ask for their gold facts, and for nothing else."""
+
+import json
+from collections.abc import Iterator
+
+from citeforge.builders.kalma.asked import Asking, QuestionCheck, error_stats, share_stats
+from citeforge.builders.kalma.evolve import controls
+from citeforge.builders.kalma.selection import EntityPair
+from citeforge.engines.io.tables import rows_of
+from citeforge.package.items import by_query
+from citeforge.package.package import Package
+from citeforge.schemas.benchmarks.audit import NOT_MADE, Flaw
+from citeforge.schemas.benchmarks.kg import Triple, from_row, graphs_of
+
+CHECK = "questions ask for their gold"
+
+
+def check_questions(package: Package, check: QuestionCheck) -> tuple[str, list[Flaw]]:
+    """Check the questions of a package whose systems are shown triples.
+
+    Returns:
+        (how it was checked, with the shares of facts and questions; flaws).
+    """
+    read = list(_read_askings(package, package.kind.questions))
+    if not any(asking.facts for _, asking, _ in read):
+        return f"{NOT_MADE}no minimum knowledge sets", []
+    # Which themes a general question names, only a model can tell.
+    forms = [f for f in package.forms if f == package.kind.questions or check.llm is not None]
+    askings = {form: [(q, a) for q, a, _ in _read_askings(package, form)] for form in forms}
+    stats = share_stats(check, {form: [a for _, a in rows] for form, rows in askings.items()})
+    flaws = []
+    for form, rows in askings.items():
+        for (query, asking), found in zip(rows, check.check([a for _, a in rows]), strict=True):
+            if found.failure:
+                flaws.append(Flaw("question-not-checked", query, "", f"{form}: {found.failure}"))
+            elif (why := found.wrong(form, asking, check.llm is not None)) is not None:
+                flaws.append(Flaw(f"{form}-question", query, "", why))
+    if check.llm is not None:
+        pairs = ((pair, asking.facts) for _, asking, pair in read if pair is not None)
+        stats |= error_stats(check, controls(check.domain, pairs))
+    return "; ".join([check.checked_by, *(f"{what}: {n}" for what, n in stats.items())]), flaws
+
+
+def _read_askings(package: Package, form: str) -> Iterator[tuple[str, Asking, EntityPair | None]]:
+    """Questions of one form, in order: query id, the question with its facts, its pair of entities
+    where a shown fact connects two."""
+    gold = by_query(package.gold.to_pylist())
+    full = by_query(package.context_table("full").to_pylist())
+    for query, text, metadata in rows_of(package.forms[form], "_id", "text", "metadata"):
+        about = json.loads(metadata or "{}")
+        names = dict(zip(about.get("entities") or (), about.get("names") or (), strict=False))
+        triples = [from_row(t) for row in full[query] for t in row["triples"]]
+        facts = [from_row(row) for row in gold.get(query, ())]
+        link = _find_link([*facts, *triples], names, about.get("relation"))
+        graphs = {g.qid: g for g in graphs_of(triples)}
+        ends = [graphs[q] for q in names if q in graphs]
+        pair = EntityPair(ends[0], ends[1], link) if link and len(ends) == 2 else None
+        asked = tuple(t for t in facts if not t.connects(names))
+        yield query, Asking(text, asked, tuple(triples), link), pair
+
+
+def _find_link(triples: list[Triple], names: dict[str, str], relation: str | None) -> Triple | None:
+    """The triple that connects the entities of a question, best by the relation it grew from."""
+    links = [t for t in triples if t.connects(names)]
+    return next((t for t in links if t.relation == relation), next(iter(links), None))

@@ -1,0 +1,14 @@
+"""Options of ``--engine ray``."""
+
+from pydantic import Field
+
+from citeforge.schemas.recipes.base import Part
+
+
+class RayOptions(Part):
+    """Which cluster, and how many workers; nothing here changes a result."""
+
+    address: str | None = None
+    """The cluster's HOST:PORT (default: RAY_ADDRESS, else a Ray of its own on this machine)."""
+    workers: int | None = Field(None, ge=1)
+    """Worker processes (default: one per GPU, else one per machine)."""
