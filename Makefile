@@ -48,7 +48,7 @@ quickstart: $(READY)  ## build, check and score benchmarks from examples/
 	$(BIN)/citeforge run rage --llm offline --limit 5 --max-answer 48 --benchmark $(OUT) --out out/smollm.jsonl >> $(LOG)
 	$(BIN)/citeforge check out/random.jsonl --benchmark $(OUT) >> $(LOG)
 	$(BIN)/citeforge score out/random.jsonl out/smollm.jsonl out/echo-relevant.jsonl --benchmark $(OUT) --measures CiteP,CiteR --details --out out/scores
-	$(BIN)/citeforge report out/scores/*.scores.json --out out/report.html
+	@$(BIN)/citeforge report out/scores/*.scores.json --out out/report.html >> $(LOG)
 	@cat examples/quickstart.txt
 
 test: $(STAMP)  ## run the quick tests (minutes)

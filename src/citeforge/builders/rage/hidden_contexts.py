@@ -81,7 +81,8 @@ def freeze_hidden(
     about = (
         f"up to {mixture.relevant} relevant passages; with seemingly relevant ones {n_near}, the "
         f"others irrelevant: always {mixture.total}, in random order. Each passage is shown "
-        f"{count_text(chosen.repeats, 'time')} for each query that it is relevant to, or as if it were"
+        f"{count_text(chosen.repeats, 'time')} for each query that it is relevant to, or as if it "
+        "were"
     )
     info = ContextSet(description=about, sizes=mixture.sizes, short=short)
     irrelevant = _with_chosen(pools.by_label[IRRELEVANT], chosen.far)
