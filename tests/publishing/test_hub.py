@@ -435,3 +435,12 @@ def test_errors_of_the_hub_end_where_a_sentence_ends() -> None:
             raise ConnectionError(said)
         assert shown in str(error.value)
         assert len(str(error.value)) < 800
+
+
+def test_a_hub_that_is_switched_off_is_not_tried_again() -> None:
+    from huggingface_hub.errors import OfflineModeIsEnabled
+
+    with refused("hub-failed", path="org/x") as error, hub_errors("org/x"):
+        raise OfflineModeIsEnabled("Cannot reach it: offline mode is enabled.")
+    assert "unset HF_HUB_OFFLINE" in str(error.value)
+    assert "again" not in str(error.value)

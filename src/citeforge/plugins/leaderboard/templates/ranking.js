@@ -170,7 +170,7 @@ function draw() {
       line.append(cell);
     }
     line.append(make("td", { class: "left" }, bar(v.v[state.by][i], interval(v, i), span)));
-    for (const f of state.fields) line.append(make("td", { class: "left" }, v.a[i][f]));
+    for (const f of state.fields) line.append(make("td", { class: "left said" }, v.a[i][f]));
     return line;
   });
   const head = make("tr", {}, make("th", { scope: "col" }, "Rank"),
