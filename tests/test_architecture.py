@@ -119,8 +119,8 @@ def largest_circle() -> int:
 
 
 LIMITS = {
-    "code lines": (lambda: house().code_lines, 54_160),
-    "code lines of the core": (lambda: house().core_lines, 35_830),
+    "code lines": (lambda: house().code_lines, 54_201),
+    "code lines of the core": (lambda: house().core_lines, 35_870),
     "files in the largest circle": (largest_circle, 1),
     "arrows that run up the floors": (arrows_up, 0),
     "texts that name code": (lambda: house().texts, 0),
