@@ -5,6 +5,7 @@ STAMP := $(VENV)/.installed
 READY := $(VENV)/.quickstart
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -c constraints.txt
 OUT := out/quickstart
+LOG := out/quickstart.log
 
 .DEFAULT_GOAL := help
 .PHONY: help install quickstart test test-all peers test-ray processors durations exhaustive coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check site bench wheel clean
@@ -31,25 +32,24 @@ $(STAMP): $(READY)
 install: $(STAMP)  ## create the environment in .venv
 
 quickstart: $(READY)  ## build, check and score benchmarks from examples/
-	@mkdir -p out
-	$(BIN)/citeforge build rage --source beir:examples/facts --licence apache-2.0 --embedder offline --out $(OUT) --overwrite
-	$(BIN)/citeforge verify $(OUT)
-	$(BIN)/citeforge run random --benchmark $(OUT) --out out/random.jsonl
-	$(BIN)/citeforge run echo-relevant --benchmark $(OUT) --out out/echo-relevant.jsonl
-	$(BIN)/citeforge run rage --llm offline --limit 5 --max-answer 48 --benchmark $(OUT) --out out/smollm.jsonl
-	$(BIN)/citeforge check out/random.jsonl --benchmark $(OUT)
-	$(BIN)/citeforge score out/random.jsonl out/smollm.jsonl out/echo-relevant.jsonl --benchmark $(OUT)
-	$(BIN)/citeforge llm import out/twins.replay.db examples/twins/replay.jsonl
-	$(BIN)/citeforge build twins --benchmark $(OUT) --llm replay:out/twins.replay.db --out out/twins --overwrite
-	$(BIN)/citeforge build authorship --twins out/twins --k 5 --out out/authorship --overwrite
-	$(BIN)/citeforge verify out/authorship
-	$(BIN)/citeforge run label-blind --benchmark out/authorship --out out/label-blind.jsonl
-	$(BIN)/citeforge run label-follower --benchmark out/authorship --out out/label-follower.jsonl
-	$(BIN)/citeforge score out/label-blind.jsonl out/label-follower.jsonl --benchmark out/authorship
-	$(BIN)/citeforge build kalma --kg file:examples/people/graph.ttl --pairs-from-kg spouse,father,child --licence cc0-1.0 --out out/kalma --overwrite
-	$(BIN)/citeforge verify out/kalma
-	$(BIN)/citeforge run random --benchmark out/kalma --out out/kalma-random.jsonl
-	$(BIN)/citeforge score out/kalma-random.jsonl --benchmark out/kalma --context full --judge lexical
+	@mkdir -p out && rm -f $(LOG)
+	$(BIN)/citeforge build rage --source beir:examples/facts --licence apache-2.0 --embedder offline --out $(OUT) --overwrite >> $(LOG)
+	$(BIN)/citeforge verify $(OUT) >> $(LOG)
+	$(BIN)/citeforge llm import out/twins.replay.db examples/twins/replay.jsonl >> $(LOG)
+	$(BIN)/citeforge build twins --benchmark $(OUT) --llm replay:out/twins.replay.db --out out/twins --overwrite >> $(LOG)
+	$(BIN)/citeforge build authorship --twins out/twins --k 5 --out out/authorship --overwrite >> $(LOG)
+	$(BIN)/citeforge run label-follower --benchmark out/authorship --out out/label-follower.jsonl >> $(LOG)
+	$(BIN)/citeforge score out/label-follower.jsonl --benchmark out/authorship >> $(LOG)
+	$(BIN)/citeforge build kalma --kg file:examples/people/graph.ttl --pairs-from-kg spouse,father,child --licence cc0-1.0 --out out/kalma --overwrite >> $(LOG)
+	$(BIN)/citeforge run random --benchmark out/kalma --out out/kalma-random.jsonl >> $(LOG)
+	$(BIN)/citeforge score out/kalma-random.jsonl --benchmark out/kalma --context full --judge lexical >> $(LOG)
+	$(BIN)/citeforge run random --benchmark $(OUT) --out out/random.jsonl >> $(LOG)
+	$(BIN)/citeforge run echo-relevant --benchmark $(OUT) --out out/echo-relevant.jsonl >> $(LOG)
+	$(BIN)/citeforge run rage --llm offline --limit 5 --max-answer 48 --benchmark $(OUT) --out out/smollm.jsonl >> $(LOG)
+	$(BIN)/citeforge check out/random.jsonl --benchmark $(OUT) >> $(LOG)
+	$(BIN)/citeforge score out/random.jsonl out/smollm.jsonl out/echo-relevant.jsonl --benchmark $(OUT) --measures CiteP,CiteR --details --out out/scores
+	@$(BIN)/citeforge report out/scores/*.scores.json --out out/report.html >> $(LOG)
+	@cat examples/quickstart.txt
 
 test: $(STAMP)  ## run the quick tests (minutes)
 	CITEFORGE_HYPOTHESIS=quick $(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not slow and not ray'

@@ -104,6 +104,27 @@ def test_the_commands_that_a_newcomer_types(
                 subprocess.run(line, shell=True, cwd=tmp_path, check=True)
 
 
+@pytest.mark.slow
+def test_the_quick_start_ends_as_readme_shows(tmp_path: Path) -> None:
+    """`make quickstart` without its installation; a model's figures depend on the processor."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    made = subprocess.run(
+        ["make", "-f", ROOT / "Makefile", "-o", ".venv/.quickstart", "quickstart",
+         f"BIN={Path(sys.executable).parent}"],
+        cwd=tmp_path, env={**environment(tmp_path), "COLUMNS": "80"}, capture_output=True,
+        text=True,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr[-3000:]
+    shown = re.search(
+        r"ends with this:\n\n```\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL
+    )
+    assert shown is not None
+    of_model = re.compile(r"^rage \(offline\) .*$", re.MULTILINE)
+    ending = made.stdout[-len(shown[1]) :]
+    assert of_model.sub("", ending) == of_model.sub("", shown[1])
+    assert (tmp_path / "out" / "report.html").is_file()
+
+
 RAY = {"docs/scale.md"}
 """Pages whose commands start a Ray cluster."""
 

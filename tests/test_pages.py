@@ -12,7 +12,7 @@ from citeforge.plugins.leaderboard.boards import Board, Boards
 from conftest import ROOT
 from conftest_pages import opened
 
-MOST_WORDS = 23_500
+MOST_WORDS = 23_420
 """Words of prose in all pages together; a page that grows makes another shorter."""
 
 GENERATED = {"api.md", "cli.md", "measures.md", "reproduced.md"}

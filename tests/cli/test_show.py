@@ -30,6 +30,15 @@ def test_a_cell_names_the_label_of_each_passage(inline: Inline, authorship_packa
     assert sum(line.startswith("      ") and line[6] != " " for line in lines) == 5 * 2
 
 
+def test_an_unknown_query_is_answered_with_all_that_there_are(
+    inline: Inline, package: Path
+) -> None:
+    ran = inline("show", package, "--query", "nobody's")
+    ids = Package(package).query_ids
+    assert (ran.returncode, len(ids)) == (2, 30)
+    assert f"known: {', '.join(sorted(ids))}" in ran.stderr
+
+
 def test_a_twin_is_beside_its_original(inline: Inline, twins_package: Path) -> None:
     lines = lines_of(inline, twins_package, "--query", "q01")
     at = next(n for n, line in enumerate(lines) if line.endswith(" relevant (moon-io)"))

@@ -311,6 +311,7 @@ def write(folder: Path, *files: ScoreFile) -> None:
 def test_the_command(inline: Inline, tmp_path: Path) -> None:
     write(tmp_path, GOOD, OLD, system("bad", 0.3, 0.01), system("open", 0.5, 0.3))
     outs = ("--out", "g.xml", "--out", "g.md", "--out", "g.json")
+    place = "x@11111111, context mix, protocol strict: 40 queries"
     for name, exit_code, code in (
         ("new", 0, ""), ("bad", 1, "gate-failed"), ("open", 4, "not-enough-evidence")
     ):  # fmt: skip
@@ -324,6 +325,8 @@ def test_the_command(inline: Inline, tmp_path: Path) -> None:
         verdict = json.loads((tmp_path / "g.json").read_text())["verdict"]
         assert ran.stdout.startswith(f"{verdict}: {name} against old")
         suite = ElementTree.parse(tmp_path / "g.xml").getroot()[0]
+        output = str(suite.findtext("system-out"))
+        assert output.startswith(f"note: {place}\n") and "\nsignature: CiteP|" in output
         assert (suite.get("failures"), suite.get("errors")) == (
             str(int(exit_code == 1)), str(int(exit_code == 4)),
         )  # fmt: skip

@@ -62,7 +62,7 @@ def test_scores() -> None:
     assert repr(scores) == "<scores of one on x: CiteP 75.00, CiteR 75.00>"
     cells = shown(scores).cells
     assert cells[:2] == ["measure", "one"]
-    assert cells[2] == "CiteP"
+    assert cells[2] == "CiteP ↑"
     assert cells[3].startswith("75.00 [")
     assert "signature: CiteP,CiteR|p:strict" in scores._repr_html_()
     # One measure, or the whole file, prints no value of single queries.

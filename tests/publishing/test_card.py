@@ -172,14 +172,18 @@ def test_the_card_of_a_public_half_is_true_of_it(hidden_package: Path, tmp_path:
     split_package(hidden_package, public, tmp_path / "gold")
     write_card(public)
     card, croissant = [(public / n).read_text() for n in ("README.md", "croissant.json")]
-    for denied in ("No model decided", "was not audited", "Nothing was skipped"):
+    for denied in ("No model decided", "was not audited", "Nothing was skipped", "every choice"):
         assert denied not in card + croissant
-    for said in ("labels of relevance are hidden", "--benchmark hub:ORG/NAME --gold GOLD"):
+    for said in (
+        "labels of relevance are hidden",
+        "--benchmark hub:ORG/NAME --gold hub:ORG/NAME-gold",
+    ):
         assert said in card
     whole = write_card(folder_of(hidden_package, tmp_path))
     text = (tmp_path / "whole" / "README.md").read_text()
     assert whole.config.get("hidden_gold") is None
     assert "--gold" not in text and "are hidden" not in text
+    assert "`manifest.json` has every choice and the sha256 of every file." in text
     assert 'load_dataset("ORG/NAME", "queries")' in text
 
 
@@ -202,6 +206,7 @@ def test_published_texts_name_no_folder_of_this_machine(folder: Path) -> None:
         ("beir:/home/me/data/nq", "beir:nq"), ("beir:~/nq/", "beir:nq"), ("../x/nq", "nq"),
         ("beir:C:\\data\\nq", "beir:nq"), ("/tmp/model", "model"), ("--source", "--source"),
         ("beir:data/nq", "beir:data/nq"), ("hub:ORG/NAME", "hub:ORG/NAME"),
+        ("kg:file:/home/me/g.ttl", "kg:file:g.ttl"), ("file:///home/me/g.ttl", "file:g.ttl"),
         ("https://example.org/a", "https://example.org/a"), ("0.5", "0.5"), ("/", "/"),
     ],
 )  # fmt: skip

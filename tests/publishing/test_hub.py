@@ -97,12 +97,14 @@ def test_what_is_published_names_no_folder_of_this_machine_and_is_sound(
 ) -> None:
     here = str(small.parent)
     assert here in (small / "manifest.json").read_text()
-    for name, file in package_files(small).items():
+    for name, file in package_files(small, REPO).items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         data = file.path.read_bytes() if file.content is None else file.content
         assert here.encode() not in data, name
         (tmp_path / name).write_bytes(data)
     assert verify(tmp_path) == []
+    card = (tmp_path / "README.md").read_text()
+    assert "--benchmark hub:org/small\n" in card and "ORG/NAME" not in card
     assert load_intact(tmp_path).benchmark_hash == load_intact(small).benchmark_hash
 
 
@@ -433,3 +435,12 @@ def test_errors_of_the_hub_end_where_a_sentence_ends() -> None:
             raise ConnectionError(said)
         assert shown in str(error.value)
         assert len(str(error.value)) < 800
+
+
+def test_a_hub_that_is_switched_off_is_not_tried_again() -> None:
+    from huggingface_hub.errors import OfflineModeIsEnabled
+
+    with refused("hub-failed", path="org/x") as error, hub_errors("org/x"):
+        raise OfflineModeIsEnabled("Cannot reach it: offline mode is enabled.")
+    assert "unset HF_HUB_OFFLINE" in str(error.value)
+    assert "again" not in str(error.value)

@@ -70,7 +70,9 @@ def summarise(folder: Path, manifest: Manifest) -> None:
         _echo(f"{len(contexts)} context sets: {', '.join(contexts)}")
         contexts = {}
     for name, info in contexts.items():
-        short = f"; {len(info.short)} queries have fewer passages" if info.short else ""
+        labels = sorted({label for found in info.short.values() for label in found})
+        few = ", ".join(labels).replace("_", " ")
+        short = f"; {len(info.short)} queries have fewer than asked: {few}" if info.short else ""
         click.echo(f"context {name}: {info.description}{short}")
     for text in manifest.warnings:
         click.echo(f"warning: {text}", err=True)

@@ -119,6 +119,7 @@ def score(
     of the scores. Absent answers score the worst value.
     """
     from citeforge.evaluator.reports.table import render_scores
+    from citeforge.evaluator.reports.withhold import withhold_scores
     from citeforge.evaluator.submissions.finding import UNVERIFIED
     from citeforge.library.scores import plan_scores, score_files
     from citeforge.schemas.errors import FailuresError
@@ -138,7 +139,7 @@ def score(
         private=private,
         run=run_options(parameters),
     )
-    files = [scores.file for scores in scored.scores]
+    files = [s.file if private else withhold_scores(s.file) for s in scored.scores]
     leading = () if verbose else scored.headline
     click.echo(render_scores(files, shutil.get_terminal_size().columns, verbose, leading))
     for file in files:
@@ -216,11 +217,14 @@ def report(scores: tuple[Path, ...], out: Path | None, kind: str | None, **param
     """
     from citeforge.evaluator.reports.compare import load_scores
     from citeforge.evaluator.reports.report import format_of, make_report
+    from citeforge.library.benchmarks import package_folder
 
     form, files = kind or format_of(out), [load_scores(path) for path in scores]
+    if (benchmark := parameters["benchmark"]) is not None:
+        parameters["benchmark"] = package_folder(benchmark)
     content, n_beside = make_report(files, form, out, record_from(ReportOptions, parameters))
     if out is None:
         write_data(content.decode())
         return
     note = f", and {n_beside:,} files in {out.with_suffix('.data')}" if n_beside else ""
-    click.echo(f"{out}: {len(content) / 1e3:,.0f} kB{note}")
+    click.echo(f"{out}: {-(-len(content) // 1000):,} kB{note}")

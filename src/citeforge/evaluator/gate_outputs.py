@@ -52,10 +52,15 @@ def to_text(decision: Decision, width: int | None = None) -> str:
                 break_on_hyphens=False,
             )  # fmt: skip
             lines += folded
-    recipes = [f"signature: {s}" for s in joined_signatures(decision.signatures)]
-    notes = [*(f"note: {note}" for note in decision.notes), *recipes]
+    notes = _notes(decision)
     lines += ["", *(line for note in notes for line in folded_note(note, width))] if notes else []
     return "\n".join(lines)
+
+
+def _notes(decision: Decision) -> list[str]:
+    """List what limits the decision, and the signatures of its scores."""
+    recipes = [f"signature: {s}" for s in joined_signatures(decision.signatures)]
+    return [*(f"note: {note}" for note in decision.notes), *recipes]
 
 
 def _word(row: Row) -> str:
@@ -93,7 +98,7 @@ def _inline(text: str) -> str:
 
 
 def to_junit(decision: Decision) -> str:
-    """JUnit XML: a test case for each row; what is not shown is an error."""
+    """JUnit XML: a test case for each row; what is not shown is an error; notes are the output."""
     suites = ElementTree.Element("testsuites")
     verdicts = [row.verdict for row in decision.rows if row.decides]
     suite = ElementTree.SubElement(
@@ -109,6 +114,8 @@ def to_junit(decision: Decision) -> str:
             ElementTree.SubElement(case, "system-out").text = _xml(row.sentence)
         else:
             ElementTree.SubElement(case, tag, type=row.verdict, message=_xml(row.sentence))
+    if notes := _notes(decision):
+        ElementTree.SubElement(suite, "system-out").text = _xml("\n".join(notes))
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 

@@ -36,7 +36,7 @@ class RageKind(Kind):
     tables = BY_CONFIG
     readings: tuple[str, ...] = ("passages",)
     default_measures: tuple[str, ...] = ("rage",)
-    headline: tuple[str, ...] = ("CiteF1", "CiteP", "CiteR")
+    headline: tuple[str, ...] = ("CiteF1@query", "CiteP", "CiteR")
     annotation: tuple[str, ...] = ("audit-negative",)
     public: tuple[str, ...] = ("corpus", "queries")
     blinded: tuple[str, ...] = ("contexts",)

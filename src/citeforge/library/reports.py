@@ -11,6 +11,7 @@ from citeforge.evaluator.reports.ranks import LEVEL
 from citeforge.evaluator.reports.report import compare_files, format_of, make_report
 from citeforge.evaluator.reports.rows import named_rows, references_last
 from citeforge.evaluator.reports.table import difference_tables, scores_table, signature_notes
+from citeforge.library.benchmarks import package_folder
 from citeforge.library.scores import Scores, score_file_of
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError, UsageError, extras_named
@@ -111,7 +112,7 @@ class Report(Displayed):
     def _headline(self) -> str:
         systems = count_text(len({f.system for f in self.files}), "system")
         place = "" if self.path is None else f", {self.path}"
-        return f"report on {systems}: {self.form}, {len(self.content) / 1e3:,.0f} kB{place}"
+        return f"report on {systems}: {self.form}, {-(-len(self.content) // 1000):,} kB{place}"
 
     def _tables(self) -> Iterator[Table]:
         table = scores_table(named_rows(references_last(self.files)), "system", has_sd=False)
@@ -163,7 +164,7 @@ def report(
     folder = benchmark.folder if isinstance(benchmark, Package) else benchmark
     options = checked(
         ReportOptions, title=title, one_file=one_file, plot=plot, measure=measure, best=best,
-        benchmark=None if folder is None else Path(folder), measures=measures,
+        benchmark=None if folder is None else package_folder(folder), measures=measures,
         against=against, significance=significance, per_context=per_context, across=across,
         robustness=robustness, by=by,
     )  # fmt: skip

@@ -411,7 +411,7 @@ class Package(Displayed):
         """
         name = self.contexts[0] if context is None and self.contexts else context or ""
         if query_id is not None and query_id not in self.row_of:
-            raise UnknownValueError("query", query_id, self.query_ids[:20])
+            raise UnknownValueError("query", query_id, self.query_ids)
         items = self.kind.items(self, name, query_id)
         return items if show is None else condensed(items, self.condensed(show))
 

@@ -168,7 +168,8 @@ def _only(metadata: str | None, fields: Collection[str]) -> str | None:
 
 def _open_manifest(half: Package, contexts: Sequence[str], metadata: Collection[str]) -> Manifest:
     """The manifest of the public half: no choice, count or hash of what is hidden."""
-    cleared: dict[str, Any] = {name: {} for name in ("counts", "short_mappings", "models", "files")}
+    names = ("computed", "counts", "files", "models", "short_mappings")
+    cleared: dict[str, Any] = {name: {} for name in names}
     sources = [
         s.model_copy(
             update={"spec": s.public_spec, "split": None, "files": {}, "rules": {}, "counts": {}}

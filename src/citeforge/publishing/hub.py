@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from citeforge.builders.packaging.licences import conflicts
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.io.files import digest, read_json, sha256_file
-from citeforge.package.manifest import MANIFEST, load_manifest, plain_file, pretty_json
+from citeforge.package.manifest import CARD, MANIFEST, load_manifest, plain_file, pretty_json
 from citeforge.publishing.hub_changes import (
     LocalFile,
     Published,
@@ -31,6 +31,9 @@ from citeforge.schemas.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoFile
+
+PLACEHOLDER = "ORG/NAME"
+"""Stands in a card for the repository, which is not known when a package is built."""
 
 
 class Publisher:
@@ -57,7 +60,7 @@ class Publisher:
             InputError: the Hub cannot be reached, or hidden gold would be hidden no more.
             UsageError: labels are to be hidden, and these are not.
         """
-        manifest, files = load_manifest(folder), package_files(folder)
+        manifest, files = load_manifest(folder), package_files(folder, repo_id)
         _require_open(manifest)
         with hub_errors(repo_id):
             remote = self._remote(repo_id, branch)
@@ -78,7 +81,7 @@ class Publisher:
             return self.plan(folder, repo_id, branch)
         except HubConnectionError:
             _require_open(load_manifest(folder))
-            return PublishPlan(repo_id, None, changes_of(package_files(folder), {}))
+            return PublishPlan(repo_id, None, changes_of(package_files(folder, repo_id), {}))
 
     def publish(
         self, folder: Path, repo_id: str, *, private: bool = False, branch: str = "main"
@@ -96,7 +99,7 @@ class Publisher:
         """
         manifest = check_sound(folder)
         _require_open(manifest)
-        files, tag = package_files(folder), f"v{manifest.version}"
+        files, tag = package_files(folder, repo_id), f"v{manifest.version}"
         with hub_errors(repo_id):
             self._create(repo_id, private)
             if branch != "main":
@@ -249,18 +252,26 @@ class Publisher:
         return Path(folder)
 
 
-def package_files(folder: Path) -> dict[str, LocalFile]:
-    """Files of a sound package as its manifest knows them, and the manifest without folders of this
-    machine."""
+def package_files(folder: Path, repo_id: str) -> dict[str, LocalFile]:
+    """List the files of a sound package as they are published in a repository.
+
+    The card names the repository, and the manifest no folder of this machine.
+    """
     path, hashes = folder / MANIFEST, load_manifest(folder).files
     files = {name: LocalFile(folder / name, sha256) for name, sha256 in hashes.items()}
-    files[MANIFEST] = LocalFile(path, sha256_file(path))
-    content = read_json(path)
-    if (public := _without_paths(content)) != content:
-        public["manifest_sha256"] = digest(public | {"manifest_sha256": ""})
-        text = pretty_json(public).encode()
-        files[MANIFEST] = LocalFile(path, hashlib.sha256(text).hexdigest(), text)
+    card = (folder / CARD).read_text(encoding="utf-8").replace(PLACEHOLDER, repo_id)
+    files[CARD] = _replaced(folder / CARD, card)
+    public = _without_paths(read_json(path))
+    public["files"][CARD] = files[CARD].sha256
+    public["manifest_sha256"] = digest(public | {"manifest_sha256": ""})
+    files[MANIFEST] = _replaced(path, pretty_json(public))
     return dict(sorted(files.items()))
+
+
+def _replaced(path: Path, text: str) -> LocalFile:
+    """A file that is published with another text."""
+    content = text.encode()
+    return LocalFile(path, hashlib.sha256(content).hexdigest(), content)
 
 
 def _without_paths(value: Any) -> Any:

@@ -26,6 +26,7 @@ def hub_errors(repo_id: str) -> Iterator[None]:
         HfHubHTTPError,
         HFValidationError,
         LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
         RepositoryNotFoundError,
         RevisionNotFoundError,
     )
@@ -52,6 +53,12 @@ def hub_errors(repo_id: str) -> Iterator[None]:
         elif isinstance(error, HFValidationError):
             message, allowed = f"not a name of a repository ({words})", "ORG/NAME"
             code = "bad-name"
+        elif isinstance(error, OfflineModeIsEnabled) or isinstance(
+            error.__cause__, OfflineModeIsEnabled
+        ):
+            problem, code = HubConnectionError, "hub-failed"
+            message = "the Hub is switched off by HF_HUB_OFFLINE, and no copy is in the cache"
+            allowed = "unset HF_HUB_OFFLINE, or name a folder"
         elif isinstance(error, FileMetadataError | LocalEntryNotFoundError) or is_network(error):
             cause = error.__cause__ or error
             problem, words = HubConnectionError, hub_error_words(cause) or type(cause).__name__

@@ -326,7 +326,7 @@ def test_marks_of_an_endpoint(inline: Inline, people: Path, tmp_path: Path) -> N
         assert asked == sum(row.get("context") == "full" for row in lines)
         assert inline(*command).stdout == result.stdout
         assert len(server.requests()) == asked  # every mark was kept
-    assert re.search(r"GEval\.coherence\n.*\necho-relevant \(reference\) +4\.00", result.stdout)
+    assert re.search(r"GEval\.coherence ↑\n.*\necho-relevant \(reference\) +4\.00", result.stdout)
     alone = inline(*args)
     assert "needs --llm openai:MODEL or replay:FILE" in alone.stdout + alone.stderr
 

@@ -104,7 +104,7 @@ def test_tables_of_reports_mark_trivial_measures() -> None:
         assert line in text
         alone = report_text(files, ending, TableOptions(measures=("CiteR",)))
         assert "trivial" not in alone
-    assert "| CiteP (trivial) |" in report_text(files, "md")
+    assert "| CiteP (trivial) ↑ |" in report_text(files, "md")
     assert [f["trivial"] for f in json.loads(report_text(files, "json"))] == [["CiteP"]] * 2
 
 

@@ -5,7 +5,9 @@ from rich.cells import cell_len
 
 from citeforge.engines.io.report_table import Table
 from citeforge.evaluator.reports.compare import compare_many
+from citeforge.evaluator.reports.report import TABLES
 from citeforge.evaluator.reports.table import render_differences, render_scores
+from citeforge.evaluator.reports.withhold import withhold_scores
 from citeforge.schemas.scores import ScoreFile
 from conftest_boards import entry, scored
 
@@ -27,8 +29,27 @@ def test_few_systems_have_columns_and_many_have_rows() -> None:
     assert few[0].split() == ["one", "two"]
     assert [line.split()[0] for line in few[2:5]] == list(MEASURES)
     many = render_scores(made("one", "two", "three"), 120).splitlines()
-    assert many[0].split() == list(MEASURES)
+    assert many[0].replace(" ↑", "").split() == list(MEASURES)
     assert [line.split()[0] for line in many[2:5]] == ["one", "two", "three"]
+
+
+def test_a_table_says_which_way_is_better_what_counts_contain_and_what_is_rounded() -> None:
+    (file,) = made("one")
+    more = entry("ALCE.Overcited", [0.5] * 8), entry("Length", [3.0] * 8)
+    file = file.model_copy(update={"measures": [*file.measures, *more]})
+    file.counts.n_uncited = 2
+    lines = render_scores([file], 80).splitlines()
+    heads = [line.split("  ")[0] for line in lines[2:7]]
+    assert heads == ["CiteP ↑", "CiteR ↑", "CiteF1 ↑", "ALCE.Overcited ↓", "Length"]
+    counts = "truncated, empty, unparsed, uncited, out of range"
+    assert f"of the answered: {counts}" in lines
+    assert not any("rounded" in line for line in lines)
+    hidden = withhold_scores(file.model_copy(update={"gold": "private"}))
+    for text in (
+        render_scores([hidden]),
+        *(TABLES[kind]([hidden], ()) for kind in ("md", "latex")),
+    ):
+        assert "the gold is hidden: values are rounded to whole points" in text
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
@@ -60,7 +81,7 @@ def test_many_context_sets_have_a_row_each_with_the_leading_measures() -> None:
     files = [file.model_copy(update={"context": file.system, "system": "one"})
              for file in made("few", "more", "most")]  # fmt: skip
     lines = render_scores(files, 120, verbose=False, leading=("CiteF1", "CiteP")).splitlines()
-    assert lines[0].split() == ["CiteF1", "CiteP"]
+    assert lines[0].split() == ["CiteF1", "↑", "CiteP", "↑"]
     assert [line.split("  ")[0] for line in lines[2:5]] == ["one · few", "one · more", "one · most"]
     # made(): query k of system i has i / 10 + k / 80, so that system 0 has a mean of 4.375 %.
     assert [line.split()[-1] for line in lines[2:5]] == ["4.38", "14.38", "24.38"]

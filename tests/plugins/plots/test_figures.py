@@ -47,6 +47,29 @@ def test_intervals_are_sorted_with_ranks() -> None:
     assert alone.title.endswith("and is first with 95 % confidence")
 
 
+def test_a_title_calls_no_system_the_highest_of_all_below_a_reference() -> None:
+    """Means: a 30 and 20, b 20 and 10, the control 35 and 15."""
+    files = [
+        scored("a", {"CiteP": [0.3] * 4, "CiteR": [0.2] * 4}),
+        scored("b", {"CiteP": [0.2] * 4, "CiteR": [0.1] * 4}),
+        scored("random", {"CiteP": [0.35] * 4, "CiteR": [0.15] * 4}),
+    ]
+    files[2].is_control = True
+    above = plot(files, "intervals", "CiteP").title
+    assert above.startswith("a has the highest CiteP of the ranked systems, 30.0")
+    assert plot(files, "intervals", "CiteR").title.startswith("a has the highest CiteR, 20.0")
+    both = plot(files, "precision-recall").title
+    assert both == "a is highest of the ranked systems in both CiteP and CiteR"
+
+
+def test_a_system_that_names_no_cost_may_be_the_best() -> None:
+    """The best of those with a cost has 30, and the one without 50."""
+    costs = [("a", 0.3, 1.0), ("b", 0.2, 2.0), ("c", 0.5, None)]
+    files = [scored(name, {"CiteP": [value] * 4}, cost=cost) for name, value, cost in costs]
+    assert plot(files, "cost", "CiteP").title.startswith("CiteP of a is 30.0 at $1.00")
+    assert plot(files[:2], "cost", "CiteP").title.startswith("a has the highest CiteP at $1.00")
+
+
 def looks(spec: Any) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
     """(colour, shape) of the systems of each layer with shapes."""
     if isinstance(spec, dict):

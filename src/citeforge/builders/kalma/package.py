@@ -144,7 +144,7 @@ def trace_text(package: Package, query_id: str) -> str:
     """
 
     if query_id not in package.row_of:
-        raise UnknownValueError("query", query_id, package.query_ids[:20])
+        raise UnknownValueError("query", query_id, package.query_ids)
     lines = []
     for row in package.evolution.to_pylist():
         if row["query_id"] != query_id:

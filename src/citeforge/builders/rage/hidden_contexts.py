@@ -18,6 +18,7 @@ from citeforge.builders.rage.mixture import Contexts, Pools, too_few
 from citeforge.engines.draws import generator
 from citeforge.engines.io.corpus import find_rows
 from citeforge.engines.io.tables import rows_of, table_of
+from citeforge.engines.io.textfiles import count_text
 from citeforge.package.package import texts_of
 from citeforge.schemas.benchmarks.manifest import ContextSet
 from citeforge.schemas.benchmarks.tables import IRRELEVANT, MAPPING, RELEVANT, SEEMINGLY_RELEVANT
@@ -80,7 +81,8 @@ def freeze_hidden(
     about = (
         f"up to {mixture.relevant} relevant passages; with seemingly relevant ones {n_near}, the "
         f"others irrelevant: always {mixture.total}, in random order. Each passage is shown "
-        f"{chosen.repeats} times for each query that it is relevant to, or as if it were"
+        f"{count_text(chosen.repeats, 'time')} for each query that it is relevant to, or as if it "
+        "were"
     )
     info = ContextSet(description=about, sizes=mixture.sizes, short=short)
     irrelevant = _with_chosen(pools.by_label[IRRELEVANT], chosen.far)

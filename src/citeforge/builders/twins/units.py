@@ -28,7 +28,7 @@ def find_unit_faults(human: str, twin: str) -> Iterator[str]:
             yield f"{next(iter(units.values()))!r} became {next(iter(there.values()))!r}"
             return
     # A rewrite may have moved the unit to another number.
-    for quantity in (kind for kind in word_lists().kinds if kind != "time"):
+    for quantity in (name for name in word_lists().kinds if name != "time"):
         sides = [{u: words for units in found.values() for u, words in units.items()
                   if u.startswith(f"{quantity}:")} for found in (old, new)]  # fmt: skip
         if all(sides) and not sides[0].keys() & sides[1].keys():

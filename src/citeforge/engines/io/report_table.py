@@ -16,6 +16,7 @@ _GAP = 2
 _LATEX = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
           "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}",
           "–": "--", "†": r"\textdagger{}", "‡": r"\textdaggerdbl{}", "Δ": r"$\Delta$",
+          "↑": r"$\uparrow$", "↓": r"$\downarrow$",
           "−": "$-$", "<": r"\textless{}", ">": r"\textgreater{}", "\n": " "}  # fmt: skip
 
 

@@ -31,7 +31,7 @@ _PUT = """
         (excluded.key, excluded.kind, excluded.content, excluded.payload, excluded.changes,
          prompt_tokens + excluded.prompt_tokens, completion_tokens + excluded.completion_tokens,
          excluded.created)
-    WHERE kind != 'reply'
+    WHERE kind <> 'reply'
 """
 """Adds a row; of one that is there, what was paid stays counted, and a reply stays as it is."""
 

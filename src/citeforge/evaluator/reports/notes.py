@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from citeforge.engines.io.textfiles import count_text
 from citeforge.evaluator.reports.rows import caution_lines, missing_lines, not_comparable
 from citeforge.evaluator.reports.rows import variance_lines as variances
+from citeforge.evaluator.reports.withhold import MANY_QUERIES
 from citeforge.schemas.scores import ScoreFile
 
 
@@ -44,6 +45,16 @@ def judge_lines(files: Iterable[ScoreFile], measures: Collection[str] | None = N
     return [f"judged by {judge}: not comparable with published numbers" for judge in judges]
 
 
+def rounding_lines(files: Iterable[ScoreFile]) -> list[str]:
+    """Say that the values of hidden gold are rounded, if any are."""
+    if not any(f.gold == "withheld" for f in files):
+        return []
+    return [
+        "the gold is hidden: values are rounded to whole points (to tenths from "
+        f"{MANY_QUERIES:,} queries on, and of counts), ends of intervals outwards"
+    ]
+
+
 def warning_lines(files: Iterable[ScoreFile]) -> list[str]:
     """List the warnings of score files, each with its system."""
     return [f"{f.system}: {text}" for f in files for text in f.warnings]
@@ -58,7 +69,7 @@ def limit_lines(files: Sequence[ScoreFile], measures: Collection[str] | None = N
     """
     shown = {m.name for f in files for m in f.measures} if measures is None else measures
     return [
-        *count_lines(files), *caution_lines(files, shown),
+        *count_lines(files), *rounding_lines(files), *caution_lines(files, shown),
         *(variances(files) if measures is None else ()), *judge_lines(files, shown),
         *warning_lines(files),
     ]  # fmt: skip

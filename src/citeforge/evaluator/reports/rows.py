@@ -20,8 +20,9 @@ _PARTS: tuple[Callable[[ScoreFile], str], ...] = (
 )
 """What score files of one report may differ in, besides the system; in the order of use."""
 
-_PREFERRED = ("CiteF1@query", "CiteF1", "ALCE.CitF1", "ALCE.CitRec", "NLI.F1", "NLI.rec",
-              "KaLMA.F1@micro", "AutoAIS.cit", "ROUGE-Lsum.F", "BLEU")  # fmt: skip
+PREFERRED = ("CiteF1@query", "CiteF1", "ALCE.CitF1", "ALCE.CitRec", "NLI.F1", "NLI.rec",
+             "KaLMA.F1@micro", "AutoAIS.cit", "ROUGE-Lsum.F", "BLEU")  # fmt: skip
+"""Measures that tell most in one number, the first one first."""
 REFERENCE = " (reference)"
 """What stands behind the name of a control, which is a reference line and not a competitor."""
 
@@ -127,7 +128,7 @@ def main_measure(files: Sequence[ScoreFile]) -> str:
         Its name; the first file's first measure where they share none, empty without measures.
     """
     shared = set.intersection(*({m.name for m in f.measures} for f in files))
-    for name in _PREFERRED:
+    for name in PREFERRED:
         if name in shared:
             return name
     names = [m.name for m in files[0].measures]

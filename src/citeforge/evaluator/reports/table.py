@@ -6,9 +6,10 @@ from itertools import groupby
 from textwrap import wrap
 
 from citeforge.engines.io.report_table import MarkedCell, Table
+from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.reports.compare import BY_QUERY_NOTE, Difference
 from citeforge.evaluator.reports.corrections import find_corrections
-from citeforge.evaluator.reports.notes import judge_lines
+from citeforge.evaluator.reports.notes import judge_lines, rounding_lines
 from citeforge.evaluator.reports.ranks import LEVEL
 from citeforge.evaluator.reports.rows import (
     caution_lines,
@@ -31,6 +32,10 @@ _COUNTS = (*_MAIN_COUNTS, "truncated", "empty", "unparsed", "judge failed", "unc
 _FIELDS = {title: f"n_{title.replace(' ', '_')}" for title in _COUNTS}
 _FIELDS |= {"reference lists": "n_listed", "premises cut": "n_premises_cut"}
 """Title of every count to its field."""
+_OF_ANSWERED = {"truncated", "empty", "unparsed", "uncited", "out of range", "reference lists"}
+"""Counts of answers that are among the answered."""
+_ARROWS = {True: "↑", False: "↓", None: ""}
+"""Direction in which a measure gets better."""
 SIGNATURE = "|p:"
 """What every signature holds: the protocol."""
 
@@ -65,7 +70,10 @@ def render_scores(
         scores, left_out = _leading_columns(scores, leading)
     elif len(results) < len(scores.head) - 1:
         scores, counts = scores.transposed(), counts.transposed()
-    foreign = [f"{r.system} read as {r.submission_format}" for r in results
+    among = [name for name in fields if name in _OF_ANSWERED]
+    foreign = [f"of the answered: {', '.join(among)}"] if among else []
+    foreign += rounding_lines(results)
+    foreign += [f"{r.system} read as {r.submission_format}" for r in results
                if r.submission_format != "citeforge"]  # fmt: skip
     missing = [f"not shown: {', '.join(left_out)} (--verbose shows them)"] if left_out else []
     missing += [f"not computed: {line}" for line in missing_lines(results)]
@@ -100,9 +108,10 @@ def _leading_columns(scores: Table, leading: Sequence[str]) -> tuple[Table, list
         [*(row[n] for n in places[:2]), *(str(row[n]).split(" [")[0] for n in places[2:])]
         for row in scores.rows
     ]
-    hidden = [title for n, title in enumerate(scores.head) if n not in places]
+    names = [title.rstrip(" ↑↓") for title in scores.head]
+    hidden = [name for n, name in enumerate(names) if n not in places]
     if len(places) > 2:
-        hidden.append(f"intervals of {' and '.join(scores.head[n] for n in places[2:])}")
+        hidden.append(f"intervals of {' and '.join(names[n] for n in places[2:])}")
     return Table([scores.head[n] for n in places], rows), hidden
 
 
@@ -134,7 +143,8 @@ def scores_table(results: Sequence[ScoreFile], corner: str = "", has_sd: bool = 
     is_corrected = {m.name for r in results for m in r.measures if m.corrected is not None}
     head, columns = [corner], list[tuple[str, bool]]()
     for name in names:
-        head += [marked_name(results, name), f"{name} corrected"][: 1 + (name in is_corrected)]
+        title = f"{marked_name(results, name)} {_ARROWS[direction(name)]}".rstrip()
+        head += [title, f"{name} corrected"][: 1 + (name in is_corrected)]
         columns += [(name, False), (name, True)][: 1 + (name in is_corrected)]
     rows = []
     for r in results:

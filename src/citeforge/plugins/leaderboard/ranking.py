@@ -6,12 +6,9 @@ from dataclasses import dataclass
 
 from citeforge.evaluator.measures.registry import declared_place, direction, find_measure
 from citeforge.evaluator.reports.ranks import RankInterval, ranks_of
-from citeforge.evaluator.reports.rows import counts_of, marked_name
+from citeforge.evaluator.reports.rows import PREFERRED, counts_of, marked_name
 from citeforge.plugins.leaderboard.about import definition_link
 from citeforge.schemas.scores import MeasureScore, ScoreFile
-
-_PREFERRED = ("CiteF1", "ALCE.CitF1", "NLI.F1", "KaLMA.F1@micro", "AutoAIS.cit", "BLEU")
-
 
 DIRECTIONS = {True: 1, False: -1, None: 0}
 """What the page multiplies values with before the highest comes first; 0 for no rank."""
@@ -73,7 +70,7 @@ def make_views(files: Sequence[ScoreFile], contexts: Sequence[str] = ()) -> list
         entries = {n: [_comparable(f, n, signatures[n]) for f in mine] for n in names}
         ranks = {n: ranks_of(mine, row) for n, row in entries.items()}
         directed = [n for n in names if direction(n) is not None]
-        main = next((n for n in (*_PREFERRED, *directed, *names) if n in names), "")
+        main = next((n for n in (*PREFERRED, *directed, *names) if n in names), "")
         views.append(
             View(
                 f"{context}, {protocol}", tuple(names), tuple(mine),

@@ -132,9 +132,7 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     if len(pairs) > 1:
         ranked = plot.base.mark_text(color=palette.SOFT, align="right", fontSize=12)
         layers += [ranked.encode(y=plot.y, x=_AT_RANKS, text=alt.Text("ranks:N")), _head_of_ranks()]
-    title = _title_of_intervals(
-        measure, [r for r in rows if not r["reference"]] or rows, are_comparable(everybody)
-    )
+    title = _title_of_intervals(measure, rows, are_comparable(everybody))
     left_out = len(everybody) - len(pairs)
     note = "Sorted by the value." if len(pairs) > 1 else "One system."
     if all(file.is_control for file, _ in pairs):
@@ -172,8 +170,9 @@ def _head_of_ranks() -> Any:
     ).encode(x=_AT_RANKS, y=alt.YValue(0), text=alt.Text("text:N"))  # fmt: skip
 
 
-def _title_of_intervals(measure: str, rows: Rows, comparable: Sequence[bool]) -> str:
+def _title_of_intervals(measure: str, every_row: Rows, comparable: Sequence[bool]) -> str:
     """Say in the title which system is first, and how certain that is."""
+    rows = [r for r in every_row if not r["reference"]] or every_row
     best = rows[0]
     value = f"{best['value']:.1f}"
     if len(rows) == 1:
@@ -185,7 +184,10 @@ def _title_of_intervals(measure: str, rows: Rows, comparable: Sequence[bool]) ->
     if direction(measure) is None:
         return f"{measure} of {len(rows)} systems, from {value} down"
     extreme = "lowest" if direction(measure) is False else "highest"
-    text = f"{best['system']} has the {extreme} {measure}, {value}"
+    end = min if extreme == "lowest" else max
+    is_most = end(r["value"] for r in every_row) == best["value"]
+    among = "" if is_most else " of the ranked systems"
+    text = f"{best['system']} has the {extreme} {measure}{among}, {value}"
     beside = sum(bool(r["band"]) for r in rows[1:])
     if not best["band"]:
         return text

@@ -81,6 +81,8 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
     systems = {f.system for f in ranked}
     of_systems = [r for r in rows if r["system"] in systems]
     best = {axis: max(of_systems or rows, key=lambda r: r[axis]) for axis in "xy"}
+    is_most = all(best[axis][axis] == max(r[axis] for r in rows) for axis in "xy")
+    among = "" if is_most else " of the ranked systems"
     if len(of_systems or rows) == 1:
         only = (of_systems or rows)[0]
         title = f"{only['system']}: {precision} {only['y']:.1f}, {recall} {only['x']:.1f}"
@@ -89,10 +91,10 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
     elif not all(all(are_comparable(entries(ranked, name))) for name in (precision, recall)):
         title = f"{precision} and {recall}: {len(of_systems)} scores that cannot all be compared"
     elif best["x"] is best["y"]:
-        title = f"{best['x']['system']} is highest in both {precision} and {recall}"
+        title = f"{best['x']['system']} is highest{among} in both {precision} and {recall}"
     else:
         title = (
-            f"{best['y']['system']} is highest in {precision} ({best['y']['y']:.1f}), "
+            f"{best['y']['system']} is highest{among} in {precision} ({best['y']['y']:.1f}), "
             f"{best['x']['system']} in {recall} ({best['x']['x']:.1f})"
         )
     x = _Axis(f"{recall} (%), 95 % interval", _domain(rows, "x", 100))
@@ -146,8 +148,9 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
 
 def _extreme(files: Sequence[ScoreFile], measure: str, first: dict[str, Any]) -> str:
     """Who is best, where somebody may be called so."""
-    towards = direction(measure)
-    if towards is None or not are_comparable(entries(files, measure))[0]:
+    towards, every_entry = direction(measure), entries(files, measure)
+    is_best = first["system"] == every_entry[0][0].system
+    if towards is None or not is_best or not are_comparable(every_entry)[0]:
         return f"{measure} of {first['system']} is {first['y']:.1f} at ${first['x']:.2f}"
     extreme = "highest" if towards else "lowest"
     return f"{first['system']} has the {extreme} {measure} at ${first['x']:.2f}"

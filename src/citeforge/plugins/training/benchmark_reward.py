@@ -68,5 +68,5 @@ class CitationReward:
         """
         row, table = self.benchmark.row_of.get(query_id), self._table
         if row is None:
-            raise UnknownValueError("query", query_id, self.benchmark.query_ids[:20])
+            raise UnknownValueError("query", query_id, self.benchmark.query_ids)
         return self._reward(self._score(output, table.sizes[row], table.relevant[row], {}))

@@ -55,7 +55,7 @@ class MaybeOfPlugin(Record):
 
 
 _FOLDER = re.compile(
-    r"(?P<kind>[a-z][\w-]+:)?(?!//)(?:[/~]|\.{1,2}[/\\]|[A-Za-z]:[/\\]).*?(?P<name>[^/\\]+)[/\\]*"
+    r"(?P<kind>(?:[a-z][\w-]+:)*)(?!//[^/])(?:[/~]|\.{1,2}[/\\]|[A-Za-z]:[/\\]).*?(?P<name>[^/\\]+)[/\\]*"
 )
 
 
@@ -66,7 +66,7 @@ def without_folders(text: str) -> str:
     relative to the working folder and stays in it is kept.
     """
     match = _FOLDER.fullmatch(text)
-    return text if match is None else f"{match['kind'] or ''}{match['name']}"
+    return text if match is None else f"{match['kind']}{match['name']}"
 
 
 class SourceInfo(MaybeOfPlugin, BaseModel):

@@ -100,7 +100,7 @@ def test_eval_yaml_names_a_leaderboard_a_context_and_headline_measure(
     result = yaml.safe_load(text)
     assert set(result) == {"name", "description", "evaluation_framework", "tasks"}
     assert result["name"] == "facts"
-    headline = ("CiteF1", "CiteP", "CiteR")
+    headline = ("CiteF1-query", "CiteP", "CiteR")
     assert result["tasks"] == [
         {"id": f"mix_{m}", "config": "contexts", "split": "mix"} for m in headline
     ]
@@ -152,7 +152,7 @@ def test_a_pull_request_is_opened_once(hub: Hub, package: Path, tmp_path: Path) 
     entries = parse_eval_result_entries(yaml.safe_load(content(hub, "refs/pr/1")))
     by_name = {m.name: m for m in file.measures}
     assert [(e.task_id, e.value) for e in entries] == [
-        (f"mix_{m}", by_name[m].value) for m in ("CiteP", "CiteR", "CiteF1")
+        (task_id("mix", m), by_name[m].value) for m in ("CiteP", "CiteR", "CiteF1@query")
     ]
     first = entries[0]
     assert (first.dataset_id, first.dataset_revision) == (REPO, target.commit)

@@ -2,7 +2,7 @@
 // Draws one page of the ranking at a time: a table of 1,000 systems sorts as fast as one of 50.
 const more = [];
 let filters = makeFilters([], [], draw);
-const state = { view: 0, by: 0, down: true, start: 0, find: "", columns: [], sort: null };
+const state = { view: 0, by: 0, down: true, start: 0, find: "", columns: [], fields: [], sort: null };
 
 window.citeforgeMore = (view, found) => { more[view] = found; draw(); };
 
@@ -15,7 +15,9 @@ function choose(view) {
   state.start = 0;
   filters = makeFilters(v.f, v.a, () => { state.start = 0; draw(); });
   get("filtering").hidden = !get("filters").childElementCount;
-  state.columns = [...new Set([v.main, ...v.m.keys()])].slice(0, 6).sort((a, b) => a - b);
+  // What systems say of themselves has room beside three measures.
+  state.columns = [...new Set([v.main, ...v.m.keys()])].slice(0, v.f.length ? 3 : 6).sort((a, b) => a - b);
+  state.fields = [...v.f.keys()];
   get("measure").replaceChildren(...v.m.map((name, i) => make("option", { value: i }, name)));
   get("measure").value = v.main;
   const boxes = v.m.map((name, i) => {
@@ -28,6 +30,17 @@ function choose(view) {
     return make("label", { title: v.d[i] }, box, name);
   });
   get("columns").replaceChildren(make("legend", {}, "Measures shown"), ...boxes);
+  const fields = v.f.map((name, i) => {
+    const box = make("input", { type: "checkbox", value: i });
+    box.checked = true;
+    box.addEventListener("change", () => {
+      state.fields = [...get("fields").querySelectorAll("input:checked")].map(b => +b.value);
+      draw();
+    });
+    return make("label", {}, box, name);
+  });
+  get("fields").replaceChildren(make("legend", {}, "About systems"), ...fields);
+  get("fields").hidden = !fields.length;
   if (v.m.length) explain(v.main);
   draw();
 }
@@ -157,15 +170,17 @@ function draw() {
       line.append(cell);
     }
     line.append(make("td", { class: "left" }, bar(v.v[state.by][i], interval(v, i), span)));
-    for (const text of v.a[i]) line.append(make("td", { class: "left" }, text));
+    for (const f of state.fields) line.append(make("td", { class: "left said" }, v.a[i][f]));
     return line;
   });
   const head = make("tr", {}, make("th", { scope: "col" }, "Rank"),
     ...(ranked ? [make("th", { scope: "col" }, "95 %")] : []),
     header("System", null, true), ...columns.map(m => header(v.m[m], m)),
     make("th", { scope: "col", class: "left" }, v.m[state.by] || "Interval"),
-    ...v.f.map(name => make("th", { scope: "col", class: "left" }, name)));
+    ...state.fields.map(f => make("th", { scope: "col", class: "left" }, v.f[f])));
   get("table").replaceChildren(make("thead", {}, head), make("tbody", {}, ...page));
+  const frame = get("table").parentElement;
+  get("wide").hidden = frame.scrollWidth <= frame.clientWidth;
   const end = Math.min(state.start + PAGE, rows.length);
   get("count").textContent = rows.length ? `Systems ${state.start + 1} to ${end} of ${rows.length}` : "No such system.";
   get("back").hidden = get("next").hidden = rows.length <= PAGE;
