@@ -82,9 +82,9 @@ def test_a_folder_becomes_a_scored_system_in_three_commands(built: Built, inline
     assert inline("run", "echo-relevant", "--benchmark", out, "--out", answers).returncode == 0
     scored = inline("score", answers, "--benchmark", out, "--judge", "lexical")
     assert scored.returncode == 0, scored.stderr
-    assert re.search(r"CiteF1 +100\.00", scored.stdout)
+    assert re.search(r"CiteF1@query ↑ +100\.00", scored.stdout)
     # It cites, and says nothing.
-    assert re.search(r"ALCE\.StrEM +0\.00", scored.stdout)
+    assert re.search(r"ALCE\.StrEM ↑ +0\.00", scored.stdout)
     # What is asked again is answered by the store.
     n = len(built.server.requests())
     again = inline(*built.words("again"), "--store", built.folder / "whole.replay.db")

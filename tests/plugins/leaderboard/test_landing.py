@@ -159,7 +159,7 @@ def test_on_a_phone_the_first_score_is_read_without_scrolling(
     assert cut == 0
     expect(page.locator("#filters")).to_be_hidden()
     page.get_by_text("Filters").click()
-    page.get_by_label("organisation").select_option("zephyr Ltd")
+    page.get_by_role("combobox", name="organisation").select_option("zephyr Ltd")
     expect(page.locator("tbody tr")).to_have_count(1)
     assert serious_faults(page) == []
     page.goto((site / "definitions.html").as_uri())
