@@ -27,7 +27,8 @@ def failed(human: str, twin: str) -> dict[str, str]:
     [
         ("rewrites", 60, 0, 191, 125),  # in view while the rules were written
         ("unseen", 40, 0, 168, 68),  # in view while the rules were cut back
-        ("fresh", 20, 2, 58, 34),  # in view while negations were compared by sentence
+        ("fresh", 20, 1, 58, 33),  # in view while negations were compared by sentence
+        ("later", 40, 3, 115, 59),  # in view while names, units and years were mended
     ],
 )
 def test_wrong_rewrites_refused_and_good_ones(
@@ -62,6 +63,16 @@ def test_wrong_rewrites_refused_and_good_ones(
         ("Anna is older than Boris.", "Boris is older than Anna.", "opposites"),
         ("The shop did not open.", "The shop stayed closed.", ""),
         ("It was sold, and it was not used.", "It was not sold, and not used.", "negation"),
+        ("It stood for a century.", "It stood for a hundred years.", ""),
+        (
+            "Sold in 1948, it was banned in 1954.",
+            "Sold in 1948, six years later it was banned.",
+            "numbers",
+        ),
+        ("Sold in 1948, banned in 1954.", "Banned in 1954, six years after 1948.", ""),
+        ("Lind was a Scottish surgeon.", "Lind was a surgeon from Scotland.", ""),
+        ("Who reaches 18 may sign.", "At 18 one is allowed to sign.", ""),
+        ("It came two weeks earlier.", "It came two weeks before.", ""),
         ("It had some success.", "It was not without success.", ""),
         ("It stands after the old mill.", "Before the old mill it stands.", "opposites"),
         ("The term is 5 years in office.", "In office, the term is 5 months in all.", "units"),

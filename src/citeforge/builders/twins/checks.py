@@ -21,6 +21,7 @@ from citeforge.builders.twins.facts import (
     language_of,
     missing_quotations,
     numbers_in_text,
+    year_differences,
 )
 from citeforge.builders.twins.opposites import find_wording_faults
 from citeforge.builders.twins.units import find_unit_faults
@@ -153,7 +154,8 @@ class Checker:
         if (mark := _MARKDOWN.search(twin)) and not _MARKDOWN.search(human):
             yield "markdown", f"holds {mark.group().strip()!r}"
         before, after = numbers_in_text(human), numbers_in_text(twin)
-        lost, added = before.required - after.allowed, after.required - before.allowed
+        lost = before.required - after.allowed - year_differences(after.required)
+        added = after.required - before.allowed - year_differences(before.required)
         yield from _changed("numbers", sorted(lost), sorted(added))
         months, new_months = dates_of(human), dates_of(twin)
         yield from _changed("dates", sorted(months - new_months), sorted(new_months - months))

@@ -1,7 +1,9 @@
 """What a rewrite has to keep: numbers, dates, quotations, named entities, and the language."""
 
 import re
+from collections.abc import Iterable
 from functools import cache, cached_property
+from itertools import combinations
 from typing import Any, NamedTuple
 
 from citeforge.engines.text.spacy_models import installed_pipeline, ner_model
@@ -36,9 +38,18 @@ _MONTH = re.compile(
 )
 _QUOTED = re.compile(r"“([^”\n]{2,300})”|\"([^\"\n]{2,300})\"|«([^»\n]{2,300})»")
 _ENGLISH_PARTICLES = ("van", "von", "de", "del", "della", "di", "da", "du", "la", "le", "of", "el")
-_ADJECTIVE = re.compile(r"(\w{3,}?)(?:i?an|ese)s?|(\w{2,})ish")
+_ADJECTIVE = re.compile(r"(\w{3,}?)(?:i?an|ese|ine)s?|(\w{2,})ish")
+_IRREGULAR = {
+    "sun": "solar", "moon": "lunar", "earth": "terrestrial", "mars": "martian", "denmark": "danish",
+    "france": "french", "spain": "spanish", "finland": "finnish", "greece": "greek",
+    "netherlands": "dutch", "holland": "dutch", "wales": "welsh", "switzerland": "swiss",
+    "norway": "norwegian", "thailand": "thai", "iraq": "iraqi", "iceland": "icelandic",
+}  # fmt: skip
+"""Names to their adjectives."""
 _SCALES = frozenset({"Celsius", "Fahrenheit", "Kelvin"})
 """Names in units, which may be written as signs; the check of units looks at them."""
+_SAME_LETTERS = 4
+"""Of an adjective and its place: "Scottish", "Scotland"."""
 _LEAST_CHARACTERS = 40
 _LEAST_PROBABILITY = 0.95
 
@@ -90,6 +101,12 @@ def numbers_in_text(text: str) -> Numbers:
     return Numbers(digits | required, digits | required | allowed)
 
 
+def year_differences(numbers: Iterable[str]) -> frozenset[str]:
+    """Years between the years among numbers: ``{"6"}`` of 1948 and 1954."""
+    years = sorted(int(n) for n in numbers if len(n) == 4 and n.isdigit() and n < "2100")
+    return frozenset(str(b - a) for a, b in combinations(years, 2))
+
+
 def number_words() -> tuple[str, ...]:
     """Cardinal numbers written as words."""
     return tuple(w for w in _WORD_NUMBERS if w not in _ORDINALS)
@@ -107,8 +124,9 @@ def dates_of(text: str) -> frozenset[str]:
     dates = set()
     for match in _MONTH.finditer(text):
         start = match.group().lower()[:3]
-        if match["plain"] and len(match.group()) == 3 and not match.group()[0].isupper():
-            continue  # "jan", "dec" in lower case are no months
+        is_word = match["plain"] is None or len(match.group()) == 3
+        if is_word and not match.group()[0].isupper():
+            continue  # "dec" is no month, and "18 may" no date
         dates.add(next(m for m in _MONTHS if m.startswith(start)))
     return frozenset(dates)
 
@@ -188,6 +206,8 @@ class Entities:
             if any(
                 _stem(word.lower()) not in there
                 and word not in _SCALES
+                and _IRREGULAR.get(word.lower()) not in there
+                and not any(a == word.lower() and n in there for n, a in _IRREGULAR.items())
                 and not any(_is_of_place(word, w) or _is_of_place(w, word) for w in names)
                 for word in capitalised
             ):
@@ -216,7 +236,7 @@ class Entities:
 def _is_of_place(adjective: str, place: str) -> bool:
     """Whether a name is the adjective of another, by its ending ("American" of "America")."""
     match = _ADJECTIVE.fullmatch(adjective)
-    return match is not None and place.startswith(match[1] or match[2])
+    return match is not None and place.startswith((match[1] or match[2])[:_SAME_LETTERS])
 
 
 def _stem(word: str) -> str:

@@ -20,6 +20,7 @@ _STOP = frozenset(
 )
 NEAR = 4
 """Words between a negation and what it denies, at most."""
+_ADVERBS = {"before": "earlier", "after": "later"}
 _BOUNDS = {"over": "more", "above": "more", "under": "less", "below": "less"}
 
 
@@ -81,8 +82,8 @@ def _all_forms(words: Iterable[str]) -> frozenset[str]:
 
 def _forms(word: str) -> set[str]:
     """A word with the regular endings of verbs, nouns and adjectives."""
-    if len(word) < 3 or "_" in word:
-        return {word}
+    if len(word) < 3 or "_" in word or word.startswith("="):
+        return {word.removeprefix("=")}
     stems = {word}
     if word.endswith("e"):
         stems.add(word[:-1])
@@ -105,6 +106,8 @@ class Wording:
         for phrase, joined in lists.phrases:
             if phrase in lower:
                 lower = re.sub(rf"\b{phrase}\b", joined.replace("_", "\uf8ff"), lower)
+        # "three weeks before." is "three weeks earlier".
+        lower = re.sub(r"\b(before|after)(?= *[.,;]|$)", lambda m: _ADVERBS[m[1]], lower)
         self.tokens = [t.replace("\uf8ff", "_") for t in split_tokens(lower)]
 
     def sentence(self, place: int) -> tuple[int, int]:
