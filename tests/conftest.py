@@ -219,7 +219,7 @@ def refused(
     with pytest.raises(kind) as caught:
         yield caught
     error = caught.value
-    there = {name: getattr(error, name) for name in place}
+    there = {name: getattr(error, name, "(has none)") for name in place}
     wanted = {n: str(v) if isinstance(v, Path) else v for n, v in place.items()}
     assert (error.code, there) == (code, wanted), error
 

@@ -137,4 +137,5 @@ LIMITS = {
 @pytest.mark.parametrize("what", LIMITS)
 def test_counts_are_within_their_limits(what: str) -> None:
     count, limit = LIMITS[what]
-    assert count() <= limit, f"{what}: {count()}, and at most {limit}"
+    advice = "; LIMITS here grows by what a change needs" if "lines" in what else ""
+    assert count() <= limit, f"{what}: {count()}, and at most {limit}{advice}"

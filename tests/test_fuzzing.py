@@ -116,4 +116,4 @@ def test_every_example_file_is_fuzzed() -> None:
     commands = {c.split()[0] for t in TARGETS.values() for c in t.commands}
     # These read no file, or a network's, or their own.
     unread = {"publish", "list", "doctor"}
-    assert set(one_line_helps()) - commands == unread
+    assert set(one_line_helps()) - commands == unread, "see tests/fuzzing/targets.py"

@@ -27,7 +27,7 @@ def test_contributing_names_the_rooms_that_there_are() -> None:
     assert set(rows) == {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     for folder, rooms in rows.items():
         there = {path.parent.name for path in (PACKAGE / folder).glob("*/__init__.py")}
-        assert set(re.findall(r"`(\w+)`", rooms)) == there, folder
+        assert set(re.findall(r"`(\w+)`", rooms)) == there, f"CONTRIBUTING.md, row `{folder}`"
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_a_folder_says_where_to_begin(folder: str) -> None:
     )
     where = docstring.partition("Begin ")[2]
     names = re.findall(r"(?<!`)`([a-z_]+)`(?!`)", where)
-    assert names, docstring
+    assert names, f"{folder}/__init__.py does not say: Begin at `name`. It says: {docstring}"
     for name in names:
         assert (path / name).is_dir() or (path / f"{name}.py").is_file(), name
 

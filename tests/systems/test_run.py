@@ -184,4 +184,5 @@ def test_systems_are_listed_with_paper_and_needs(inline: Inline) -> None:
 
 def test_every_system_stands_in_the_docs() -> None:
     page = (ROOT / "docs" / "systems.md").read_text()
-    assert not [name for name in SYSTEMS.all() if f"`{name}`" not in page]
+    missing = [name for name in SYSTEMS.all() if f"`{name}`" not in page]
+    assert not missing, f"docs/systems.md has no row of {missing}"

@@ -133,8 +133,12 @@ def built_in(group: str, name: str) -> object:
 
     Raises:
         InputError: its import fails.
+        LookupError: it declares nothing, and neither does a registry.
     """
-    return next(_loaded(e) for e in _declared() if (e.group, e.name, e.origin) == (group, name, ""))
+    for entry in _declared():
+        if (entry.group, entry.name, entry.origin) == (group, name, ""):
+            return _loaded(entry)
+    raise LookupError(f"{group}: no Registry and no installed entry point makes {name!r}")
 
 
 def _in_one_line(error: BaseException) -> str:

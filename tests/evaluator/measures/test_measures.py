@@ -141,7 +141,7 @@ def test_a_family_is_what_is_listed() -> None:
         "P@1", "P@2", "P@3", "P@5", "P@10"
     ]  # fmt: skip
     # TREC support 4, nuggets 4, rubrics 2, DRAGUN 2, abstention 4, wrong 6
-    assert len(measures()) == 118 + 22
+    assert len(measures()) == 118 + 22, "a new measure is counted here"
     assert families() == (
         "rage", "alce", "attributed_ir", "retrieval", "authorship", "kalma",
         "deflection", "faithfulness", "position", "abstention",
