@@ -87,10 +87,10 @@ class CertainSearch:
         self.bounds[-1] = 0.0
         self._refined = [[] for _ in range(levels)]
 
-    def ask(
+    def set_queries(
         self, queries: npt.NDArray[np.float32], embed: EmbedQueries | None = None
     ) -> "CertainSearch":
-        """Search for these queries from now on; bounds are measured on a sample of their pairs.
+        """Set the queries to search for, and measure error bounds on a sample of their pairs.
 
         Args:
             queries: unit vectors, shape (n queries, dimension).

@@ -111,7 +111,7 @@ class CorpusModel:
         embedder = self.embedder
         if not isinstance(embedder, Refinable):
             vectors = unit_vectors(self._stored("queries", queries, embedder, "query"))
-            return self._search.ask(vectors)
+            return self._search.set_queries(vectors)
         search = self._search  # its passages come first: one model is in memory at a time
         vectors = unit_vectors(self._stored("queries", queries, embedder.at("fp32"), "query"))
 
@@ -120,7 +120,7 @@ class CorpusModel:
             shards = self._stored("exact-queries", texts, embedder.at("fp64"), "query")
             return gather(shards, np.arange(len(rows)))
 
-        return search.ask(vectors, embed_queries)
+        return search.set_queries(vectors, embed_queries)
 
     @cached_property
     def _search(self) -> CertainSearch:

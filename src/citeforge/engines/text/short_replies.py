@@ -34,7 +34,7 @@ _MARKUP = re.compile(r"```\w*|[*_`\"“”]")
 
 
 def read_field(text: str, field: str, values: Collection[Value]) -> set[Value]:
-    """Which of some values a reply gives to a member of a JSON object.
+    """Find the legal values that a reply gives to a member of a JSON object.
 
     Args:
         text: reply without thoughts; the object may stand anywhere in it.
@@ -44,8 +44,10 @@ def read_field(text: str, field: str, values: Collection[Value]) -> set[Value]:
     Returns:
         The values that were found; empty where there is none.
     """
-    by_word = {_word(value): value for value in values}
-    found = {_word(v) for row in json_objects(text) for k, v in row.items() if k.lower() == field}
+    by_word = {_normalise(value): value for value in values}
+    found = {
+        _normalise(v) for row in json_objects(text) for k, v in row.items() if k.lower() == field
+    }
     if not found:  # no JSON: {entailed: True}, or the value alone
         legal = "|".join(map(re.escape, sorted(by_word, key=len, reverse=True)))
         pattern = rf"\b{re.escape(field)}\b[\s\"'*]*[:=][\s\"'*]*({legal})\b"
@@ -55,7 +57,7 @@ def read_field(text: str, field: str, values: Collection[Value]) -> set[Value]:
     return {by_word[word] for word in found if word in by_word}
 
 
-def _word(value: object) -> str:
+def _normalise(value: object) -> str:
     return str(value).strip().lower()
 
 

@@ -166,27 +166,31 @@ def _mode(cell: Cell) -> str:
 
 
 _CELL = ("system", "labels", "relevant", "others", "mode")
-"""What tells the cells of a table apart."""
+"""Columns that identify a cell."""
 
 
-def _by_cell(
+def _table_rows(
     files: Sequence[ScoreFile],
     measures: Sequence[str],
     texts: _Texts,
-    shows: Callable[[Cell], bool] = lambda cell: True,
+    is_included: Callable[[Cell], bool] = lambda cell: True,
 ) -> list[tuple[str, ...]]:
-    """One row per cell that has any of the measures, ordered by origins as in the paper.
+    """Make a row per design cell (system, labels, origins) that has any of the measures.
 
     Args:
         files: score files.
         measures: names without their cell.
-        texts: a cell with its entries to the texts behind what tells it apart.
-        shows: whether a cell has a row.
+        texts: makes the texts of the columns after the mode, from a cell and its values.
+        is_included: whether a cell has a row.
+
+    Returns:
+        Rows ordered by origins, as in the paper.
     """
 
     def places(design: Design) -> Iterator[_Place]:
         origins = [c.origins for c in design.cells]
-        for cell in sorted(filter(shows, design.cells), key=lambda c: origins.index(c.origins)):
+        shown = filter(is_included, design.cells)
+        for cell in sorted(shown, key=lambda c: origins.index(c.origins)):
             yield cell, cell.labels, [f"{m}[{cell.context}]" for m in measures]
 
     return _rows(files, places, lambda file, cell, es: (_mode(cell), *texts(file, cell, es)))
@@ -229,7 +233,7 @@ def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
         if mixed
         else f"{DAGGER}: better than both other modes of the same origins (paired t-test, p < .05)."
     )
-    rows = _by_cell(files, names, texts, lambda cell: cell.mixed == mixed)
+    rows = _table_rows(files, names, texts, lambda cell: cell.mixed == mixed)
     title = f"Attribution quality and correctness, {what}"
     return _table(title, note, (*_CELL, "P", "R", "EM"), rows)
 
@@ -285,7 +289,7 @@ def confidence(files: Sequence[ScoreFile]) -> Table:
         f"Mean probability of citation tokens. {DAGGER}: relevant and other passages differ "
         "(paired t-test over queries whose answers cite both, p < .05).",
         (*_CELL, "AC relevant", "AC others"),
-        _by_cell(files, ("AC.relevant", "AC.other"), texts),
+        _table_rows(files, ("AC.relevant", "AC.other"), texts),
     )
 
 
@@ -295,7 +299,7 @@ def cited_table(files: Sequence[ScoreFile]) -> Table:
         "Cited passages",
         "Distinct passages cited, mean over queries.",
         (*_CELL, "relevant cited", "cited in all"),
-        _by_cell(
+        _table_rows(
             files, ("Cited.relevant", "Cited.total"), lambda _, __, es: [_number(e, 3) for e in es]
         ),
     )

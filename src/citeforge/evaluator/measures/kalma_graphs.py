@@ -32,7 +32,7 @@ from citeforge.schemas.scores import AnswerDetail, PassageDetail, StatementDetai
 
 @dataclass(frozen=True)
 class ShownGraphs:
-    """What one query is about, in one context set.
+    """Question, shown graph and gold facts of one query in one context set.
 
     Attributes:
         question: text of the question.
@@ -65,27 +65,31 @@ class ShownGraphs:
 
     @cached_property
     def premises(self) -> frozenset[Key]:
-        """Shown triples that connect the entities of the question and are no gold: the question
-        says them ("his father Alois Hitler"), as keys are compared."""
+        """Shown non-gold triples that the question itself states, in compared form.
+
+        They connect two of its entities ("his father Alois Hitler").
+        """
         links = {t.key.compared for t in self.triples if t.connects(self.names)}
         return frozenset(links.difference(*self.facts))
 
     @cached_property
     def citable(self) -> frozenset[Key]:
-        """What may be cited, as keys are compared: triples, and names of their centres."""
+        """Keys that may be cited, in compared form: shown triples, and names of their centres."""
         names = {Key(t.qid, NAME, t.name) for t in self.triples}
         return frozenset(k.compared for k in {*names, *(t.key for t in self.triples)})
 
     @cached_property
     def verbatim(self) -> frozenset[Key]:
-        """What KaLMA's code finds in its graphs, letter by letter: name and QID are two of their
-        relations, and a relation may have an empty value."""
+        """Citations that KaLMA's own code accepts, compared letter by letter.
+
+        Name and QID are two of its relations, and a relation may have an empty value.
+        """
         names = {Key(t.qid, NAME, t.name) for t in self.triples}
         ids = {Key(t.qid, "qid", t.qid) for t in self.triples}
         return frozenset({*names, *ids, *self.blank, *(t.key for t in self.triples)})
 
     def shows(self, citation: Key) -> bool:
-        """Whether a citation names something shown, a complete one."""
+        """Whether a citation is complete and names a shown triple or entity."""
         return citation.complete and citation.compared in self.citable
 
 

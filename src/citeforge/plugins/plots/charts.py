@@ -105,7 +105,7 @@ def width_of(text: str) -> float:
 
 
 def name_lines(names: Iterable[str], letters: int = 22) -> dict[str, list[str]]:
-    """Names with their lines, three at most: very long ones lose their end."""
+    """Wrap each name into at most three lines; very long ones lose their end."""
     cut = textwrap.TextWrapper(letters, max_lines=3, placeholder="…")
     return {name: cut.wrap(name) or [name] for name in names}
 

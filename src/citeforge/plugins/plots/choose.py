@@ -33,19 +33,20 @@ _LABELLED_IN_PAGE = 2
 
 
 def _precision_recall(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Of the measure's own pair, else of the first that there is."""
+    """Draw precision against recall for the measure's own pair, else the first with values."""
     pairs = sorted(PAIRS, key=lambda pair: measure not in pair)
     figures = (precision_recall(files, *pair) for pair in pairs)
     return next((f for f in figures if f is not None), None)
 
 
 def _main_and_shares(files: Sequence[ScoreFile], main: str) -> list[str]:
+    """List the main measure and the first others that are shares."""
     names = dict.fromkeys(m.name for f in files for m in f.measures)
     return [main, *[n for n in names if n != main and _is_share(n)][: _IN_PAGE - 1]]
 
 
-def _precisions(files: Sequence[ScoreFile], main: str) -> list[str]:
-    """Precision of each pair that some system has."""
+def _plotted_precisions(files: Sequence[ScoreFile], main: str) -> list[str]:
+    """List precision measures that some system has together with their recall."""
     return [p for p, r in PAIRS if any(entry(f, p) and entry(f, r) for f in files)]
 
 
@@ -57,7 +58,7 @@ _BUILT_IN = (
     Plot(
         "precision-recall", "precision against recall of each system",
         "no system has both measures of a pair: " + "; ".join(", ".join(pair) for pair in PAIRS),
-        _precision_recall, 20, _precisions,
+        _precision_recall, 20, _plotted_precisions,
     ),
     Plot(
         "calibration", "what people find in answers, by what the judge finds",

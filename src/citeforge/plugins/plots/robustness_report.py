@@ -187,7 +187,7 @@ def _write_csv(result: Robustness, title: str | None) -> str:
 
 
 def _write_json(result: Robustness, title: str | None) -> str:
-    """Everything; null where tau is not defined."""
+    """Write the whole report as JSON; undefined values of tau become null."""
     content = asdict(result)
     content["tau"] = [[None if math.isnan(t) else t for t in row] for row in result.tau]
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"

@@ -245,7 +245,7 @@ def place_labels(
         placed: dict[int, Box] = {}
         for i in order:
             box = next(
-                (b for b in _candidates(*dots[i], texts[i]) if _fits(b, i, dots, placed, frame)),
+                (b for b in _label_boxes(*dots[i], texts[i]) if _fits(b, i, dots, placed, frame)),
                 None,
             )
             if box is None:
@@ -256,8 +256,8 @@ def place_labels(
     return None
 
 
-def _candidates(x: float, y: float, text: str) -> Iterator[Box]:
-    """Above and below right first: there lies no interval of the dot's own."""
+def _label_boxes(x: float, y: float, text: str) -> Iterator[Box]:
+    """Yield places for a dot's label, best first: above and below right, off its interval."""
     width, height = width_of(text), FONT_SIZE + 3.0
     for gap in (_RADIUS, 2 * _RADIUS, 3 * _RADIUS, 4 * _RADIUS):
         for across, down in ((1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1), (1, 0), (-1, 0)):
