@@ -29,7 +29,7 @@ _ABSENT: WeakKeyDictionary[Package, npt.NDArray[np.bool_]] = WeakKeyDictionary()
 
 
 def absent_rows(package: Package) -> npt.NDArray[np.bool_]:
-    """Whether each query is one that the documents do not answer; read once a package."""
+    """Mask of queries that the documents do not answer; read once per package."""
     if package not in _ABSENT:
         is_ours = "questions" in package.kind.tables
         forms = question_column(package, "form") if is_ours else {}
@@ -39,10 +39,10 @@ def absent_rows(package: Package) -> npt.NDArray[np.bool_]:
 
 
 def abstention(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Refusals of questions that the documents do not answer, and of those that they do.
+    """Compute how well refusals match the questions that the documents do not answer.
 
     Raises:
-        CannotError: there are no unanswered questions, or nobody says which they are.
+        CannotError: there are no unanswered questions, or they are unknown.
     """
     absent = absent_rows(inputs.benchmark)
     if not absent.any():
