@@ -110,17 +110,15 @@ class CorpusModel:
         """Make the search for some queries; it replaces an earlier search for others."""
         embedder = self.embedder
         if not isinstance(embedder, Refinable):
-            vectors = unit_vectors(self._ensure_vectors("queries", queries, embedder, "query"))
+            vectors = unit_vectors(self._embed_texts("queries", queries, embedder, "query"))
             return self._search.set_queries(vectors)
         search = self._search  # its passages come first: one model is in memory at a time
-        vectors = unit_vectors(
-            self._ensure_vectors("queries", queries, embedder.at("fp32"), "query")
-        )
+        vectors = unit_vectors(self._embed_texts("queries", queries, embedder.at("fp32"), "query"))
 
         def embed_queries(rows: Rows) -> npt.NDArray[np.float64]:
             """Embed queries by their rows, in float64."""
             texts = queries.take(pa.array(rows))
-            shards = self._ensure_vectors("exact-queries", texts, embedder.at("fp64"), "query")
+            shards = self._embed_texts("exact-queries", texts, embedder.at("fp64"), "query")
             return gather(shards, np.arange(len(rows)))
 
         return search.set_queries(vectors, embed_queries)
@@ -134,7 +132,7 @@ class CorpusModel:
             finer = _FINER.get(str(self.computed().get("dtype")), ("fp32", "fp64"))
 
             def embed_passages(level: int, name: str, texts: pa.Array) -> list[VectorShard]:
-                return self._ensure_vectors(name, texts, embedder.at(finer[level - 1]), "passage")
+                return self._embed_texts(name, texts, embedder.at(finer[level - 1]), "passage")
 
             search.refine_by(self.corpus, len(finer) + 1, embed_passages)
         return search
@@ -154,7 +152,7 @@ class CorpusModel:
                 counts[f"{plural} cut by the embedder after {found[1]} tokens"] = found[0]
         return counts
 
-    def _ensure_vectors(
+    def _embed_texts(
         self, name: str, texts: pa.Array, embedder: Embedder, kind: Kind
     ) -> list[VectorShard]:
         """Embed texts, or read their vectors from the folder if they are there."""

@@ -44,10 +44,8 @@ def read_field(text: str, field: str, values: Collection[Value]) -> set[Value]:
     Returns:
         The values that were found; empty where there is none.
     """
-    by_word = {_normalise(value): value for value in values}
-    found = {
-        _normalise(v) for row in json_objects(text) for k, v in row.items() if k.lower() == field
-    }
+    by_word = {_fold(value): value for value in values}
+    found = {_fold(v) for row in json_objects(text) for k, v in row.items() if k.lower() == field}
     if not found:  # no JSON: {entailed: True}, or the value alone
         legal = "|".join(map(re.escape, sorted(by_word, key=len, reverse=True)))
         pattern = rf"\b{re.escape(field)}\b[\s\"'*]*[:=][\s\"'*]*({legal})\b"
@@ -57,7 +55,7 @@ def read_field(text: str, field: str, values: Collection[Value]) -> set[Value]:
     return {by_word[word] for word in found if word in by_word}
 
 
-def _normalise(value: object) -> str:
+def _fold(value: object) -> str:
     """Give a value as lower-case text, so that ``True`` and ``"true"`` are equal."""
     return str(value).strip().lower()
 

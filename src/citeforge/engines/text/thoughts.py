@@ -79,13 +79,13 @@ def split_thoughts(text: str) -> Spoken:
     if "<|channel|>" in text:
         return _split_channels(text)
     if "assistantfinal" in text and (match := _BARE_CHANNELS.match(text)):
-        return Spoken(match[2].strip(), _split_at_tags(match[1]))
+        return Spoken(match[2].strip(), _pieces(match[1]))
     if not any(sign in text for sign in _SIGNS):
         return Spoken(text)
     if match := _TWO_PARTS.match(text):
         return Spoken(
             (match["answer"] or match["response"] or "").strip(),
-            _split_at_tags(match["before"] or match["process"] or ""),
+            _pieces(match["before"] or match["process"] or ""),
         )
     if not _EITHER.search(text):
         return Spoken(_strip_answer_tags(text))
@@ -95,14 +95,10 @@ def split_thoughts(text: str) -> Spoken:
     for opening in _OPENING.finditer(text, end):
         if _starts_line(text, opening.start()) and not _is_within(opening.start(), code):
             # Nothing closes it. What stands before it, after an earlier thought, is no answer yet.
-            return Spoken(
-                "", _split_at_tags(text[: opening.start()], text[opening.end() :]), is_cut=True
-            )
+            return Spoken("", _pieces(text[: opening.start()], text[opening.end() :]), is_cut=True)
     if not closings:
         return Spoken(text)
-    return Spoken(
-        _strip_answer_tags(text[end:].strip()), _split_at_tags(text[: closings[-1].start()])
-    )
+    return Spoken(_strip_answer_tags(text[end:].strip()), _pieces(text[: closings[-1].start()]))
 
 
 def _split_channels(text: str) -> Spoken:
@@ -119,7 +115,7 @@ def _strip_answer_tags(text: str) -> str:
     return text if match is None else next(p for p in match.groups() if p is not None).strip()
 
 
-def _split_at_tags(*texts: str) -> tuple[str, ...]:
+def _pieces(*texts: str) -> tuple[str, ...]:
     """Split thoughts at their tags into non-empty pieces."""
     pieces = (piece.strip() for text in texts for piece in _EITHER.split(text))
     return tuple(piece for piece in pieces if piece)

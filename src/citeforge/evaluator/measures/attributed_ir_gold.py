@@ -99,7 +99,7 @@ def rouge(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
         (run, item.row): rouge_lsum(air_text(item, inputs), texts, scorer)
         for run, item, texts in gold_answers(inputs, single)
     }
-    return means_of_columns(inputs, _measure_names("ROUGE-Lsum", single), rows)
+    return means_of_columns(inputs, _names("ROUGE-Lsum", single), rows)
 
 
 def bertscore(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
@@ -118,9 +118,7 @@ def bertscore(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Foun
     except (InputError, MissingExtraError) as error:
         raise CannotError(str(error), code=error.code) from error
     best = scorer.best(*map(list, zip(*rows.values(), strict=True)))
-    return means_of_columns(
-        inputs, _measure_names("BERTScore", single), dict(zip(rows, best, strict=True))
-    )
+    return means_of_columns(inputs, _names("BERTScore", single), dict(zip(rows, best, strict=True)))
 
 
 def _bert_model(tools: Tools, protocol: str) -> str:
@@ -129,7 +127,7 @@ def _bert_model(tools: Tools, protocol: str) -> str:
     return f"{Path(model).name}/layer{layer}"
 
 
-def _measure_names(base: str, single: bool) -> list[str]:
+def _names(base: str, single: bool) -> list[str]:
     """Name the P, R and F measures of a base measure."""
     return [f"{base}.{part}{'@1gold' * single}" for part in _PARTS]
 

@@ -177,7 +177,7 @@ def _table_rows(
     files: Sequence[ScoreFile],
     measures: Sequence[str],
     texts: _Texts,
-    is_included: Callable[[Cell], bool] = lambda cell: True,
+    keep: Callable[[Cell], bool] = lambda cell: True,
 ) -> list[tuple[str, ...]]:
     """Make a row per design cell (system, labels, origins) that has any of the measures.
 
@@ -185,7 +185,7 @@ def _table_rows(
         files: score files.
         measures: names without their cell.
         texts: makes the texts of the columns after the mode, from a cell and its values.
-        is_included: whether a cell has a row.
+        keep: whether a cell has a row.
 
     Returns:
         Rows ordered by origins, as in the paper.
@@ -193,8 +193,7 @@ def _table_rows(
 
     def places(design: Design) -> Iterator[_Place]:
         origins = [c.origins for c in design.cells]
-        shown = filter(is_included, design.cells)
-        for cell in sorted(shown, key=lambda c: origins.index(c.origins)):
+        for cell in sorted(filter(keep, design.cells), key=lambda c: origins.index(c.origins)):
             yield cell, cell.labels, [f"{m}[{cell.context}]" for m in measures]
 
     return _rows(files, places, lambda file, cell, es: (_mode(cell), *texts(file, cell, es)))

@@ -181,7 +181,7 @@ def micro_and_macro(name: str, definition: str, **more: Any) -> tuple[Measure, .
     )  # fmt: skip
 
 
-def _gold_rounds(reference: str) -> dict[str, str]:
+def _rounds(reference: str) -> dict[str, str]:
     """Name, per protocol, the rounds whose gold a measure looks at."""
     return {"strict": "all", "reference": reference}
 
@@ -206,18 +206,17 @@ MEASURES = (
     *micro_and_macro(
         "P", "correct citations in the minimum knowledge set", needs=_SETS, compute=counted,
         formula="such citations that also state a fact of `G` ÷ citations",
-        gold=_gold_rounds("all"), citation_quality=_quality("precision", f"{_SET}."),
+        gold=_rounds("all"), citation_quality=_quality("precision", f"{_SET}."),
     ),
     *micro_and_macro(
         "R", "minimum knowledge hit by a correct citation", needs=_SETS, compute=counted,
         formula="facts of `G` that such a citation states ÷ facts of `G`",
-        gold=_gold_rounds("2+"),
-        citation_quality=_quality("recall", f"{_SET}, all of which is wanted."),
+        gold=_rounds("2+"), citation_quality=_quality("recall", f"{_SET}, all of which is wanted."),
     ),
     *micro_and_macro(
         "F1", "harmonic mean of P and R", needs=_SETS, compute=counted,
         formula="harmonic mean of P and R of the same averaging",
-        gold=_gold_rounds("P:all,R:2+"), citation_quality=_quality("both", f"{_SET}."),
+        gold=_rounds("P:all,R:2+"), citation_quality=_quality("both", f"{_SET}."),
     ),
     _counter("KaLMA.Citations", definition="citations per answer", formula=_OF_ANSWER),
     _counter("KaLMA.NAs", definition="[NA] marks per answer", formula=_OF_ANSWER),

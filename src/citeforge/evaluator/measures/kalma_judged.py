@@ -181,7 +181,7 @@ def answers_prompt(question: str, sentence: str) -> str:
     )
 
 
-def _llm_option(tools: Tools, protocol: str) -> str | None:
+def _model(tools: Tools, protocol: str) -> str | None:
     """Name the LLM and the prompts, for signatures; None without an LLM."""
     if tools.llm is None:
         return None
@@ -354,8 +354,7 @@ MEASURES = (
     *(
         Measure(
             f"GEval.{aspect}", "kalma", f"an LLM's 1 to 5 for {aspect}", 1, 5, 1, "--llm", PAPER,
-            ("llm",), reads="triples", compute=marks, parameters={"aspect": aspect},
-            options=_llm_option,
+            ("llm",), reads="triples", compute=marks, parameters={"aspect": aspect}, options=_model,
             formula="an LLM's whole number, 1–5, at temperature 0",
         )
         for aspect in ASPECTS

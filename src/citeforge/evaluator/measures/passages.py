@@ -79,7 +79,7 @@ def read_passages(submission: Submission, measures: Sequence[Measure], tools: To
             benchmark,
             len(runs),
             len(benchmark.query_ids) * len(runs),
-            **_count_relevance(benchmark, table, bool(scores)),
+            **_relevance(benchmark, table, bool(scores)),
         ),
         tools,
         lambda measure: grammar.signature if is_strict else f"1,{measure.family}",
@@ -124,9 +124,7 @@ def _compute_results(
     return sorted(rows, key=lambda r: order[r.measure.name]), missing
 
 
-def _count_relevance(
-    benchmark: Benchmark, table: ContextTable | None, is_read: bool
-) -> dict[str, int]:
+def _relevance(benchmark: Benchmark, table: ContextTable | None, is_read: bool) -> dict[str, int]:
     """Count queries without a relevant passage, and queries that show relevant ones alone."""
     if table is not None and not table.is_judged:
         return {}  # unlabelled, or hidden: which are relevant is not known

@@ -62,15 +62,13 @@ def strict_scorer(grammar: Grammar) -> Scorer:
         if answers:
             form, needles = answer_form(text), (a for some in answers.values() for a in some)
             short_em = float(any(n and holds_form(form, n) for n in map(answer_form, needles)))
-        shares = _citation_shares(inside, len(inside) + outside, relevant)
+        shares = _shares(inside, len(inside) + outside, relevant)
         return AnswerValues(*shares, len(text.split()), short_em, outside, unparsed)
 
     return score
 
 
-def _citation_shares(
-    inside: set[int], distinct: int, relevant: frozenset[int]
-) -> tuple[float, float, int]:
+def _shares(inside: set[int], distinct: int, relevant: frozenset[int]) -> tuple[float, float, int]:
     """Compute precision and recall from distinct citations, and give their number."""
     hits = len(inside & relevant)
     recall = hits / len(relevant) if relevant else math.nan
@@ -108,7 +106,7 @@ def reference_scorer(grammar: Grammar) -> Scorer:
         if supported:
             short_em = float(any(a in output for group in supported for a in group))
         length, n_out_of_range = len(output.split(" ")), len(numbers) - len(cited)
-        shares = _citation_shares(cited, len(cited), relevant)
+        shares = _shares(cited, len(cited), relevant)
         return AnswerValues(*shares, length, short_em, n_out_of_range, 0)
 
     return score

@@ -58,7 +58,7 @@ def distinct_ids(item: AnswerItem) -> list[str]:
     return list(dict.fromkeys(p.id for p in item.passages if p.id))
 
 
-def _declare_measure(cutoff: int, base: str, words: str, formula: str, edge_cases: str) -> Measure:
+def _measure(cutoff: int, base: str, words: str, formula: str, edge_cases: str) -> Measure:
     """Declare a ranking measure with a cutoff."""
     return percent(
         f"{base}@{cutoff}",
@@ -75,8 +75,7 @@ def _declare_measure(cutoff: int, base: str, words: str, formula: str, edge_case
 
 MEASURES = tuple(
     CutoffForm(
-        base,
-        partial(_declare_measure, base=base, words=words, formula=formula, edge_cases=edge_cases),
+        base, partial(_measure, base=base, words=words, formula=formula, edge_cases=edge_cases)
     )
     for base, words, formula, edge_cases in (
         ("P", "share of relevant ones", "relevant among the first k ÷ k",

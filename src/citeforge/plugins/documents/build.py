@@ -96,7 +96,7 @@ def build_documents(
     with building(recipe, run) as build:
         source = open_documents(recipe, build.workspace.stage("archives"))
         models = _open_models(recipe, run, build, llm, judge)
-        draft = _draft_manifest(recipe, build, source, models)
+        draft = _draft(recipe, build, source, models)
         if (finished := build.finished(draft)) is not None:
             return finished
         info, corpus, tables = read_documents(recipe, source, build.workspace)
@@ -199,9 +199,7 @@ def _open_models(
     return Models(PromptedLlm(llm), judge, rage, recipe_embedder(rage, run))
 
 
-def _draft_manifest(
-    recipe: DocumentsRecipe, build: Build, source: Source, models: Models
-) -> Manifest:
+def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models) -> Manifest:
     """Make the part of the manifest that is known before questions are written."""
     identities = {WRITER: models.asker.llm.identity()}
     if models.judge is not None:

@@ -99,13 +99,9 @@ class PassagePool:
                 else:
                     files.setdefault(file, {}).setdefault(title, []).append(name)
         self.order = list(
-            _interleave(
+            _in_turn(
                 [
-                    list(
-                        _interleave(
-                            _shuffle_sections(sections, seed, file), generator(seed, "draw", file)
-                        )
-                    )
+                    list(_in_turn(_shuffled(sections, seed, file), generator(seed, "draw", file)))
                     for file, sections in files.items()
                 ],
                 generator(seed, "draw files"),
@@ -122,7 +118,7 @@ class PassagePool:
         return self._place[one] == self._place[other]
 
 
-def _shuffle_sections(sections: dict[str, list[str]], seed: int, file: str) -> Iterator[list[str]]:
+def _shuffled(sections: dict[str, list[str]], seed: int, file: str) -> Iterator[list[str]]:
     """Yield the passages of each section of a file in random order."""
     for title, names in sections.items():
         generator(seed, "draw", file, title).shuffle(names)
@@ -138,7 +134,7 @@ def _file_of(name: str, about: str | None) -> str:
     return name.partition("#")[0]
 
 
-def _interleave(groups: Iterable[Sequence[str]], rng: random.Random) -> Iterator[str]:
+def _in_turn(groups: Iterable[Sequence[str]], rng: random.Random) -> Iterator[str]:
     """Yield one name of each group, then the next of each (round robin), in a random order."""
     turns = [iter(group) for group in groups]
     rng.shuffle(turns)

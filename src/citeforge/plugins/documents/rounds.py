@@ -124,36 +124,34 @@ class QuestionMaker:
         asking = self.recipe.asking
         answerable = [q for q in questions if q.is_open and q.form != ABSENT]
         self._check_entailment(answerable)
-        self._answer_check(
-            ANSWERED, answerable, lambda q: [q.evidence], _is_wrong_answer, "the reader says"
-        )
-        self._answer_check(
+        self._ask_reader(ANSWERED, answerable, lambda q: [q.evidence], _fails, "the reader says")
+        self._ask_reader(
             CLOSED_BOOK, answerable, lambda q: [()] * asking.closed_book, _gives_some,
             "without any passage the reader says",
         )  # fmt: skip
-        self._answer_check(
+        self._ask_reader(
             HALVES, (q for q in answerable if q.form == PAIR),
             lambda q: [(passage,) for passage in reversed(q.evidence)], _gives_some, "{} alone:",
         )  # fmt: skip
         near = self._find_near_passages(_accepted(questions))
-        self._find_other_answers(_accepted(answerable), near)
+        self._find_others(_accepted(answerable), near)
 
         def others(question: Question) -> list[Evidence]:
             """List near passages that do not answer a question."""
             answering = {*question.relevant, *question.unsure}
             return [p for p in near[question.id] if p.id not in answering][: asking.shown]
 
-        self._answer_check(
+        self._ask_reader(
             NEEDED, answerable, lambda q: [others(q)] if others(q) else [], _gives_some,
             "from other passages the reader says",
         )  # fmt: skip
-        self._answer_check(
+        self._ask_reader(
             NOT_ABSENT, (q for q in questions if q.form == ABSENT),
             lambda q: filter(None, [near[q.id][: (n := asking.shown)], near[q.id][n : 2 * n]]),
             lambda reply, _: not is_not_answered(reply), "from the nearest passages:",
         )  # fmt: skip
 
-    def _answer_check(
+    def _ask_reader(
         self,
         check: str,
         questions: Iterable[Question],
@@ -216,9 +214,7 @@ class QuestionMaker:
         texts = self.passages.texts([i for hits in ids.values() for i in hits])
         return {name: [texts[i] for i in hits] for name, hits in ids.items()}
 
-    def _find_other_answers(
-        self, questions: Sequence[Question], near: dict[str, list[Evidence]]
-    ) -> None:
+    def _find_others(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
         """Note other passages that answer: relevant if judge and LLM agree, else unsure."""
         verdicts = self._judge_passages(questions, near)
         suspects = {
@@ -281,7 +277,7 @@ def _accepted(questions: Iterable[Question]) -> list[Question]:
     return [q for q in questions if q.is_open]
 
 
-def _is_wrong_answer(reply: str, question: Question) -> bool:
+def _fails(reply: str, question: Question) -> bool:
     """Whether a reply does not give the answers of a question."""
     return not gives(reply, question.answers)
 

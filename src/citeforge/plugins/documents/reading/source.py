@@ -248,9 +248,7 @@ def _read_pages(path: Path, document: Document) -> Iterator[DocumentPage]:
             document.pages += 1
             if page.text.strip():
                 document.problem = None
-                yield page._replace(
-                    text=_replace_surrogates(page.text), title=_replace_surrogates(page.title)
-                )
+                yield page._replace(text=_encodable(page.text), title=_encodable(page.title))
     except UnreadableError as error:
         document.problem = error.problem
         document.notes += [str(error)] if str(error) else []
@@ -258,7 +256,7 @@ def _read_pages(path: Path, document: Document) -> Iterator[DocumentPage]:
         document.problem = _open_problem(error)
 
 
-def _replace_surrogates(text: str) -> str:
+def _encodable(text: str) -> str:
     """Replace lone surrogates, which UTF-8 cannot encode (in PDF texts)."""
     try:
         text.encode()
