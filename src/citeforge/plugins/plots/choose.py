@@ -109,7 +109,7 @@ _BUILT_IN = (
 
 
 def plots() -> dict[str, Plot]:
-    """All plots by name, as pages show them: ours, then those of plugins."""
+    """Give all plots by name, in the order of pages: built-in ones and those of plugins."""
     by_name = {p.name: p for p in _BUILT_IN}
     for value, origin in plugins.load_entries("plots"):
         if not isinstance(value, Plot):
@@ -120,7 +120,7 @@ def plots() -> dict[str, Plot]:
 
 
 def find_plot(name: str) -> Plot:
-    """The plot of a name.
+    """Find the plot of a name.
 
     Raises:
         UnknownValueError: there is none.
@@ -132,7 +132,7 @@ def find_plot(name: str) -> Plot:
 
 
 def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> Figure:
-    """One plot.
+    """Draw one plot of score files.
 
     Args:
         files: score files.
@@ -155,7 +155,7 @@ def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> F
 
 
 def page_figures(files: Sequence[ScoreFile]) -> Iterator[Figure]:
-    """The plots of a report, the most telling first."""
+    """Draw the plots of a report page, in their order of rank."""
     main = main_measure(files)
     if not main:
         return
@@ -167,7 +167,7 @@ def page_figures(files: Sequence[ScoreFile]) -> Iterator[Figure]:
 
 
 def _marked(figure: Figure, files: Sequence[ScoreFile]) -> Figure:
-    """A figure that marks every measure it names that any citation satisfies."""
+    """Mark, in a figure's texts, measures that any citation satisfies (trivial ones)."""
     for name in {m.name for f in files for m in f.measures if is_trivial(f, m.name)}:
         if figure.names(name):
             note = f"{figure.note} {'; '.join(trivial_lines(files, [name]))}.".strip()
@@ -177,8 +177,10 @@ def _marked(figure: Figure, files: Sequence[ScoreFile]) -> Figure:
 
 
 def _best_first(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """By the main measure: the first ones, which most plots are of, differ in colour. Cells of an
-    authorship benchmark have no main one."""
+    """Sort score files by the main measure, so that the first ones differ in colour.
+
+    Files of authorship benchmarks, which have no main measure, keep their order.
+    """
     if of_cells(files):
         return list(files)
     best = [file for file, _ in entries(files, main_measure(files))]
@@ -186,5 +188,6 @@ def _best_first(files: Sequence[ScoreFile]) -> list[ScoreFile]:
 
 
 def _is_share(name: str) -> bool:
+    """Whether a measure is shown from 0 to 100."""
     measure = find_measure(name.partition("[")[0])
     return measure is not None and measure.scale == 100
