@@ -229,8 +229,8 @@ def place_labels(
 ) -> list[Box] | None:
     """Place a label beside each dot; None if they have no room.
 
-    Every box is inside the frame, overlaps no other and no dot, and is nearest to its own dot. Dots on
-    one point have no such labels.
+    Every box is inside the frame, overlaps no other and no dot, and is nearest to its own dot.
+    Dots on one point have no such labels.
 
     Args:
         dots: centres in pixels.
