@@ -19,7 +19,7 @@ Results = tuple[list[Row], list[NotComputed]]
 def compute(
     inputs: Any, measures: Sequence[Measure], judge: JudgeSession | None, is_of_cells: bool = False
 ) -> Results:
-    """Compute the samples of measures; judged ones take all verdicts of a judge on every pair.
+    """Compute the samples of measures; judged ones once for each repeat of the judge.
 
     Args:
         inputs: what their functions read.

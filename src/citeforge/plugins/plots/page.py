@@ -102,7 +102,7 @@ def _foreign_files(folder: Path) -> list[str]:
 
 
 def _data(files: Sequence[ScoreFile], alike: Sequence[ScoreFile]) -> dict[str, Any]:
-    """Collect the data for the page's script; ranks are of ``alike`` (ignoring ``across``)."""
+    """Collect data for the page's script; ranks are of ``alike``, with fewer signature parts."""
     left_out: Any = {"answers": True, "query_ids": True, "design": True, "slices": True,
                 "measures": {"__all__": {"per_query", "variance"}}}  # fmt: skip
     systems = [file.model_dump(mode="json", exclude=left_out) for file in files]

@@ -164,7 +164,7 @@ class PublishedTable(Part):
         return sum(len(row.printed) for row in self.rows)
 
     def quantity(self, row: PublishedRow, column: str) -> Quantity:
-        """Give measure, outputs and options that the number of a cell is computed from."""
+        """Give the measure, scale and models that the number of a cell is made with."""
         quantity = row.value or self.columns[column]
         assert quantity is not None, "checked when the table was read"
         return quantity
