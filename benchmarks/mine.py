@@ -51,7 +51,7 @@ def prepare_ours(folder: str, n: int = QUERIES) -> Any:
     queries = np.load(base / "q.npy")[:n]
     corpus, none = shard_paths(base, "corpus"), [[] for _ in queries]
     nothing = Exclusions(corpus, Mining(), none, [set() for _ in queries], none)
-    return SeeminglyRelevant(CertainSearch(shards).ask(queries), nothing)
+    return SeeminglyRelevant(CertainSearch(shards).set_queries(queries), nothing)
 
 
 def run_ours(miner: Any) -> list[list[int]]:

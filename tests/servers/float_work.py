@@ -166,7 +166,7 @@ def mining(folder: Path) -> Iterator[bytes]:
     nothing: list[Any] = [[] for _ in queries]
     corpus, mining = shard_paths(path, "corpus"), Mining(seemingly_relevant=15)
     exclusions = Exclusions(corpus, mining, nothing, [set() for _ in queries], nothing)
-    miner = SeeminglyRelevant(CertainSearch([shard]).ask(queries), exclusions)
+    miner = SeeminglyRelevant(CertainSearch([shard]).set_queries(queries), exclusions)
     yield repr(miner.mine()).encode()
 
 

@@ -89,7 +89,7 @@ class Base(Package):
         return dict(zip(self.query_ids, answers, strict=True))
 
     def facts(self) -> dict[str, Any]:
-        """What ``config`` of a benchmark made of this one says of it."""
+        """Give the facts about this benchmark that ``config`` of one derived from it records."""
         made_of = {"kind": self.manifest.kind, "config": self.manifest.config}
         return {"benchmark_hash": self.manifest.benchmark_hash, "made_of": made_of}
 

@@ -98,12 +98,12 @@ class _Checker:
     def run(self, path: Path, file_format: str) -> Findings:
         """Check a submission from its first line to its last."""
         self.places = Places(path, self.benchmark)
-        submission = Submission(path, self.benchmark, file_format, on_error=self._unreadable)
+        submission = Submission(path, self.benchmark, file_format, on_error=self._record_error)
         self.submission, self.findings.form = submission, submission.form
         try:
             submission.about  # noqa: B018 (whether it can be read)
         except InputError as error:
-            self._unreadable(error)
+            self._record_error(error)
         self.only = self.only or self._default_context()
         try:
             for line, answer in submission.answers():
@@ -113,7 +113,7 @@ class _Checker:
             # Our own format goes on behind a bad line; other formats end there.
             if error.line is None and error.field is None:
                 raise
-            self._unreadable(error)
+            self._record_error(error)
         self._missing()
         faults = find_format(submission.form).faults
         options = submission.form.partition(":")[2]
@@ -150,7 +150,8 @@ class _Checker:
             are = "answer is empty" if n_empty == 1 else "answers are empty"
             yield Finding("empty-text", f"{n_empty:,} {are}; scored as answers")
 
-    def _unreadable(self, error: InputError) -> None:
+    def _record_error(self, error: InputError) -> None:
+        """List an error of reading among the findings."""
         self.findings.errors.append(Finding.from_error(error))
 
     def _check_answer(self, line: int, answer: SubmissionLine) -> None:

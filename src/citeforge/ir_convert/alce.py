@@ -297,7 +297,7 @@ class AlceSource(FileSource):
         ]
         return pa.Table.from_pylist(rows, schema=GOLD)
 
-    def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
+    def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
         """Return the file that errors name for a judgement; its line is not known."""
         return str(self.path), None
 

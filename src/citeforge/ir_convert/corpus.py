@@ -84,7 +84,7 @@ class PassagesAlone(FileSource):
 
     relevant = queries
 
-    def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
+    def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
         return self.source.spec, None
 
 

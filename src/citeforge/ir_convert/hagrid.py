@@ -199,7 +199,7 @@ class HagridSource(FileSource):
             self.source.counts["answer citations outside the quotes"] = unresolved
         return pa.Table.from_pylist(rows, schema=GOLD)
 
-    def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
+    def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
         row = self._rows.get(query_id)
         return str(self.path), None if row is None else row[0]
 

@@ -351,7 +351,7 @@ class HubSource(Source):
     def mined(self) -> dict[str, pa.Table]:
         return self._mined
 
-    def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
+    def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
         return self.repo.name, None
 
 

@@ -274,8 +274,8 @@ class Source(Protocol):
         """Negative mapping tables that the source brings along, by label."""
         return {}
 
-    def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
-        """File and line of a judgement, for error messages."""
+    def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
+        """Give file and line of a judgement, for error messages."""
         ...
 
 
@@ -419,5 +419,5 @@ class JudgedSource(FileSource):
     def mined(self) -> dict[str, pa.Table]:
         return self.negatives
 
-    def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
+    def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
         return self.judged.path, self.judged.lines.get((query_id, corpus_id))

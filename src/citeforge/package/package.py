@@ -259,7 +259,7 @@ class Package(Displayed):
         Raises:
             InputError: the table is damaged.
         """
-        return self._about_queries("mapping", label, "query-id")
+        return self._read_query_table("mapping", label, "query-id")
 
     @cached_property
     def gold(self) -> pa.Table:
@@ -268,9 +268,10 @@ class Package(Displayed):
         Raises:
             InputError: it is damaged, or is about a query that the benchmark lacks.
         """
-        return self._about_queries("gold", "gold", "query_id")
+        return self._read_query_table("gold", "gold", "query_id")
 
-    def _about_queries(self, config: str, split: str, column: str) -> pa.Table:
+    def _read_query_table(self, config: str, split: str, column: str) -> pa.Table:
+        """Read a table; raise InputError if its query column names an unknown query."""
         table = self.table(config, split)
         if not self.whole:
             return table

@@ -10,25 +10,26 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 def lines(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Lines of a submission; copying has one run."""
+    """Yield the lines of a submission that copies gold answers or first passages."""
     for context in contexts:
         if name in ("gold", "all-gold"):
-            yield from _gold(benchmark, context, name == "all-gold")
+            yield from _copy_gold(benchmark, context, name == "all-gold")
         else:
-            yield from _first_passage(benchmark, context, 2 if "two" in name else None)
+            yield from _copy_first_passage(benchmark, context, 2 if "two" in name else None)
 
 
-def _gold(benchmark: Benchmark, context: str, everything: bool) -> Iterator[dict[str, Any]]:
+def _copy_gold(benchmark: Benchmark, context: str, all_answers: bool) -> Iterator[dict[str, Any]]:
+    """Yield submission lines with each query's gold answer, or with all, one per run."""
     for query, rows in zip(benchmark.query_ids, benchmark.gold_rows, strict=True):
-        answers = rows.answers if everything else [rows.single] if rows.single else []
+        answers = rows.answers if all_answers else [rows.single] if rows.single else []
         for run, answer in enumerate(answers):
             yield {"query_id": query, "output": answer.text or "", "context": context, "run": run}
 
 
-def _first_passage(
+def _copy_first_passage(
     benchmark: Benchmark, context: str, n_sentences: int | None
 ) -> Iterator[dict[str, Any]]:
-    """ALCE, appendix D: copying the best passage already scores high on citation measures."""
+    """Yield lines that copy and cite the best passage (ALCE, appendix D), which scores high."""
     segmenter = SentenceSegmenter()
     base = benchmark.manifest.grammar.base
     for item in benchmark.items(context):

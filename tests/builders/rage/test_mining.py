@@ -79,7 +79,7 @@ def test_equals_brute_force_with_many_ties(
     exclusions = Exclusions(
         corpus, mining, [[] for _ in range(4)], forbidden, [[] for _ in range(4)]
     )
-    result = SeeminglyRelevant(CertainSearch(shards).ask(queries), exclusions).mine()
+    result = SeeminglyRelevant(CertainSearch(shards).set_queries(queries), exclusions).mine()
     for row in range(4):
         expected = brute_force(vectors, queries[row], ids, forbidden[row], mining)
         got = [(m.position, m.score, m.rank) for m in result[row]]
@@ -99,7 +99,7 @@ def test_margin_is_right_for_negative_similarities(tmp_path: Path, margin: float
     corpus, shards = make_world(tmp_path, vectors, [f"{i:03d}" for i in range(40)])
     mining = Mining(seemingly_relevant=40, margin=margin)
     exclusions = Exclusions(corpus, mining, [[relevant]], [{relevant}], [[]])
-    (result,) = SeeminglyRelevant(CertainSearch(shards).ask(query), exclusions).mine()
+    (result,) = SeeminglyRelevant(CertainSearch(shards).set_queries(query), exclusions).mine()
     expected = {i for i in range(40) if i != relevant and np.cos(angles[i]) <= best - margin}
     near = {i for i in range(40) if abs(np.cos(angles[i]) - (best - margin)) < 1e-3}
     assert {m.position for m in result} - near == expected - near
@@ -116,7 +116,7 @@ def test_a_relative_margin_is_a_share_of_the_best_relevant_score(
     corpus, shards = make_world(tmp_path, vectors, [f"{i:03d}" for i in range(40)])
     mining = Mining(seemingly_relevant=40, relative_margin=0.9)
     exclusions = Exclusions(corpus, mining, [[relevant, 39]], [{relevant, 39}], [[]])
-    miner = SeeminglyRelevant(CertainSearch(shards).ask(query), exclusions)
+    miner = SeeminglyRelevant(CertainSearch(shards).set_queries(query), exclusions)
     (result,) = miner.mine()
     # A tenth of the score below it; of a negative score, too.
     limit = 0.9 * best if best > 0 else 1.1 * best
@@ -131,7 +131,7 @@ def test_irrelevant_draws_avoid_what_is_taken(tmp_path: Path) -> None:
     corpus, shards = make_world(tmp_path, vectors, [f"{i:03d}" for i in range(40)])
     mining = Mining(seemingly_relevant=5, irrelevant=30)
     exclusions = Exclusions(corpus, mining, [[0]], [{0, 8}], [[]])
-    taken = SeeminglyRelevant(CertainSearch(shards).ask(vectors[:1]), exclusions).mine()
+    taken = SeeminglyRelevant(CertainSearch(shards).set_queries(vectors[:1]), exclusions).mine()
     (result,) = draw_irrelevant(["q"], exclusions, taken, seed=1)
     drawn = [m.position for m in result]
     barred = {0, 8} | {m.position for m in taken[0]}
@@ -150,7 +150,7 @@ def test_what_holds_an_answer_is_passed_over_and_counted(tmp_path: Path) -> None
     corpus, shards = make_world(tmp_path, vectors, [f"{i}" for i in range(8)])
     mining = Mining(seemingly_relevant=3, irrelevant=3, exclude_answers=True)
     exclusions = Exclusions(corpus, mining, [[0]], [{0}], [["text 2"]])
-    miner = SeeminglyRelevant(CertainSearch(shards).ask(vectors[:1]), exclusions)
+    miner = SeeminglyRelevant(CertainSearch(shards).set_queries(vectors[:1]), exclusions)
     taken = miner.mine()
     assert [(m.position, m.rank) for m in taken[0]] == [(1, 1), (3, 3), (4, 4)]
     assert miner.dropped == {ANSWER: 1}

@@ -116,7 +116,7 @@ def searching(folder: Path, cosines: list[float]) -> CertainSearch:
     path = folder / "vectors"
     path.write_bytes(vectors.astype("<f4").tobytes())
     queries = np.array([[1, 0], [1, 0]], np.float32)
-    return CertainSearch([VectorShard(path, len(cosines), 2, "k")]).ask(queries)
+    return CertainSearch([VectorShard(path, len(cosines), 2, "k")]).set_queries(queries)
 
 
 def test_half_way_from_the_median_of_random_to_the_mean_of_relevant(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def prompts_with(text: str) -> Iterator[tuple[str, Turns]]:
             yield f"{name}, both", fill_messages(profile, text, text)
     for aspect in judged.ASPECTS:
         yield aspect, (("user", judged.mark_prompt(aspect, "- A, b: c\n", "When?", text)),)
-    yield "answers", (("user", judged.whether_it_answers("When?", text)),)
+    yield "answers", (("user", judged.answers_prompt("When?", text)),)
     yield from ((f"writer: {name}", turns) for name, turns in writers_with(text))
 
 

@@ -58,7 +58,7 @@ class World:
     def search(self) -> CertainSearch:
         search = CertainSearch(self.shard("rough", self.rough, "<f2"))
         search.refine_by(self.corpus, 3, self.embed)
-        return search.ask(self.queries.astype(np.float32), lambda rows: self.queries[rows])
+        return search.set_queries(self.queries.astype(np.float32), lambda rows: self.queries[rows])
 
     def miner(self, search: CertainSearch, **options: float) -> SeeminglyRelevant:
         relevant = [[q, q + QUERIES] for q in range(QUERIES)]
@@ -155,7 +155,7 @@ def test_bounds_are_measured_on_later_queries_too(tmp_path: Path) -> None:
     assert search.bounds[0] < 0.01
     world.queries[:, 0] = 1
     world.queries = unit(world.queries)
-    search.ask(world.queries.astype(np.float32), lambda rows: world.queries[rows])
+    search.set_queries(world.queries.astype(np.float32), lambda rows: world.queries[rows])
     assert search.bounds[0] > 0.03
     assert positions(world.miner(search).mine()) == world.expected()
 
@@ -164,7 +164,7 @@ def test_the_bound_of_one_query_is_no_matter_of_luck(tmp_path: Path) -> None:
     world = World(tmp_path, spread(), 0.03)
     search, one = world.search(), world.queries[:1]
     search.bounds[0] = 0
-    search.ask(one.astype(np.float32), lambda rows: one[rows])
+    search.set_queries(one.astype(np.float32), lambda rows: one[rows])
     errors = (one @ (world.rough - world.exact).T).ravel()
     # The largest of 200 normal errors is some 2.8 deviations, and 1.5 times that 4.2.
     assert search.bounds[0] > 5 * np.sqrt(np.mean(errors**2))

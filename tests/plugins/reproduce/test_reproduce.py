@@ -412,9 +412,9 @@ def test_the_list_names_every_table(inline: Inline) -> None:
     total = sum(table.n_cells for table in tables)
     assert result.stdout.splitlines()[-1].startswith(f"{total:,} printed numbers")
     compared = sum(
-        table.reason(row.name, column)[0] is not None
+        table.explain_cell(row.name, column)[0] is not None
         or not (
-            table.reason(row.name, column)[1]
+            table.explain_cell(row.name, column)[1]
             or table.quantity(row, column).judge
             or table.quantity(row, column).model
         )

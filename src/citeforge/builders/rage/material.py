@@ -85,7 +85,7 @@ class Material:
         first = int(np.flatnonzero(rows < 0)[0])
         query = mapping["query-id"][first].as_py()
         passage = mapping["corpus-id"][first].as_py()
-        path, line = self.sources.source.where(query, passage)
+        path, line = self.sources.source.locate_judgement(query, passage)
         raise InputError(
             f"names the passage {passage!r}, which is not in the corpus",
             path=path,

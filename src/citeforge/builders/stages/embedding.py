@@ -70,4 +70,4 @@ def given_search(
     ids = (pa.array(b["_id"]) for b in iter_batches(corpus, ["_id"], rows=rows))
     with progress("checking vectors", total, "vectors") as advance:
         shards = passage_shards(precomputed[0], ids, total, folder, advance)
-    return CertainSearch(shards).ask(query_rows(precomputed[1], all_queries, queries))
+    return CertainSearch(shards).set_queries(query_rows(precomputed[1], all_queries, queries))

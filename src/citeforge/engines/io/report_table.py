@@ -211,7 +211,7 @@ def _csv(cell: object) -> object:
 
 
 def _group_lines(groups: Sequence[str]) -> list[str]:
-    """What stands above the titles, with a rule under each group."""
+    """LaTeX lines above the column titles: group names, each with a rule under it."""
     if not any(groups):
         return []
     above, rules, start = list[str](), list[str](), 1

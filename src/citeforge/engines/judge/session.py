@@ -250,7 +250,7 @@ class JudgeSession:
 
             def keep(decisions: Sequence[tuple[int, Decision]]) -> None:
                 for i, decision in decisions:
-                    self._check(i, decision, waiting, len(pairs))
+                    self._check_decision(i, decision, waiting, len(pairs))
                     waiting.remove(i)
                 decided = [(pairs[i], d) for i, d in decisions]
                 if self.store is not None:
@@ -271,8 +271,8 @@ class JudgeSession:
         if self.store is not None:
             self.store.note_speed(self._identities[0], len(pairs), time.monotonic() - start)
 
-    def _check(self, index: int, decision: object, waiting: set[int], total: int) -> None:
-        """Refuse what no judge may say; a plugin's may say anything.
+    def _check_decision(self, index: int, decision: object, waiting: set[int], total: int) -> None:
+        """Refuse an invalid decision, which only a judge of a plugin can make.
 
         Raises:
             InputError: a pair that is none, or was decided, or a decision that is none.

@@ -216,7 +216,7 @@ class Llm(Protocol):
     """Anything that answers requests: an endpoint, a replay store, a template."""
 
     def identity(self) -> dict[str, Any]:
-        """Entry of manifests."""
+        """Name, revision and settings of the LLM, as manifests record them."""
         ...
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:

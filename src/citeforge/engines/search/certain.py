@@ -44,7 +44,7 @@ Scores = npt.NDArray[np.float64]
 EmbedPassages = Callable[[int, str, pa.Array], list[VectorShard]]
 """(level, name to keep them under, texts) to vectors."""
 EmbedQueries = Callable[[Rows], npt.NDArray[np.float64]]
-"""Queries to vectors in the finest numbers."""
+"""Queries to vectors in float64."""
 
 
 class CertainSearch:
@@ -61,7 +61,7 @@ class CertainSearch:
     def __init__(
         self, shards: list[VectorShard], first_stage: FirstStage = retrieve_candidates
     ) -> None:
-        """Take vectors; nothing is finer.
+        """Take vectors; until `refine_by` is called there are no more exact ones.
 
         Args:
             shards: vectors of the corpus, in order.
@@ -87,10 +87,10 @@ class CertainSearch:
         self.bounds[-1] = 0.0
         self._refined = [[] for _ in range(levels)]
 
-    def ask(
+    def set_queries(
         self, queries: npt.NDArray[np.float32], embed: EmbedQueries | None = None
     ) -> "CertainSearch":
-        """Search for these queries from now on; bounds are measured on a sample of their pairs.
+        """Set the queries to search for, and measure error bounds on a sample of their pairs.
 
         Args:
             queries: unit vectors, shape (n queries, dimension).
@@ -118,11 +118,11 @@ class CertainSearch:
 
     @property
     def n_refined(self) -> list[int]:
-        """Passages at each level or a finer one."""
+        """Number of passages embedded at each level or a finer one."""
         return [int((self._level >= level).sum()) for level in range(len(self.bounds))]
 
     def nominate(self, rows: Rows, k: int) -> tuple[Scores, Rows]:
-        """The k passages of some queries that score best at level 0.
+        """Find the k candidate passages of some queries that score best at level 0.
 
         Args:
             rows: the queries.
@@ -139,7 +139,7 @@ class CertainSearch:
         return scores[:, -1].astype(np.float64) + NOMINATION_ERROR, positions
 
     def scores(self, rows: Rows, positions: Rows) -> tuple[Scores, Scores]:
-        """Cosines of (query, passage) pairs as they are known, and the bounds of their errors."""
+        """Give the best known cosines of (query, passage) pairs, and bounds of their errors."""
         levels = self._level[positions]
         scores, bounds = np.empty(len(rows), np.float64), self.bounds[levels]
         for level, refined in enumerate(self._refined):
@@ -157,7 +157,7 @@ class CertainSearch:
         return scores, bounds
 
     def refine(self, rows: Rows, positions: Rows, to: int | None = None) -> None:
-        """Raise the passages of some pairs by a level; at the finest the queries become exact, too.
+        """Embed the passages of some pairs more exactly; at the finest level their queries, too.
 
         Bounds widen where the new cosines show larger errors of the old ones.
 
@@ -181,16 +181,16 @@ class CertainSearch:
             self._widen(0, _ROUGH_MARGIN * rough + self.bounds[1])
 
     def _widen(self, level: int, bound: float) -> None:
-        """Raise the bound of a level to at least this."""
+        """Raise the error bound of a level to at least this."""
         self.bounds[level] = max(self.bounds[level], bound)
 
     def _rough_errors(self, rows: Rows, positions: Rows) -> Scores:
-        """Differences of pairs' cosines at level 0 to those that are known best."""
+        """Compute how far the cosines of pairs at level 0 are from the best known ones."""
         rough = self._rescore(self._shards, rows, positions)
         return np.abs(self.scores(rows, positions)[0] - rough)
 
     def _embed_finer(self, positions: Rows, level: int) -> None:
-        """Embed passages anew at a level of exactness."""
+        """Embed passages again at a level of exactness, and keep their vectors."""
         texts = titled(take_rows(self._corpus, positions, ["title", "text"]))
         refined = self._refined[level]
         shards = self._embed_passages(level, f"refined-{level}-{len(refined)}", texts)
@@ -198,7 +198,7 @@ class CertainSearch:
         self._level[positions] = level
 
     def _make_exact(self, rows: Rows) -> None:
-        """Make vectors of queries in float64."""
+        """Embed queries in float64 that are not yet."""
         fresh = rows[self._exact_row[rows] < 0]
         if len(fresh):
             known = len(self._exact_queries)
@@ -218,7 +218,7 @@ class CertainSearch:
         return scores
 
     def _sample(self, passages: int, queries: int) -> tuple[Rows, Rows]:
-        """All pairs of some passages and some queries, drawn at random."""
+        """Draw passages and queries at random; give all pairs of them."""
         draw = generator(0, "sample of errors")
         positions = np.array(distinct_below(self.size, passages, draw, ()), np.int64)
         rows = np.array(distinct_below(len(self._queries), queries, draw, ()), np.int64)
@@ -226,7 +226,7 @@ class CertainSearch:
 
 
 def best_first(scores: Scores, places: Rows) -> Rows:
-    """Order of scores, highest first; equal ones, up to TIE, in the order of ``places``."""
+    """Sort scores, highest first; ties (within TIE) in the order of ``places``. Give indices."""
     order = np.lexsort((places, -scores))
     falling = scores[order]
     groups = np.cumsum(np.append(False, falling[:-1] - falling[1:] > TIE))

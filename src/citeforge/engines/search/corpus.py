@@ -39,7 +39,7 @@ _FINER: dict[str, tuple[Compute, ...]] = {"float64": (), "float32": ("fp64",)}
 
 @dataclass(frozen=True)
 class CorpusModel:
-    """An embedder over a corpus: what makes a :class:`CertainSearch`.
+    """An embedder and a corpus; makes a :class:`CertainSearch` for queries.
 
     Attributes:
         embedder: turns texts into vectors.
@@ -61,10 +61,10 @@ class CorpusModel:
     query_folder: Path | None = None
 
     def __post_init__(self) -> None:
-        """Look at what it may compute in.
+        """Check that the embedder can compute in the requested numbers.
 
         Raises:
-            UsageError: it is asked for numbers, and does not compute here.
+            UsageError: numbers are requested of an embedder that does not compute here.
         """
         if not isinstance(self.embedder, Refinable) and self.compute not in ("auto", "fp32"):
             name = self.embedder.fingerprint()["name"]
@@ -85,12 +85,12 @@ class CorpusModel:
 
     @cached_property
     def _embedded(self) -> tuple[list[VectorShard], dict[str, Any]]:
-        """Vectors of all passages, and what they are computed in and by."""
+        """Vectors of all passages, and facts about numbers and device of their computation."""
         first = self.embedder
         if isinstance(first, Refinable):
             first = first.at(self.compute)
         if self.compute == "int8" and isinstance(first, Quantizable):
-            first = first.quantized(self._calibration())
+            first = first.quantized(self._draw_calibration())
         computed: dict[str, Any] = first.fingerprint().get("computed", {})
         dtype = computed.get("dtype")
         stage = f"embedding passages in {dtype}" if dtype else "embedding passages"
@@ -98,46 +98,47 @@ class CorpusModel:
         with progress(stage, self.size, "passages") as advance:
             name = f"passages-{dtype or 'given'}"
             shards = ensure_shards(
-                self.folder, name, texts, first, "passage", advance, self._name_of
+                self.folder, name, texts, first, "passage", advance, self._read_id
             )
         return shards, computed
 
     def computed(self) -> dict[str, Any]:
-        """What all passages are embedded in and by; empty where it is not computed here."""
+        """Give facts on how passages were embedded (numbers, device); empty if not here."""
         return self._embedded[1]
 
     def search(self, queries: pa.Array) -> CertainSearch:
-        """The search for some queries; it takes the place of one for others."""
+        """Make the search for some queries; it replaces an earlier search for others."""
         embedder = self.embedder
         if not isinstance(embedder, Refinable):
-            vectors = unit_vectors(self._stored("queries", queries, embedder, "query"))
-            return self._search.ask(vectors)
+            vectors = unit_vectors(self._embed_texts("queries", queries, embedder, "query"))
+            return self._search.set_queries(vectors)
         search = self._search  # its passages come first: one model is in memory at a time
-        vectors = unit_vectors(self._stored("queries", queries, embedder.at("fp32"), "query"))
+        vectors = unit_vectors(self._embed_texts("queries", queries, embedder.at("fp32"), "query"))
 
         def embed_queries(rows: Rows) -> npt.NDArray[np.float64]:
+            """Embed queries by their rows, in float64."""
             texts = queries.take(pa.array(rows))
-            shards = self._stored("exact-queries", texts, embedder.at("fp64"), "query")
+            shards = self._embed_texts("exact-queries", texts, embedder.at("fp64"), "query")
             return gather(shards, np.arange(len(rows)))
 
-        return search.ask(vectors, embed_queries)
+        return search.set_queries(vectors, embed_queries)
 
     @cached_property
     def _search(self) -> CertainSearch:
-        """Make the search, with finer numbers for what is near if the embedder has them."""
+        """Search over the passages, which the embedder can refine if it has finer numbers."""
         search = CertainSearch(self.passages, self.first_stage)
         embedder = self.embedder
         if isinstance(embedder, Refinable):
             finer = _FINER.get(str(self.computed().get("dtype")), ("fp32", "fp64"))
 
             def embed_passages(level: int, name: str, texts: pa.Array) -> list[VectorShard]:
-                return self._stored(name, texts, embedder.at(finer[level - 1]), "passage")
+                return self._embed_texts(name, texts, embedder.at(finer[level - 1]), "passage")
 
             search.refine_by(self.corpus, len(finer) + 1, embed_passages)
         return search
 
     def count_cut(self, queries: pa.Array) -> dict[str, int]:
-        """Texts that the model does not read to their end, by their names in manifests."""
+        """Count texts longer than the model reads; keys are the names in manifests."""
         if not isinstance(self.embedder, Refinable):
             return {}
         counts = {}
@@ -151,10 +152,10 @@ class CorpusModel:
                 counts[f"{plural} cut by the embedder after {found[1]} tokens"] = found[0]
         return counts
 
-    def _stored(
+    def _embed_texts(
         self, name: str, texts: pa.Array, embedder: Embedder, kind: Kind
     ) -> list[VectorShard]:
-        """Embed texts, or take their vectors from the folder."""
+        """Embed texts, or read their vectors from the folder if they are there."""
         folder = self.query_folder or self.folder
         stage = {"query": "embedding queries", "passage": "deciding what is near"}[kind]
         pieces = (texts.slice(i, self.shard_rows) for i in range(0, len(texts), self.shard_rows))
@@ -163,12 +164,13 @@ class CorpusModel:
                 folder, name, pieces, embedder, kind, advance, lambda i: str(texts[i])[:60]
             )
 
-    def _calibration(self) -> list[str]:
-        """Passages drawn at random, to calibrate int8 on."""
+    def _draw_calibration(self) -> list[str]:
+        """Draw passages at random, to calibrate int8 on."""
         drawn = distinct_below(self.size, CALIBRATION, generator(0, "calibration"), ())
         positions = np.sort(np.array(drawn, np.int64))
         texts: list[str] = titled(take_rows(self.corpus, positions, ["title", "text"])).to_pylist()
         return texts
 
-    def _name_of(self, position: int) -> str:
+    def _read_id(self, position: int) -> str:
+        """Id of the passage at a position, for error messages."""
         return str(take_rows(self.corpus, np.array([position]), ["_id"])["_id"][0])

@@ -29,7 +29,7 @@ class Best:
 
     Attributes:
         scores: shape (n queries, k), best first; -inf where nothing was found yet.
-        where: positions, of the same shape; -1 likewise.
+        where: positions, of the same shape; -1 where nothing was found yet.
     """
 
     def __init__(self, queries: int, k: int) -> None:
@@ -38,7 +38,7 @@ class Best:
         self.where: npt.NDArray[np.int64] = np.full((queries, k), -1, np.int64)
 
     def add(self, scores: Floats, where: npt.NDArray[np.int64]) -> None:
-        """Take in further scores, shape (n queries, any number)."""
+        """Merge further scores, shape (n queries, any number), with their positions."""
         both = np.concatenate([self.scores, scores], axis=1)
         places = np.concatenate([self.where, where], axis=1)
         order = np.argsort(-both, axis=1, kind="stable")[:, : self.k]
@@ -65,7 +65,7 @@ class TorchSearch:
         self._left = torch.from_numpy(self.queries).to(self.device)
 
     def __call__(self, block: Floats, k: int) -> tuple[Floats, npt.NDArray[np.int64]]:
-        """See :data:`BlockSearch`.
+        """Find the k best vectors of a block for each query; see :data:`BlockSearch`.
 
         Raises:
             InputError: memory does not suffice for a single query.
@@ -73,6 +73,7 @@ class TorchSearch:
         right = self._torch.from_numpy(block).to(self.device).T
 
         def best_of(rows: slice) -> tuple[Any, Any]:
+            """Give scores and places of the k best vectors for some queries."""
             values, places = (self._left[rows] @ right).topk(k, dim=1)
             return values.cpu(), places.cpu()
 
@@ -128,7 +129,7 @@ def retrieve_candidates(
     block_rows: int = BLOCK_ROWS,
     device: str = "auto",
 ) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """The k passages with the highest cosine to each query.
+    """Find the k passages with the highest cosine to each query.
 
     On unit vectors the order by cosine is the order by L2 distance (RAGE, section 3.1).
 
@@ -136,7 +137,7 @@ def retrieve_candidates(
         queries: unit vectors, shape (n queries, dimension).
         shards: vectors of the corpus, in order.
         k: how many; at most the size of the corpus.
-        advance: told the number of passages searched.
+        advance: called with the number of passages searched.
         block_rows: vectors that are searched at once.
         device: where: ``auto``, ``cpu``, ``cuda``, …
 
@@ -168,7 +169,7 @@ class Faiss:
         self._resources = faiss.StandardGpuResources() if has_gpu() else None
 
     def __call__(self, block: Floats, k: int) -> tuple[Floats, npt.NDArray[np.int64]]:
-        """See :data:`BlockSearch`."""
+        """Find the k best vectors of a block for each query; see :data:`BlockSearch`."""
         metric = self._faiss.METRIC_INNER_PRODUCT
         if self._resources is None:
             return self._faiss.knn(self.queries, block, k, metric=metric)
@@ -183,7 +184,7 @@ def has_gpu() -> bool:
 
 
 def choose_first_stage(queries: Floats, work: float, device: str = "auto") -> BlockSearch:
-    """What retrieves candidates: a GPU where there is one, else matrix products or FAISS.
+    """Choose the search for candidates: on a GPU if there is one, else torch or FAISS.
 
     On a CPU FAISS where torch is missing, for fewer than 4 queries, and for 352 and more; products
     anywhere else. All find the same passages, but for ties and the last digits of float32.
@@ -211,7 +212,7 @@ def rescore(
     rows: npt.NDArray[np.int64],
     positions: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.float64]:
-    """Cosines of (query row, passage position) pairs, in float64.
+    """Compute cosines of (query row, passage position) pairs in float64.
 
     Each pair is computed by itself in one order of operations, so that the result depends on
     nothing but the two vectors.

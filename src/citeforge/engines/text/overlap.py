@@ -15,7 +15,7 @@ _MIX = np.array([0x9E3779B97F4A7C15 * (2 * i + 1) & (2**64 - 1) for i in range(W
 
 
 def shingles(text: str) -> Shingles:
-    """Hashes of all runs of five words of a text, sorted, each once; one for a shorter text.
+    """Hash all runs of five words of a text: sorted, distinct; one hash for a shorter text.
 
     Case and all but letters and digits are no difference. Linear in the text; the same everywhere.
     """
@@ -31,7 +31,7 @@ def shingles(text: str) -> Shingles:
 
 
 def shared(one: Shingles, other: Shingles) -> float:
-    """Shingles that two texts share, of those of the shorter (the overlap coefficient); 0 to 1."""
+    """Overlap coefficient of two texts, 0 to 1: share of the shorter one's shingles in both."""
     least = min(len(one), len(other))
     if least == 0:
         return 0.0

@@ -19,8 +19,8 @@ class Quotes:
     """Delimiters for the texts of one prompt.
 
     Their number is a digest of all texts together. So it is the same whenever the same texts are
-    quoted, and stored replies are found again. Who writes one of the texts cannot write the number
-    into it: a text that contains the digest of itself is one in 2^64.
+    quoted, and stored replies are found again. The author of a text cannot write the number into
+    it: a text that contains the digest of itself is one in 2^64.
 
     Attributes:
         nonce: the number, 16 hexadecimal digits.
@@ -28,7 +28,7 @@ class Quotes:
     """
 
     def __init__(self, *texts: str, model: str = "") -> None:
-        """Make the number.
+        """Derive the number from the texts.
 
         Args:
             texts: all that will be quoted.
@@ -40,12 +40,12 @@ class Quotes:
         self.note = _NOTE.format(nonce=self.nonce)
 
     def quote(self, text: str) -> str:
-        """A text between the delimiters; what looks like one in it loses its bracket for ``‹``."""
+        """Put a text between the delimiters; ``<`` of tags like them in it becomes ``‹``."""
         return f"<quote-{self.nonce}>\n{_OPENING.sub('‹', text)}\n</quote-{self.nonce}>"
 
 
 def with_quotes(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of a prompt of ours, and what it quotes with: ``quote(TEXT)``, and ``note`` behind.
+    """Add to a template's values the function ``quote(TEXT)`` and the text ``note``.
 
     Args:
         values: what the prompt's template may use; all of them decide the number of the quotes.
@@ -55,5 +55,5 @@ def with_quotes(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without_tags(reply: str) -> str:
-    """A reply without delimiters that a model repeated, and without space around it."""
+    """Remove delimiters that a model repeated from its reply, and space around it."""
     return _TAG.sub("\n", reply).strip()

@@ -19,11 +19,11 @@ class RuleFile(FrozenRecord):
     """Expressions in small letters, one a line; lines that begin with ``#`` are comments.
 
     Attributes:
-        cues: one of them stands in every refusal: most answers have none, and are done quickly.
+        cues: one of them is in every refusal: most answers have none, and are done quickly.
         blocks: name to what ``<NAME>`` means in later blocks and in rules.
-        strong: said of the evidence, or by who answers.
-        weak: may be said of the world as well ("there is no information"); they count in answers
-            that cite nothing.
+        strong: rules about the evidence, or about the system itself.
+        weak: rules that can be about the world as well ("there is no information"); they
+            count in answers that cite nothing.
     """
 
     cues: str
@@ -34,12 +34,13 @@ class RuleFile(FrozenRecord):
 
 @cache
 def language_rules(language: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Cues, strong and weak rules of a language by its code (``en``): an alternation each."""
+    """Read the rules of a language (``en``): regular expressions of cues, strong and weak ones."""
     path = _DATA / f"{language}.yaml"
     file = validated(RuleFile, read_yaml(path), path)
     blocks: dict[str, str] = {}
 
     def fill(expression: str) -> str:
+        """Replace ``<NAME>`` in an expression by the block of that name."""
         return _BLOCK.sub(lambda name: blocks[name[1]], expression)
 
     for name, block in file.blocks.items():
@@ -52,7 +53,7 @@ def language_rules(language: str) -> tuple[re.Pattern[str], re.Pattern[str], re.
 
 
 def _matches(language: str, text: str, cites: bool) -> bool:
-    """Whether one of the rules matches somewhere in a text of small letters."""
+    """Whether a refusal rule of a language matches in a lower-case text."""
     cues, strong, weak = language_rules(language)
     if cues.search(text) is None:
         return False
@@ -60,21 +61,21 @@ def _matches(language: str, text: str, cites: bool) -> bool:
 
 
 def expressions(lines: str) -> list[str]:
-    """The lines that are not comments."""
+    """List the lines of a rule group that are not comments."""
     return [line for line in lines.splitlines() if not line.startswith("#")]
 
 
 def is_refusal(text: str, detector: str, cites: bool = False) -> bool:
-    """Whether an answer says that it gives none; an empty one does.
+    """Whether an answer is a refusal, by the rules of its languages; an empty one is.
 
     Args:
         text: without marks.
         detector: rules, see :func:`citeforge.schemas.models.refusals.checked_detector`.
-        cites: whether the answer cites anything: then "there is no information" is said of the
-            world, unless it is said of the evidence or by who answers.
+        cites: whether the answer cites anything: then "there is no information" is about the
+            world, unless it is about the evidence or the system itself.
     """
     whole = text.translate(_SAME_LETTERS).lower().strip()
-    # What stands in quotation marks is somebody else's word, unless it is the whole answer.
+    # Quoted text is not the answer's own words, unless it is the whole answer.
     own_words = _QUOTATION.sub(" ", whole)
     answer = own_words if any(map(str.isalnum, own_words)) else whole
     languages = detector.partition(":")[2].split(",")

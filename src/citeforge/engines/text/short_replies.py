@@ -34,7 +34,7 @@ _MARKUP = re.compile(r"```\w*|[*_`\"“”]")
 
 
 def read_field(text: str, field: str, values: Collection[Value]) -> set[Value]:
-    """Which of some values a reply gives to a member of a JSON object.
+    """Find the legal values that a reply gives to a member of a JSON object.
 
     Args:
         text: reply without thoughts; the object may stand anywhere in it.
@@ -44,8 +44,8 @@ def read_field(text: str, field: str, values: Collection[Value]) -> set[Value]:
     Returns:
         The values that were found; empty where there is none.
     """
-    by_word = {_word(value): value for value in values}
-    found = {_word(v) for row in json_objects(text) for k, v in row.items() if k.lower() == field}
+    by_word = {_fold(value): value for value in values}
+    found = {_fold(v) for row in json_objects(text) for k, v in row.items() if k.lower() == field}
     if not found:  # no JSON: {entailed: True}, or the value alone
         legal = "|".join(map(re.escape, sorted(by_word, key=len, reverse=True)))
         pattern = rf"\b{re.escape(field)}\b[\s\"'*]*[:=][\s\"'*]*({legal})\b"
@@ -55,7 +55,8 @@ def read_field(text: str, field: str, values: Collection[Value]) -> set[Value]:
     return {by_word[word] for word in found if word in by_word}
 
 
-def _word(value: object) -> str:
+def _fold(value: object) -> str:
+    """Give a value as lower-case text, so that ``True`` and ``"true"`` are equal."""
     return str(value).strip().lower()
 
 
@@ -74,8 +75,10 @@ def json_objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def read_words(text: str, words: Collection[str]) -> str | None:
-    """The one of some lower-case words that a reply says: as its first word, or after a label
-    such as ``Answer:``; None for none, or for two that differ."""
+    """Find which of some lower-case words a reply says; None for none, or for two that differ.
+
+    It is the first word, or follows a label such as ``Answer:``.
+    """
     first = _FIRST_WORD.search(text)
     said = [match[1] for match in _LABELLED.finditer(text)]
     said += [first[0]] if first is not None else []
@@ -84,8 +87,10 @@ def read_words(text: str, words: Collection[str]) -> str | None:
 
 
 def read_mark(text: str) -> float | None:
-    """The whole mark from 1 to 5 of a reply: ``4``, ``4/5``, ``4.0``, ``Score: 4``, ``I would rate
-    this 4 on a scale of 1 to 5``; None for none, or for two that differ."""
+    """Read a whole mark from 1 to 5 in a reply; None for none, or for two that differ.
+
+    Forms: ``4``, ``4/5``, ``4.0``, ``Score: 4``, ``I would rate this 4 on a scale of 1 to 5``.
+    """
     plain = _MARKUP.sub("", unicodedata.normalize("NFKC", text)).strip()
     bare = _SCALE.sub("", plain).strip(" \t\n:.,;-")
     marks = {match[1] for match in _MARKED.finditer(bare)}

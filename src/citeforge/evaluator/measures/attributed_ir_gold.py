@@ -25,8 +25,11 @@ _PARTS = {"P": "precision", "R": "recall", "F": "F"}
 
 
 def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, AnswerItem, list[str]]]:
-    """(run, item, gold texts) of items that have any: all gold answers, or only the single one,
-    without their markers.
+    """Yield (run, item, gold texts) of answers whose query has gold answers, markers removed.
+
+    Args:
+        inputs: the answers.
+        single: whether only the single gold answer of a query counts, not all.
 
     Raises:
         CannotError: no query has any.
@@ -50,10 +53,10 @@ def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, AnswerItem
 
 
 def bleu_statistics(output: str, references: Sequence[str], bleu: Any) -> list[int]:
-    """sacreBLEU's sufficient statistics of one answer: hypothesis and reference length, then
-    correct and total n-grams for n = 1 to 4.
+    """sacreBLEU's sufficient statistics of one answer.
 
-    The reference length is that of the **shortest** reference (docs/definitions.md#attributed_ir).
+    These are hypothesis and reference length, then correct and total n-grams for n = 1 to 4. The
+    reference length is that of the **shortest** reference (docs/definitions.md#attributed_ir).
     """
     stats: list[int] = bleu._extract_corpus_statistics([output], [[r] for r in references])[0]
     shortest = min((len(bleu.tokenizer(r).split()) for r in references), default=0)
@@ -73,12 +76,12 @@ def bleu(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
     values: Rows = {}
     for run, item, texts in gold_answers(inputs, single):
         sums[run, item.row] = bleu_statistics(air_text(item, inputs), texts, counter)
-        values[run, item.row] = float(_bleu_of(sums[run, item.row]))
-    yield measures[0].name, Measured(Sample(sums, _bleu_of, inputs.column(values)))
+        values[run, item.row] = float(_corpus_bleu(sums[run, item.row]))
+    yield measures[0].name, Measured(Sample(sums, _corpus_bleu, inputs.column(values)))
 
 
-def _bleu_of(sums: Floats) -> Floats:
-    """Corpus BLEU in [0, 1] of summed statistics, shape (…, 10)."""
+def _corpus_bleu(sums: Floats) -> Floats:
+    """Compute corpus BLEU in [0, 1] from summed statistics, shape (…, 10)."""
     hyp, ref = sums[..., 0], sums[..., 1]
     correct, total = sums[..., 2:6], sums[..., 6:10]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -90,7 +93,7 @@ def _bleu_of(sums: Floats) -> Floats:
 
 
 def rouge(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
-    """Precision, recall and F against the best gold answer, or the single one."""
+    """ROUGE-Lsum precision, recall and F against the best gold answer, or the single one."""
     scorer = rouge_scorer(stemmer=False)
     rows = {
         (run, item.row): rouge_lsum(air_text(item, inputs), texts, scorer)
@@ -100,8 +103,10 @@ def rouge(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
 
 
 def bertscore(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
-    """BERTScore against the gold answer with the best F, or against the single one
-    (docs/definitions.md#attributed_ir)."""
+    """BERTScore against the gold answer with the best F, or against the single one.
+
+    See docs/definitions.md#attributed_ir.
+    """
     from citeforge.engines.models.answer_models import BertScore
 
     rows = {
@@ -117,23 +122,25 @@ def bertscore(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Foun
 
 
 def _bert_model(tools: Tools, protocol: str) -> str:
+    """Name and layer of the BERTScore model, for the signature."""
     model, layer = tools.options.bertscore
     return f"{Path(model).name}/layer{layer}"
 
 
 def _names(base: str, single: bool) -> list[str]:
+    """Name the P, R and F measures of a base measure."""
     return [f"{base}.{part}{'@1gold' * single}" for part in _PARTS]
 
 
 class _Words(NamedTuple):
-    """What a measure is, with ``{}`` for its part."""
+    """Texts that document a measure, with ``{}`` for precision, recall or F."""
 
     definition: str
     formula: str
     edge_cases: str = ""
 
 
-def _measures(
+def _declare_measures(
     base: str,
     compute: Callable[..., Found],
     best: _Words,
@@ -168,7 +175,7 @@ def _measures(
 
 
 MEASURES = (
-    *_measures(
+    *_declare_measures(
         "BLEU", bleu,
         _Words(
             "corpus BLEU-4 against all gold answers, shortest reference (per query: of its answer "
@@ -182,7 +189,7 @@ MEASURES = (
         _Words("the same against one gold answer", "the same against one gold answer"),
         "all", needs="gold answers, sacrebleu",
     ),
-    *_measures(
+    *_declare_measures(
         "ROUGE-Lsum", rouge,
         _Words("ROUGE-Lsum {} of the best gold answer",
                "ROUGE-Lsum without stemmer, of the gold answer with the best F", "no overlap: 0"),
@@ -191,7 +198,7 @@ MEASURES = (
                "bootstrap"),
         "best", needs="gold answers, rouge-score",
     ),
-    *_measures(
+    *_declare_measures(
         "BERTScore", bertscore,
         _Words("BERTScore {}, gold answer with the best F",
                "BERTScore of the gold answer with the best F: roberta-large, layer 17, no idf, no "

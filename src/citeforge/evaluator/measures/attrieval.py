@@ -83,30 +83,31 @@ class _Reader:
         rows = list(read_saved(folder, _Row))
         if not rows:
             raise InputError("contains no rows", path=folder, code="empty-file")
-        cell = self._cell(folder, [row for _, row in rows])
+        cell = self._find_cell(folder, [row for _, row in rows])
         if (other := self.folders.setdefault(cell, folder)) != folder:
             raise InputError(
                 f"has the cell {cell}, as {other.name} has", path=folder,
                 allowed="one folder per cell", code="duplicate-id"
             )  # fmt: skip
         for number, row in rows:
-            if problem := self._strange(cell, row):
+            if problem := self._mismatch(cell, row):
                 raise InputError(
                     problem, path=folder, field=f"row {number}",
                     allowed=f"answers to the frozen passages of {cell}: citeforge export attrieval "
                     f"{self.benchmark.folder} --context {cell}", code="wrong-benchmark"
                 )  # fmt: skip
-            logprobs = _logprobs(folder, number, row)
+            logprobs = _read_logprobs(folder, number, row)
             yield (
                 number,
-                SubmissionLine(self._query(row), row.rag_raw_answer, cell, logprobs=logprobs),
+                SubmissionLine(self._query_id(row), row.rag_raw_answer, cell, logprobs=logprobs),
             )
 
-    def _query(self, row: _Row) -> str:
+    def _query_id(self, row: _Row) -> str:
+        """Id of the query that a row answers."""
         return self.queries.of(row.query_id, row.query)
 
-    def _cell(self, folder: Path, rows: Sequence[_Row]) -> str:
-        """Context set of a folder, by its name; by mode and origins where it has AttriEval's."""
+    def _find_cell(self, folder: Path, rows: Sequence[_Row]) -> str:
+        """Find the context set of a folder by its name, else by AttriEval's mode and origins."""
         name = folder.name
         matches = [c for c in self.tables if name == c or name.endswith(f"_{c}")]
         if matches:
@@ -118,7 +119,7 @@ class _Reader:
         origins = [
             c.origins
             for c in self.design.cells
-            if c.labels is None and cells and not any(self._strange(c.context, r) for r in rows)
+            if c.labels is None and cells and not any(self._mismatch(c.context, r) for r in rows)
         ]
         for cell in cells:
             if cell.origins in origins[:1]:
@@ -137,11 +138,11 @@ class _Reader:
         side = _SIDES.get(mode)
         return [cell.labels] == labels and cell.side(True) == side != cell.side(False)
 
-    def _strange(self, cell: str, row: _Row) -> str | None:
-        """What of the passages is not as the cell shows it; None when all is."""
-        at = self.benchmark.row_of.get(self._query(row))
+    def _mismatch(self, cell: str, row: _Row) -> str | None:
+        """Describe how a row's passages differ from those of a cell; None where they do not."""
+        at = self.benchmark.row_of.get(self._query_id(row))
         if at is None:
-            return None  # said with the line, by whoever places the answers
+            return None  # reported with its line when answers are placed
         table = self.tables[cell]
         ids, texts = table.ids_of(at), row.passages.passage_text
         if len(texts) != len(ids):
@@ -156,11 +157,11 @@ class _Reader:
         return None
 
 
-def _logprobs(folder: Path, number: int, row: _Row) -> list[TokenLogprob] | None:
+def _read_logprobs(folder: Path, number: int, row: _Row) -> list[TokenLogprob] | None:
     """Read log probabilities of citations from the two lists of a row.
 
     Each number goes to the next ``[n]`` of the text. Numbers that no such mark has get indices
-    behind the last one: they stand for themselves in ``reference``, and for nothing in ``strict``.
+    behind the last one: ``reference`` takes them as they are, ``strict`` ignores them.
     """
     cited, logprobs = row.list_of_citations_in_answer, row.logprob_of_citations_in_answer
     if cited is None or logprobs is None:

@@ -37,7 +37,7 @@ class Cells:
     has_gold: bool
 
     def column(self, cell: str, name: str) -> Floats:
-        """Shape (runs, queries); one averaged run where cells differ in their runs."""
+        """Values of a field in a cell, (runs, queries); one mean run where cells differ in runs."""
         values = self.scores[cell].column(name)
         if len({tuple(k.runs) for k in self.scores.values()}) == 1:
             return values  # only where all cells were run alike can runs be paired
@@ -46,7 +46,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class OriginComparison:
-    """Two runs of one pair of origins, whose labels are opposite.
+    """Two cells of one pair of origins whose labels are opposite.
 
     Attributes:
         first: cell of the first term.
@@ -61,13 +61,13 @@ class OriginComparison:
 
 
 def comparison(cells: list[Cell]) -> OriginComparison:
-    """The two cells whose difference CAB is, of one label set and pair of origins.
+    """Find the two cells whose difference is CAB, in one label set and pair of origins.
 
     Informed minus counterfactual (equation 2); in mixed mode, informed/cf minus cf/informed
     (equation 5).
 
     Raises:
-        ValueError: a run in which relevant and other passages carry equal labels.
+        ValueError: a cell in which relevant and other passages carry equal labels.
     """
     by_mode = {c.mode: c for c in cells}
     mixed = cells[0].mixed
@@ -80,17 +80,17 @@ def comparison(cells: list[Cell]) -> OriginComparison:
 
 
 def design_rows(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | NotComputed]:
-    """All measures of all cells, cell by cell, then the differences that labels make."""
+    """Compute the measures of every cell, then the differences between cells (CAS, CAB)."""
     reasons = set()
-    for row in (*_cells(cells, measures), *_differences(cells, measures)):
+    for row in (*_cell_rows(cells, measures), *_difference_rows(cells, measures)):
         if isinstance(row, NotComputed):
             if (row.name, row.reason) in reasons:
-                continue  # once a measure, not once a cell
+                continue  # once per measure, not once per cell
             reasons.add((row.name, row.reason))
         yield row
 
 
-def _cells(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | NotComputed]:
+def _cell_rows(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | NotComputed]:
     """Compute the measures of single cells: Auth, Cited, AC."""
     for cell in (c.context for c in cells.design.cells):
         if cell not in cells.scores:
@@ -115,20 +115,20 @@ def _cells(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | NotCompu
 
 
 def _confidence(cells: Cells, cell: str, side: str) -> Floats:
-    """Probabilities of citation tokens and their number, shape (runs, queries, 2)."""
+    """Sum and number of the probabilities of citation tokens, shape (runs, queries, 2)."""
     columns = [cells.column(cell, f"{side}_{x}") for x in ("sum", "n")]
     return np.nan_to_num(np.stack(columns, axis=-1))
 
 
 def _confidence_test(cells: Cells, cell: str) -> float:
-    """Relevant against other passages, over queries whose answers cite both."""
+    """Test confidence in relevant against other passages, over queries that cite both: p value."""
     totals = [_confidence(cells, cell, side).sum(axis=0) for side in ("relevant", "other")]
     relevant, other = (ratio(t[..., 0], t[..., 1]) for t in totals)
     difference = relevant - other
     return paired_t(difference[~np.isnan(difference)])
 
 
-def _differences(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | NotComputed]:
+def _difference_rows(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | NotComputed]:
     """Compute CAS and CAB of all origins and label sets."""
     design = cells.design
     for origins in dict.fromkeys(c.origins for c in design.cells):
@@ -139,12 +139,12 @@ def _differences(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | No
             # Both labelled runs of a mixed cell are held against vanilla, else the informed one.
             for cell in (pair.first, pair.second) if vanilla.mixed else (pair.first,):
                 compared = OriginComparison(cell, vanilla, 0)
-                yield from _difference(cells, measures, compared, cell.context)
+                yield from _difference_between(cells, measures, compared, cell.context)
             place = f"{vanilla.origins}_{labels.name}"
-            yield from _difference(cells, measures, pair, place)
+            yield from _difference_between(cells, measures, pair, place)
 
 
-def _difference(
+def _difference_between(
     cells: Cells, measures: Sequence[Measure], pair: OriginComparison, place: str
 ) -> Iterator[Row | NotComputed]:
     """Compute CAS, CAB, or CAS less the placebo's, between two cells, with its paired t-test."""
@@ -181,7 +181,7 @@ _OVER_PLACEBO = "CAS over the placebo's"
 
 
 def _placebo_cell(design: Design, cell: Cell) -> Cell | None:
-    """The placebo's cell of the same origins and mode; None of a placebo cell, or without one."""
+    """Find the placebo cell of the same origins and mode; None for a placebo, or without one."""
     place = PLACEBO, cell.origins, cell.mode
     alike = (c for c in design.cells if (c.labels, c.origins, c.mode) == place)
     return None if cell.labels == PLACEBO else next(alike, None)

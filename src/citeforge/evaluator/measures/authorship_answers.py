@@ -79,7 +79,7 @@ def measure_strict(
     relevant: frozenset[int],
     gold: Sequence[str],
 ) -> Values:
-    """Our definitions: citations out of range count as cited and wrong; markers are no text.
+    """Measure an answer by our definitions: citations out of range are wrong, markers are no text.
 
     Args:
         answer: line of the submission.
@@ -98,7 +98,7 @@ def measure_strict(
     read = {m.start: m for m in markers if not m.is_na}
     positions = _strict_positions(answer.output, answer.logprobs or (), read, grammar.base)
     places = [p if p is not None and 0 <= p < n_docs else None for p in positions]
-    return _values(answer, inside, outside, relevant, em, places, unparsed)
+    return _compute_values(answer, inside, outside, relevant, em, places, unparsed)
 
 
 def measure_reference(
@@ -108,24 +108,24 @@ def measure_reference(
     relevant: frozenset[int],
     gold: Sequence[str],
 ) -> Values:
-    """What AttriEval's functions compute: ``[n]`` alone, from 0; out of range is ignored.
+    """Measure an answer as AttriEval's code does: ``[n]`` alone, from 0; out of range is ignored.
 
-    Not so for confidence: there, every number that is not the relevant one is another passage.
+    For confidence, though, every number that is not the relevant one is another passage.
     """
     numbers = {read_number(n) for n in _REFERENCE.findall(answer.output)}
     inside = {n for n in numbers if n < n_docs}
     text = match_form(answer.output, underscores=True)
     em = float(any(match_form(g, underscores=True) in text for g in gold))
     positions = _reference_positions(answer.output, answer.logprobs or ())
-    return _values(answer, inside, 0, relevant, em, positions, 0)
+    return _compute_values(answer, inside, 0, relevant, em, positions, 0)
 
 
 def worst_values(relevant: frozenset[int], gold: Sequence[str]) -> Values:
-    """What a missing answer scores."""
+    """Values of a missing answer: 0 where they are defined."""
     return Values(recall=0.0 if relevant else math.nan, em=0.0 if gold else math.nan)
 
 
-def _values(
+def _compute_values(
     answer: SubmissionLine,
     inside: set[int],
     outside: int,
@@ -134,7 +134,7 @@ def _values(
     positions: Sequence[int | None],
     unparsed: int,
 ) -> Values:
-    """Values of an answer; ``positions`` are those that its citation tokens cite."""
+    """Compute the values of an answer; ``positions`` are those that its citation tokens cite."""
     hits, total = len(inside & relevant), len(inside) + outside
     precision = hits / total if total else 0.0
     recall = hits / len(relevant) if relevant else math.nan
@@ -151,7 +151,7 @@ def _values(
 def _strict_positions(
     output: str, tokens: Sequence[TokenLogprob], read: Mapping[int, Marker], base: int
 ) -> list[int | None]:
-    """0-based position that each token cites; None when that is not clear.
+    """Find the 0-based position that each citation token cites; None where that is not clear.
 
     A token counts when the mark of its index was read as a citation and holds the token's digits.
     The tokens of one mark write its numbers one after the other: ``10`` may come as ``1``, ``0``.
@@ -173,14 +173,14 @@ def _strict_positions(
             continue
         numbers = _DIGITS.findall(output[mark.start : mark.end])
         digits = ["".join(c for c in tokens[p].token if c.isdecimal()) for p in places]
-        for place, number in zip(places, _numbers_of(digits, numbers), strict=True):
+        for place, number in zip(places, _match_numbers(digits, numbers), strict=True):
             if number is not None and number in mark.numbers:
                 positions[place] = number - base
     return positions
 
 
-def _numbers_of(tokens: Sequence[str], numbers: Sequence[str]) -> list[int | None]:
-    """The written number that each token of a mark is a part of, by its digits."""
+def _match_numbers(tokens: Sequence[str], numbers: Sequence[str]) -> list[int | None]:
+    """Find, by its digits, the written number that each token of a mark is a part of."""
     if "".join(tokens) == "".join(numbers):
         # Digit by digit: which number each one stands in.
         owners = [read_number(number) for number in numbers for _ in number]
@@ -190,7 +190,7 @@ def _numbers_of(tokens: Sequence[str], numbers: Sequence[str]) -> list[int | Non
 
 
 def _reference_positions(output: str, tokens: Sequence[TokenLogprob]) -> list[int | None]:
-    """Number that each token cites: ``[``, one token of digits, ``]``, as AttriEval finds them.
+    """Find the number that each token cites, as AttriEval does: ``[``, one token of digits, ``]``.
 
     A token whose index is that of no mark stands for itself: AttriEval's own files list numbers
     that it found among the tokens, wherever they stand in the text.
@@ -207,7 +207,7 @@ def _reference_positions(output: str, tokens: Sequence[TokenLogprob]) -> list[in
 
 
 class CellNumbers:
-    """What is kept of one answer in one cell.
+    """Computes the numbers that are kept of each answer in one cell.
 
     Attributes:
         columns: the fields of :class:`Values` that measures look at.
@@ -223,13 +223,13 @@ class CellNumbers:
         self._sizes, self._relevant = table.sizes, table.relevant
 
     def of(self, row: int, answer: SubmissionLine) -> Values:
-        """Numbers of an answer to the query of a row."""
+        """Compute the numbers of an answer to the query of a row."""
         return self._measure(
             answer, self._grammar, self._sizes[row], self._relevant[row], self._gold[row]
         )
 
     def worst(self, row: int) -> Values:
-        """Numbers of a missing answer."""
+        """Give the numbers of a missing answer to the query of a row."""
         return worst_values(self._relevant[row], self._gold[row])
 
 
@@ -238,7 +238,7 @@ CONTEXT = "design"
 
 
 def read_design(submission: Submission, measures: Sequence[Measure], tools: Tools) -> Reading:
-    """Keep the numbers of each answer, cell by cell.
+    """Read a submission to an authorship benchmark and compute its measures, cell by cell.
 
     Raises:
         UsageError: other measures, single cells, or AttriEval's answers to passages that are not

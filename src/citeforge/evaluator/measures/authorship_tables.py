@@ -19,10 +19,11 @@ _Entries = list[MeasureScore | None]
 _Place = tuple[Cell, str | None, list[str]]
 """A cell, its label set, and the names of entries that a row shows."""
 _Texts = Callable[[ScoreFile, Cell, _Entries], Sequence[str]]
-_TOLD = {"informed": "Informed", "cf": "CF-informed", None: "Vanilla"}
+_MODE_NAMES = {"informed": "Informed", "cf": "CF-informed", None: "Vanilla"}
 
 
 def _scores(file: ScoreFile) -> dict[str, MeasureScore]:
+    """Give the scores of a file by measure name."""
     return {m.name: m for m in file.measures}
 
 
@@ -45,12 +46,13 @@ def tables(files: Sequence[ScoreFile]) -> list[Table]:
 
 
 def _design(file: ScoreFile) -> Design:
+    """Design of the authorship benchmark that a score file is about."""
     assert file.design is not None
     return file.design
 
 
 def _places(design: Design) -> Iterator[tuple[Cell, str, list[Cell]]]:
-    """(vanilla cell, label set, labelled cells) of each pair of origins and label set."""
+    """Yield (vanilla cell, label set, labelled cells) for each pair of origins and label set."""
     for vanilla in (c for c in design.cells if c.labels is None):
         for labels in design.label_sets:
             here = [
@@ -73,6 +75,7 @@ def _estimate(score: MeasureScore | None, signed: bool = False) -> str:
 
 
 def _p(score: MeasureScore | None) -> str:
+    """Show an adjusted p value."""
     if score is None or score.p_t is None:
         return "–"
     p = score.p_t if score.p_holm is None else score.p_holm
@@ -87,7 +90,7 @@ def _is_tested(files: Sequence[ScoreFile], measure: str) -> bool:
 
 
 def bias_table(files: Sequence[ScoreFile]) -> Table:
-    """CAB of each pair of origins and label set (tables 3, 6 and 8), placebo beside it."""
+    """Make the table of CAB per pair of origins and label set (tables 3, 6, 8), with placebo."""
 
     def places(design: Design) -> Iterator[_Place]:
         for vanilla, labels, _ in _places(design):
@@ -115,7 +118,7 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
 
 
 def sensitivity(files: Sequence[ScoreFile]) -> Table:
-    """CAS of each labelled cell against vanilla (tables 2, 5 and 7), placebo beside it."""
+    """Make the table of CAS per labelled cell against vanilla (tables 2, 5, 7), with placebo."""
 
     def places(design: Design) -> Iterator[_Place]:
         for vanilla, labels, cells in _places(design):
@@ -159,34 +162,38 @@ def by_system(table: Table) -> Iterator[Table]:
 
 
 def _mode(cell: Cell) -> str:
+    """Name what labels a cell shows; in mixed mode those of relevant / other passages."""
     if cell.mixed and cell.labels is not None:
         told = (cell.relevant_told, cell.other_told)
-        return " / ".join(_TOLD[t].removesuffix("-informed") for t in told)
-    return _TOLD[cell.relevant_told]
+        return " / ".join(_MODE_NAMES[t].removesuffix("-informed") for t in told)
+    return _MODE_NAMES[cell.relevant_told]
 
 
 _CELL = ("system", "labels", "relevant", "others", "mode")
-"""What tells the cells of a table apart."""
+"""Columns that identify a cell."""
 
 
-def _by_cell(
+def _table_rows(
     files: Sequence[ScoreFile],
     measures: Sequence[str],
     texts: _Texts,
-    shows: Callable[[Cell], bool] = lambda cell: True,
+    keep: Callable[[Cell], bool] = lambda cell: True,
 ) -> list[tuple[str, ...]]:
-    """One row per cell that has any of the measures, ordered by origins as in the paper.
+    """Make a row per design cell (system, labels, origins) that has any of the measures.
 
     Args:
         files: score files.
         measures: names without their cell.
-        texts: a cell with its entries to the texts behind what tells it apart.
-        shows: whether a cell has a row.
+        texts: makes the texts of the columns after the mode, from a cell and its values.
+        keep: whether a cell has a row.
+
+    Returns:
+        Rows ordered by origins, as in the paper.
     """
 
     def places(design: Design) -> Iterator[_Place]:
         origins = [c.origins for c in design.cells]
-        for cell in sorted(filter(shows, design.cells), key=lambda c: origins.index(c.origins)):
+        for cell in sorted(filter(keep, design.cells), key=lambda c: origins.index(c.origins)):
             yield cell, cell.labels, [f"{m}[{cell.context}]" for m in measures]
 
     return _rows(files, places, lambda file, cell, es: (_mode(cell), *texts(file, cell, es)))
@@ -198,7 +205,7 @@ def _rows(
     texts: _Texts,
     n_own: int | None = None,
 ) -> list[tuple[str, ...]]:
-    """A row a place that has one of its first ``n_own`` entries at least, of all for None."""
+    """Make a row per file and place with a score among its first ``n_own`` names, or among all."""
     return [
         (file.system, labels or "–", AUTHORS[cell.relevant_origin], AUTHORS[cell.other_origin],
          *texts(file, cell, entries))
@@ -210,16 +217,17 @@ def _rows(
 
 
 def _number(score: MeasureScore | None, digits: int) -> str:
+    """Show a value with some digits; a dash where there is none."""
     return "–" if score is None or score.value is None else f"{score.value:.{digits}f}"
 
 
 def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
-    """P, R and EM of each cell: tables 1 and 11, or, mixed, tables 4, 14 and 15."""
+    """Make the table of P, R and EM per cell: tables 1 and 11, or, mixed, tables 4, 14 and 15."""
     names = ("Auth.P", "Auth.R", "Auth.EM")
 
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
         parts = [*map(_estimate, entries[:2]), _number(entries[2], 3)]
-        marks = [DAGGER * _best(file, cell, name) for name in names]
+        marks = [DAGGER * _beats_rivals(file, cell, name) for name in names]
         return [text + mark for text, mark in zip(parts, marks, strict=True)]
 
     what = "mixed mode" if mixed else "origins that differ"
@@ -229,12 +237,12 @@ def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
         if mixed
         else f"{DAGGER}: better than both other modes of the same origins (paired t-test, p < .05)."
     )
-    rows = _by_cell(files, names, texts, lambda cell: cell.mixed == mixed)
+    rows = _table_rows(files, names, texts, lambda cell: cell.mixed == mixed)
     title = f"Attribution quality and correctness, {what}"
     return _table(title, note, (*_CELL, "P", "R", "EM"), rows)
 
 
-def _best(file: ScoreFile, cell: Cell, measure: str) -> bool:
+def _beats_rivals(file: ScoreFile, cell: Cell, measure: str) -> bool:
     """Whether a mode beats its rivals significantly.
 
     Rivals are both others of its origins and label set; in mixed mode, where relevant and other
@@ -263,17 +271,18 @@ def _best(file: ScoreFile, cell: Cell, measure: str) -> bool:
     ]
     if mine is None or len(rivals) != 2 - cell.mixed or any(r is None for r in rivals):
         return False
-    return all(_better(mine, rival) for rival in rivals if rival is not None)
+    return all(_is_better(mine, rival) for rival in rivals if rival is not None)
 
 
-def _better(mine: MeasureScore, other: MeasureScore) -> bool:
+def _is_better(mine: MeasureScore, other: MeasureScore) -> bool:
+    """Whether a score is significantly higher than another (paired t-test, p < .05)."""
     change = column(mine.per_query) - column(other.per_query)
     change = change[~np.isnan(change)]
     return bool(len(change) and change.mean() > 0 and paired_t(change) < 0.05)
 
 
 def confidence(files: Sequence[ScoreFile]) -> Table:
-    """Attribution confidence of relevant and other passages (table 10)."""
+    """Make the table of attribution confidence of relevant and other passages (table 10)."""
 
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
         relevant, other = entries
@@ -285,24 +294,24 @@ def confidence(files: Sequence[ScoreFile]) -> Table:
         f"Mean probability of citation tokens. {DAGGER}: relevant and other passages differ "
         "(paired t-test over queries whose answers cite both, p < .05).",
         (*_CELL, "AC relevant", "AC others"),
-        _by_cell(files, ("AC.relevant", "AC.other"), texts),
+        _table_rows(files, ("AC.relevant", "AC.other"), texts),
     )
 
 
 def cited_table(files: Sequence[ScoreFile]) -> Table:
-    """Numbers of cited passages (tables 12 and 13)."""
+    """Make the table of numbers of cited passages (tables 12 and 13)."""
     return _table(
         "Cited passages",
         "Distinct passages cited, mean over queries.",
         (*_CELL, "relevant cited", "cited in all"),
-        _by_cell(
+        _table_rows(
             files, ("Cited.relevant", "Cited.total"), lambda _, __, es: [_number(e, 3) for e in es]
         ),
     )
 
 
 def signature_lines(files: Sequence[ScoreFile]) -> list[str]:
-    """One signature for all measures that differ in measure and cell alone."""
+    """List the distinct signatures of score files, joined where only measure or cell differs."""
     signatures = (entry.signature for file in files for entry in file.measures)
     return joined_signatures(re.sub(r"\|ctx:[^|]*", "|ctx:CELL", s) for s in signatures)
 

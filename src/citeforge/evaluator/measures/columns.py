@@ -28,18 +28,18 @@ class Value:
 
     @staticmethod
     def exact(value: float) -> "Value":
-        """A value without bounds apart: every judgement that it needs succeeded."""
+        """Make a value whose bounds are equal: every judgement that it needs succeeded."""
         return Value(value, value)
 
     @staticmethod
     def mean(values: "Sequence[Value]") -> "Value":
-        """Their mean, of decisions the share that hold; 0 of none."""
+        """Average values (of decisions: the share that hold); 0 without any."""
         n = len(values) or 1
         return Value(sum(v.low for v in values) / n, sum(v.high for v in values) / n)
 
     @staticmethod
     def best(values: "Iterable[Value]") -> "Value":
-        """The highest; 0 of none."""
+        """Give the highest of some values; 0 without any."""
         pairs = [(v.low, v.high) for v in values] or [(0.0, 0.0)]
         return Value(*map(max, zip(*pairs, strict=True)))
 
@@ -54,7 +54,7 @@ NOTHING = Value(0.0, 0.0)
 
 
 def judge_of(tools: Tools) -> JudgeSession:
-    """The judge.
+    """Give the judge that measures ask.
 
     Raises:
         CannotError: there is none.
@@ -65,10 +65,10 @@ def judge_of(tools: Tools) -> JudgeSession:
 
 
 def segmenter_of(tools: Tools) -> Segmenter:
-    """What splits sentences.
+    """Give the sentence segmenter that measures use.
 
     Raises:
-        CannotError: there is nothing.
+        CannotError: there is no segmenter.
     """
     if tools.segmenter is None:
         raise CannotError(tools.why_no_segmenter or "needs a segmenter", code="missing-model")
@@ -76,7 +76,7 @@ def segmenter_of(tools: Tools) -> Segmenter:
 
 
 def decided(judge: JudgeSession, pair: Pair) -> Value:
-    """What a judge says of one pair; anything where it failed."""
+    """Ask a judge about one pair: 1 if entailed, else 0; bounds 0 and 1 where it failed."""
     decision = judge.ask([pair])[pair]
     if isinstance(decision, JudgeFailure):
         return Value(0.0, 1.0)
@@ -84,7 +84,7 @@ def decided(judge: JudgeSession, pair: Pair) -> Value:
 
 
 def extreme_mean(sure: Sequence[float], maybe: Sequence[float], highest: bool) -> float:
-    """The highest or lowest mean of all of ``sure`` with any of ``maybe``; NaN of none at all."""
+    """Highest or lowest mean of ``sure`` with any subset of ``maybe``; NaN without values."""
     values = [*sure, *sorted(maybe, reverse=highest)]
     means = np.cumsum(values) / np.arange(1, len(values) + 1)
     possible = means[max(len(sure) - 1, 0) :]
@@ -94,12 +94,12 @@ def extreme_mean(sure: Sequence[float], maybe: Sequence[float], highest: bool) -
 
 
 def mean_of_defined(inputs: Inputs, name: str, rows: Rows) -> tuple[str, Measured]:
-    """The mean of values over the queries that have one."""
+    """Average values over the queries that have one; give (name, sample)."""
     return name, Measured(mean_sample(inputs.column(rows)))
 
 
 def bounded(inputs: Inputs, name: str, values: dict[Key, Value]) -> tuple[str, Measured]:
-    """The mean of values between bounds; with an upper sample where the bounds differ."""
+    """Average bounded values over queries; with an upper sample where the bounds differ."""
     low = inputs.column({k: v.low for k, v in values.items()})
     high = inputs.column({k: v.high for k, v in values.items()})
     return name, measured_between(mean_sample, low, high)
@@ -110,12 +110,12 @@ def means_by_answer(
     values: Callable[[AnswerItem, Inputs], Sequence[float] | None],
     needs: str = "",
 ) -> Compute:
-    """Means over queries of several numbers of each answer.
+    """Make the function that averages several numbers of each answer over queries.
 
     Args:
         names: measures, in the order of the numbers.
         values: an answer to its numbers; None where they are not defined.
-        needs: what is missing when no answer has any; empty where all have.
+        needs: what the error says is missing when no answer has any; empty where all have.
     """
 
     def compute(inputs: Inputs, measures: Sequence[Measure]) -> Found:
@@ -132,7 +132,7 @@ def means_by_answer(
 
 
 def per_answer(value: Callable[[AnswerItem], float | None]) -> Compute:
-    """The mean over queries of a plain function of one answer.
+    """Make the function that averages one number of each answer over queries.
 
     Args:
         value: an answer with its query, passages and gold to its raw value; None where the measure
@@ -161,6 +161,6 @@ def per_answer(value: Callable[[AnswerItem], float | None]) -> Compute:
 def means_of_columns(
     inputs: Inputs, names: Iterable[str], rows: Mapping[Key, Sequence[float]]
 ) -> Found:
-    """The mean of each number of the answers, by name."""
+    """Average each column of numbers of the answers over queries; yield samples by name."""
     for at, name in enumerate(names):
         yield mean_of_defined(inputs, name, {k: float(v[at]) for k, v in rows.items()})

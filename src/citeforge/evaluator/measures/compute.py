@@ -19,7 +19,7 @@ Results = tuple[list[Row], list[NotComputed]]
 def compute(
     inputs: Any, measures: Sequence[Measure], judge: JudgeSession | None, is_of_cells: bool = False
 ) -> Results:
-    """Samples of measures; of those that ask a judge, by all its verdicts on every pair.
+    """Compute the samples of measures; judged ones once for each repeat of the judge.
 
     Args:
         inputs: what their functions read.
@@ -68,7 +68,7 @@ def compute(
 
 
 def _row(measure: Measure, result: Measured | str) -> Row | NotComputed:
-    """A measure, or why it cannot be computed; measures of whole sets need no query."""
+    """Make a row of a measure, or the reason why it could not be computed."""
     if isinstance(result, str):
         return NotComputed(name=measure.name, reason=result)
     sample = result.sample
@@ -78,5 +78,5 @@ def _row(measure: Measure, result: Measured | str) -> Row | NotComputed:
 
 
 def not_computed(reasons: Mapping[str, str]) -> list[NotComputed]:
-    """Measures to why they could not be computed."""
+    """List measures with the reasons why they could not be computed."""
     return [NotComputed(name=name, reason=reason) for name, reason in reasons.items()]

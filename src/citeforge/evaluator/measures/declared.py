@@ -33,7 +33,7 @@ class CannotError(CiteforgeError):
 
 @dataclass(frozen=True)
 class CitationQuality:
-    """How a measure defines the quality of citations, told to who compares definitions.
+    """How a measure defines the quality of citations, for comparisons of definitions.
 
     Attributes:
         aspect: what it looks at: the citations there are, what ought to be cited, or both.
@@ -46,7 +46,7 @@ class CitationQuality:
     reference: str = ""
 
     def why(self, protocol: str) -> str:
-        """What sets it apart under a protocol."""
+        """Explain what sets this definition apart under a protocol."""
         return f"{self.apart} {self.reference if protocol == 'reference' else ''}".strip()
 
 
@@ -114,13 +114,13 @@ class Measure:
 
     @property
     def range(self) -> Range:
-        """What raw values it can have."""
+        """Range of its raw values."""
         return Range(self.low, math.inf if self.high is None else self.high)
 
 
 @dataclass(frozen=True)
 class Row:
-    """A measure that could be computed.
+    """A measure with its computed samples.
 
     Attributes:
         measure: its declaration.
@@ -138,14 +138,14 @@ class Row:
 
 
 def percent(name: str, family: str, definition: str, **more: Any) -> Measure:
-    """A measure from 0 to 1 that is shown from 0 to 100; ``needs`` nothing unless given."""
+    """Declare a measure from 0 to 1, shown as 0 to 100; ``needs`` nothing unless given."""
     return Measure(
         name, family, definition, **{"low": 0, "high": 1, "scale": 100, "needs": "", **more}
     )
 
 
 def count(name: str, family: str, definition: str, **more: Any) -> Measure:
-    """A measure that counts something in each answer; ``needs`` nothing unless given.
+    """Declare a measure that counts something in each answer; ``needs`` nothing unless given.
 
     More is neither better nor worse, unless given.
     """
@@ -171,11 +171,11 @@ class CutoffForm:
     listed: tuple[int, ...] = (1, 2, 3, 5, 10)
 
     def measures(self) -> list[Measure]:
-        """Those that are listed."""
+        """Declare the measures with the cutoffs that are listed."""
         return list(map(self.make, self.listed))
 
     def parse(self, name: str) -> Measure | None:
-        """The measure of a name; None when the name is of something else.
+        """Declare the measure of a name such as ``nDCG@7``; None for names of another form.
 
         Raises:
             UsageError: no such number is possible.

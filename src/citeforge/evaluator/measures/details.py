@@ -20,7 +20,7 @@ _CUT = re.compile(r"…|\.\.\.")
 def cited_words(
     output: str, statements: Sequence[Statement], spans: Sequence[CitedSpan], texts: Sequence[str]
 ) -> list[CitedWords]:
-    """Spans of an answer, by statements and passages.
+    """Assign the spans that a system cited for to statements and passages.
 
     Args:
         output: what the system wrote; spans count its characters.
@@ -32,7 +32,7 @@ def cited_words(
         One for each span and statement of which it covers a letter or digit; a span that covers
         none (a place, a mark) and quotes something stands without a statement.
     """
-    places = [_places(output, s) for s in statements]
+    places = [_offsets_in_output(output, s) for s in statements]
     words: list[CitedWords] = []
     for span in spans:
         inside = span.passage is not None and 0 <= span.passage < len(texts)
@@ -58,8 +58,10 @@ def cited_words(
 
 
 def quotations(text: str, span: CitedSpan) -> Iterator[tuple[int, int]]:
-    """Where a passage holds the words that a span quotes, white space aside; what stands between
-    two ellipses is looked for alone."""
+    """Find the words that a span quotes in a passage, white space aside: (start, end).
+
+    The parts between ellipses are looked for one by one.
+    """
     quote = (span.quote or "").split()
     start, end = span.quote_start, span.quote_end
     if span.quote_unit == "char" and start is not None and end is not None:
@@ -73,8 +75,8 @@ def quotations(text: str, span: CitedSpan) -> Iterator[tuple[int, int]]:
             yield match.span()
 
 
-def _places(output: str, statement: Statement) -> list[int]:
-    """Where in the output each character of a statement stands; none where that cannot be told."""
+def _offsets_in_output(output: str, statement: Statement) -> list[int]:
+    """Find the offset in the output of each character of a statement; empty where unclear."""
     places: list[int] = []
     text = statement.text
     for i in (i for start, end in statement.spans for i in range(start, end)):
@@ -89,21 +91,22 @@ def _places(output: str, statement: Statement) -> list[int]:
 
 
 _Statements = tuple[list[Claim], Claim, list[CitedWords]]
-"""An answer in statements, citations that belong to none, and what its system cites for."""
+"""Statements of an answer, citations outside them, and the words its system cites for."""
 
 
 def answer_details(inputs: Inputs) -> list[AnswerDetail]:
-    """Answers of the first run, in the order of the benchmark.
+    """List the first run's answers in statements, with verdicts, in the benchmark's order.
 
     ``reference``: the statements that ALCE's measures looked at, else those of Attributed-IR's;
     where neither was computed, the answer is split as in ``strict``.
     """
     segmenter = inputs.tools.segmenter or SentenceSegmenter()
-    is_air = _scored(inputs, claims_of) and not _scored(inputs, reference_claims)
+    is_air = _scored_claims(inputs, claims_of) and not _scored_claims(inputs, reference_claims)
     items = sorted(inputs.runs[0], key=lambda item: item.row)
-    rows = [(item, *_read(item, inputs, segmenter)) for item in items]
+    rows = [(item, *_split_answer(item, inputs, segmenter)) for item in items]
 
     def pair(item: AnswerItem, claim: Claim) -> Pair:
+        """Pair a claim with all passages that it cites, as the judge is asked."""
         is_strict = inputs.protocol == "strict"
         return Pair(premise(item.passages, claim.cited, is_strict, not is_air), claim.text)
 
@@ -112,6 +115,7 @@ def answer_details(inputs: Inputs) -> list[AnswerDetail]:
     decisions = {} if judge is None else judge.ask(pair(item, claim) for item, claim in asked)
 
     def supported(item: AnswerItem, claim: Claim) -> bool | None:
+        """Whether its citations support a claim; None without a verdict."""
         if judge is None:
             return None
         if not claim.cited or claim.skipped:
@@ -137,7 +141,7 @@ def answer_details(inputs: Inputs) -> list[AnswerDetail]:
                 for p in item.passages
             ],
             is_missing=item.is_missing,
-            gold=_gold(item),
+            gold=_gold_texts(item),
             cited=list(stray.cited),
             wrong=stray.wrong,
             said=words,
@@ -146,9 +150,9 @@ def answer_details(inputs: Inputs) -> list[AnswerDetail]:
     ]
 
 
-def _read(item: AnswerItem, inputs: Inputs, segmenter: Segmenter) -> _Statements:
+def _split_answer(item: AnswerItem, inputs: Inputs, segmenter: Segmenter) -> _Statements:
     """Split an answer into statements with citations, stray citations, and cited words."""
-    scored = _scored(inputs, reference_claims) or _scored(inputs, claims_of)
+    scored = _scored_claims(inputs, reference_claims) or _scored_claims(inputs, claims_of)
     if inputs.protocol == "reference" and scored:
         return scored.get(item.row, []), Claim("", ()), []
     split = strict_statements(item.output, inputs.grammar, segmenter, len(item.passages))
@@ -160,10 +164,10 @@ def _read(item: AnswerItem, inputs: Inputs, segmenter: Segmenter) -> _Statements
     )
 
 
-def _scored(
+def _scored_claims(
     inputs: Inputs, read: Callable[[AnswerItem, Inputs], list[Claim]]
 ) -> dict[int, list[Claim]]:
-    """Statements of the first run that a reader gave the measures, by query row."""
+    """Claims of the first run that measures scored, as ``read`` gave them, by query row."""
     name = read.__qualname__
     return {
         row: claims
@@ -176,7 +180,7 @@ _MOST_GOLD_ANSWERS = 10
 """Gold answers that are kept."""
 
 
-def _gold(item: AnswerItem) -> list[str]:
-    """Texts of the gold answers, or their accepted forms where they have no text."""
+def _gold_texts(item: AnswerItem) -> list[str]:
+    """List the texts of the gold answers, or their accepted forms where they have no text."""
     texts = (row.text or " / ".join(row.aliases) for row in item.gold)
     return [text for text in dict.fromkeys(texts) if text][:_MOST_GOLD_ANSWERS]

@@ -41,7 +41,7 @@ class Claim:
 def read_claims(
     inputs: Inputs, read: Callable[[AnswerItem, Inputs], list[Claim]]
 ) -> list[tuple[Key, AnswerItem, list[Claim]]]:
-    """Statements of every answer with what it cites: ((run, query row), answer, statements).
+    """Read the statements of every answer: ((run, query row), answer, statements).
 
     Raises:
         CannotError: there is no judge, or nothing that splits sentences.
@@ -65,7 +65,7 @@ class CitationScores:
 
     Attributes:
         recall: None when the answer leaves the mean.
-        precision: likewise.
+        precision: None when the answer leaves the mean.
         n_multiple: statements with several citations; ``reference``: out-of-range ones count.
         several: of those in range, whether each is supported, and how many of its citations would
             then not be needed; ``strict``: 1 if any.
@@ -78,7 +78,7 @@ class CitationScores:
 
 
 def premise_text(passage: Passage, strict: bool, with_title: bool = True) -> str:
-    """A passage as a premise."""
+    """Give the text of a passage as a premise for the judge."""
     if not with_title:
         return passage.text
     if strict:
@@ -89,7 +89,7 @@ def premise_text(passage: Passage, strict: bool, with_title: bool = True) -> str
 def premise(
     passages: Sequence[Passage], cited: Iterable[int], strict: bool, with_title: bool = True
 ) -> str:
-    """The passages cited, one after another; one without text gives nothing, its title neither."""
+    """Join the cited passages into one premise; passages without text are left out."""
     # Attributed-IR's own code joins texts as they are, empty ones too.
     sources = [p for c in cited if (p := passages[c]).text.strip() or not with_title]
     return "\n".join(premise_text(p, strict, with_title) for p in sources)
@@ -120,7 +120,7 @@ class CitationJudging:
         self._as_air = not strict and not with_title
 
     def score(self, answers: list[tuple[AnswerItem, list[Claim]]]) -> list[CitationScores]:
-        """Scores of every answer, in order."""
+        """Judge the claims of every answer; give their scores in order."""
         self.judge.ask(
             self._pair(item, claim.cited, claim)
             for item, claims in answers
@@ -131,40 +131,44 @@ class CitationJudging:
             (item, claim)
             for item, claims in answers
             for claim in claims
-            if len(claim.cited) > 1 and not claim.skipped and self._all(item, claim).high
+            if len(claim.cited) > 1 and not claim.skipped and self._is_supported(item, claim).high
         ]
         self.judge.ask(self._pair(i, (c,), claim) for i, claim in several for c in claim.cited)
         self.judge.ask(
             self._pair(item, self._without(claim, place), claim)
             for item, claim in several
             for place, c in enumerate(claim.cited)
-            if not self._decided(item, (c,), claim).low
+            if not self._ask(item, (c,), claim).low
         )
-        return [self._answer(item, claims) for item, claims in answers]
+        return [self._score_answer(item, claims) for item, claims in answers]
 
     def _pair(self, item: AnswerItem, cited: Iterable[int], claim: Claim) -> Pair:
+        """Pair a claim with the given passages as its premise."""
         return Pair(premise(item.passages, cited, self.strict, self.with_title), claim.text)
 
-    def _decided(self, item: AnswerItem, cited: Iterable[int], claim: Claim) -> Value:
+    def _ask(self, item: AnswerItem, cited: Iterable[int], claim: Claim) -> Value:
+        """Ask the judge whether the given passages together support a claim."""
         return decided(self.judge, self._pair(item, cited, claim))
 
-    def _all(self, item: AnswerItem, claim: Claim) -> Value:
+    def _is_supported(self, item: AnswerItem, claim: Claim) -> Value:
+        """Whether all citations of a claim together support it."""
         if not claim.cited or claim.skipped:
             return NOTHING
-        return self._decided(item, claim.cited, claim)
+        return self._ask(item, claim.cited, claim)
 
     def _without(self, claim: Claim, place: int) -> tuple[int, ...]:
+        """List the citations of a claim without the one at a place."""
         if self._as_alce:
             # Of a repeated citation the first occurrence goes, as a list's `remove` does.
             place = claim.cited.index(claim.cited[place])
         return claim.cited[:place] + claim.cited[place + 1 :]
 
-    def _answer(self, item: AnswerItem, claims: list[Claim]) -> CitationScores:
+    def _score_answer(self, item: AnswerItem, claims: list[Claim]) -> CitationScores:
         """Judge the claims of one answer: citation recall and precision."""
         if not claims:
             nothing = None if self._as_alce else NOTHING
             return CitationScores(nothing, nothing)
-        supported = [self._all(item, claim) for claim in claims]
+        supported = [self._is_supported(item, claim) for claim in claims]
         scores = CitationScores(Value.mean(supported), None)
         right = NOTHING
         if self._as_air:
@@ -189,11 +193,13 @@ class CitationJudging:
 
     @staticmethod
     def _is_blank(item: AnswerItem, claim: Claim) -> bool:
+        """Whether the only citation of a claim is a passage without text."""
         if claim.skipped or len(claim.cited) != 1:
             return False
         return not item.passages[claim.cited[0]].text
 
     def _unneeded(self, claim: Claim, needed: Value) -> Value:
+        """Number of citations that are not needed (ALCE's code), else 1 if there are any."""
         n = len(claim.cited)
         low, high = n - needed.high, n - needed.low
         return Value(low, high) if self._as_alce else Value(min(low, 1.0), min(high, 1.0))
@@ -210,14 +216,14 @@ class CitationJudging:
             return Value(float(sure), float(sure + levels.count(None)))
         total = NOTHING
         for place, c in enumerate(claim.cited):
-            alone = self._decided(item, (c,), claim)
+            alone = self._ask(item, (c,), claim)
             if alone.low:
                 total += Value.exact(1.0)
                 continue
             rest = self._without(claim, place)
             if self._as_air and len(rest) == 1 and not item.passages[rest[0]].text:
                 continue  # nothing is asked, and nothing counted
-            others = self._decided(item, rest, claim)
+            others = self._ask(item, rest, claim)
             total += Value(1 - others.high, max(alone.high, 1 - others.low))
         return total
 
@@ -228,7 +234,7 @@ def citation_samples(
     read: Callable[[AnswerItem, Inputs], list[Claim]],
     with_title: bool,
 ) -> tuple[list[tuple[str, Measured]], list[tuple[Key, int, CitationScores]]]:
-    """Recall, precision and F1, and what each answer's consist of.
+    """Compute citation recall, precision and F1; also give the scores of each answer.
 
     Args:
         inputs: the answers.

@@ -26,7 +26,7 @@ Counts = tuple[float, float]
 
 
 def strict_counts(reading: ParsedAnswer) -> dict[str, Counts]:
-    """Hits and totals of one answer.
+    """Count hits and totals of one answer's citations by our definitions: Corr, P, R.
 
     A citation is correct when it is complete and its triple was shown; precise when it also states
     a fact of the minimum knowledge set, which any equivalent triple does. What the question itself
@@ -51,7 +51,7 @@ def is_later(number: int) -> bool:
 
 
 def reference_counts(reading: ParsedAnswer) -> dict[str, Counts]:
-    """The same as KaLMA's own code counts.
+    """Count hits and totals of one answer's citations as KaLMA's own code does: Corr, P, R.
 
     Precision is knowledge hit ÷ citations on the gold of all rounds, recall looks at the gold of
     rounds ≥ 2, and neither asks whether the triple was shown.
@@ -67,7 +67,7 @@ def reference_counts(reading: ParsedAnswer) -> dict[str, Counts]:
 
 
 def triple_citation_samples(inputs: KalmaInputs) -> Iterator[tuple[str, Sample]]:
-    """Corr, P, R and F1, micro and macro, and the counters."""
+    """Compute samples of Corr, P, R and F1, micro and macro, and of citation and [NA] counts."""
     strict = inputs.protocol == "strict"
     count = strict_counts if strict else reference_counts
     names, shape = ("Corr", "P", "R"), (len(inputs.runs), len(inputs.benchmark.query_ids))
@@ -80,7 +80,7 @@ def triple_citation_samples(inputs: KalmaInputs) -> Iterator[tuple[str, Sample]]
                 continue  # the reference passes both over
             for name, (hits, total) in count(reading).items():
                 sums[name][run, reading.row] = hits, total
-                macro[name][run, reading.row] = _per_answer(name, hits, total, strict)
+                macro[name][run, reading.row] = _answer_share(name, hits, total, strict)
             n_cited[run, reading.row] = len(reading.citations)
             n_na[run, reading.row] = reading.n_na
     has_gold = {"Corr": True, "R": bool(sums["R"][..., 1].any())}
@@ -91,22 +91,25 @@ def triple_citation_samples(inputs: KalmaInputs) -> Iterator[tuple[str, Sample]]
     if has_gold["P"] and has_gold["R"]:
         micro = _micro_f1(sums["P"], sums["R"])
         averaged = harmonic_sample(macro["P"], macro["R"])
-        yield "KaLMA.F1@micro", micro if strict else _of_mean_runs(micro)
-        yield "KaLMA.F1@macro", averaged if strict else _of_mean_runs(averaged)
+        yield "KaLMA.F1@micro", micro if strict else _average_runs_first(micro)
+        yield "KaLMA.F1@macro", averaged if strict else _average_runs_first(averaged)
     yield "KaLMA.Citations", mean_sample(n_cited)
     yield "KaLMA.NAs", mean_sample(n_na)
 
 
-def _per_answer(name: str, hits: float, total: float, strict: bool) -> float:
-    """An answer's own value. Without citations P and Corr are 0, and undefined in reference;
-    without gold R is undefined."""
+def _answer_share(name: str, hits: float, total: float, strict: bool) -> float:
+    """Compute hits ÷ total of one answer, for macro means; NaN where undefined.
+
+    Without citations P and Corr are 0 in strict, undefined in reference; without gold R is
+    undefined.
+    """
     if total:
         return hits / total
     return 0.0 if strict and name != "R" else math.nan
 
 
 def micro_sample(sums: Floats, always: bool = False) -> Sample:
-    """Sum of hits ÷ sum of totals; 0 when there is nothing to divide by.
+    """Make the sample of sum of hits ÷ sum of totals; 0 when there is nothing to divide by.
 
     Args:
         sums: hits and totals, shape (runs, queries, 2).
@@ -121,6 +124,7 @@ def micro_sample(sums: Floats, always: bool = False) -> Sample:
 
 
 def _micro_f1(precision: Floats, recall: Floats) -> Sample:
+    """Make the sample of F1 from the hits and totals of precision and of recall."""
     sums = np.concatenate([precision, recall], axis=-1)
 
     def combine(s: Floats) -> Floats:
@@ -131,8 +135,8 @@ def _micro_f1(precision: Floats, recall: Floats) -> Sample:
     return Sample(sums, combine, combine(sums), always=True)
 
 
-def _of_mean_runs(sample: Sample) -> Sample:
-    """F1 of precision and recall that are averaged over runs first, as KaLMA's code does it.
+def _average_runs_first(sample: Sample) -> Sample:
+    """Change an F1 sample to average P and R over runs first, as KaLMA's code does.
 
     Args:
         sample: sums (above P, below P, above R, below R) of each run.
@@ -151,7 +155,7 @@ def _of_mean_runs(sample: Sample) -> Sample:
 
 
 def counted(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
-    """All measures that need no judge."""
+    """Compute all KaLMA measures that need no judge."""
     samples = dict(triple_citation_samples(inputs))
     why = "the benchmark has no minimum knowledge sets"
     for m in measures:
@@ -164,7 +168,7 @@ _SETS = "a kalma benchmark with minimum knowledge sets"
 
 
 def micro_and_macro(name: str, definition: str, **more: Any) -> tuple[Measure, ...]:
-    """A measure as a ratio of sums, and as a mean over answers."""
+    """Declare a measure twice: as a ratio of sums (micro), and as a mean over answers (macro)."""
     return tuple(
         percent(
             f"KaLMA.{name}@{how}", "kalma", f"{definition}, {words}", source=PAPER,
@@ -178,7 +182,7 @@ def micro_and_macro(name: str, definition: str, **more: Any) -> tuple[Measure, .
 
 
 def _rounds(reference: str) -> dict[str, str]:
-    """Rounds whose gold a measure looks at."""
+    """Name, per protocol, the rounds whose gold a measure looks at."""
     return {"strict": "all", "reference": reference}
 
 

@@ -32,7 +32,7 @@ from citeforge.schemas.scores import AnswerDetail, PassageDetail, StatementDetai
 
 @dataclass(frozen=True)
 class ShownGraphs:
-    """What one query is about, in one context set.
+    """Question, shown graph and gold facts of one query in one context set.
 
     Attributes:
         question: text of the question.
@@ -65,33 +65,37 @@ class ShownGraphs:
 
     @cached_property
     def premises(self) -> frozenset[Key]:
-        """Shown triples that connect the entities of the question and are no gold: the question
-        says them ("his father Alois Hitler"), as keys are compared."""
+        """Shown non-gold triples that the question itself states, in compared form.
+
+        They connect two of its entities ("his father Alois Hitler").
+        """
         links = {t.key.compared for t in self.triples if t.connects(self.names)}
         return frozenset(links.difference(*self.facts))
 
     @cached_property
     def citable(self) -> frozenset[Key]:
-        """What may be cited, as keys are compared: triples, and names of their centres."""
+        """Keys that may be cited, in compared form: shown triples, and names of their centres."""
         names = {Key(t.qid, NAME, t.name) for t in self.triples}
         return frozenset(k.compared for k in {*names, *(t.key for t in self.triples)})
 
     @cached_property
     def verbatim(self) -> frozenset[Key]:
-        """What KaLMA's code finds in its graphs, letter by letter: name and QID are two of their
-        relations, and a relation may have an empty value."""
+        """Citations that KaLMA's own code accepts, compared letter by letter.
+
+        Name and QID are two of its relations, and a relation may have an empty value.
+        """
         names = {Key(t.qid, NAME, t.name) for t in self.triples}
         ids = {Key(t.qid, "qid", t.qid) for t in self.triples}
         return frozenset({*names, *ids, *self.blank, *(t.key for t in self.triples)})
 
     def shows(self, citation: Key) -> bool:
-        """Whether a citation names something shown, a complete one."""
+        """Whether a citation is complete and names a shown triple or entity."""
         return citation.complete and citation.compared in self.citable
 
 
 @dataclass(frozen=True)
 class ParsedAnswer:
-    """One answer, read.
+    """One answer with its citations parsed.
 
     Attributes:
         row: row of its query.
@@ -159,7 +163,7 @@ class KalmaInputs:
         self.first_failure = self.first_failure or why
 
     def claims(self, reading: ParsedAnswer) -> list[TripleClaim]:
-        """Statements of an answer, cut once."""
+        """Split an answer into statements; answers that were split before are not split again."""
         key = (reading.row, reading.output)
         if key not in self._claims:
             claims = _reference_claims if self.protocol == "reference" else _strict_claims
@@ -173,7 +177,7 @@ class KalmaInputs:
 
 
 def _strict_claims(inputs: KalmaInputs, reading: ParsedAnswer) -> list[TripleClaim]:
-    """Statements with their citations: see docs/definitions.md#statements."""
+    """Split an answer into statements with citations: see docs/definitions.md#statements."""
     assert inputs.tools.segmenter is not None
     grammar = TripleGrammar(reading.shown.triples, inputs.relations)
     split = strict_statements(reading.output, grammar, inputs.tools.segmenter, 0)
@@ -188,7 +192,7 @@ def _strict_claims(inputs: KalmaInputs, reading: ParsedAnswer) -> list[TripleCla
 
 
 def _reference_claims(inputs: KalmaInputs, reading: ParsedAnswer) -> list[TripleClaim]:
-    """Sentences as KaLMA's code sees them, each with the citations that it holds whole."""
+    """Split an answer into sentences as KaLMA's code does, with the citations inside each."""
     sentences = [reading.output[start:end] for start, end in SENTENCES.split(reading.output)]
     return [
         TripleClaim(without_brackets(text), read_brackets(text)[0], NA in text)
@@ -197,7 +201,7 @@ def _reference_claims(inputs: KalmaInputs, reading: ParsedAnswer) -> list[Triple
 
 
 def read_shown(benchmark: Benchmark, context: str) -> tuple[list[ShownGraphs], frozenset[str]]:
-    """What each query shows in a context set, and all relation names of the set.
+    """Read the graph shown with each query in a context set, and the set's relation names.
 
     Raises:
         InputError: the table is damaged.
@@ -236,7 +240,7 @@ def read_shown(benchmark: Benchmark, context: str) -> tuple[list[ShownGraphs], f
 
 
 def _blank(metadata: Mapping[str, Any]) -> dict[str, tuple[Key, ...]]:
-    """Relations without a value that the graphs of a query show, by QID of its graphs."""
+    """Read the relations without a value that the graphs of a query show, by their QID."""
     empty = metadata.get(EMPTY) or {}
     return {
         qid: tuple(Key(qid, relation, value) for relation, value in empty.get(qid, {}).items())
@@ -247,7 +251,7 @@ def _blank(metadata: Mapping[str, Any]) -> dict[str, tuple[Key, ...]]:
 def read_answer(
     row: int, graphs: ShownGraphs, output: str, relations: Iterable[str]
 ) -> ParsedAnswer:
-    """Citations and marks of one answer."""
+    """Parse the citations and marks of one answer by our grammar."""
     grammar = TripleGrammar(graphs.triples, relations)
     parsed = grammar.parse(output)
     cited = tuple(c for bracket in grammar.brackets for c in bracket)
@@ -258,18 +262,18 @@ def read_answer(
 def read_reference(
     row: int, graphs: ShownGraphs, output: str, relations: Iterable[str] = ()
 ) -> ParsedAnswer:
-    """The same as KaLMA's own code reads it."""
+    """Parse the citations and marks of one answer as KaLMA's own code does."""
     return ParsedAnswer(row, graphs, output, *read_brackets(output), 0)
 
 
 def read_triples(submission: Submission, measures: Sequence[Measure], tools: Tools) -> Reading:
-    """Keep the citations of each answer, and the answer."""
+    """Read a submission that cites triples and compute its measures."""
     benchmark, is_strict = submission.benchmark, tools.is_strict
     context = submission.choose_context(tools.options.context)
     if tools.options.context is None and context == OWN:
         context = FULL  # the line that brings passages is refused when it is read
     if context not in benchmark.manifest.contexts:
-        raise _no_such_context(context, benchmark)
+        raise _context_error(context, benchmark)
     keeps_details = tools.keeps_answers
     if not is_strict:
         tools = replace(tools, segmenter=SENTENCES)
@@ -296,7 +300,7 @@ def read_triples(submission: Submission, measures: Sequence[Measure], tools: Too
         ]
     inputs = KalmaInputs(benchmark, [list(run.values()) for run in runs], relations, tools)
     results = compute(inputs, measures, tools.judge)
-    details = _details(inputs) if keeps_details and inputs.can_split else []
+    details = _answer_details(inputs) if keeps_details and inputs.can_split else []
     return Reading(
         context,
         results,
@@ -306,7 +310,7 @@ def read_triples(submission: Submission, measures: Sequence[Measure], tools: Too
         warnings=[
             *submission.warnings(),
             *(reach.warnings("triples") if submission.is_anonymous else ()),
-            *_failures(inputs),
+            *_failure_warnings(inputs),
         ],
         details=details,
         n_failed=inputs.n_failed,
@@ -314,16 +318,16 @@ def read_triples(submission: Submission, measures: Sequence[Measure], tools: Too
     )
 
 
-def _failures(inputs: KalmaInputs) -> list[Finding]:
-    """A warning on questions to the LLM that failed."""
+def _failure_warnings(inputs: KalmaInputs) -> list[Finding]:
+    """Make a warning if questions to the LLM failed."""
     if not inputs.n_failed:
         return []
     message = f"the LLM failed on {inputs.n_failed:,} questions; the first: {inputs.first_failure}"
     return [Finding("llm-failed", message)]
 
 
-def _no_such_context(context: str, benchmark: Benchmark) -> UsageError:
-    """Why a context set cannot be scored."""
+def _context_error(context: str, benchmark: Benchmark) -> UsageError:
+    """Make the error for a context set that cannot be scored."""
     names = list(benchmark.manifest.contexts)
     if context in (OWN, CLOSED_BOOK):
         what = "passages of its own" if context == OWN else "no graph"
@@ -335,8 +339,8 @@ def _no_such_context(context: str, benchmark: Benchmark) -> UsageError:
     return UnknownValueError("context", context, names)
 
 
-def _details(inputs: KalmaInputs) -> list[AnswerDetail]:
-    """Answers of the first run; triples take the place of passages."""
+def _answer_details(inputs: KalmaInputs) -> list[AnswerDetail]:
+    """List the first run's answers in statements for reports; triples appear as passages."""
     answers = [(reading, inputs.claims(reading)) for reading in inputs.runs[0]]
     pairs = [pair for _, claims in answers for claim in claims for pair in _pairs(claim)]
     decisions = {} if inputs.tools.judge is None else inputs.tools.judge.ask(pairs)
@@ -381,11 +385,12 @@ def _details(inputs: KalmaInputs) -> list[AnswerDetail]:
 
 
 def entailment_of(text: str, triple: Triple | Key) -> Pair:
-    """What a judge is asked of a statement that cites a triple."""
+    """Make the judge's pair for a triple: premise is the statement, hypothesis the triple."""
     return Pair(text, f"{triple.relation}: {triple.value}")
 
 
 def _pairs(claim: TripleClaim) -> list[Pair]:
+    """Make the judge's pairs of a statement and each triple that it cites."""
     return [entailment_of(claim.text, c) for c in claim.citations]
 
 

@@ -86,19 +86,22 @@ _ANSWERS = (
 
 
 def prompt_digest() -> str:
-    """First digits of the sha256 of all prompts; part of the signature."""
+    """Give the first digits of the sha256 of all prompts, for signatures."""
     return digest([_PROMPT, _ANSWERS, ASPECTS])[:8]
 
 
 def reference_mark(reply: str) -> float:
-    """What KaLMA's code makes of a reply: its first number, in long replies the first of the last
-    ten characters; 3 where there is none. Marks above 5 are kept, as it keeps them."""
+    """Read a mark from an LLM's reply as KaLMA's code does; 3 where there is no number.
+
+    It is the first number, in long replies the first in the last ten characters; marks above 5 are
+    kept.
+    """
     match = _NUMBER.search(reply[-10:] if len(reply) > 20 else reply)
     return _UNPARSABLE if match is None else float(match[0])
 
 
 def ask_llm(inputs: KalmaInputs, llm: Llm, texts: Iterable[str]) -> list[str | None]:
-    """Replies to prompts, at temperature 0; None where there is none, which is counted."""
+    """Send prompts to the LLM at temperature 0; give replies, None for failures (counted)."""
     params: dict[str, Any] = {"temperature": 0.0, "max_tokens": 8}
     requests = [Request((("user", t),), params, task="geval", values={}) for t in texts]
     results = llm.complete(requests)
@@ -109,7 +112,7 @@ def ask_llm(inputs: KalmaInputs, llm: Llm, texts: Iterable[str]) -> list[str | N
 
 
 def marks(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
-    """Mean marks from 1 to 5, for the aspects of the measures.
+    """Let the LLM mark answers from 1 to 5, per aspect (measure), and average the marks.
 
     Strict: a missing answer gets 1. Reference: the first 100 answers that were shown a graph,
     brackets stripped, 3 where the reply has no number. A reply without a mark (strict) and a failed
@@ -125,7 +128,7 @@ def marks(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
     questions = [(run, r) for run, r in rated if not strict or r.output.strip()]
     for measure in measures:
         aspect = str(measure.parameters["aspect"])
-        replies = ask_llm(inputs, llm, (_prompt(aspect, r, strict) for _, r in questions))
+        replies = ask_llm(inputs, llm, (_mark_prompt_for(aspect, r, strict) for _, r in questions))
         values = np.full((len(inputs.runs), len(inputs.benchmark.query_ids)), np.nan)
         for run, r in rated:
             values[run, r.row] = 1.0
@@ -143,14 +146,15 @@ def marks(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
             yield measure.name, measured_between(mean_sample, values, values)
 
 
-def _prompt(aspect: str, answer: ParsedAnswer, strict: bool) -> str:
+def _mark_prompt_for(aspect: str, answer: ParsedAnswer, strict: bool) -> str:
+    """Write the prompt that asks for the mark of a parsed answer."""
     lines = "".join(f"- {t.name}, {t.relation}: {t.value}\n" for t in answer.shown.triples)
     text = answer.output if strict else without_brackets(answer.output)
     return mark_prompt(aspect, lines, answer.shown.question, text)
 
 
 def mark_prompt(aspect: str, facts: str, question: str, answer: str) -> str:
-    """Ask for the mark of an answer; what may come from others is quoted.
+    """Write the prompt that asks for the mark of an answer; untrusted texts are quoted.
 
     Args:
         aspect: one of ``ASPECTS``.
@@ -169,8 +173,8 @@ def mark_prompt(aspect: str, facts: str, question: str, answer: str) -> str:
     )
 
 
-def whether_it_answers(question: str, sentence: str) -> str:
-    """Ask whether a sentence answers a question; both are quoted."""
+def answers_prompt(question: str, sentence: str) -> str:
+    """Write the prompt that asks whether a sentence answers a question; both are quoted."""
     quotes = Quotes(question, sentence)
     return _ANSWERS.format(
         question=quotes.quote(question), sentence=quotes.quote(sentence), note=quotes.note
@@ -178,6 +182,7 @@ def whether_it_answers(question: str, sentence: str) -> str:
 
 
 def _model(tools: Tools, protocol: str) -> str | None:
+    """Name the LLM and the prompts, for signatures; None without an LLM."""
     if tools.llm is None:
         return None
     return f"{tools.llm.identity()['name']},prompts {prompt_digest()}"
@@ -194,14 +199,14 @@ def align(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
     for run, readings in enumerate(inputs.runs):
         for reading in readings if strict else readings[:REFERENCE_ANSWERS]:
             if not strict and (not reading.shown.triples or is_unreadable(reading.output)):
-                continue  # counted among the first answers all the same
+                continue  # it still counts as one of the first answers
             claims = inputs.claims(reading)
             rows.append(((run, reading.row), [(c.text, t) for c in claims for t in c.citations]))
     judge.ask(entailment_of(*p) for _, pairs in rows for p in pairs if _is_asked(*p, strict))
     shape = (len(inputs.runs), len(inputs.benchmark.query_ids))
     low, high = np.zeros((*shape, 2)), np.zeros((*shape, 2))
     macro_low, macro_high = np.full(shape, np.nan), np.full(shape, np.nan)
-    # In reference a value that stands in the text is taken for granted.
+    # In reference a value that is in the text counts as entailed.
     unasked = Value.exact(float(not strict))
     for place, pairs in rows:
         each = [
@@ -218,13 +223,15 @@ def align(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
 
 
 def _is_asked(text: str, citation: Key, strict: bool) -> bool:
-    """Incomplete citations are not aligned in strict. The reference takes a value that stands in
-    the text for granted."""
+    """Whether the judge is asked if a statement entails a citation.
+
+    Strict asks about complete citations; the reference about values that are not in the text.
+    """
     return citation.complete if strict else citation.value.lower() not in text.lower()
 
 
 def na(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
-    """Precision over [NA] statements and recall over absent triples, both micro."""
+    """Compute precision over [NA] statements and recall over absent triples, both micro."""
     judge = _judge(inputs)
     strict = inputs.protocol == "strict"
     rows: list[tuple[int, ParsedAnswer, list[TripleClaim], list[Triple]]] = []
@@ -238,7 +245,7 @@ def na(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
     judge.ask(
         entailment_of(c.text, t) for _, _, claims, absent in rows for c in claims for t in absent
     )
-    idle = _answering_nothing(inputs, rows, judge) if strict else frozenset()
+    idle = _find_idle_statements(inputs, rows, judge) if strict else frozenset()
     shape = (len(inputs.runs), len(inputs.benchmark.query_ids))
     sums = {n: np.zeros((*shape, 2)) for n in ("P", "P+", "R", "R+")}
     for run, reading, claims, absent in rows:
@@ -259,7 +266,7 @@ def na(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
 
 
 def _uncited_gold(reading: ParsedAnswer) -> list[Triple]:
-    """The reference's "absent": gold of rounds ≥ 2 that the answer did not cite."""
+    """List gold triples of rounds ≥ 2 that the answer did not cite: "absent" in reference."""
     cited = set(reading.citations)
     return [
         Triple(k.qid, "", "", k.relation, k.value)
@@ -268,12 +275,12 @@ def _uncited_gold(reading: ParsedAnswer) -> list[Triple]:
     ]
 
 
-def _answering_nothing(
+def _find_idle_statements(
     inputs: KalmaInputs,
     rows: Sequence[tuple[int, ParsedAnswer, list[TripleClaim], list[Triple]]],
     judge: JudgeSession,
 ) -> frozenset[tuple[str, str]]:
-    """(question, statement) of [NA] statements that do not answer the question at all.
+    """Find (question, statement) of [NA] statements that do not answer the question at all.
 
     Section 4.5: such a mark is right. Only statements that hold no absent triple are asked about; a
     reply that says neither is counted as failed.
@@ -287,7 +294,7 @@ def _answering_nothing(
         if normalise_em(c.text)
         and not any(decided(judge, entailment_of(c.text, t)).low for t in absent)
     )
-    prompts = (whether_it_answers(q, s) for q, s in pairs)
+    prompts = (answers_prompt(q, s) for q, s in pairs)
     idle = set[tuple[str, str]]()
     for pair, reply in zip(pairs, ask_llm(inputs, inputs.tools.llm, prompts), strict=True):
         said = None if reply is None else read_words(reply, ("yes", "no"))
@@ -299,7 +306,7 @@ def _answering_nothing(
 
 
 def _judge(inputs: KalmaInputs) -> JudgeSession:
-    """The judge.
+    """Give the judge, if answers can be split into statements, too.
 
     Raises:
         CannotError: there is none, or nothing that splits answers.
@@ -310,7 +317,8 @@ def _judge(inputs: KalmaInputs) -> JudgeSession:
     return judge
 
 
-def _clause(tools: Tools, protocol: str) -> str:
+def _clause_option(tools: Tools, protocol: str) -> str:
+    """Name the LLM behind the "answers nothing" clause, for signatures; "off" without one."""
     name = "off" if tools.llm is None else tools.llm.identity()["name"]
     return f"answers-nothing clause {name}"
 
@@ -336,7 +344,7 @@ MEASURES = (
         "KaLMA.NA.P", definition="[NA] statements that entail an absent triple, or answer nothing",
         formula="`[NA]` statements that entail an absent triple, or (`strict` with `--llm`) do not "
         "answer the question ÷ `[NA]` statements",
-        needs="a judge", options=_clause,
+        needs="a judge", options=_clause_option,
     ),
     _na(
         "KaLMA.NA.R", definition="absent triples that an [NA] statement entails",

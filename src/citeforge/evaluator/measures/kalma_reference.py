@@ -22,13 +22,16 @@ _MISSING = frozenset(
 
 
 class Sentences:
-    """Sentences as KaLMA's code cuts them: at spaces between a full stop or question mark, which
-    no capital stands two characters before, and a capital."""
+    """Sentence segmenter as in KaLMA's code.
+
+    It cuts at spaces between a full stop or question mark and a capital, unless the character two
+    before the mark is a capital.
+    """
 
     signature = "kalma"
 
     def split(self, text: str) -> list[Span]:
-        """Spans of the sentences; brackets are text like any other."""
+        """Cut a text into spans of sentences; brackets are text like any other."""
         ends = [m.span() for m in _BOUNDARY.finditer(text)]
         starts = [0, *(end for _, end in ends)]
         return list(zip(starts, [*(start for start, _ in ends), len(text)], strict=True))
@@ -38,28 +41,28 @@ SENTENCES = Sentences()
 
 
 def is_unreadable(output: str) -> bool:
-    """Whether an answer leaves everything: an empty one, or one that pandas takes for a gap."""
+    """Whether KaLMA's code skips an answer: an empty one, or one that pandas reads as missing."""
     return output in _MISSING
 
 
 def without_brackets(text: str) -> str:
-    """A text as its judge and its LLM see it."""
-    plain = spliced(text, ((start, end, "") for start, end in _brackets(text)))
+    """Remove all brackets from a text, as KaLMA's code does for its judge and LLM."""
+    plain = spliced(text, ((start, end, "") for start, end in _find_brackets(text)))
     return plain.replace("  ", " ").replace(" .", ".")
 
 
 def read_brackets(text: str) -> tuple[tuple[Key, ...], int]:
-    """Citations in order, and the number of [NA].
+    """Read citations from the brackets of a text, in order, and count its [NA].
 
     Citations without a relation are dropped; one without a value is a citation.
     """
-    parts = [text[start:end] for start, end in _brackets(text)]
-    cited = tuple(c for b in parts if b != NA for c in _triples(b))
+    parts = [text[start:end] for start, end in _find_brackets(text)]
+    cited = tuple(c for b in parts if b != NA for c in _read_triples(b))
     return cited, parts.count(NA)
 
 
-def _brackets(text: str) -> Iterator[Span]:
-    """From each ``[`` to the first ``]`` of its line, in one pass over the text."""
+def _find_brackets(text: str) -> Iterator[Span]:
+    """Find the spans of brackets: from each ``[`` to the first ``]`` of its line."""
     at, line_end = 0, -1
     while (start := text.find("[", at)) >= 0:
         if line_end < start:
@@ -73,22 +76,22 @@ def _brackets(text: str) -> Iterator[Span]:
         at = end + 1
 
 
-def _triples(bracket: str) -> list[Key]:
+def _read_triples(bracket: str) -> list[Key]:
     """Read the triples in a bracket as KaLMA's code does."""
     inside = bracket[1:]
     qid = inside.partition(",")[0]
     head, *rest = bracket.split(": ")
     citations: list[Key] = []
-    relation = _behind_last_comma(head)
+    relation = _trailing_relation(head)
     for number, piece in enumerate(rest, 1):
         value = piece[:-1] if number == len(rest) else piece.rsplit(", ", 1)[0]
         if relation:
             citations.append(Key(qid, relation, value))
-        relation = _behind_last_comma(piece)
+        relation = _trailing_relation(piece)
     return citations
 
 
-def _behind_last_comma(piece: str) -> str:
-    """The relation that a piece ends in; empty when it holds no comma."""
+def _trailing_relation(piece: str) -> str:
+    """Give the relation that a piece ends in: all after its last comma; empty without one."""
     _, comma, relation = piece.rpartition(", ")
     return relation if comma else ""

@@ -24,7 +24,7 @@ Scores = Mapping[Callable[..., Any], PerAnswerScores]
 
 
 def read_passages(submission: Submission, measures: Sequence[Measure], tools: Tools) -> Reading:
-    """Keep numbers of each answer for measures that need no more, and answers for the others."""
+    """Read a submission that cites passages and compute its measures."""
     benchmark, is_strict = submission.benchmark, tools.is_strict
     context, grammar = submission.choose_context(tools.options.context), benchmark.grammar
     if submission.form == "attrieval":
@@ -66,11 +66,11 @@ def read_passages(submission: Submission, measures: Sequence[Measure], tools: To
     verdicts = find_format(submission.form).verdicts
 
     def options_of(measure: Measure, options: str | None) -> str | None:
-        """Whether another run's facts and verdicts stand in place of our own."""
+        """Name the options for a signature; or the verdicts that the file itself brings."""
         theirs = (v for start, v in verdicts.items() if measure.name.startswith(start))
         return next(theirs, options)
 
-    results = _results(scores, inputs, measures, tools)
+    results = _compute_results(scores, inputs, measures, tools)
     runs = next((s.runs for s in scores.values()), () if items is None else sorted(items.runs))
     return Reading(
         context,
@@ -88,15 +88,15 @@ def read_passages(submission: Submission, measures: Sequence[Measure], tools: To
             *submission.warnings(),
             *([] if provided is None else provided.warnings()),
             *reach.warnings(),
-            *(_closed_book(tally, context) if table is not None else ()),
+            *(_closed_book_hint(tally, context) if table is not None else ()),
         ],
         [] if inputs is None or not tools.keeps_answers else answer_details(inputs),
         inputs=inputs,
     )
 
 
-def _closed_book(tally: Tally, context: str) -> Iterator[Finding]:
-    """Hint at the option for closed-book systems where no answer cites anything."""
+def _closed_book_hint(tally: Tally, context: str) -> Iterator[Finding]:
+    """Hint at the option for closed-book systems if no answer cites anything."""
     if tally.n > tally.empty and tally.uncited == tally.n:
         yield Finding(
             "no-citations",
@@ -106,10 +106,10 @@ def _closed_book(tally: Tally, context: str) -> Iterator[Finding]:
         )
 
 
-def _results(
+def _compute_results(
     scores: Scores, inputs: Inputs | None, measures: Sequence[Measure], tools: Tools
 ) -> Results:
-    """Measures of numbers first, then those of answers."""
+    """Compute measures from kept numbers or kept answers; give them in their given order."""
     rows, missing = [], []
     for make in dict.fromkeys(m.numbers for m in measures):
         alike = [m for m in measures if m.numbers is make]
@@ -125,9 +125,9 @@ def _results(
 
 
 def _relevance(benchmark: Benchmark, table: ContextTable | None, is_read: bool) -> dict[str, int]:
-    """How many queries have no relevant passage, and how many show relevant ones alone."""
+    """Count queries without a relevant passage, and queries that show relevant ones alone."""
     if table is not None and not table.is_judged:
-        return {}  # unlabelled, or hidden: nobody knows which are relevant
+        return {}  # unlabelled, or hidden: which are relevant is not known
     if table is None or not is_read:
         return {"n_no_relevant": sum(not ids for ids in benchmark.relevant_ids)}
     sizes = zip(table.sizes, table.relevant, strict=True)

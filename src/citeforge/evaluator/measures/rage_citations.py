@@ -27,7 +27,7 @@ _PLAIN = re.compile(r"\[\d{1,3}\]")
 
 
 class AnswerValues(NamedTuple):
-    """What the measures of one answer are.
+    """Values of all RAGE measures for one answer.
 
     ``recall`` is NaN without a relevant passage in the context, ``short_em`` without short answers.
     """
@@ -46,19 +46,19 @@ Scorer = Callable[[str, int, frozenset[int], dict[int, list[str]]], AnswerValues
 
 
 def worst(relevant: frozenset[int], answers: dict[int, list[str]]) -> AnswerValues:
-    """What a missing answer scores."""
+    """Give the values of a missing answer: 0 where they are defined."""
     recall = 0.0 if relevant else math.nan
     return AnswerValues(0.0, recall, 0, 0, 0.0 if answers else math.nan, 0, 0)
 
 
 def strict_scorer(grammar: Grammar) -> Scorer:
-    """Our definitions: out-of-range citations count as cited and wrong; no citation scores 0."""
+    """Make a scorer by our definitions: out-of-range citations are wrong, no citation scores 0."""
 
     def score(
         output: str, n_docs: int, relevant: frozenset[int], answers: dict[int, list[str]]
     ) -> AnswerValues:
         inside, outside, unparsed = grammar.cited(output, n_docs)
-        text, short_em = _text(output, n_docs, grammar), math.nan
+        text, short_em = _strip_markers(output, n_docs, grammar), math.nan
         if answers:
             form, needles = answer_form(text), (a for some in answers.values() for a in some)
             short_em = float(any(n and holds_form(form, n) for n in map(answer_form, needles)))
@@ -69,14 +69,14 @@ def strict_scorer(grammar: Grammar) -> Scorer:
 
 
 def _shares(inside: set[int], distinct: int, relevant: frozenset[int]) -> tuple[float, float, int]:
-    """Precision, recall, and the number of distinct citations."""
+    """Compute precision and recall from distinct citations, and give their number."""
     hits = len(inside & relevant)
     recall = hits / len(relevant) if relevant else math.nan
     return hits / distinct if distinct else 0.0, recall, distinct
 
 
-def _text(output: str, n_docs: int, grammar: Grammar) -> str:
-    """The output without markers; the short way gives the same words as the long one."""
+def _strip_markers(output: str, n_docs: int, grammar: Grammar) -> str:
+    """Remove citation markers from an output, in a fast way if it has plain ``[n]`` alone."""
     marks = output.count("[")
     if not grammar.needs_care(output):
         pieces = []
@@ -94,7 +94,7 @@ def _text(output: str, n_docs: int, grammar: Grammar) -> str:
 
 
 def reference_scorer(grammar: Grammar) -> Scorer:
-    """What rage_toolkit 0.0.2 computes: only ``[n]``, out-of-range ones dropped before counting."""
+    """Make a scorer as in rage_toolkit 0.0.2: only ``[n]``, out-of-range ones are not counted."""
 
     def score(
         output: str, n_docs: int, relevant: frozenset[int], answers: dict[int, list[str]]
@@ -116,8 +116,9 @@ COLUMNS = ("precision", "recall", "distinct", "length", "short_em")
 
 
 class RageNumbers:
-    """What is kept of one answer, to frozen passages or to those that it brings itself: of these,
-    those are judged that the benchmark knows.
+    """Computes the numbers that are kept of each answer, to frozen passages or its own.
+
+    Of passages that an answer brings itself, those that the benchmark knows are judged.
 
     Attributes:
         columns: the first fields of :class:`AnswerValues`.
@@ -146,26 +147,26 @@ class RageNumbers:
 
     @property
     def unjudged(self) -> str:
-        """Why nothing says which passages are relevant; empty where something does."""
+        """Reason why relevance of the shown passages is unknown; empty where it is known."""
         if self._provided is not None:
             return self._provided.unjudged()
         is_judged = self._table is not None and self._table.is_judged
         return "" if is_judged else self._benchmark.why_no_labels
 
     def of(self, row: int, answer: SubmissionLine) -> AnswerValues:
-        """Numbers of an answer to the query of a row."""
+        """Compute the numbers of an answer to the query of a row."""
         ids = () if self._provided is None else self._provided.docids(answer)
         return self._score(answer.output, *self._passages(row, ids))
 
     def worst(self, row: int) -> AnswerValues:
-        """Numbers of a missing answer: nothing relevant was found, where there is something."""
+        """Give the numbers of a missing answer: nothing relevant was found, if there was any."""
         ids = sorted(self._relevant[row]) if self._table is None else ()
         return worst(*self._passages(row, ids)[1:])
 
     def _passages(
         self, row: int, ids: Sequence[str | None]
     ) -> tuple[int, frozenset[int], dict[int, list[str]]]:
-        """Number of passages shown, positions of the relevant ones, and their short answers."""
+        """Give number of passages shown, positions of relevant ones, and their short answers."""
         answers, query = self._benchmark.short_answers, self._benchmark.query_ids[row]
         if self._table is None:
             size, mine = len(ids), self._relevant[row]
@@ -180,7 +181,7 @@ class RageNumbers:
 
 
 def citation_values(numbers: PerAnswerScores, measures: Sequence[Measure]) -> Found:
-    """All of RAGE's measures, from the numbers of all answers."""
+    """Compute all RAGE measures from the numbers of all answers."""
     precision, recall, distinct, length, short_em = map(numbers.column, COLUMNS)
     samples = {
         "CiteP": lambda: mean_sample(precision),

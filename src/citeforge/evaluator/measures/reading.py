@@ -22,12 +22,13 @@ from citeforge.schemas.submission import SubmissionLine
 
 
 def _as_declared(measure: Measure, options: str | None) -> str | None:
+    """Leave the options of a measure's signature as they are."""
     return options
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read of a submission, and measured.
+    """A submission as it was read, with its computed measures.
 
     Attributes:
         context: what is scored, as score files say it.
@@ -68,7 +69,7 @@ none of that name; InputError: an unknown or duplicate key, or no answer at all.
 
 @dataclass
 class Tally:
-    """Counts of answers, and of odd ones."""
+    """Counts of answers, and of those with anomalies (empty, uncited, out of range, …)."""
 
     n: int = 0
     unparsed: int = 0
@@ -97,7 +98,7 @@ class Tally:
         self.truncated += answer.is_truncated
 
     def counts(self, benchmark: Benchmark, n_runs: int, n_keys: int, **more: int) -> Counts:
-        """Counts as they stand in score files; ``n_keys`` answers were expected."""
+        """Give the counts for score files; ``n_keys`` answers were expected."""
         return Counts(
             n_queries=len(benchmark.query_ids),
             n_runs=n_runs,
@@ -114,7 +115,7 @@ class Tally:
 
 
 def answers_to(context: str, submission: Submission) -> Iterator[tuple[int, SubmissionLine]]:
-    """(row of its query, answer) of every line that is about a context set.
+    """Yield (row of its query, answer) for every line that answers a context set.
 
     Raises:
         InputError: an unknown or duplicate key, or there is no such line.
@@ -136,7 +137,7 @@ def answers_to(context: str, submission: Submission) -> Iterator[tuple[int, Subm
 def answers_by_cell(
     cells: Collection[str], submission: Submission
 ) -> Iterator[tuple[str, int, SubmissionLine]]:
-    """(cell, row of its query, answer) of every line, of a benchmark whose cells are read together.
+    """Yield (cell, row of its query, answer) for every line; all cells are read together.
 
     Raises:
         InputError: a line names no cell, an unknown or duplicate key, or there is no line.
@@ -161,7 +162,7 @@ def answers_by_cell(
 def require_cells_alone(
     reads: str, benchmark: Benchmark, measures: Sequence[Measure], tools: Tools
 ) -> None:
-    """Refuse single cells, and other measures beside those that look at all cells at once.
+    """Refuse single cells, and measures of another kind, where all cells are scored at once.
 
     Raises:
         UsageError: names what does not fit.

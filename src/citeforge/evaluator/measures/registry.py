@@ -1,4 +1,4 @@
-"""All measures, collected from the files that declare and compute them, when somebody asks."""
+"""All measures, collected on demand from the files that declare and compute them."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -14,7 +14,7 @@ ByName = dict[str, Measure]
 
 
 @cache
-def _ours() -> tuple[Measure | CutoffForm, ...]:
+def _built_in_measures() -> tuple[Measure | CutoffForm, ...]:
     """Collect the measures that citeforge declares itself."""
     from citeforge.evaluator.measures import alce_citations as alce
     from citeforge.evaluator.measures import alce_correctness as correctness
@@ -30,59 +30,61 @@ def _ours() -> tuple[Measure | CutoffForm, ...]:
 
 
 @cache
-def _collected(entries: tuple[PluginEntry, ...]) -> ByName:
-    """Ours, then those of plugins, for as long as these give the same entries, by name. What
-    clashes is told of and left out."""
-    forms = [[one] if isinstance(one, Measure) else one.measures() for one in _ours()]
+def _collect_measures(entries: tuple[PluginEntry, ...]) -> ByName:
+    """Collect the measures of citeforge and of these plugins, by name.
+
+    A plugin's measure whose name is taken is skipped with a warning.
+    """
+    forms = [[one] if isinstance(one, Measure) else one.measures() for one in _built_in_measures()]
     collected = {m.name: m for several in forms for m in several}
     families = {m.family for m in collected.values()}
     for value, origin in plugins.load_entries("measures"):
         for one in getattr(value, "MEASURES", ()) if isinstance(value, ModuleType) else (value,):
             if not isinstance(one, Measure):
                 plugins.warn(f"{origin}: {one!r} is no measure")
-            elif one.name in collected or one.name in families or _parsed(one.name):
+            elif one.name in collected or one.name in families or _parse_with_cutoff(one.name):
                 plugins.warn(f"{origin}: there is a measure {one.name!r} already")
             else:
                 collected[one.name] = replace(one, origin=origin or None)
     return collected
 
 
-def _parsed(name: str) -> Measure | None:
-    """The measure that some form makes of a name.
+def _parse_with_cutoff(name: str) -> Measure | None:
+    """Make the built-in measure with a cutoff that a name asks for; None for other names.
 
     Raises:
         UsageError: its parameters are not possible.
     """
-    parsed = (one.parse(name) for one in _ours() if isinstance(one, CutoffForm))
+    parsed = (one.parse(name) for one in _built_in_measures() if isinstance(one, CutoffForm))
     return next((m for m in parsed if m is not None), None)
 
 
 def measures() -> ByName:
-    """Name to measure, in declared order; of those with a cutoff, the usual ones."""
-    return dict(_collected(plugins.entries_of("measures")))
+    """Give all measures by name, in declared order; with the usual cutoffs."""
+    return dict(_collect_measures(plugins.entries_of("measures")))
 
 
 def families() -> tuple[str, ...]:
-    """Names of the families, in declared order."""
+    """List the names of the families, in declared order."""
     return tuple(dict.fromkeys(m.family for m in measures().values()))
 
 
 def parse(name: str) -> Measure:
-    """The measure of a name, also one that is not listed (``P@7``).
+    """Give the measure of a name, also with a cutoff that is not listed (``P@7``).
 
     Raises:
         UnknownValueError: there is none.
         UsageError: it cannot have such a parameter; says which it can have.
     """
-    listed = _collected(plugins.entries_of("measures"))
-    measure = listed.get(name) or _parsed(name)
+    listed = _collect_measures(plugins.entries_of("measures"))
+    measure = listed.get(name) or _parse_with_cutoff(name)
     if measure is None:
         raise UnknownValueError("measure", name, [*listed, *families()], "citeforge list measures")
     return measure
 
 
 def find_measure(name: str) -> Measure | None:
-    """The measure of a name that a score file holds; None when this installation has none."""
+    """Find the measure of a name in a score file; None if this installation lacks it."""
     try:
         return parse(name)
     except UsageError:
@@ -90,14 +92,16 @@ def find_measure(name: str) -> Measure | None:
 
 
 def direction(name: str) -> bool | None:
-    """Whether a higher value of a measure of a score file is better; None where neither direction
-    is. Of a measure that this installation does not have, higher is better."""
+    """Whether a higher value of a measure in a score file is better; None where neither is.
+
+    True for a measure that this installation does not have.
+    """
     measure = find_measure(name.split("[")[0])
     return True if measure is None else measure.higher_is_better
 
 
 def declared_place(name: str) -> tuple[int, int]:
-    """Where a measure stands in the declared order; one that is not listed follows its like.
+    """Give the sort key of a measure: declared order, unlisted cutoffs after their form's.
 
     Names that no measure has come last.
     """
@@ -114,7 +118,7 @@ def declared_place(name: str) -> tuple[int, int]:
 
 
 def select(names: Iterable[str]) -> list[Measure]:
-    """Measures of the given names and families, in declared order.
+    """List the measures of the given names and families, in declared order.
 
     Raises:
         UnknownValueError: a name is neither.

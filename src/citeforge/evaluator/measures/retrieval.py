@@ -9,7 +9,7 @@ from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 
 
 def rankings(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """P@k, R@k and nDCG@k of the shown passages, in their order, by ir-measures.
+    """Compute P@k, R@k and nDCG@k of the shown passages, in their order, by ir-measures.
 
     ``reference``: P@k is divided by the distinct passages retrieved, not by k, and a query without
     relevant passages scores 0.
@@ -40,21 +40,21 @@ def rankings(inputs: Inputs, measures: Sequence[Measure]) -> Found:
         if inputs.protocol == "reference":
             for measure in measures:
                 for item in items if measure.parameters["base"] in ("P", "R") else ():
-                    value = _reference(measure, distinct_ids(item), set(judged[item.row]))
+                    value = _reference_value(measure, distinct_ids(item), set(judged[item.row]))
                     columns[measure.name][run, item.row] = value
     for name, values in columns.items():
         yield mean_of_defined(inputs, name, values)
 
 
-def _reference(measure: Measure, ranked: list[str], relevant: set[str]) -> float:
-    """P or R as Attributed-IR computes it."""
+def _reference_value(measure: Measure, ranked: list[str], relevant: set[str]) -> float:
+    """Compute P@k or R@k of one ranking as Attributed-IR's code does."""
     top = set(ranked[: int(str(measure.parameters["cutoff"]))])
     below = top if measure.parameters["base"] == "P" else relevant
     return len(top & relevant) / len(below) if below else 0.0
 
 
 def distinct_ids(item: AnswerItem) -> list[str]:
-    """Ids of the shown passages in order, each once."""
+    """List the ids of the shown passages in order, each once."""
     return list(dict.fromkeys(p.id for p in item.passages if p.id))
 
 

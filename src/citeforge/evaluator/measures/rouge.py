@@ -7,7 +7,7 @@ from citeforge.evaluator.measures.declared import CannotError
 
 
 def rouge_scorer(stemmer: bool) -> Any:
-    """rouge-score's scorer.
+    """Make rouge-score's scorer for ROUGE-Lsum.
 
     Raises:
         CannotError: rouge-score is not installed.
@@ -22,8 +22,7 @@ def rouge_scorer(stemmer: bool) -> Any:
 
 
 def rouge_lsum(output: str, references: Sequence[str], scorer: Any) -> tuple[float, float, float]:
-    """Precision, recall and F against the first reference with the best F; zeros where none has
-    any."""
+    """ROUGE-Lsum precision, recall and F against the reference with the best F; 0 without one."""
     scores = (scorer.score(reference, output)["rougeLsum"] for reference in references)
     best = max(scores, key=lambda s: s.fmeasure, default=None)
     return (best.precision, best.recall, best.fmeasure) if best and best.fmeasure else (0.0,) * 3

@@ -350,7 +350,7 @@ class _Row:
 def _rows(
     first: ScoreFile, second: ScoreFile, pairs: Sequence[tuple[MeasureScore, MeasureScore]]
 ) -> list[_Row]:
-    """Rows of one pair of systems."""
+    """Compare two systems: one row per measure, equal measures joined in one."""
     alike: dict[tuple[object, ...], list[tuple[MeasureScore, MeasureScore]]] = {}
     for a, b in pairs:
         place = a.name.partition("[")[2]

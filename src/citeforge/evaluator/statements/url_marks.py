@@ -43,7 +43,7 @@ FAILED = "scrape failed:"
 
 
 def has_text(text: str) -> bool:
-    """Whether the text of a page is one."""
+    """Whether a page's text is neither blank nor a note that it could not be fetched."""
     return bool(text.strip()) and not text.startswith(FAILED)
 
 

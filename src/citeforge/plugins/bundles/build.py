@@ -122,15 +122,15 @@ def build_bundle(recipe: design.BundleRecipe, run: RunOptions) -> Manifest:
             return finished
         arranger = Arranger(recipe, base)
         arrange = _ARRANGEMENTS[recipe.kind]
-        by_query = _sampled(arranger, {q: arrange(arranger, q) for q in base.query_ids})
+        by_query = _sample_queries(arranger, {q: arrange(arranger, q) for q in base.query_ids})
         writer = build.package()
         contexts, stats = _write_tables(writer, arranger, cells, by_query)
         counts = {"queries in the benchmark": len(base.query_ids), **arranger.counts}
         return build.finish(draft, writer, stats, contexts=contexts, counts=counts)
 
 
-def _sampled(arranger: Arranger, arranged: dict[str, Cells | None]) -> dict[str, Cells]:
-    """The queries that qualify, or a sample of them.
+def _sample_queries(arranger: Arranger, arranged: dict[str, Cells | None]) -> dict[str, Cells]:
+    """Keep the queries that could be arranged, or a sample of them.
 
     Raises:
         InputError: none qualifies.

@@ -26,7 +26,7 @@ _WARM_TEMPERATURE = 0.7
 
 
 class TextReply(NamedTuple):
-    """What came back.
+    """Text of an LLM's reply, or why there is none.
 
     Attributes:
         text: of the reply; of one that was cut, without its last line; empty where there is none.
@@ -38,7 +38,7 @@ class TextReply(NamedTuple):
 
 
 class PromptedLlm:
-    """Fills in prompts, asks, and counts tokens.
+    """Fills in prompts, sends them to an LLM, and counts tokens.
 
     Attributes:
         prompts: name of each template to the digest of its text.
@@ -56,11 +56,11 @@ class PromptedLlm:
         self._templates = {n: environment.from_string(t) for n, t in texts.items()}
 
     def to_write(self, question: Question) -> Request:
-        """Ask for a question about its evidence, as in the examples."""
+        """Make the request to write a question about its evidence, with examples."""
         values: dict[str, object] = {"form": question.form, "is_first": True}
         turns: list[tuple[str, str]] = []
         for example in self._examples[question.form]:
-            prompt = self._filled(QUESTION, values | {"passages": example["passages"]})
+            prompt = self._fill_template(QUESTION, values | {"passages": example["passages"]})
             turns += ("user", prompt), ("assistant", example["reply"] + _END)
             values["is_first"] = False
         values["passages"] = _as_rows(question.evidence)
@@ -69,7 +69,7 @@ class PromptedLlm:
     def to_answer(
         self, question: Question, passages: Sequence[Evidence] = (), sample: int = 0
     ) -> Request:
-        """Ask for its answer.
+        """Make the request to answer a question.
 
         Args:
             question: to be answered.
@@ -80,7 +80,8 @@ class PromptedLlm:
         values = {"question": question.text, "several": several, "passages": _as_rows(passages)}
         return self._request(ANSWER, values, _LIST_TOKENS if several else _ANSWER_TOKENS, sample)
 
-    def _filled(self, task: str, values: Mapping[str, object]) -> str:
+    def _fill_template(self, task: str, values: Mapping[str, object]) -> str:
+        """Fill in the template of a task, with quoted values."""
         return self._templates[task].render(with_quotes(values)).strip()
 
     def _request(
@@ -93,12 +94,12 @@ class PromptedLlm:
     ) -> Request:
         params: dict[str, object] = {"temperature": _WARM_TEMPERATURE if sample else 0.0}
         params |= {"max_tokens": most_tokens} | ({"stop": [_END]} if turns else {})
-        messages = (*turns, ("user", self._filled(task, values)))
+        messages = (*turns, ("user", self._fill_template(task, values)))
         # What goes on and on may have said enough before.
         return Request(messages, params, sample, task, values, needs_text=False)
 
     def ask(self, requests: Sequence[Request]) -> list[TextReply]:
-        """Ask all of them; equal ones, and what is stored, cost nothing."""
+        """Send requests to the LLM; equal and stored ones cost nothing. Give replies in order."""
         replies = []
         for result in self.llm.complete(requests):
             self.tokens[0] += result.prompt_tokens

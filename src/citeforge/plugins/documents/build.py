@@ -61,11 +61,11 @@ _SURE, _UNSURE = 1.0, 0.0
 
 @dataclass(frozen=True)
 class Models:
-    """Whom a build asks.
+    """LLM, judge and embedder of a build.
 
     Attributes:
         asker: the LLM.
-        judge: decides what passages entail; None for nobody.
+        judge: decides what passages entail; None for no judge.
         rage: recipe of the mining, with what is computed in.
         embedder: makes vectors.
     """
@@ -95,7 +95,7 @@ def build_documents(
     """
     with building(recipe, run) as build:
         source = open_documents(recipe, build.workspace.stage("archives"))
-        models = _models(recipe, run, build, llm, judge)
+        models = _open_models(recipe, run, build, llm, judge)
         draft = _draft(recipe, build, source, models)
         if (finished := build.finished(draft)) is not None:
             return finished
@@ -108,11 +108,11 @@ def build_documents(
         )  # fmt: skip
         search = DenseCorpus(model)
         questions = QuestionMaker(recipe, models.asker, models.judge, passages, search).make()
-        _require_some(questions, beside(run.folder, ".questions.jsonl"), models.asker.llm)
+        _require_accepted(questions, beside(run.folder, ".questions.jsonl"), models.asker.llm)
         counts = tally(recipe, questions) | take_labels(questions, recipe.labels)
         counts["passages too short to be asked about"] = passages.n_short
         sources = RageSources(models.rage, run, source, None, None, lambda: models.embedder, None)
-        material = Material(sources, *_tables(questions, counts), counts, [info], corpus)
+        material = Material(sources, *_make_tables(questions, counts), counts, [info], corpus)
         made = make_mappings(material, build.workspace, recipe.seed)
         judged = made.tables[RELEVANT]
         sure, unsure = (judged.filter(pc.equal(judged["score"], s)) for s in (_SURE, _UNSURE))
@@ -120,7 +120,7 @@ def build_documents(
         writer = build.package()
         writer.add("mapping", UNSURE, unsure.cast(MAPPING))
         mappings = drop_negatives(material, {**made.tables, RELEVANT: sure})
-        stats, learnt = write_rage_tables(writer, material, mappings, recipe.seed, _one_size)
+        stats, learnt = write_rage_tables(writer, material, mappings, recipe.seed, _choose_size)
         tables["questions"] = pa.Table.from_pylist([q.row() for q in questions], schema=QUESTIONS)
         for name, table in tables.items():
             writer.add(name, "all", table)
@@ -182,13 +182,14 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
     return replace(plan, notes=(f"not counted: questions to the judge about up to {n:,} answers",))
 
 
-def _models(
+def _open_models(
     recipe: DocumentsRecipe,
     run: RunOptions,
     build: Build,
     llm: Llm | None,
     judge: JudgeSession | None,
 ) -> Models:
+    """Open the LLM, the judge and the embedder of a build."""
     store = replay_store(run, recipe.llm) if llm is None else None
     if judge is None:
         judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
@@ -199,7 +200,7 @@ def _models(
 
 
 def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models) -> Manifest:
-    """All of the manifest that is known before there is a question."""
+    """Make the part of the manifest that is known before questions are written."""
     identities = {WRITER: models.asker.llm.identity()}
     if models.judge is not None:
         identities[JUDGE] = models.judge.judge.identity()
@@ -220,8 +221,8 @@ def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models
     )  # fmt: skip
 
 
-def _one_size(pools: Pools, mixture: Mixture) -> OneSize | None:
-    """How large all contexts of a mixture are; None where each holds what its question has.
+def _choose_size(pools: Pools, mixture: Mixture) -> OneSize | None:
+    """Choose one size for all contexts of a mixture; None where they keep their own sizes.
 
     All are of one size, for a smaller context would tell that no passage answers. Empty places take
     the nearest passages first, as contexts with an answer have them. Sizes differ where the mixture
@@ -233,8 +234,8 @@ def _one_size(pools: Pools, mixture: Mixture) -> OneSize | None:
     return OneSize(size, (SEEMINGLY_RELEVANT, IRRELEVANT))
 
 
-def _require_some(questions: Sequence[Question], rejects: Path, llm: Llm) -> None:
-    """Stop where nothing could be packaged; the questions are kept beside the output folder.
+def _require_accepted(questions: Sequence[Question], rejects: Path, llm: Llm) -> None:
+    """Raise an error if no question was accepted; keep the questions beside the output.
 
     Raises:
         InputError: no question that the documents answer was accepted; says what took them.
@@ -253,10 +254,10 @@ def _require_some(questions: Sequence[Question], rejects: Path, llm: Llm) -> Non
     )
 
 
-def _tables(
+def _make_tables(
     questions: Sequence[Question], counts: dict[str, int]
 ) -> tuple[pa.Table, pa.Table, pa.Table]:
-    """Queries, judgements and gold of the accepted questions; without an answer, queries alone."""
+    """Make tables of queries, judgements and gold from accepted questions, answerable or not."""
     queries, judged, gold = [], [], []
     for question in questions:
         if not question.is_open:
@@ -268,15 +269,15 @@ def _tables(
         evidence = [e.id for e in question.evidence]
         for score, names in ((_SURE, [*evidence, *question.relevant]), (_UNSURE, question.unsure)):
             judged += [(question.id, n, short, score, None) for n in dict.fromkeys(names)]
-        gold += _gold(question, evidence)
+        gold += _gold_rows(question, evidence)
     unsure = sum(len(q.unsure) for q in questions if q.is_open)
     counts["passages that may answer a question, shown to no system"] = unsure
     gold_table = pa.Table.from_pylist(gold, schema=GOLD)
     return table_of(queries, QUERIES), table_of(judged, MAPPING), gold_table
 
 
-def _gold(question: Question, evidence: list[str]) -> list[dict[str, Any]]:
-    """A statement with its citations, and each short answer (ALCE's and HAGRID's forms)."""
+def _gold_rows(question: Question, evidence: list[str]) -> list[dict[str, Any]]:
+    """Make gold rows: the cited statement, and each short answer (HAGRID's and ALCE's forms)."""
     sure = {"informative": 1, "attributable": 1}
     sentence = {"text": question.statement, "index": 0, "citations": evidence, **sure}
     rows: list[dict[str, Any]] = [

@@ -29,7 +29,7 @@ _ABSENT: WeakKeyDictionary[Package, npt.NDArray[np.bool_]] = WeakKeyDictionary()
 
 
 def absent_rows(package: Package) -> npt.NDArray[np.bool_]:
-    """Whether each query is one that the documents do not answer; read once a package."""
+    """Mask of queries that the documents do not answer; read once per package."""
     if package not in _ABSENT:
         is_ours = "questions" in package.kind.tables
         forms = question_column(package, "form") if is_ours else {}
@@ -39,10 +39,10 @@ def absent_rows(package: Package) -> npt.NDArray[np.bool_]:
 
 
 def abstention(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Refusals of questions that the documents do not answer, and of those that they do.
+    """Compute how well refusals match the questions that the documents do not answer.
 
     Raises:
-        CannotError: there are no unanswered questions, or nobody says which they are.
+        CannotError: there are no unanswered questions, or they are unknown.
     """
     absent = absent_rows(inputs.benchmark)
     if not absent.any():
@@ -72,6 +72,7 @@ def abstention(inputs: Inputs, measures: Sequence[Measure]) -> Found:
 
 
 def _refuses(item: AnswerItem, grammar: Grammar) -> bool:
+    """Whether an answer refuses, its citation markers taken out."""
     markers = grammar.parse(item.output, len(item.passages)).markers
     cites = any(not m.is_residue for m in markers)
     return is_refusal(without_markers(item.output, markers), REFUSALS, cites=cites)
@@ -82,7 +83,7 @@ def read_document_answers(
 ) -> Reading:
     """Answers to questions about documents: unanswered ones count for abstention alone.
 
-    What they should cite, or say, nobody knows: other measures would call any answer wrong.
+    They have no right answer or citation: other measures would call any answer wrong.
     """
     reading = read_passages(submission, measures, tools)
     absent, (rows, missing) = absent_rows(submission.benchmark), reading.results
@@ -91,9 +92,10 @@ def read_document_answers(
 
 
 def _without(row: Row, queries: npt.NDArray[np.bool_]) -> Row:
-    """A value without some queries."""
+    """Give a row of values that leaves out some queries."""
 
-    def left(sample: Sample) -> Sample:
+    def drop_queries(sample: Sample) -> Sample:
+        """Set a sample's sums to 0 and its values to NaN at the left-out queries."""
         return replace(
             sample,
             sums=np.where(queries[:, None], 0.0, sample.sums),
@@ -101,8 +103,8 @@ def _without(row: Row, queries: npt.NDArray[np.bool_]) -> Row:
         )
 
     measured = row.measured
-    upper = None if measured.upper is None else left(measured.upper)
-    return replace(row, measured=Measured(left(measured.sample), upper))
+    upper = None if measured.upper is None else drop_queries(measured.upper)
+    return replace(row, measured=Measured(drop_queries(measured.sample), upper))
 
 
 _abstain = partial(

@@ -34,7 +34,7 @@ class Evidence(NamedTuple):
 
 @dataclass
 class Question:
-    """A question, on its way through the checks.
+    """A question with its answer, evidence and the check that rejected it.
 
     Attributes:
         id: ``q`` and its number among all that were written.
@@ -46,7 +46,7 @@ class Question:
         quotes: words of the evidence that give it.
         relevant: ids of other passages that answer it.
         unsure: ids of those that may answer it.
-        check: that took it; empty while none has.
+        check: that rejected it; empty while none has.
         reason: why.
     """
 
@@ -64,20 +64,20 @@ class Question:
 
     @property
     def is_open(self) -> bool:
-        """Whether no check has taken it."""
+        """Whether no check has rejected it."""
         return not self.check
 
     def reject(self, check: str, reason: str) -> None:
-        """Take it out."""
+        """Reject the question by a check, with a reason."""
         self.check, self.reason = check, " ".join(reason.split())[:300]
 
     @property
     def hypotheses(self) -> list[str]:
-        """What a passage that helps to answer it entails, the whole answer first."""
+        """Hypotheses for the judge, whole answer first; a passage that entails one helps."""
         return [self.statement, *(self.quotes if self.form in (PAIR, LIST) else ())]
 
     def row(self) -> dict[str, object]:
-        """As a row of QUESTIONS."""
+        """Give the question as a row of the table QUESTIONS."""
         same = ("form", "answers", "statement", "quotes", "relevant", "unsure")
         return (
             {"_id": self.id}
@@ -93,7 +93,7 @@ class Question:
 
 
 def read_question(reply: str, question: Question) -> str | None:
-    """Take in what an LLM wrote.
+    """Parse an LLM's reply into the parts of a question.
 
     Args:
         reply: its lines.
@@ -140,12 +140,12 @@ def read_question(reply: str, question: Question) -> str | None:
 
 
 def is_not_answered(reply: str) -> bool:
-    """Whether a reader says that there is no answer."""
+    """Whether a reply says that there is no answer."""
     return bool(_NOT_ANSWERED.search(reply)) or is_refusal(reply, REFUSALS)
 
 
 def holds_answer(text: str, answer: str) -> bool:
-    """Whether the words of an answer stand in a text, in a row."""
+    """Whether a text contains the words of an answer in a row."""
     needle, form = normalise_answer(answer), normalise_answer(text)
     if not needle:
         return False
@@ -154,7 +154,7 @@ def holds_answer(text: str, answer: str) -> bool:
 
 
 def gives(reply: str, answers: Sequence[str], share: float = 1.0) -> bool:
-    """Whether a reader's reply gives the answers, in these words or nearly these.
+    """Whether a reply gives the right answers, in these words or nearly these.
 
     Args:
         reply: what it said.
@@ -164,14 +164,14 @@ def gives(reply: str, answers: Sequence[str], share: float = 1.0) -> bool:
     if is_not_answered(reply):
         return False
     n_right = sum(
-        holds_answer(reply, a) or (len(answers) == 1 and _likeness(reply, a) >= _LEAST_WORD_F1)
+        holds_answer(reply, a) or (len(answers) == 1 and _word_f1(reply, a) >= _LEAST_WORD_F1)
         for a in answers
     )
     return n_right >= max(1, share * len(answers))
 
 
-def _likeness(reply: str, answer: str) -> float:
-    """F1 of the words of two short texts."""
+def _word_f1(reply: str, answer: str) -> float:
+    """Word F1 of two short texts."""
     one, two = normalise_answer(reply).split(), normalise_answer(answer).split()
     common = sum(min(one.count(w), two.count(w)) for w in set(one))
     return 2 * common / (len(one) + len(two)) if common else 0.0
@@ -187,14 +187,16 @@ class RelevanceLabel(msgspec.Struct):
 
 
 def take_labels(questions: Iterable[Question], files: Sequence[Path]) -> dict[str, int]:
-    """Passages that people called relevant become so; those that they did not may be negatives.
+    """Apply people's relevance labels to the passages of questions.
+
+    Passages not labelled relevant may become negatives.
 
     Args:
         questions: of the build; their passages are changed.
         files: what ``labels import`` wrote.
 
     Returns:
-        How many labels were taken, by label.
+        How many labels were applied, by label.
 
     Raises:
         InputError: labels of another build, or other labels.

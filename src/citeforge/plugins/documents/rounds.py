@@ -45,7 +45,7 @@ class QuestionMaker:
     Attributes:
         recipe: how many of which form, and what they must stand.
         asker: the LLM.
-        judge: decides what passages entail; None for nobody.
+        judge: decides what passages entail; None for no judge.
         passages: of the corpus.
         search: finds those that are near a question.
     """
@@ -57,37 +57,37 @@ class QuestionMaker:
     search: DenseCorpus
 
     def make(self) -> list[Question]:
-        """All questions that were written, accepted or not, in order.
+        """Write and check questions in rounds; give all of them, accepted or not, in order.
 
         Each round has as many as are still wanted, until there are enough or no more tries.
         """
         made: list[Question] = []
         order = iter(self.passages.order)
         written = dict.fromkeys(self.recipe.wanted, 0)
-        while fresh := self._drawn(made, written, order):
+        while fresh := self._draw_questions(made, written, order):
             with progress("asking for questions", len(fresh), "questions") as advance:
                 self._write(fresh)
                 advance(len(fresh))
-            for question in _open(fresh):
+            for question in _accepted(fresh):
                 check_text(question, self.recipe.asking.longest_copy)
-            reject_repeats(_open(fresh), _open(made))
+            reject_repeats(_accepted(fresh), _accepted(made))
             self._check(fresh)
             made += fresh
         return made
 
-    def _drawn(
+    def _draw_questions(
         self, made: Sequence[Question], written: dict[str, int], order: Iterator[str]
     ) -> list[Question]:
-        """Questions of the next round, with their evidence and nothing more."""
+        """Draw the evidence of the next round's questions; their texts are still empty."""
         drawn: list[tuple[str, str]] = []
         for form, wanted in self.recipe.wanted.items():
-            accepted = sum(q.form == form for q in _open(made))
+            accepted = sum(q.form == form for q in _accepted(made))
             n = min(wanted - accepted, self.recipe.asking.tries * wanted - written[form])
             batch = [(form, name) for _, name in zip(range(n), order, strict=False)]
             written[form] += len(batch)
             drawn += batch
         texts = self.passages.texts([name for _, name in drawn])
-        partners = self._partners([texts[name] for form, name in drawn if form == PAIR])
+        partners = self._find_partners([texts[name] for form, name in drawn if form == PAIR])
         questions: list[Question] = []
         for form, name in drawn:
             evidence: tuple[Evidence, ...] = (texts[name],)
@@ -98,8 +98,8 @@ class QuestionMaker:
             questions.append(Question(f"q{len(made) + len(questions) + 1}", form, evidence))
         return questions
 
-    def _partners(self, passages: Sequence[Evidence]) -> dict[str, Evidence]:
-        """A passage near each, of another heading or file if there is one near it."""
+    def _find_partners(self, passages: Sequence[Evidence]) -> dict[str, Evidence]:
+        """Find a second passage near each, if possible below another heading or in another file."""
         ranked = self.search.rank({p.id: p.text for p in passages}, _NEAREST_PARTNERS)
         partners = {}
         for name, hits in ranked.items():
@@ -111,6 +111,7 @@ class QuestionMaker:
         return {name: texts[other] for name, other in partners.items()}
 
     def _write(self, questions: Sequence[Question]) -> None:
+        """Let the LLM write the questions; reject replies of a wrong format."""
         replies = self.asker.ask([self.asker.to_write(q) for q in questions])
         for question, reply in zip(questions, replies, strict=True):
             if reply.failure:
@@ -119,37 +120,38 @@ class QuestionMaker:
                 question.reject(FORMAT, wrong)
 
     def _check(self, questions: Sequence[Question]) -> None:
-        """Make all checks; each question stops at the first that it fails."""
+        """Make the checks by LLM, judge and search; the first failed one rejects a question."""
         asking = self.recipe.asking
         answerable = [q for q in questions if q.is_open and q.form != ABSENT]
-        self._entailed(answerable)
-        self._try(ANSWERED, answerable, lambda q: [q.evidence], _fails, "the reader says")
-        self._try(
+        self._check_entailment(answerable)
+        self._ask_reader(ANSWERED, answerable, lambda q: [q.evidence], _fails, "the reader says")
+        self._ask_reader(
             CLOSED_BOOK, answerable, lambda q: [()] * asking.closed_book, _gives_some,
             "without any passage the reader says",
         )  # fmt: skip
-        self._try(
+        self._ask_reader(
             HALVES, (q for q in answerable if q.form == PAIR),
             lambda q: [(passage,) for passage in reversed(q.evidence)], _gives_some, "{} alone:",
         )  # fmt: skip
-        near = self._near(_open(questions))
-        self._others(_open(answerable), near)
+        near = self._find_near_passages(_accepted(questions))
+        self._find_others(_accepted(answerable), near)
 
         def others(question: Question) -> list[Evidence]:
+            """List near passages that do not answer a question."""
             answering = {*question.relevant, *question.unsure}
             return [p for p in near[question.id] if p.id not in answering][: asking.shown]
 
-        self._try(
+        self._ask_reader(
             NEEDED, answerable, lambda q: [others(q)] if others(q) else [], _gives_some,
             "from other passages the reader says",
         )  # fmt: skip
-        self._try(
+        self._ask_reader(
             NOT_ABSENT, (q for q in questions if q.form == ABSENT),
             lambda q: filter(None, [near[q.id][: (n := asking.shown)], near[q.id][n : 2 * n]]),
             lambda reply, _: not is_not_answered(reply), "from the nearest passages:",
         )  # fmt: skip
 
-    def _try(
+    def _ask_reader(
         self,
         check: str,
         questions: Iterable[Question],
@@ -157,17 +159,17 @@ class QuestionMaker:
         is_wrong: Callable[[str, Question], bool],
         words: str,
     ) -> None:
-        """Have questions answered, and take those to which a reply is wrong.
+        """Let the LLM answer questions, and reject those with a wrong reply.
 
         Args:
             check: that is made.
-            questions: those that no check has taken yet are asked.
+            questions: those that no check has rejected yet are asked.
             passages_of: passages of each try; of several tries without any, all but the first are
-                warm.
-            is_wrong: whether a reply takes the question.
+                sampled at a temperature.
+            is_wrong: whether a reply rejects the question.
             words: what the reason starts with; ``{}`` is the id of the first passage shown.
         """
-        work = [(q, list(passages_of(q))) for q in _open(questions)]
+        work = [(q, list(passages_of(q))) for q in _accepted(questions)]
         replies = iter(self.asker.ask([
             self.asker.to_answer(q, passages, 0 if passages else n)
             for q, tries in work
@@ -177,10 +179,11 @@ class QuestionMaker:
             for passages, reply in [(passages, next(replies)) for passages in tries]:
                 if reply.failure or is_wrong(reply.text, question):
                     start = words.format(passages[0].id) if passages else words
-                    question.reject(check, f"{start} {_words(reply)}")
+                    question.reject(check, f"{start} {_quote_reply(reply)}")
                     break
 
-    def _entailed(self, questions: Sequence[Question]) -> None:
+    def _check_entailment(self, questions: Sequence[Question]) -> None:
+        """Reject questions whose statement does not follow from their evidence."""
         if self.judge is None:
             return
         pairs = {
@@ -195,8 +198,8 @@ class QuestionMaker:
             elif not verdict.entailed:
                 question.reject(ENTAILED, f"does not follow: {question.statement!r}")
 
-    def _near(self, questions: Sequence[Question]) -> dict[str, list[Evidence]]:
-        """The nearest passages of each question, without its evidence (but all, if it has none)."""
+    def _find_near_passages(self, questions: Sequence[Question]) -> dict[str, list[Evidence]]:
+        """Find the nearest passages of each question; not its evidence, if it is answerable."""
         depth = self.recipe.asking.neighbours + max((len(q.evidence) for q in questions), default=0)
         ranked = self.search.rank({q.id: q.text for q in questions}, depth)
         barred = {
@@ -211,9 +214,9 @@ class QuestionMaker:
         texts = self.passages.texts([i for hits in ids.values() for i in hits])
         return {name: [texts[i] for i in hits] for name, hits in ids.items()}
 
-    def _others(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
-        """Find other passages that answer: judge and LLM agree; where they do not, nobody knows."""
-        verdicts = self._judged(questions, near)
+    def _find_others(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
+        """Note other passages that answer: relevant if judge and LLM agree, else unsure."""
+        verdicts = self._judge_passages(questions, near)
         suspects = {
             q.id: [
                 (p, verdicts.get((q.id, p.id)))
@@ -235,18 +238,18 @@ class QuestionMaker:
                 )
                 if is_read and verdict is not False:
                     if question.form == PAIR:
-                        question.reject(ALONE, f"{passage.id} answers it: {_words(reply)}")
+                        question.reject(ALONE, f"{passage.id} answers it: {_quote_reply(reply)}")
                     question.relevant.append(passage.id)
                 elif is_read or verdict or reply.failure:
                     question.unsure.append(passage.id)
 
-    def _judged(
+    def _judge_passages(
         self, questions: Sequence[Question], near: dict[str, list[Evidence]]
     ) -> dict[tuple[str, str], bool]:
-        """Whether passages entail answers, by ids of question and passage; empty without a judge.
+        """Ask the judge which near passages entail an answer, by (question id, passage id).
 
-        Those that entail a part of an answer become relevant, those on which the judge fails, or
-        that support an answer in part, unsure.
+        Empty without a judge. Passages that entail a part of an answer become relevant, those on
+        which the judge fails, or that support an answer in part, unsure.
         """
         if self.judge is None:
             return {}
@@ -269,15 +272,18 @@ class QuestionMaker:
         return is_entailed
 
 
-def _open(questions: Iterable[Question]) -> list[Question]:
+def _accepted(questions: Iterable[Question]) -> list[Question]:
+    """List the questions that no check has rejected."""
     return [q for q in questions if q.is_open]
 
 
 def _fails(reply: str, question: Question) -> bool:
+    """Whether a reply does not give the answers of a question."""
     return not gives(reply, question.answers)
 
 
 def _gives_some(reply: str, question: Question) -> bool:
+    """Whether a reply gives at least half of the answers of a question."""
     return gives(reply, question.answers, _LEAST_SHARE_OF_LIST)
 
 
@@ -285,12 +291,13 @@ def _is_yes(decision: Decision) -> bool:
     return not isinstance(decision, JudgeFailure) and decision.entailed
 
 
-def _words(reply: TextReply) -> str:
+def _quote_reply(reply: TextReply) -> str:
+    """Quote the begin of a reply, or its failure, for a reason."""
     return f"({reply.failure})" if reply.failure else repr(reply.text[:120])
 
 
 def tally(recipe: DocumentsRecipe, questions: Sequence[Question]) -> dict[str, int]:
-    """How many questions were written, taken by each check, accepted and missing."""
+    """Count the questions written, rejected by each check, accepted and missing."""
     counts = {"questions written": len(questions)}
     for check in CHECKS:
         if n := sum(q.check == check for q in questions):

@@ -35,6 +35,7 @@ class CausalModel:
 
     @cached_property
     def _located(self) -> Located:
+        """Folder and identity of the model, found on first use."""
         return self._locate()
 
     def identity(self) -> dict[str, Any]:
@@ -46,7 +47,7 @@ class CausalModel:
             return smollm.load_causal(self._located.folder, device_of(self._device))
 
     def of(self, texts: Sequence[str]) -> list[float]:
-        """Perplexities; the first token of each text conditions and is not counted.
+        """Compute the perplexity of each text; its first token conditions and is not counted.
 
         A text of fewer than two tokens has an infinite one.
         """

@@ -24,24 +24,26 @@ MOST = 6
 
 
 def _first_relevant(answer: AnswerDetail) -> int | None:
+    """Position of the first relevant passage shown to an answer, from 1; None without one."""
     places = (i for i, p in enumerate(answer.passages, 1) if p.label == RELEVANT)
     return next(places, None)
 
 
 def _distinct(answer: AnswerDetail) -> int | None:
+    """Number of distinct citations of an answer; None if it is missing."""
     return None if answer.is_missing else len(answer.all_cited)
 
 
 @dataclass(frozen=True)
 class AnswerPlace:
-    """What answers are told apart by.
+    """Property by which a plot groups answers (the x axis).
 
     Attributes:
         name: of the plot.
         axis: title of the axis.
         words: of a place, for titles; ``{}`` stands for it.
         of: place of an answer; None where it has none.
-        last: places from here on stand together; None for none.
+        last: values from here on are one group; None for no such group.
     """
 
     name: str
@@ -61,7 +63,7 @@ CITATIONS = AnswerPlace(
 
 
 def by_place(place: AnswerPlace, files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Mean score by the place of an answer.
+    """Draw the mean score by a property of answers, such as their number of citations.
 
     Returns:
         None where no score file carries answers with such a place.
@@ -107,7 +109,7 @@ def by_place(place: AnswerPlace, files: Sequence[ScoreFile], measure: str) -> Fi
 
 
 def _means(file: ScoreFile, measure: str, place: AnswerPlace) -> list[dict[str, Any]]:
-    """Average a measure over the answers at each place, with intervals."""
+    """Average a measure over the answers of each group, with intervals."""
     score = entry(file, measure)
     assert score is not None
     by_query = dict(zip(file.query_ids, score.per_query, strict=True))
@@ -133,6 +135,7 @@ def _means(file: ScoreFile, measure: str, place: AnswerPlace) -> list[dict[str, 
 
 
 def _title(rows: Sequence[dict[str, Any]], names: Sequence[str], measure: str, words: str) -> str:
+    """Say in the title the first system's means in its first and last group."""
     mine = [r for r in rows if r["system"] == names[0]]
     first, end = mine[0], mine[-1]
     text = f"{measure} of {names[0]} is {first['value']:.1f} {words.format(first['at'])}"

@@ -33,19 +33,20 @@ _LABELLED_IN_PAGE = 2
 
 
 def _precision_recall(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Of the measure's own pair, else of the first that there is."""
+    """Draw precision against recall for the measure's own pair, else the first with values."""
     pairs = sorted(PAIRS, key=lambda pair: measure not in pair)
     figures = (precision_recall(files, *pair) for pair in pairs)
     return next((f for f in figures if f is not None), None)
 
 
 def _main_and_shares(files: Sequence[ScoreFile], main: str) -> list[str]:
+    """List the main measure and the first others that are shares."""
     names = dict.fromkeys(m.name for f in files for m in f.measures)
     return [main, *[n for n in names if n != main and _is_share(n)][: _IN_PAGE - 1]]
 
 
-def _precisions(files: Sequence[ScoreFile], main: str) -> list[str]:
-    """Precision of each pair that some system has."""
+def _plotted_precisions(files: Sequence[ScoreFile], main: str) -> list[str]:
+    """List precision measures that some system has together with their recall."""
     return [p for p, r in PAIRS if any(entry(f, p) and entry(f, r) for f in files)]
 
 
@@ -57,7 +58,7 @@ _BUILT_IN = (
     Plot(
         "precision-recall", "precision against recall of each system",
         "no system has both measures of a pair: " + "; ".join(", ".join(pair) for pair in PAIRS),
-        _precision_recall, 20, _precisions,
+        _precision_recall, 20, _plotted_precisions,
     ),
     Plot(
         "calibration", "what people find in answers, by what the judge finds",
@@ -108,7 +109,7 @@ _BUILT_IN = (
 
 
 def plots() -> dict[str, Plot]:
-    """All plots by name, as pages show them: ours, then those of plugins."""
+    """Give all plots by name, in the order of pages: built-in ones and those of plugins."""
     by_name = {p.name: p for p in _BUILT_IN}
     for value, origin in plugins.load_entries("plots"):
         if not isinstance(value, Plot):
@@ -119,7 +120,7 @@ def plots() -> dict[str, Plot]:
 
 
 def find_plot(name: str) -> Plot:
-    """The plot of a name.
+    """Find the plot of a name.
 
     Raises:
         UnknownValueError: there is none.
@@ -131,7 +132,7 @@ def find_plot(name: str) -> Plot:
 
 
 def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> Figure:
-    """One plot.
+    """Draw one plot of score files.
 
     Args:
         files: score files.
@@ -154,7 +155,7 @@ def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> F
 
 
 def page_figures(files: Sequence[ScoreFile]) -> Iterator[Figure]:
-    """The plots of a report, the most telling first."""
+    """Draw the plots of a report page, in their order of rank."""
     main = main_measure(files)
     if not main:
         return
@@ -166,7 +167,7 @@ def page_figures(files: Sequence[ScoreFile]) -> Iterator[Figure]:
 
 
 def _marked(figure: Figure, files: Sequence[ScoreFile]) -> Figure:
-    """A figure that marks every measure it names that any citation satisfies."""
+    """Mark, in a figure's texts, measures that any citation satisfies (trivial ones)."""
     for name in {m.name for f in files for m in f.measures if is_trivial(f, m.name)}:
         if figure.names(name):
             note = f"{figure.note} {'; '.join(trivial_lines(files, [name]))}.".strip()
@@ -176,8 +177,10 @@ def _marked(figure: Figure, files: Sequence[ScoreFile]) -> Figure:
 
 
 def _best_first(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """By the main measure: the first ones, which most plots are of, differ in colour. Cells of an
-    authorship benchmark have no main one."""
+    """Sort score files by the main measure, so that the first ones differ in colour.
+
+    Files of authorship benchmarks, which have no main measure, keep their order.
+    """
     if of_cells(files):
         return list(files)
     best = [file for file, _ in entries(files, main_measure(files))]
@@ -185,5 +188,6 @@ def _best_first(files: Sequence[ScoreFile]) -> list[ScoreFile]:
 
 
 def _is_share(name: str) -> bool:
+    """Whether a measure is shown from 0 to 100."""
     measure = find_measure(name.partition("[")[0])
     return measure is not None and measure.scale == 100

@@ -56,7 +56,7 @@ class Figure:
 
     @cached_property
     def svg(self) -> str:
-        """Drawing with the colours for white paper.
+        """Drawing as SVG, in colours for white paper.
 
         Raises:
             MissingExtraError: the extra ``report`` is not installed.
@@ -69,14 +69,15 @@ class Figure:
         return Table(self.columns, self.rows).csv()
 
     def names(self, measure: str) -> bool:
-        """Whether its words name a measure."""
+        """Whether the title, description or columns name a measure."""
         words = " ".join([self.title, self.alt, *self.columns])
         return _pattern_of(measure).search(words) is not None
 
     def renamed(self, measure: str, name: str) -> "Figure":
-        """The same with another name of a measure in all that people read."""
+        """Replace the name of a measure in all texts of the figure."""
 
         def words(text: str) -> str:
+            """Replace the name in one text."""
             return _pattern_of(measure).sub(name, text)
 
         return replace(
@@ -89,7 +90,7 @@ class Figure:
         )
 
     def inline(self) -> str:
-        """Drawing for a page: its colours are the page's, its ids its own, and it is named."""
+        """Drawing as SVG for a page: with its CSS colours, unique ids and an ARIA label."""
         svg = palette.with_variables(self.svg)
         svg = re.sub(r"<[^>]*>", lambda m: _UNUSED.sub("", m.group()), _HIDDEN.sub("", svg))
         svg = re.sub(r'(id="|url\(#)', rf"\g<1>{_id(self.name)}-", svg)
@@ -97,8 +98,10 @@ class Figure:
         return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 
     def content(self, form: str) -> bytes:
-        """The drawing as ``svg``, as ``png`` at twice its size, or as ``pdf``, of equal bytes in
-        every run; or its data as ``csv``."""
+        """Write the drawing as ``svg``, ``png`` (at double size) or ``pdf``, or its data as CSV.
+
+        The bytes are equal in every run.
+        """
         if form == "csv":
             return self.csv.encode()
         if form == "svg":
@@ -106,12 +109,12 @@ class Figure:
         import vl_convert
 
         if form == "pdf":
-            return _in_order(vl_convert.svg_to_pdf(self.svg))
+            return _sort_pdf(vl_convert.svg_to_pdf(self.svg))
         return bytes(vl_convert.svg_to_png(self.svg, scale=2))
 
 
 def hindrance() -> str | None:
-    """Why nothing can be drawn in this process; None where it can."""
+    """Reason why this process cannot draw (too little address space); None where it can."""
     try:
         import resource
     except ImportError:  # Windows has no such limits
@@ -126,7 +129,7 @@ def hindrance() -> str | None:
 
 
 def to_svg(spec: dict[str, Any]) -> str:
-    """The drawing of a specification in Vega-Lite.
+    """Draw a Vega-Lite specification as SVG.
 
     Raises:
         InputError: the process may not have as many addresses as it takes.
@@ -140,24 +143,27 @@ def to_svg(spec: dict[str, Any]) -> str:
     return str(vl_convert.vegalite_to_svg(spec))
 
 
-def _in_order(pdf: bytes) -> bytes:
-    """The dictionaries of resources are written in an order that changes from run to run; their
-    lines are sorted, which moves nothing else in the file."""
+def _sort_pdf(pdf: bytes) -> bytes:
+    """Sort the resources in a PDF, whose order changes from run to run.
+
+    Sorting their lines moves nothing else in the file.
+    """
     lines = re.compile(rb"(?:^ +/[A-Za-z]+\d+ \d+ 0 R\n)+", re.MULTILINE)
     return lines.sub(lambda m: b"".join(sorted(m.group().splitlines(keepends=True))), pdf)
 
 
 def _pattern_of(measure: str) -> re.Pattern[str]:
-    """Finds a measure's name that is no part of a longer one."""
+    """Make a pattern that finds a measure's name, but not as a part of a longer one."""
     return re.compile(rf"(?<![\w.]){re.escape(measure)}(?![\w@])")
 
 
 def _id(name: str) -> str:
+    """Make an XML id of a name."""
     return re.sub(r"[^A-Za-z0-9]+", "-", name)
 
 
 def altair() -> Any:
-    """The module Altair.
+    """Import Altair and give the module.
 
     Raises:
         MissingExtraError: the extra ``report`` is not installed.
@@ -169,19 +175,19 @@ def altair() -> Any:
 
 
 def values(rows: Rows) -> Any:
-    """Rows as inline data."""
+    """Make inline Altair data of rows."""
     return altair().Data(values=list(rows))
 
 
 def figure_of(
     name: str, title: str, words: str, note: str, columns: Mapping[str, str], rows: Rows, chart: Any
 ) -> Figure:
-    """A chart with its title, and the rows that it shows.
+    """Make a figure of an Altair chart, its texts and the rows that it shows.
 
     Args:
         name: what its file is called.
         title: says what is seen.
-        words: what is seen besides.
+        words: what else is seen, for the description.
         note: how to read it.
         columns: heads of the table to fields of the rows.
         rows: what is drawn.
@@ -193,7 +199,7 @@ def figure_of(
 
 
 def finished(chart: Any, title: str) -> dict[str, Any]:
-    """The specification of a chart with our title, fonts and colours."""
+    """Give a chart our title, fonts and colours; return its Vega-Lite specification."""
     lines = textwrap.wrap(title, 46) or [title]
     text: dict[str, Any] = {"labelColor": palette.SOFT, "titleColor": palette.FOREGROUND,
                             "labelLimit": 200, "titleLimit": 0}  # fmt: skip
@@ -215,7 +221,7 @@ def finished(chart: Any, title: str) -> dict[str, Any]:
 
 
 def main_alone(files: Sequence[ScoreFile], main: str) -> Sequence[str]:
-    """The main measure."""
+    """List the main measure alone, as measures that a page plots."""
     return (main,)
 
 

@@ -15,18 +15,18 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 def render_markup(template: str, **values: Any) -> str:
-    """A page or a part of one."""
+    """Fill in a template of a page or of a part of one."""
     return page_templates(_TEMPLATES).get_template(template).render(values)
 
 
 def text_of(*names: str) -> str:
-    """Style sheets or scripts, one after the other."""
+    """Read style sheets or scripts, one after the other."""
     return "\n".join((_TEMPLATES / name).read_text(encoding="utf-8") for name in names)
 
 
 @dataclass(frozen=True)
 class PlotPart:
-    """What a page holds of its plots.
+    """Section, style rules and data of the plots of a page.
 
     Attributes:
         html: the section; empty without plots.
@@ -40,7 +40,7 @@ class PlotPart:
 
 
 def plots_part(figures: Iterable[Figure]) -> PlotPart:
-    """Plots; without the extra ``report``, what to install."""
+    """Make the section of plots; without the extra ``report`` it says what to install."""
     missing, made = "", list[Figure]()
     absent = next((m for m in ("altair", "vl_convert") if find_spec(m) is None), None)
     if absent:

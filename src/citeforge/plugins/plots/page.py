@@ -39,14 +39,14 @@ def page_report(
     files: Sequence[ScoreFile], title: str | None = None, out: Path | None = None,
     audit: Audit | None = None, across: Sequence[str] = (),
 ) -> tuple[bytes, int]:  # fmt: skip
-    """A report as a page without any outside reference; data are shown as text only.
+    """Write a report as an HTML page that loads nothing from outside; data are shown as text.
 
     Args:
         files: score files.
         title: of the page; None for what it is about.
         out: where the page will be; large data go to the folder ``NAME.data`` beside it, in chunks.
             None to keep all in the page.
-        audit: of the benchmark, told in a section of its own.
+        audit: of the benchmark, shown in a section of its own.
         across: prefixes of parts of signatures that ranks may reach across.
 
     Returns:
@@ -83,7 +83,7 @@ def page_report(
     )  # fmt: skip
     if folder is None:
         return html.encode(), 0
-    with atomic_directory(folder, _strangers) as made:
+    with atomic_directory(folder, _foreign_files) as made:
         for name, piece in pieces.items():
             write_text(made / f"{name}.js", chunk_file(name, piece))
     return html.encode(), len(pieces)
@@ -92,8 +92,8 @@ def page_report(
 _CHUNK = re.compile(r"(?:[qgvfap]|csv)(?:-[^/]+)?\.js")
 
 
-def _strangers(folder: Path) -> list[str]:
-    """Files in the folder of a report's data that no report of ours put there."""
+def _foreign_files(folder: Path) -> list[str]:
+    """List files in a report's data folder that citeforge did not write."""
     return [
         name for name in files_below(folder)
         if (folder / name).is_symlink()
@@ -102,7 +102,7 @@ def _strangers(folder: Path) -> list[str]:
 
 
 def _data(files: Sequence[ScoreFile], alike: Sequence[ScoreFile]) -> dict[str, Any]:
-    """What the page's script draws; ranks are of ``alike``, which may lack parts of signatures."""
+    """Collect data for the page's script; ranks are of ``alike``, with fewer signature parts."""
     left_out: Any = {"answers": True, "query_ids": True, "design": True, "slices": True,
                 "measures": {"__all__": {"per_query", "variance"}}}  # fmt: skip
     systems = [file.model_dump(mode="json", exclude=left_out) for file in files]

@@ -13,7 +13,7 @@ DARK = ("#0aa7ff", "#f56c00", "#d6fff4", "#de91bc", "#ffd985", "#666666")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down",
           "triangle-right", "triangle-left")  # fmt: skip
 FOREGROUND, SOFT, LINE, BAND, GROUND = "#1b1f24", "#59636e", "#d1d9e0", "#eef1f4", "#fffffe"
-"""Text, text beside it, lines, shaded groups, background; in pages their variables stand."""
+"""Text, text beside it, lines, shaded groups, background; pages use CSS variables instead."""
 
 _VARIABLES = {
     FOREGROUND: "--fg",
@@ -26,26 +26,27 @@ _VARIABLES = {
 
 
 def colour(number: int) -> str:
-    """Colour of the system of this number, from 0."""
+    """Give the colour of the system of this number, from 0."""
     return LIGHT[number % len(LIGHT)]
 
 
 def shape(number: int) -> str:
-    """Its shape; the first 48 systems differ in colour or shape."""
+    """Give the shape of the system of this number; the first 48 differ in colour or shape."""
     return SHAPES[(number + number // len(LIGHT)) % len(SHAPES)]
 
 
 def with_variables(svg: str) -> str:
-    """A drawing whose colours are the page's CSS variables, so that it follows its dark mode."""
+    """Replace colours in an SVG by CSS variables, so that it follows a page's dark mode."""
     for colour, variable in _VARIABLES.items():
         svg = svg.replace(f'"{colour}"', f'"var({variable})"')
     return svg
 
 
 def css() -> str:
-    """The variables that :func:`with_variables` uses beside the page's own."""
+    """Define the CSS variables of :func:`with_variables` that pages lack, for both modes."""
 
     def rules(colours: tuple[str, ...], band: str) -> str:
+        """Define the variables of one mode."""
         return "".join(f"--c{i}:{c};" for i, c in enumerate(colours)) + f"--band:{band};"
 
     dark = rules(DARK, "#21262d")

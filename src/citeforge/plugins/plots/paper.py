@@ -61,7 +61,7 @@ class TableCell:
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A measure, in a context set where these stand beside each other."""
+    """A measure, and its context set if these are side by side."""
 
     measure: str
     context: str = ""
@@ -98,7 +98,7 @@ class PaperTable:
 
 
 def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable:
-    """Values of systems, one column a measure, or a measure and context set.
+    """Make a table of systems by measure, or by measure and context set.
 
     Without ``per_context``, systems of several context sets have rows of their own that name them.
 
@@ -142,7 +142,7 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
 
 
 def _side_by_side(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """Names that tell rows apart where their context set does not."""
+    """Name systems so that rows differ, context sets aside (these are columns)."""
     if len({(f.protocol, f.benchmark_hash) for f in files}) == 1:
         return marked_references(files)
     alike = [f.model_copy(update={"context": ""}) for f in files]
@@ -155,10 +155,10 @@ def _side_by_side(files: Sequence[ScoreFile]) -> list[ScoreFile]:
 def _p_values(
     files: Sequence[ScoreFile], names: Sequence[str], options: TableOptions
 ) -> tuple[dict[tuple[int, str], float], int]:
-    """(file, measure) to the p-value of its difference from the baseline in the same context set,
-    adjusted by Holm over all of the table; and the number of comparisons.
+    """Test differences from the baseline: (p-value by file and measure, number of comparisons).
 
-    Only measures with a direction are compared.
+    Both have one context set; p are adjusted by Holm over all of the table. Only measures with a
+    direction are compared.
     """
     p_values: dict[tuple[int, str], float] = {}
     directed = [name for name in names if direction(name) is not None]
@@ -175,6 +175,7 @@ def _p_values(
 
 
 def _may_compare(baseline: ScoreFile, file: ScoreFile, options: TableOptions) -> bool:
+    """Whether a file may be compared with a baseline: one context set, or ``across`` allows it."""
     return file.context == baseline.context or "contexts" in options.across
 
 
@@ -182,7 +183,7 @@ def _left_out(
     files: Sequence[ScoreFile], alike: Sequence[ScoreFile], names: Collection[str],
     options: TableOptions,
 ) -> list[str]:  # fmt: skip
-    """List which systems may not be compared, and why."""
+    """Explain, below the table, which systems may not be compared, and why."""
     is_marked = options.best != "none" or options.against is not None
     effect = ", so neither bold nor marks tell of it" * is_marked
     contexts = list(dict.fromkeys(f.context for f in files)) if options.per_context else [None]
@@ -208,8 +209,10 @@ def _left_out(
 def _mark_best(
     columns: Sequence[TableColumn], cells: dict[_Place, TableCell], alike: Sequence[ScoreFile]
 ) -> None:
-    """The best value as it is displayed, so that equal ones are marked alike; of files that may
-    be compared."""
+    """Mark the best values of each column, among files that may be compared.
+
+    Values are compared as displayed, so that equal ones are marked alike.
+    """
     for column in columns:
         is_higher_better = direction(column.measure)
         if is_higher_better is None:
@@ -247,11 +250,13 @@ def _notes(options: TableOptions, n_tests: int) -> list[str]:
 
 
 def _heading(table: PaperTable, column: TableColumn) -> str:
+    """Head a column, with a mark if any citation satisfies the measure somewhere in it."""
     trivial = any(cell.is_trivial for (_, place), cell in table.cells.items() if place == column)
     return f"{column.measure} {TRIVIAL}" if trivial else column.measure
 
 
 def _layout(table: PaperTable) -> Table:
+    """Lay a table out in rows of marked texts."""
     cells = table.cells
     return Table(
         ["system", *(_heading(table, c) for c in table.columns)],
@@ -262,6 +267,7 @@ def _layout(table: PaperTable) -> Table:
 
 
 def _marked(cell: TableCell | None, mark: str) -> MarkedCell:
+    """Give a cell its marks for best and significant values."""
     return (
         MarkedCell("–")
         if cell is None
@@ -270,19 +276,19 @@ def _marked(cell: TableCell | None, mark: str) -> MarkedCell:
 
 
 def paper_markdown(table: PaperTable) -> str:
-    """With the notes and recipes beneath."""
+    """Write a table as Markdown, with the notes and recipes beneath."""
     lines = [f"- `{s}`" for s in joined_signatures(table.signatures)]
     return "\n".join([_layout(table).markdown(), "", *table.notes, "", *lines]) + "\n"
 
 
 def paper_latex(table: PaperTable) -> str:
-    """For booktabs; context sets head their columns, notes stand in the last lines."""
+    """Write a table as LaTeX for booktabs; context sets head their columns, notes are last."""
     recipes = map(comment, joined_signatures(table.signatures))
     return "\n".join([*_layout(table).latex(), *recipes]) + "\n"
 
 
 def paper_csv(table: PaperTable) -> str:
-    """One line a cell, with what marks it."""
+    """Write a table as CSV, one line per cell, with its marks."""
     rows: list[tuple[object, ...]] = []
     for system in table.rows:
         for column in table.columns:
@@ -302,7 +308,7 @@ def paper_csv(table: PaperTable) -> str:
 
 
 PAPER = {"md": paper_markdown, "latex": paper_latex, "csv": paper_csv}
-"""Format to what writes a table in it."""
+"""Format to the function that writes a table in it."""
 NEEDS_A_TABLE = (
     "--measures, --best, --against, --significance and --per-context need a table as output: "
     + ", ".join(PAPER)
@@ -310,7 +316,7 @@ NEEDS_A_TABLE = (
 
 
 def paper_report(files: Sequence[ScoreFile], form: str, options: TableOptions) -> bytes:
-    """A table in a format.
+    """Write a table of score files in a format.
 
     Raises:
         InputError: as :func:`paper_table`.

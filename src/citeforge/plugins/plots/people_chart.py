@@ -19,7 +19,7 @@ _BINS = 5
 
 
 def labelled_measures(files: Sequence[ScoreFile]) -> list[str]:
-    """Measures that some file has corrected by labels of its own answers."""
+    """List measures that some file has corrected by people's labels of its own answers."""
     names = (
         m.name for f in files for m in f.measures
         if m.corrected is not None and m.corrected.value is not None and m.corrected.labelled
@@ -28,12 +28,12 @@ def labelled_measures(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """What people find in labelled answers, by what the judge finds in them, for each system.
+    """Draw the calibration of the judge: people's values by the judge's, for each system.
 
     Args:
         files: score files.
-        measure: a share of verdicts; where nobody corrected it, the first one that is corrected by
-            labels is drawn.
+        measure: a share of verdicts; if it is not corrected by labels, the first one that is gets
+            drawn.
 
     Returns:
         None where no score file has labels of its own answers.
@@ -70,7 +70,7 @@ def calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
 
 
 def _labelled(file: ScoreFile, measure: str) -> list[tuple[int, float, float]]:
-    """Places of labelled answers, what the judge finds in them, and what people do (0 to 1)."""
+    """List (row, judge's value, people's value) of labelled answers, values from 0 to 1."""
     score = entry(file, measure)
     if score is None or score.corrected is None:
         return []
@@ -83,12 +83,13 @@ def _labelled(file: ScoreFile, measure: str) -> list[tuple[int, float, float]]:
 
 
 def _means(file: ScoreFile, measure: str) -> tuple[float, float]:
+    """Average the judge's and people's values of labelled answers, in percent."""
     _, judge, people = zip(*_labelled(file, measure), strict=True)
     return 100 * float(np.mean(judge)), 100 * float(np.mean(people))
 
 
 def _bins(file: ScoreFile, measure: str) -> list[dict[str, Any]]:
-    """Group answers by the judge's value, with the share that people found."""
+    """Group labelled answers by the judge's value, with people's mean and its interval."""
     rows: list[dict[str, Any]] = []
     classes: dict[int, list[tuple[int, float, float]]] = defaultdict(list)
     for row in _labelled(file, measure):
@@ -96,7 +97,7 @@ def _bins(file: ScoreFile, measure: str) -> list[dict[str, Any]]:
     for number, here in sorted(classes.items()):
         places, judge, people = zip(*here, strict=True)
         share = float(np.mean(people))
-        # Answers to one question told twice are one observation at worst.
+        # Answers to one question in two forms are one observation at worst.
         n = len({file.clusters[i] for i in places}) if file.clusters else len(here)
         low, high = wilson(share, n)
         rows.append({
@@ -108,7 +109,7 @@ def _bins(file: ScoreFile, measure: str) -> list[dict[str, Any]]:
 
 
 def _panels(rows: Rows, names: Sequence[str], measure: str) -> Any:
-    """One panel a system, with the diagonal."""
+    """Draw one calibration panel per system, with the diagonal."""
     alt = altair()
     columns = min(2, len(names))
     side = WIDTH if columns == 1 else (WIDTH - 30) // 2

@@ -27,7 +27,7 @@ _WORDS = "words per answer"
 
 
 def distribution(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Histogram of a measure over queries, one row a system, on shared axes.
+    """Draw histograms of a measure over queries, one row per system, on shared axes.
 
     Returns:
         None where no system has values.
@@ -42,7 +42,7 @@ def distribution(files: Sequence[ScoreFile], measure: str) -> Figure | None:
 
 
 def best_differences(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Of the two best systems; the better one is the second.
+    """Draw the differences by query between the best two systems (best minus second).
 
     A single system is compared with the first reference.
     """
@@ -56,7 +56,7 @@ def best_differences(files: Sequence[ScoreFile], measure: str) -> Figure | None:
 
 
 def lengths(files: Sequence[ScoreFile]) -> Figure | None:
-    """Histogram of the words of each answer; where score files carry answers."""
+    """Draw histograms of words per answer, of score files that contain answers."""
     rows = []
     for file in files:
         n_words = [float(sum(len(s.text.split()) for s in a.statements)) for a in file.answers]
@@ -68,7 +68,7 @@ def lengths(files: Sequence[ScoreFile]) -> Figure | None:
 
 
 def _ranked(files: Sequence[ScoreFile]) -> set[str]:
-    """Systems that are no references: titles tell of these."""
+    """Names of the systems that are no references; only these are named in titles."""
     return {f.system for f in files if not f.is_control}
 
 
@@ -76,7 +76,7 @@ def _histograms(
     rows: Sequence[tuple[str, list[float]]], name: str, title_of_x: str, one: str, several: str,
     ranked: Collection[str],
 ) -> Figure:  # fmt: skip
-    """Draw a histogram a system, all on one axis."""
+    """Draw one histogram per system, all on one axis."""
     alt = altair()
     everybody, rows = rows, rows[:MOST]
     low = min(0.0, *(min(numbers) for _, numbers in rows))
@@ -130,7 +130,7 @@ def _histograms(
 
 
 def query_differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figure | None:
-    """Second minus first system on every query that both define, sorted.
+    """Draw second minus first system on every query that both define, sorted.
 
     Returns:
         None where there is no such query, or the files list other queries.

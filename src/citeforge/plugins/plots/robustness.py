@@ -33,7 +33,7 @@ class Definition:
         values: of the systems, as displayed.
         ranks: of the systems, from 1; equal values share the mean of their places.
         signs: of each pair of systems: 1 where the first is ahead, -1 behind, 0 level.
-        certain: likewise, 0 where its queries do not tell the two apart for certain.
+        certain: the same, but 0 where the difference is not significant.
     """
 
     measure: str
@@ -51,7 +51,7 @@ class Definition:
 
     @property
     def name(self) -> str:
-        """What tells it apart from the others."""
+        """Name that is unique among the definitions."""
         return " · ".join(p for p in (self.measure, self.protocol, self.judge, self.other) if p)
 
 
@@ -106,7 +106,7 @@ class Robustness:
 
     @property
     def n_flips(self) -> int:
-        """Pairs of systems that two definitions order in opposite ways."""
+        """Number of pairs of systems that two definitions order in opposite ways."""
         return sum(pair.is_contradicted for pair in self.pairs)
 
     def mean_tau(self, number: int) -> float:
@@ -177,7 +177,7 @@ def _is_wanted(name: str, names: set[str]) -> bool:
 
 
 def _by_system(files: Sequence[ScoreFile]) -> tuple[dict[str, list[ScoreFile]], list[str]]:
-    """Score files of each system, and references, which are left out."""
+    """Group score files by system; also list the references, which are left out."""
     for what, values in (
         ("benchmarks", {f"{f.benchmark}@{f.benchmark_hash[:8]}" for f in files}),
         ("context sets (--across contexts compares them)", set(map(_context, files))),
@@ -211,7 +211,7 @@ def _by_system(files: Sequence[ScoreFile]) -> tuple[dict[str, list[ScoreFile]], 
 
 
 def _context(file: ScoreFile) -> str:
-    """What its systems were shown; empty where that may differ."""
+    """Give the context set that a file's signatures name; empty where contexts may differ."""
     parts = (parse_signature(m.signature).get("ctx", "") for m in file.measures)
     return next(parts, file.context)
 
@@ -220,7 +220,10 @@ def _add(
     entries: dict[str, tuple[ScoreFile, MeasureScore]],
     system: str, file: ScoreFile, entry: MeasureScore,
 ) -> None:  # fmt: skip
-    """Take a score in, once; files by several judges share what no judge decides."""
+    """Add a system's score to those of one recipe; refuse two different values.
+
+    Files by several judges repeat the scores that need no judge.
+    """
     if system in entries and entries[system][1].per_query != entry.per_query:
         raise InputError(
             f"--robustness: two score files of {system} have different values of {entry.name} "
@@ -232,7 +235,7 @@ def _add(
 
 
 def _plain(signature: str) -> Definition:
-    """A definition that has ordered nothing yet."""
+    """Make a definition from a signature, still without values and ranks."""
     parts = parse_signature(signature)
     measure = find_measure(parts["measure"])
     quality = None if measure is None else measure.citation_quality
@@ -267,7 +270,7 @@ def _definition(signature: str, entries: Sequence[tuple[ScoreFile, MeasureScore]
 
 
 def _told_apart(definitions: Sequence[Definition]) -> tuple[Definition, ...]:
-    """The same definitions, with the further parts in which those of one name differ."""
+    """Add the signature parts that differ to definitions of equal names."""
     groups: dict[str, list[Definition]] = defaultdict(list)
     for one in definitions:
         groups[one.name].append(one)
@@ -282,10 +285,12 @@ def _told_apart(definitions: Sequence[Definition]) -> tuple[Definition, ...]:
 
 
 def _sign(value: float) -> int:
+    """Sign of a number: -1, 0 or 1."""
     return (value > 0) - (value < 0)
 
 
 def _tau(a: Definition, b: Definition) -> float:
+    """Compute Kendall's tau-b of two definitions; NaN if one gives all systems one value."""
     if not any(a.signs) or not any(b.signs):
         return math.nan
     from scipy.stats import kendalltau
@@ -312,7 +317,7 @@ def _pairs(
 
 
 def headline(result: Robustness) -> str:
-    """The result in one sentence, without its full stop."""
+    """Say the result in one sentence, without its full stop."""
     n = len(result.pairs)
     pairs = f"{n} pairs of systems change" if n > 1 else "1 pair of systems changes"
     return (

@@ -44,14 +44,14 @@ class Box:
     height: float
 
     def overlaps(self, other: "Box") -> bool:
-        """Whether the two are less than a hair apart."""
+        """Whether two boxes overlap, or are less than 2 pixels apart sideways."""
         return (
             self.x < other.x + other.width + 2 and other.x < self.x + self.width + 2
             and self.y < other.y + other.height and other.y < self.y + self.height
         )  # fmt: skip
 
     def distance(self, x: float, y: float) -> float:
-        """From a point to the nearest point of the rectangle."""
+        """Distance from a point to the nearest point of the box."""
         return math.hypot(
             max(self.x - x, 0.0, x - self.x - self.width),
             max(self.y - y, 0.0, y - self.y - self.height),
@@ -65,7 +65,7 @@ class _Axis:
 
 
 def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) -> Figure | None:
-    """Precision against recall with the intervals of both.
+    """Draw precision against recall of each system, with the intervals of both.
 
     Returns:
         None where no system has both.
@@ -112,10 +112,10 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
 
 
 def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Score against what the answers cost, for systems whose submission says it.
+    """Draw score against cost, for systems whose submission states its cost.
 
     Returns:
-        None where fewer than two systems say it.
+        None where fewer than two systems state it.
     """
     rows: list[dict[str, Any]] = []
     for file, e in entries(files, measure):
@@ -147,7 +147,7 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
 
 
 def _extreme(files: Sequence[ScoreFile], measure: str, first: dict[str, Any]) -> str:
-    """Who is best, where somebody may be called so."""
+    """Say in the title which system is best; or just its value, where ranks are not allowed."""
     towards, every_entry = direction(measure), entries(files, measure)
     is_best = first["system"] == every_entry[0][0].system
     if towards is None or not is_best or not are_comparable(every_entry)[0]:
@@ -157,16 +157,18 @@ def _extreme(files: Sequence[ScoreFile], measure: str, first: dict[str, Any]) ->
 
 
 def _ends(axis: str, score: MeasureScore) -> dict[str, Any]:
+    """Give value and interval of a score as fields of an axis."""
     return dict(zip((axis, f"{axis}_low", f"{axis}_high"), with_ends(score), strict=True))
 
 
 def _domain(rows: Rows, axis: str, most: float | None) -> list[float]:
+    """Choose the ends of an axis for all intervals."""
     lows, highs = ([r[f"{axis}_{end}"] for r in rows] for end in ("low", "high"))
     return domain(lows, highs, most)
 
 
 def _chart(rows: Rows, everybody: Sequence[str], x: _Axis, y: _Axis) -> Any:
-    """Dots with intervals; labels where each has room beside its own dot, else a legend."""
+    """Draw dots with intervals; with labels if all have room beside their dots, else a legend."""
     alt = altair()
     names = [str(r["system"]) for r in rows]
     texts = [n if len(n) <= _LONGEST else n[: _LONGEST - 1] + "…" for n in names]
@@ -215,6 +217,7 @@ def _boxes(rows: Rows, names: Sequence[str], x: _Axis, y: _Axis) -> list[Box] | 
         return None
 
     def share(value: float, ends: list[float]) -> float:
+        """Position of a value between the ends of an axis, 0 to 1."""
         return (value - ends[0]) / (ends[1] - ends[0])
 
     dots = [(WIDTH * share(r["x"], x.ends), HEIGHT * (1 - share(r["y"], y.ends))) for r in rows]
@@ -224,14 +227,14 @@ def _boxes(rows: Rows, names: Sequence[str], x: _Axis, y: _Axis) -> list[Box] | 
 def place_labels(
     dots: Sequence[tuple[float, float]], texts: Sequence[str], frame: tuple[float, float]
 ) -> list[Box] | None:
-    """A box for the label of each dot, or None where they have no room.
+    """Place a label beside each dot; None if they have no room.
 
-    Every box lies in the frame, overlaps no other and no dot, and is nearer to its own dot than to
-    any other. Dots that stand on one point have no such labels.
+    Every box is inside the frame, overlaps no other and no dot, and is nearest to its own dot.
+    Dots on one point have no such labels.
 
     Args:
         dots: centres in pixels.
-        texts: one a dot.
+        texts: one per dot.
         frame: width and height in pixels.
     """
     near = [sum(math.dist(a, b) < 80 for b in dots) for a in dots]
@@ -245,7 +248,7 @@ def place_labels(
         placed: dict[int, Box] = {}
         for i in order:
             box = next(
-                (b for b in _candidates(*dots[i], texts[i]) if _fits(b, i, dots, placed, frame)),
+                (b for b in _label_boxes(*dots[i], texts[i]) if _fits(b, i, dots, placed, frame)),
                 None,
             )
             if box is None:
@@ -256,8 +259,8 @@ def place_labels(
     return None
 
 
-def _candidates(x: float, y: float, text: str) -> Iterator[Box]:
-    """Above and below right first: there lies no interval of the dot's own."""
+def _label_boxes(x: float, y: float, text: str) -> Iterator[Box]:
+    """Yield places for a dot's label, best first: above and below right, off its interval."""
     width, height = width_of(text), FONT_SIZE + 3.0
     for gap in (_RADIUS, 2 * _RADIUS, 3 * _RADIUS, 4 * _RADIUS):
         for across, down in ((1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1), (1, 0), (-1, 0)):
@@ -273,7 +276,7 @@ def _fits(
     placed: dict[int, Box],
     frame: tuple[float, float],
 ) -> bool:
-    """Whether a label lies inside, on no other label, and nearest to its own dot."""
+    """Whether a label is inside the frame, on no other label, and nearest to its own dot."""
     inside = (
         box.x >= 0 and box.y >= 0 and box.x + box.width <= frame[0]
         and box.y + box.height <= frame[1]

@@ -12,7 +12,7 @@ from citeforge.schemas.scores import ScoreFile
 
 
 def slices(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """All slices of all fields by which the systems were scored; None where there is none."""
+    """Draw the scores of all slices of queries, by field; None where there are no slices."""
     rows: list[dict[str, Any]] = []
     n_small = 0
     for name in slice_fields(files):

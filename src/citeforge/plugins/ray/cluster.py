@@ -102,7 +102,7 @@ class Pool:
     options: RayOptions
 
     def load(self) -> Loaded:
-        """Return facts about the model and what does a block with it; called in a worker."""
+        """Load the model in a worker: (facts about it, function that computes one block)."""
         return {}, self.make()
 
     @cached_property

@@ -164,15 +164,15 @@ class PublishedTable(Part):
         return sum(len(row.printed) for row in self.rows)
 
     def quantity(self, row: PublishedRow, column: str) -> Quantity:
-        """What the number of a cell is made of."""
+        """Give the measure, scale and models that the number of a cell is made with."""
         quantity = row.value or self.columns[column]
         assert quantity is not None, "checked when the table was read"
         return quantity
 
-    def reason(self, row: str, column: str) -> tuple[str | None, str]:
-        """Our number where it is known to differ, None where outputs are not here; and why.
+    def explain_cell(self, row: str, column: str) -> tuple[str | None, str]:
+        """Explain a cell that need not equal the paper: (number expected of us, reason).
 
-        The reason is empty where none is needed.
+        The number is None where outputs are unpublished; the reason is empty for other cells.
         """
         for difference in self.differs:
             if (ours := difference.cells.get(row, {}).get(column)) is not None:

@@ -131,7 +131,7 @@ def _compared(
     if not isinstance(value, str):
         ours = value * quantity.scale
         cell = replace(cell, ours=cut_digits(ours, printed) if table.cuts_digits else ours)
-    expected, why = table.reason(row.name, column)
+    expected, why = table.explain_cell(row.name, column)
     if why and expected is None:
         return replace(cell, verdict="needs outputs", why=why)
     if cell.ours is None:

@@ -53,7 +53,7 @@ class HeldOut:
 
 
 def read_held_out(paths: Sequence[Path]) -> HeldOut:
-    """Questions of packages and files.
+    """Read the questions of packages and files, which training data must leave out.
 
     Raises:
         InputError: one cannot be read, or holds no question.
@@ -77,17 +77,18 @@ def read_held_out(paths: Sequence[Path]) -> HeldOut:
 
 
 def _questions(path: Path) -> tuple[str, str, Iterable[tuple[str | None, str | None]]]:
-    """Name, hash, and (id, text) of every question."""
+    """Give name and hash of a package or file, and (id, text) of each of its questions."""
     if (path / MANIFEST).is_file():
         package = Package(path)
         rows = ((r["_id"], r["text"]) for form in package.forms.values() for r in form.to_pylist())
         return package.label, package.hash, rows
     if path.is_dir():
         raise InputError("is not a package", path=path, allowed=_ALLOWED, code="not-a-package")
-    return path.name, sha256_file(path), _of_jsonl(path)
+    return path.name, sha256_file(path), _read_jsonl_questions(path)
 
 
-def _of_jsonl(path: Path) -> Iterator[tuple[str | None, str | None]]:
+def _read_jsonl_questions(path: Path) -> Iterator[tuple[str | None, str | None]]:
+    """Yield (id, text) of each question in a JSON Lines file; one of the two may be None."""
     for line, row in read_rows(path, _Row):
         name, text = row.beir_id or row.query_id, row.text or row.query
         if name is None and text is None:

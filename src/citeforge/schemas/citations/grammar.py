@@ -212,7 +212,7 @@ class _Scan:
     unparsed: list[tuple[int, int]] = field(default_factory=list)
 
     def read(self) -> None:
-        """Take in all marks."""
+        """Find all brackets and add each to markers, unparsed or hidden spans."""
         output, at, n_plain = self.output, 0, 0
         variables = find_variables(output)
         while (opener := OPENER.search(output, at)) is not None:
@@ -225,12 +225,12 @@ class _Scan:
                     self.markers.append(Marker(start, at, (int(plain[1]),)))
                 continue
             match = full().match(output, start)
-            at = start + 1 if match is None else self._take(match)
+            at = start + 1 if match is None else self._add_match(match)
         if output.count("[") > n_plain or _OTHER_BRACKET.search(output) is not None:
             self._suspects()
 
-    def _take(self, match: re.Match[str]) -> int:
-        """Take in one form; returns where reading goes on."""
+    def _add_match(self, match: re.Match[str]) -> int:
+        """Add one match to markers, unparsed or hidden spans; give the place to read on from."""
         (start, end), form = match.span(), match.lastgroup or ""
         if form == "hidden" or (form == "double" and _MATRIX.fullmatch(match["double"])):
             self.hidden.append((start, end))
@@ -258,7 +258,7 @@ class _Scan:
         return end
 
     def _items(self, match: re.Match[str], form: str) -> str | None:
-        """What a form cites; None where what is in its brackets is no mark."""
+        """Text between the brackets of a match; None where that is no citation mark."""
         body = match[form]
         if form not in _WITH_BODY:
             return body

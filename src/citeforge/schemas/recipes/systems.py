@@ -99,13 +99,13 @@ def fault_of(name: str) -> str | None:
 
 
 def twin_of(name: str, others: Iterable[str]) -> str | None:
-    """A name among others that is not this one and looks like it; None where there is none."""
+    """Find another name that looks like this one; None where there is none."""
     looks = _looks(name)
     return next((other for other in others if other != name and looks & _looks(other)), None)
 
 
 def _looks(name: str) -> frozenset[str]:
-    """Forms of which two names that look alike share one: by letters, and by their strokes."""
+    """Give keys of a name's look; names that look alike share one (by letters, by strokes)."""
     letters = unicodedata.normalize("NFKC", name).translate(_LETTERS)
     strokes = letters.translate(_STROKES).replace("rn", "m")
     return frozenset((f"letters {letters.casefold()}", f"strokes {strokes}"))

@@ -35,7 +35,7 @@ _HIDDEN = [
 
 
 class UnreadableError(Exception):
-    """Nothing can be had of a file.
+    """A file cannot be read.
 
     Attributes:
         problem: one of the constants above.
@@ -63,7 +63,7 @@ class DocumentPage(NamedTuple):
 
 
 class Notes(list[str]):
-    """What is odd about a file that was read all the same.
+    """Notes on oddities of a file that was read nevertheless.
 
     Attributes:
         counts: what readers changed in a file, and how often.
@@ -78,13 +78,13 @@ DocumentReader = Callable[[Path, Notes], Iterator[DocumentPage]]
 
 
 def read_plain(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """A text file in any encoding; a form feed ends a line, so that offsets stay."""
-    yield DocumentPage(None, _decoded(path.read_bytes(), notes).replace("\f", "\n"))
+    """Read a text file in any encoding; a form feed ends a line, so that offsets stay."""
+    yield DocumentPage(None, _decode(path.read_bytes(), notes).replace("\f", "\n"))
 
 
 def read_markdown(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """A Markdown file; its title is that of its front matter."""
-    yield _markdown_page(_decoded(path.read_bytes(), notes))
+    """Read a Markdown file; its title is that of its front matter."""
+    yield _markdown_page(_decode(path.read_bytes(), notes))
 
 
 def _markdown_page(markdown: str, title: str = "") -> DocumentPage:
@@ -93,7 +93,7 @@ def _markdown_page(markdown: str, title: str = "") -> DocumentPage:
 
 
 def read_html(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """The main text of a page, without navigation; offsets count in that text."""
+    """Read the main text of a web page, without navigation; offsets count in that text."""
     import trafilatura
 
     data = path.read_bytes()
@@ -120,7 +120,7 @@ def read_html(path: Path, notes: Notes) -> Iterator[DocumentPage]:
 
 
 def read_pdf(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """The pages of a PDF without running headers and footers.
+    """Read the pages of a PDF without running headers and footers.
 
     A word that was hyphenated at the end of a line is whole again; a sentence over two pages is on
     the first of them.
@@ -142,7 +142,7 @@ def read_pdf(path: Path, notes: Notes) -> Iterator[DocumentPage]:
     for number in range(1, n_pages + 1):
         try:
             text = reader.pages[number - 1].extract_text()
-        except Exception as error:  # likewise
+        except Exception as error:  # here, too
             notes.append(f"page {number} is broken ({first_line(error)})")
             continue
         if not text.strip():
@@ -153,7 +153,7 @@ def read_pdf(path: Path, notes: Notes) -> Iterator[DocumentPage]:
 
 
 def read_json_lines(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """A document a line, with a text and perhaps a title."""
+    """Read one document per line, with a text and perhaps a title."""
     try:
         for number, line in raw_lines(path):
             if not line.strip():
@@ -171,13 +171,13 @@ def read_json_lines(path: Path, notes: Notes) -> Iterator[DocumentPage]:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of what an error says, with its type."""
+    """Give the type and first line of an error."""
     first = (str(error).splitlines() or [""])[0][:160]
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
-def _decoded(data: bytes, notes: Notes) -> str:
-    """UTF-8, UTF-16 with its mark, or what the bytes look most like.
+def _decode(data: bytes, notes: Notes) -> str:
+    """Decode bytes as UTF-8, as UTF-16 if marked, or in the likeliest encoding.
 
     Raises:
         UnreadableError: no text in any encoding.

@@ -52,8 +52,8 @@ class _Builder:
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Turn what fails inside of the readers into a problem of the file."""
+def _errors_as_unreadable(path: Path) -> Iterator[None]:
+    """Turn exceptions of the libraries that read a file into UnreadableError."""
     try:
         if path.read_bytes()[:4] == _OLD_FORMAT:
             raise UnreadableError(LOCKED, "encrypted, or in the format of before 2007")
@@ -71,7 +71,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def read_docx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """A Word document: paragraphs and tables of its body, headings by their styles.
+    """Read a Word document: paragraphs and tables of its body, headings by their styles.
 
     A paragraph of the style Title is the document's title. Headers and footers of pages, deleted
     text, text boxes and notes are no part of it; text boxes and notes are counted.
@@ -79,15 +79,15 @@ def read_docx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
     import docx
 
     builder = _Builder()
-    with _reading(path):
+    with _errors_as_unreadable(path):
         document: Any = docx.Document(str(path))
         title = document.core_properties.title or ""
         body = document.element.body
-        levels = {style.style_id: _level(style) for style in document.styles}
+        levels = {style.style_id: _heading_level(style) for style in document.styles}
         for block in _blocks(body):
             if block.tag.endswith("}tbl"):
                 for row in block.xpath("./w:tr"):
-                    builder.add(_joined(_docx_text(cell) for cell in row.xpath("./w:tc")))
+                    builder.add(_join_cells(_docx_text(cell) for cell in row.xpath("./w:tc")))
                 continue
             text = _docx_text(block)
             (style,) = block.xpath("./w:pPr/w:pStyle/@w:val")[:1] or ("",)
@@ -102,8 +102,8 @@ def read_docx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
     yield builder.page(None, title)
 
 
-def _level(style: Any) -> int:
-    """Level of a heading's style, or of the style that it is based on; 0 for no heading."""
+def _heading_level(style: Any) -> int:
+    """Heading level of a style, or of the style that it is based on; 0 for no heading."""
     while style is not None:
         if style.name == "Title":
             return _TITLE
@@ -114,7 +114,7 @@ def _level(style: Any) -> int:
 
 
 def _blocks(parent: Any) -> Iterator[Any]:
-    """Paragraphs and tables, those inside of content controls and insertions among them."""
+    """Yield paragraphs and tables, also inside content controls and insertions."""
     for child in parent.iterchildren():
         name = str(child.tag).rpartition("}")[2]
         if name in ("p", "tbl"):
@@ -124,7 +124,7 @@ def _blocks(parent: Any) -> Iterator[Any]:
 
 
 def _docx_text(element: Any) -> str:
-    """Text of a paragraph or cell as it is shown: nothing deleted, no text boxes."""
+    """Give the text of a paragraph or cell as shown, without deletions and text boxes."""
     parts = []
     for node in element.xpath(
         ".//w:t[not(ancestor::w:txbxContent) and not(ancestor::w:moveFrom)]"
@@ -135,16 +135,16 @@ def _docx_text(element: Any) -> str:
     return "".join(parts)
 
 
-def _joined(cells: Iterable[str]) -> str:
-    """Cells of a row of a table in one line."""
+def _join_cells(cells: Iterable[str]) -> str:
+    """Join the cells of a table row into one line."""
     return " | ".join(" ".join(cell.split()) for cell in cells)
 
 
 def read_pptx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """Slides of a presentation: title, texts and tables of shapes, and the speaker's notes."""
+    """Read the slides of a presentation: title, texts and tables of shapes, speaker's notes."""
     import pptx
 
-    with _reading(path):
+    with _errors_as_unreadable(path):
         deck: Any = pptx.Presentation(str(path))
         title = deck.core_properties.title or ""
         pages = []
@@ -165,7 +165,7 @@ def read_pptx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
 
 
 def _shapes(shapes: Any, depth: int = 0) -> Iterator[Any]:
-    """Shapes, those inside of groups among them."""
+    """Yield shapes, also those inside groups."""
     for shape in shapes:
         if hasattr(shape, "shapes") and depth < _MOST_LEVELS:
             yield from _shapes(shape.shapes, depth + 1)
@@ -174,9 +174,10 @@ def _shapes(shapes: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def _add_shape(builder: _Builder, shape: Any) -> None:
+    """Add the text or table of a shape to a page."""
     if getattr(shape, "has_table", False):
         for row in shape.table.rows:
-            builder.add(_joined(cell.text_frame.text for cell in row.cells))
+            builder.add(_join_cells(cell.text_frame.text for cell in row.cells))
     elif shape.has_text_frame:
         for paragraph in shape.text_frame.paragraphs:
             builder.add("".join(run.text for run in paragraph.runs).replace("\v", "\n"))

@@ -34,13 +34,13 @@ class Page(NamedTuple):
 
 
 def whole_pages(pages: Sequence[Page], counts: Counter[str]) -> Iterator[Page]:
-    """Pages without running lines; the rest of a sentence moves to the page on which it begins.
+    """Clean PDF pages: remove running lines, join sentences that go over two pages.
 
     Args:
         pages: in order.
         counts: takes in how many lines were left out and how many sentences joined.
     """
-    bodies = zip(pages, _without_running_lines(pages, counts), strict=True)
+    bodies = zip(pages, _remove_running_lines(pages, counts), strict=True)
     rest = [Page(page.number, text) for page, text in bodies]
     for at, page in enumerate(rest):
         following = rest[at + 1] if at + 1 < len(rest) else None
@@ -53,20 +53,20 @@ def whole_pages(pages: Sequence[Page], counts: Counter[str]) -> Iterator[Page]:
         yield page._replace(text=_HYPHEN.sub("", page.text))
 
 
-def _without_running_lines(pages: Sequence[Page], counts: Counter[str]) -> list[str]:
-    """Texts of pages without their running headers and footers."""
+def _remove_running_lines(pages: Sequence[Page], counts: Counter[str]) -> list[str]:
+    """Remove running headers and footers from the texts of pages."""
     texts = [page.text.strip() for page in pages]
     for is_top in (True, False):
         keys = [
-            {key for line in _edge(text, is_top) for key in _keys(page.number, line)}
+            {key for line in _edge_lines(text, is_top) for key in _line_keys(page.number, line)}
             for page, text in zip(pages, texts, strict=True)
         ]
         for at, page in enumerate(pages):
             around = Counter[str]()
             for near in keys[max(0, at - _WINDOW) : at + _WINDOW + 1]:
                 around.update(near)
-            while line := next(iter(_edge(texts[at], is_top)), ""):
-                if all(around[key] < _REPEATS for key in _keys(page.number, line)):
+            while line := next(iter(_edge_lines(texts[at], is_top)), ""):
+                if all(around[key] < _REPEATS for key in _line_keys(page.number, line)):
                     break
                 parts = texts[at].split(line, 1) if is_top else texts[at].rsplit(line, 1)
                 texts[at] = parts[1 if is_top else 0].strip()
@@ -74,14 +74,14 @@ def _without_running_lines(pages: Sequence[Page], counts: Counter[str]) -> list[
     return texts
 
 
-def _edge(text: str, is_top: bool) -> list[str]:
-    """The first or last lines of a page that are not blank, from the outermost."""
+def _edge_lines(text: str, is_top: bool) -> list[str]:
+    """List the first or last non-blank lines of a page, from the outermost."""
     lines = [line for line in text.splitlines() if line.strip()]
     return lines[:_EDGE] if is_top else lines[: -_EDGE - 1 : -1]
 
 
-def _keys(page: int, line: str) -> set[str]:
-    """What a line has in common with the same running line of other pages.
+def _line_keys(page: int, line: str) -> set[str]:
+    """Make keys that a running line shares with its repetitions on other pages.
 
     A page number differs from the page by the same number everywhere; other numbers stay the same.
     """
@@ -96,7 +96,7 @@ def _keys(page: int, line: str) -> set[str]:
 
 
 def _continuation(text: str, following: str) -> str:
-    """The part of a page with which the last sentence of the page before it ends; may be empty."""
+    """Find the begin of a page that ends the sentence of the page before; may be empty."""
     text, following = text.rstrip(), following.lstrip()
     if not text or not following or _CLOSED.search(text):
         return ""

@@ -14,11 +14,11 @@ _WRAP = re.compile(r"(?<=[^\n])\r?\n(?=[^\s*+\-|>#`~•\d])")
 
 
 class Cut(NamedTuple):
-    """Where a passage stands in its page.
+    """Position of a passage in its page, and the headings above it.
 
     Attributes:
         start: of the passage, in characters.
-        end: likewise.
+        end: of the passage, in characters.
         headings: above it, from the highest.
     """
 
@@ -28,7 +28,7 @@ class Cut(NamedTuple):
 
 
 def cut(page: DocumentPage, size: int, segmenter: Segmenter) -> Iterator[Cut]:
-    """Passages of a page, in order; between them are breaks and white space alone.
+    """Cut a page into passages, in order; only breaks and white space are left out.
 
     Args:
         page: of a document.
@@ -36,19 +36,19 @@ def cut(page: DocumentPage, size: int, segmenter: Segmenter) -> Iterator[Cut]:
         segmenter: finds sentences.
     """
     for start, end, headings in sections(page.breaks, len(page.text)):
-        for place in _pieces(page.text, (start, end), size, segmenter):
+        for place in _cut_section(page.text, (start, end), size, segmenter):
             yield Cut(*place, headings)
 
 
-def _pieces(text: str, section: Span, size: int, segmenter: Segmenter) -> Iterator[Span]:
-    """Spans of about equal length, cut between sentences."""
-    # Of the same length, so that places stay what they are: a paragraph is one line.
+def _cut_section(text: str, section: Span, size: int, segmenter: Segmenter) -> Iterator[Span]:
+    """Cut a section into spans of about equal length, between sentences."""
+    # Replaced by as many spaces, so that offsets stay the same: a paragraph is one line.
     begin, end = section
     flowing = _WRAP.sub(lambda m: " " * len(m[0]), text[begin:end])
     spans = [
         (begin + a, begin + b)
         for span in segmenter.split(flowing)
-        for a, b in _shorter(flowing, span, size)
+        for a, b in _cut_sentence(flowing, span, size)
     ]
     if not spans:
         return
@@ -63,8 +63,8 @@ def _pieces(text: str, section: Span, size: int, segmenter: Segmenter) -> Iterat
     yield begin, last
 
 
-def _shorter(text: str, span: Span, size: int) -> Iterator[Span]:
-    """A sentence; in pieces, cut at spaces where there are some, if it is longer than a passage."""
+def _cut_sentence(text: str, span: Span, size: int) -> Iterator[Span]:
+    """Yield a sentence, cut (at spaces if possible) if it is longer than a passage."""
     start, end = span
     while end - start > size:
         at = text.rfind(" ", start + size // 2, start + size)

@@ -58,13 +58,13 @@ HIDDEN, LINK = "hidden", "a link"
 """Why a file or folder is not looked at."""
 
 
-def _entries(folder: Path) -> Iterator[tuple[Path, str | None]]:
-    """All files below a folder, and why one is not looked at; of a folder that is not, itself."""
+def _list_files(folder: Path) -> Iterator[tuple[Path, str | None]]:
+    """List files below a folder with the reason why one is skipped; unreadable folders, too."""
     try:
         with os.scandir(folder) as scan:
             entries = sorted(scan, key=lambda e: os.fsencode(e.name))
     except OSError as error:
-        yield folder, _closed(error)
+        yield folder, _open_problem(error)
         return
     for entry in entries:
         path = Path(entry.path)
@@ -73,22 +73,23 @@ def _entries(folder: Path) -> Iterator[tuple[Path, str | None]]:
         elif entry.is_symlink():
             yield path, LINK
         elif entry.is_dir():
-            yield from _entries(path)
+            yield from _list_files(path)
         else:
             yield path, None if entry.is_file() else "no file"
 
 
-def _closed(error: OSError) -> str:
+def _open_problem(error: OSError) -> str:
+    """Describe why a file or folder cannot be opened."""
     return f"not to be opened ({error.strerror or error})"
 
 
 @dataclass
 class Document:
-    """What became of a file: a row of DOCUMENTS.
+    """A file of the folder and how reading it went: a row of DOCUMENTS.
 
     Attributes:
         name: path in the folder, with slashes; bytes that are no UTF-8 as escapes.
-        problem: why there is nothing of it.
+        problem: why no passage comes from it.
     """
 
     name: str
@@ -141,10 +142,11 @@ class DocumentFolder(PassagesAlone):
 
     @cached_property
     def _files(self) -> list[tuple[Path, Document]]:
-        """Everything in the folder, with what is known of it before it is read."""
-        return [(path, self._document(path, why)) for path, why in _entries(self.folder)]
+        """Files in the folder, with format, size and hash, before they are read."""
+        return [(path, self._describe_file(path, why)) for path, why in _list_files(self.folder)]
 
-    def _document(self, path: Path, problem: str | None) -> Document:
+    def _describe_file(self, path: Path, problem: str | None) -> Document:
+        """Describe a file by format, size and hash, or by why it is skipped."""
         name = path.relative_to(self.folder).as_posix().encode("utf-8", "backslashreplace").decode()
         document, ending = Document(name, problem=problem), path.suffix.lower()
         if problem is not None or ending not in READERS:
@@ -155,7 +157,7 @@ class DocumentFolder(PassagesAlone):
             path.open("rb").close()
             document.bytes = path.stat().st_size
         except OSError as error:
-            document.problem = _closed(error)
+            document.problem = _open_problem(error)
             return document
         if ending not in IN_LINES and document.bytes > self.limit:
             document.problem = LARGE
@@ -177,7 +179,7 @@ class DocumentFolder(PassagesAlone):
         self.documents = [replace(d, notes=Notes(d.notes)) for _, d in self._files]
         self.repeats = []
         finder = RepeatFinder()
-        yield from corpus_batches(self._rows(finder))
+        yield from corpus_batches(self._passage_rows(finder))
         self.source.counts = counts = self._counts(finder)
         if not any(d.passages for d in self.documents):
             reasons = "; ".join(f"{n:,} {what}" for what, n in counts.items() if "(" in what)
@@ -188,10 +190,11 @@ class DocumentFolder(PassagesAlone):
                 code="empty-text",
             )
 
-    def _rows(self, finder: RepeatFinder) -> Iterator[tuple[str, str, str, str]]:
+    def _passage_rows(self, finder: RepeatFinder) -> Iterator[tuple[str, str, str, str]]:
+        """Yield (id, title, text, metadata) of each passage, repeats left out."""
         segmenter = SentenceSegmenter()
         for (path, _), document in zip(self._files, self.documents, strict=True):
-            for page in _pages(path, document):
+            for page in _read_pages(path, document):
                 for place in cut(page, self.size, segmenter):
                     text = page.text[place.start : place.end]
                     name = f"{document.name}#{document.passages + 1}"
@@ -212,7 +215,7 @@ class DocumentFolder(PassagesAlone):
                     yield name, title, text, json.dumps(where, ensure_ascii=False)
 
     def _counts(self, finder: RepeatFinder) -> dict[str, int]:
-        """What was read and what was not, by reason, with the first name of each."""
+        """Count files read and files skipped, by reason, with the first name of each."""
         counts = Counter({"files read": sum(d.problem is None for d in self.documents)})
         first: dict[str, str] = {}
         for document in self.documents:
@@ -234,8 +237,8 @@ class DocumentFolder(PassagesAlone):
         }
 
 
-def _pages(path: Path, document: Document) -> Iterator[DocumentPage]:
-    """Pages with a text; what is wrong with the file is noted in its document."""
+def _read_pages(path: Path, document: Document) -> Iterator[DocumentPage]:
+    """Read the pages of a file that have text; note problems in its document."""
     if document.problem is not None:
         return
     _, reader = READERS[path.suffix.lower()]
@@ -245,16 +248,16 @@ def _pages(path: Path, document: Document) -> Iterator[DocumentPage]:
             document.pages += 1
             if page.text.strip():
                 document.problem = None
-                yield page._replace(text=_whole(page.text), title=_whole(page.title))
+                yield page._replace(text=_encodable(page.text), title=_encodable(page.title))
     except UnreadableError as error:
         document.problem = error.problem
         document.notes += [str(error)] if str(error) else []
     except OSError as error:
-        document.problem = _closed(error)
+        document.problem = _open_problem(error)
 
 
-def _whole(text: str) -> str:
-    """The text with what no UTF-8 can hold (halves of pairs in a PDF) replaced."""
+def _encodable(text: str) -> str:
+    """Replace lone surrogates, which UTF-8 cannot encode (in PDF texts)."""
     try:
         text.encode()
     except UnicodeEncodeError:
