@@ -109,7 +109,8 @@ def test_the_quick_start_ends_as_readme_shows(tmp_path: Path) -> None:
     """`make quickstart` without its installation; a model's figures depend on the processor."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     made = subprocess.run(
-        ["make", "--no-print-directory", "-f", ROOT / "Makefile", "-o", ".venv/.quickstart", "quickstart",
+        ["make", "--no-print-directory", "-f", ROOT / "Makefile", "-o", ".venv/.quickstart",
+         "quickstart",
          f"BIN={Path(sys.executable).parent}"],
         cwd=tmp_path, env={**environment(tmp_path), "COLUMNS": "80"}, capture_output=True,
         text=True,
