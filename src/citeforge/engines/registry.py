@@ -78,7 +78,7 @@ class Registry(Generic[D, T]):
             return self._made(ours, argument, settings)
         theirs = None if ours is not None else plugins.find_entry(self.group, name)
         if theirs is not None:
-            return self._from_plugin(cast(D, theirs[0]), theirs[1], argument, settings)
+            return self._make_from_plugin(cast(D, theirs[0]), theirs[1], argument, settings)
         if "" in self._ours and ours is None:
             return self._made(self._ours[""], spec, settings)
         raise self._unknown_name_error(spec)
@@ -142,7 +142,15 @@ class Registry(Generic[D, T]):
             UsageError("; ".join([str(error), *broken]), code="unknown-name") if broken else error
         )
 
-    def _from_plugin(self, declared: D, origin: str, argument: str, settings: tuple[Any, ...]) -> T:
+    def _make_from_plugin(
+        self, declared: D, origin: str, argument: str, settings: tuple[Any, ...]
+    ) -> T:
+        """Make what a plugin declares, and check that it has the methods that are required.
+
+        Raises:
+            UsageError: an argument that it does not take, or none where it takes one.
+            InputError: its code fails, or makes something without those methods.
+        """
         label = f"the {self.what} {declared.name!r}"
         if bool(declared.argument) != bool(argument):
             form = f"{declared.name}:{declared.argument}" if declared.argument else declared.name

@@ -170,7 +170,7 @@ class _Plan:
         self.chosen = [{} for _ in self.queries]
         self._take_in_turns()
         for row in range(len(self.queries)):
-            while self._needs(row) and self._exchange(row):
+            while self._n_missing(row) and self._exchange(row):
                 pass
         more = list(dict.fromkeys(p for query in self.queries for p in query.far))
         self.rng.shuffle(more)
@@ -180,11 +180,11 @@ class _Plan:
 
     @property
     def n_short(self) -> int:
-        """Places of near negatives that are empty."""
-        return sum(map(self._needs, range(len(self.queries))))
+        """Near negatives that are missing, over all queries."""
+        return sum(map(self._n_missing, range(len(self.queries))))
 
-    def _needs(self, row: int) -> int:
-        """Places of near negatives that a query still has."""
+    def _n_missing(self, row: int) -> int:
+        """Count the near negatives that are still to be found for a query."""
         mine = self.queries[row]
         return max(0, self.n_near - len(mine.relevant) - len(self.chosen[row]))
 
@@ -216,7 +216,7 @@ class _Plan:
             for row in rows:
                 mine = self.queries[row]
                 place = turn - len(mine.relevant)
-                if not 0 <= place < len(mine.near) or not self._needs(row):
+                if not 0 <= place < len(mine.near) or not self._n_missing(row):
                     continue
                 passage = mine.near[place]
                 if passage not in self.rest and not self._admit(passage, 0):

@@ -158,7 +158,8 @@ def _last_states(network: Any, tokenizer: Any, texts: list[str]) -> Any:
         if t
     ]
 
-    def of(batch: Sequence[Any]) -> Any:
+    def compute_states(batch: Sequence[Any]) -> Any:
+        """Run the network on texts as token ids; states of their last tokens."""
         ids = pad_sequence(list(batch), batch_first=True, padding_value=0)
         mask = pad_sequence([torch.ones_like(t) for t in batch], batch_first=True)
         with torch.inference_mode():
@@ -166,7 +167,7 @@ def _last_states(network: Any, tokenizer: Any, texts: list[str]) -> Any:
         last = torch.tensor([len(t) - 1 for t in batch])
         return output.hidden_states[-1][torch.arange(len(batch)), last]
 
-    states = list(one_thread_each(of, batched(tokens, _MAUVE_BATCH)))
+    states = list(one_thread_each(compute_states, batched(tokens, _MAUVE_BATCH)))
     if not states:
         raise ValueError("every text is empty")
     return torch.cat(states).numpy()

@@ -37,7 +37,7 @@ class Refinable(Embedder, Protocol):
     """An embedder whose model computes in several kinds of numbers, float32 unless asked."""
 
     def at(self, compute: Compute) -> Embedder:
-        """The same model in other numbers; weights in any other kind leave memory.
+        """Get the same model in another numeric format; weights in others leave memory.
 
         Args:
             compute: ``auto`` for what is quick where it runs.

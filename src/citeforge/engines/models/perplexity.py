@@ -69,6 +69,7 @@ class NgramModel:
         return math.log(max(probability, 1.0 / (len(self._model.vocab) + 1) ** 2))
 
     def of(self, texts: Sequence[str]) -> list[float]:
+        """Compute the perplexity of each text; infinite for a text without words."""
         return [self._perplexity(tokens_of(t)) for t in texts]
 
     def _perplexity(self, tokens: list[str]) -> float:
@@ -91,7 +92,7 @@ class Perplexity(Protocol):
         ...
 
     def of(self, texts: Sequence[str]) -> list[float]:
-        """Perplexities, each above 0, in order."""
+        """Compute the perplexity of each text, above 0."""
         ...
 
 

@@ -69,7 +69,7 @@ def _strict_qampari(item: AnswerItem, inputs: Inputs) -> Iterator[Claim]:
 
 
 def options(tools: Tools, protocol: str) -> str | None:
-    """What moves scores of lists besides the data."""
+    """Name the option that changes scores of lists (``cot``); None where it is off."""
     return "cot" if tools.options.cot else None
 
 
@@ -115,7 +115,7 @@ def reference_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
 
 
 def citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """All of them, from one round of questions to the judge."""
+    """Give all citation measures of ALCE, from one round of judge calls."""
     read = strict_claims if inputs.protocol == "strict" else reference_claims
     names = ("ALCE.CitRec", "ALCE.CitPrec", "ALCE.CitF1")
     samples, parts = citation_samples(inputs, names, read, with_title=True)
@@ -155,7 +155,8 @@ def _overcited(sums: Floats, several: list[tuple[int, Value, float]], highest: b
             sums[row] += value, 1
 
 
-def _options(tools: Tools, protocol: str) -> str | None:
+def _citation_options(tools: Tools, protocol: str) -> str | None:
+    """Name the option that changes citation scores under a protocol; None at its default."""
     if protocol == "strict":
         return options(tools, protocol)
     most = tools.options.at_most_citations
@@ -164,7 +165,7 @@ def _options(tools: Tools, protocol: str) -> str | None:
 
 _cited = partial(
     percent, family="alce", needs="a judge", source=ALCE, uses=("judge", "segmenter"),
-    compute=citations, options=_options,
+    compute=citations, options=_citation_options,
 )  # fmt: skip
 _quality = partial(
     CitationQuality,

@@ -30,9 +30,11 @@ def _ours() -> tuple[Measure | CutoffForm, ...]:
 
 
 @cache
-def _collected(entries: tuple[PluginEntry, ...]) -> ByName:
-    """Ours, then those of plugins, for as long as these give the same entries, by name. What
-    clashes is told of and left out."""
+def _collect_measures(entries: tuple[PluginEntry, ...]) -> ByName:
+    """Collect the measures by name: the built-in ones, then those of plugins.
+
+    A plugin's measure whose name is taken is left out, with a warning.
+    """
     forms = [[one] if isinstance(one, Measure) else one.measures() for one in _ours()]
     collected = {m.name: m for several in forms for m in several}
     families = {m.family for m in collected.values()}
@@ -48,7 +50,7 @@ def _collected(entries: tuple[PluginEntry, ...]) -> ByName:
 
 
 def _parsed(name: str) -> Measure | None:
-    """The measure that some form makes of a name.
+    """Make a measure with a cutoff from its name (``P@7``); None where it is none.
 
     Raises:
         UsageError: its parameters are not possible.
@@ -59,7 +61,7 @@ def _parsed(name: str) -> Measure | None:
 
 def measures() -> ByName:
     """Name to measure, in declared order; of those with a cutoff, the usual ones."""
-    return dict(_collected(plugins.entries_of("measures")))
+    return dict(_collect_measures(plugins.entries_of("measures")))
 
 
 def families() -> tuple[str, ...]:
@@ -74,7 +76,7 @@ def parse(name: str) -> Measure:
         UnknownValueError: there is none.
         UsageError: it cannot have such a parameter; says which it can have.
     """
-    listed = _collected(plugins.entries_of("measures"))
+    listed = _collect_measures(plugins.entries_of("measures"))
     measure = listed.get(name) or _parsed(name)
     if measure is None:
         raise UnknownValueError("measure", name, [*listed, *families()], "citeforge list measures")

@@ -122,7 +122,7 @@ class QuestionMaker:
         """Make all checks; each question stops at the first that it fails."""
         asking = self.recipe.asking
         answerable = [q for q in questions if q.is_open and q.form != ABSENT]
-        self._entailed(answerable)
+        self._reject_unentailed(answerable)
         self._try(ANSWERED, answerable, lambda q: [q.evidence], _fails, "the reader says")
         self._try(
             CLOSED_BOOK, answerable, lambda q: [()] * asking.closed_book, _gives_some,
@@ -180,7 +180,8 @@ class QuestionMaker:
                     question.reject(check, f"{start} {_words(reply)}")
                     break
 
-    def _entailed(self, questions: Sequence[Question]) -> None:
+    def _reject_unentailed(self, questions: Sequence[Question]) -> None:
+        """Reject questions whose answer the judge does not find in their evidence."""
         if self.judge is None:
             return
         pairs = {

@@ -106,7 +106,7 @@ class Intake:
             if one.board is not None and not one.findings.errors:
                 yield (
                     f"{one.board.name}: {one.source}: {one.findings.n_lines:,} answers, "
-                    f"{len(one.findings.warnings):,} warnings{_best(one.files)}"
+                    f"{len(one.findings.warnings):,} warnings{_main_scores_text(one.files)}"
                 )
         if self.site is not None:
             yield (
@@ -116,8 +116,8 @@ class Intake:
             )
 
 
-def _best(files: Sequence[ScoreFile]) -> str:
-    """A system with the measure that ranks it, in each context set."""
+def _main_scores_text(files: Sequence[ScoreFile]) -> str:
+    """Text with a system's name and its main measure in each context set."""
     text = "".join(f", {escaped_line(file.system)}: " for file in files[:1])
     for at, file in enumerate(files):
         entry = next((m for m in file.measures if m.name == main_measure([file])), None)

@@ -9,7 +9,7 @@ from typing import Any
 from citeforge.engines.text.refusals import is_refusal
 from citeforge.evaluator.reports.markup import script_json
 from citeforge.evaluator.reports.rows import main_measure
-from citeforge.plugins.plots.markup import render_markup, text_of
+from citeforge.plugins.plots.markup import read_templates, render_markup
 from citeforge.schemas.benchmarks.tables import RELEVANT
 from citeforge.schemas.models.refusals import LANGUAGES, checked_detector
 from citeforge.schemas.scores import AnswerDetail, MeasureScore, ScoreFile
@@ -42,8 +42,8 @@ def explorer_site(files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
     """Arguments and result are those of :meth:`Pages.explorer`."""
     html, pieces = explorer_part(files)
     beside = {f"answers/{name}.js": chunk_file(name, piece) for name, piece in pieces.items()}
-    beside["explorer.css"] = text_of("explorer.css")
-    beside["explorer.js"] = text_of("chunks.js", "explorer.js")
+    beside["explorer.css"] = read_templates("explorer.css")
+    beside["explorer.js"] = read_templates("chunks.js", "explorer.js")
     return html, beside
 
 

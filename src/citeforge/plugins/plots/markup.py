@@ -19,8 +19,8 @@ def render_markup(template: str, **values: Any) -> str:
     return page_templates(_TEMPLATES).get_template(template).render(values)
 
 
-def text_of(*names: str) -> str:
-    """Style sheets or scripts, one after the other."""
+def read_templates(*names: str) -> str:
+    """Read style sheets or scripts of this package, joined into one text."""
     return "\n".join((_TEMPLATES / name).read_text(encoding="utf-8") for name in names)
 
 
@@ -52,5 +52,5 @@ def plots_part(figures: Iterable[Figure]) -> PlotPart:
     if not (missing or made):
         return PlotPart("", "", {})
     html = render_markup("figures.html.j2", figures=made, missing=missing)
-    css = palette.css() + text_of("figures.css")
+    css = palette.css() + read_templates("figures.css")
     return PlotPart(html, css, {f"csv-{f.name}": f.csv for f in made})

@@ -27,7 +27,7 @@ from citeforge.evaluator.reports.rows import (
 )
 from citeforge.plugins.plots.choose import page_figures
 from citeforge.plugins.plots.explorer import INLINE, chunk_file, explorer_part
-from citeforge.plugins.plots.markup import plots_part, render_markup, text_of
+from citeforge.plugins.plots.markup import plots_part, read_templates, render_markup
 from citeforge.schemas.benchmarks.audit import Audit
 from citeforge.schemas.scores import ScoreFile
 
@@ -72,9 +72,9 @@ def page_report(
     cells = render_markup("authorship.html.j2", tables=tables(files)) if of_cells(files) else ""
     html = render_markup(
         "report.html.j2", figures=plots.html, figures_css=plots.css, explorer=explorer,
-        explorer_css=text_of("explorer.css"), chunks="" if folder else inside,
+        explorer_css=read_templates("explorer.css"), chunks="" if folder else inside,
         folder=quote(folder.name) if folder else "",
-        scripts=text_of("chunks.js", "figures.js", "explorer.js"),
+        scripts=read_templates("chunks.js", "figures.js", "explorer.js"),
         title=title or f"Cited generation on {', '.join(names)}",
         subtitle=subtitle,
         data=script_json(_data(files, alike)),

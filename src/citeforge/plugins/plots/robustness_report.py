@@ -11,7 +11,7 @@ from citeforge.evaluator.reports.markup import script_json
 from citeforge.plugins.plots.charts import mark_size, system_encodings
 from citeforge.plugins.plots.figure import Figure, altair, figure_of
 from citeforge.plugins.plots.forest_chart import forest
-from citeforge.plugins.plots.markup import plots_part, render_markup, text_of
+from citeforge.plugins.plots.markup import plots_part, read_templates, render_markup
 from citeforge.plugins.plots.robustness import (
     Definition,
     Robustness,
@@ -203,7 +203,7 @@ def _write_html(result: Robustness, title: str | None) -> str:
         nobody=_NOBODY, left_out=result.left_out,
         signatures=[d.signature for d in result.definitions],
         figures=plots.html, figures_css=plots.css, chunks=script_json(plots.tables),
-        scripts=text_of("chunks.js", "figures.js"),
+        scripts=read_templates("chunks.js", "figures.js"),
     )  # fmt: skip
 
 

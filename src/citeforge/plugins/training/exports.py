@@ -206,7 +206,8 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
     context = submission.choose_context(options.context)
     good = _good(export, submission, context, options)
 
-    def rows() -> Iterator[dict[str, Any]]:
+    def write_chat_lines() -> Iterator[dict[str, Any]]:
+        """Write ``chat.jsonl``, and give the same answers as rows of the table."""
         with atomic_file(out / "chat.jsonl") as file:
             for row, prompt in export.prompts(context) if any(good.values()) else ():
                 for run, output, numbers in sorted(good.get(row, ()), key=lambda k: k.run):
@@ -225,7 +226,7 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
                     }
 
     return export.save(
-        "answer", rows(), SFT_ROWS, "a lower --min-f1, or other answers",
+        "answer", write_chat_lines(), SFT_ROWS, "a lower --min-f1, or other answers",
         submission={"file": options.submission.name, "sha256": submission.digest(),
                     "system": submission.system},
         min_f1=options.min_f1,

@@ -29,7 +29,7 @@ class DemoPassage(FrozenRecord):
 
 
 class Sentence(FrozenRecord):
-    """A sentence of its answer, and what a search for its evidence would ask."""
+    """A sentence of an example's answer, and the search query for its evidence."""
 
     text: str
     search: str | None = None
@@ -72,11 +72,11 @@ class Demonstration(FrozenRecord):
         return max((n for s in self.answer for n in s.cited), default=0)
 
     def text(self, base: int) -> str:
-        """Its answer, with citations."""
+        """The example's answer, with citations that count from ``base``."""
         return " ".join(s.marked(base) for s in self.answer)
 
     def plain(self) -> str:
-        """Its answer without citations, as a model without passages would write it."""
+        """The example's answer without citations, as a model without passages would write it."""
         return " ".join(re.sub(r"\s*\[\d+\]", "", s.text) for s in self.answer)
 
     def docs(self, k: int, base: int, short: bool = False) -> list[PromptDoc]:

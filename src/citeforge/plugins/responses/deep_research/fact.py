@@ -43,7 +43,7 @@ _UNREAD = "unread"
 
 
 def fact(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """All of them, from one round of questions to the judge.
+    """Give all FACT measures, from one round of judge calls.
 
     Raises:
         CannotError: there is no judge, no segmenter, or no passage has a URL.

@@ -110,6 +110,7 @@ def _spans(row: dict[str, Any]) -> Iterator[Node]:
 
 
 def _otlp_value(attribute: Node) -> Any:
+    """The plain value of an OTLP attribute (``stringValue``, ``arrayValue`` and so on)."""
     value = attribute.first("value.%")
     if value is None:
         return None
@@ -118,11 +119,12 @@ def _otlp_value(attribute: Node) -> Any:
 
 
 def _span(row: dict[str, Any]) -> Node:
-    """A span whose dotted names are objects, and whose texts with JSON are that."""
+    """Wrap a span, with dotted names as nested objects and JSON in texts parsed."""
     return Node(_with_json(nested(row)))
 
 
 def _with_json(value: Any) -> Any:
+    """A value in which texts that are JSON are parsed, however deep."""
     if isinstance(value, dict):
         return {k: _with_json(v) for k, v in value.items()}
     if isinstance(value, list):
