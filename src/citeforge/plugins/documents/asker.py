@@ -56,7 +56,7 @@ class PromptedLlm:
         self._templates = {n: environment.from_string(t) for n, t in texts.items()}
 
     def to_write(self, question: Question) -> Request:
-        """Ask for a question about its evidence, as in the examples."""
+        """Make the request to write a question about its evidence, as in the examples."""
         values: dict[str, object] = {"form": question.form, "is_first": True}
         turns: list[tuple[str, str]] = []
         for example in self._examples[question.form]:
@@ -69,7 +69,7 @@ class PromptedLlm:
     def to_answer(
         self, question: Question, passages: Sequence[Evidence] = (), sample: int = 0
     ) -> Request:
-        """Ask for its answer.
+        """Make the request to answer a question from passages.
 
         Args:
             question: to be answered.
@@ -98,7 +98,7 @@ class PromptedLlm:
         return Request(messages, params, sample, task, values, needs_text=False)
 
     def ask(self, requests: Sequence[Request]) -> list[TextReply]:
-        """Ask all of them; equal ones, and what is stored, cost nothing."""
+        """Send all requests; equal or stored ones are paid for once."""
         replies = []
         for result in self.llm.complete(requests):
             self.tokens[0] += result.prompt_tokens

@@ -44,17 +44,17 @@ _POINTERS = re.compile(
 
 
 def check_text(question: Question, longest_copy: int) -> None:
-    """Make all checks of its words; it is rejected by the first that it fails."""
-    if not _stands(question):
+    """Check a question's wording; the first check that it fails rejects it."""
+    if not _has_right_quotes(question):
         return
     shared = max((_shared_run(question.text, e.text) for e in question.evidence), key=len)
     if len(shared) > longest_copy:
         question.reject(COPY, f"takes {len(shared)} words in a row: {' '.join(shared)!r}")
-    elif leaks := [a for a in question.answers if _says(question.text, a)]:
+    elif leaks := [a for a in question.answers if _contains_words(question.text, a)]:
         question.reject(GIVEAWAY, f"gives the answer {leaks[0]!r} away")
-    elif pointer := _pointer(question):
+    elif pointer := _find_pointer(question):
         question.reject(POINTER, f"refers to something that is not shown: {pointer!r}")
-    elif languages := _other_language(question):
+    elif languages := _language_mismatch(question):
         question.reject(LANGUAGE, languages)
     elif lacking := [a for a in question.answers if not holds_answer(question.statement, a)]:
         question.reject(STATEMENT, f"the statement lacks the answer {lacking[0]!r}")
@@ -64,18 +64,18 @@ def check_text(question: Question, longest_copy: int) -> None:
 
 
 def _names_what_is_asked(question: Question) -> bool:
-    """Whether the statement has a word of the question: a judge must see more than the answer."""
+    """Whether the statement shares a word with the question, not only with the answer."""
     words = _words(question.text)
     # Scripts without spaces have no words to compare.
     return len(words) < 3 or bool(words & _words(question.statement))
 
 
-def _stands(question: Question) -> bool:
-    """Whether the words of the quotes stand in the evidence, of two passages one in each."""
-    texts = [_form(e.text) for e in question.evidence]
+def _has_right_quotes(question: Question) -> bool:
+    """Whether the quotes are in the evidence, each of two passages quoted; rejects if not."""
+    texts = [_bare_text(e.text) for e in question.evidence]
     homes: set[int] = set()
     for quote in question.quotes:
-        form = _form(quote)
+        form = _bare_text(quote)
         at = next((i for i, text in enumerate(texts) if form and form in text), None)
         if at is None:
             question.reject(QUOTE, f"is not in the evidence: {quote!r}")
@@ -88,14 +88,14 @@ def _stands(question: Question) -> bool:
 
 
 def _shared_run(question: str, passage: str) -> list[str]:
-    """The longest run of words that both have."""
+    """The longest run of words that a question and a passage share."""
     one, two = bare_words(question), bare_words(passage)
     match = SequenceMatcher(None, one, two, autojunk=False).find_longest_match()
     return one[match.a : match.a + match.size]
 
 
-def _says(text: str, answer: str) -> bool:
-    """Whether a text has all words of an answer, in whatever order."""
+def _contains_words(text: str, answer: str) -> bool:
+    """Whether a text contains all words of an answer, in any order."""
     words = _words(answer)
     if not words:
         return False
@@ -103,17 +103,19 @@ def _says(text: str, answer: str) -> bool:
 
 
 def _words(text: str) -> set[str]:
+    """The normalised words of a text."""
     return set(normalise_answer(text).split())
 
 
-def _pointer(question: Question) -> str | None:
-    """Words such as "the passage", unless the documents themselves use them."""
+def _find_pointer(question: Question) -> str | None:
+    """Find words such as "the passage" in a question, unless its evidence uses them too."""
     texts = " ".join(e.text for e in question.evidence).lower()
     pointers = (m[0] for m in _POINTERS.finditer(question.text))
     return next((words for words in pointers if words.lower() not in texts), None)
 
 
-def _other_language(question: Question) -> str | None:
+def _language_mismatch(question: Question) -> str | None:
+    """Describe how the languages of question and evidence differ; None where they agree."""
     of_question, written = language_of(question.text), language_of(question.evidence[0].text)
     if of_question is None or written is None or of_question == written:
         return None
@@ -121,11 +123,13 @@ def _other_language(question: Question) -> str | None:
 
 
 def reject_repeats(questions: Sequence[Question], earlier: Iterable[Question]) -> None:
-    """Take questions that ask what an earlier one asks: nearly its words, and all its names,
-    numbers and answers."""
-    forms = [(_form(q.text), q) for q in earlier]
+    """Reject questions that repeat an earlier one.
+
+    A repeat has nearly its words, and all its names, numbers and answers.
+    """
+    forms = [(_bare_text(q.text), q) for q in earlier]
     for question in questions:
-        form = _form(question.text)
+        form = _bare_text(question.text)
         for other_form, other in forms:
             if token_sort_ratio(form, other_form, score_cutoff=_SAME_QUESTION_RATIO) and _is_same(
                 question, other
@@ -136,16 +140,18 @@ def reject_repeats(questions: Sequence[Question], earlier: Iterable[Question]) -
             forms.append((form, question))
 
 
-def _form(text: str) -> str:
+def _bare_text(text: str) -> str:
+    """A text as bare words, for comparison."""
     return " ".join(bare_words(text.replace("’", "'")))
 
 
 def _is_same(one: Question, two: Question) -> bool:
+    """Whether two questions have the same names, numbers and answers."""
     answers = ({normalise_answer(a) for a in q.answers} for q in (one, two))
     return _names(one.text) == _names(two.text) and next(answers) == next(answers)
 
 
 def _names(question: str) -> set[str]:
-    """Words with a capital or a digit, the first one left out."""
+    """Words with a capital or a digit, except the first word of the question."""
     words = question.split()[1:]
     return {w.strip("?.,") for w in words if any(c.isupper() or c.isdigit() for c in w)}

@@ -64,20 +64,20 @@ class Question:
 
     @property
     def is_open(self) -> bool:
-        """Whether no check has taken it."""
+        """Whether no check has rejected the question."""
         return not self.check
 
     def reject(self, check: str, reason: str) -> None:
-        """Take it out."""
+        """Record the check that rejects the question, and the reason."""
         self.check, self.reason = check, " ".join(reason.split())[:300]
 
     @property
     def hypotheses(self) -> list[str]:
-        """What a passage that helps to answer it entails, the whole answer first."""
+        """Statements that a helpful passage entails, the whole answer first."""
         return [self.statement, *(self.quotes if self.form in (PAIR, LIST) else ())]
 
     def row(self) -> dict[str, object]:
-        """As a row of QUESTIONS."""
+        """The question as a row of the table QUESTIONS."""
         same = ("form", "answers", "statement", "quotes", "relevant", "unsure")
         return (
             {"_id": self.id}
@@ -93,7 +93,7 @@ class Question:
 
 
 def read_question(reply: str, question: Question) -> str | None:
-    """Take in what an LLM wrote.
+    """Fill a question with the parts of an LLM's reply.
 
     Args:
         reply: its lines.
@@ -154,7 +154,7 @@ def holds_answer(text: str, answer: str) -> bool:
 
 
 def gives(reply: str, answers: Sequence[str], share: float = 1.0) -> bool:
-    """Whether a reader's reply gives the answers, in these words or nearly these.
+    """Whether a reader's reply contains the answers, in these words or nearly these.
 
     Args:
         reply: what it said.
@@ -187,7 +187,7 @@ class RelevanceLabel(msgspec.Struct):
 
 
 def take_labels(questions: Iterable[Question], files: Sequence[Path]) -> dict[str, int]:
-    """Passages that people called relevant become so; those that they did not may be negatives.
+    """Update which passages are relevant to each question by people's labels.
 
     Args:
         questions: of the build; their passages are changed.

@@ -57,14 +57,14 @@ class QuestionMaker:
     search: DenseCorpus
 
     def make(self) -> list[Question]:
-        """All questions that were written, accepted or not, in order.
+        """Make questions in rounds; all that were written, accepted or not, in order.
 
         Each round has as many as are still wanted, until there are enough or no more tries.
         """
         made: list[Question] = []
         order = iter(self.passages.order)
         written = dict.fromkeys(self.recipe.wanted, 0)
-        while fresh := self._drawn(made, written, order):
+        while fresh := self._draw_questions(made, written, order):
             with progress("asking for questions", len(fresh), "questions") as advance:
                 self._write(fresh)
                 advance(len(fresh))
@@ -75,10 +75,10 @@ class QuestionMaker:
             made += fresh
         return made
 
-    def _drawn(
+    def _draw_questions(
         self, made: Sequence[Question], written: dict[str, int], order: Iterator[str]
     ) -> list[Question]:
-        """Questions of the next round, with their evidence and nothing more."""
+        """Draw the evidence of the next round's questions, which have no text yet."""
         drawn: list[tuple[str, str]] = []
         for form, wanted in self.recipe.wanted.items():
             accepted = sum(q.form == form for q in _open(made))
@@ -87,7 +87,7 @@ class QuestionMaker:
             written[form] += len(batch)
             drawn += batch
         texts = self.passages.texts([name for _, name in drawn])
-        partners = self._partners([texts[name] for form, name in drawn if form == PAIR])
+        partners = self._find_partners([texts[name] for form, name in drawn if form == PAIR])
         questions: list[Question] = []
         for form, name in drawn:
             evidence: tuple[Evidence, ...] = (texts[name],)
@@ -98,8 +98,8 @@ class QuestionMaker:
             questions.append(Question(f"q{len(made) + len(questions) + 1}", form, evidence))
         return questions
 
-    def _partners(self, passages: Sequence[Evidence]) -> dict[str, Evidence]:
-        """A passage near each, of another heading or file if there is one near it."""
+    def _find_partners(self, passages: Sequence[Evidence]) -> dict[str, Evidence]:
+        """Find a second passage for each: a near one, of another heading or file if possible."""
         ranked = self.search.rank({p.id: p.text for p in passages}, _NEAREST_PARTNERS)
         partners = {}
         for name, hits in ranked.items():
@@ -111,6 +111,7 @@ class QuestionMaker:
         return {name: texts[other] for name, other in partners.items()}
 
     def _write(self, questions: Sequence[Question]) -> None:
+        """Have the LLM write the questions; reject replies in another form than asked for."""
         replies = self.asker.ask([self.asker.to_write(q) for q in questions])
         for question, reply in zip(questions, replies, strict=True):
             if reply.failure:
@@ -119,37 +120,40 @@ class QuestionMaker:
                 question.reject(FORMAT, wrong)
 
     def _check(self, questions: Sequence[Question]) -> None:
-        """Make all checks; each question stops at the first that it fails."""
+        """Check all questions; each is rejected by the first check that it fails."""
         asking = self.recipe.asking
         answerable = [q for q in questions if q.is_open and q.form != ABSENT]
         self._reject_unentailed(answerable)
-        self._try(ANSWERED, answerable, lambda q: [q.evidence], _fails, "the reader says")
-        self._try(
+        self._reject_by_replies(
+            ANSWERED, answerable, lambda q: [q.evidence], _fails, "the reader says"
+        )
+        self._reject_by_replies(
             CLOSED_BOOK, answerable, lambda q: [()] * asking.closed_book, _gives_some,
             "without any passage the reader says",
         )  # fmt: skip
-        self._try(
+        self._reject_by_replies(
             HALVES, (q for q in answerable if q.form == PAIR),
             lambda q: [(passage,) for passage in reversed(q.evidence)], _gives_some, "{} alone:",
         )  # fmt: skip
-        near = self._near(_open(questions))
-        self._others(_open(answerable), near)
+        near = self._find_nearest(_open(questions))
+        self._find_other_answers(_open(answerable), near)
 
         def others(question: Question) -> list[Evidence]:
+            """List near passages that are not known to answer a question."""
             answering = {*question.relevant, *question.unsure}
             return [p for p in near[question.id] if p.id not in answering][: asking.shown]
 
-        self._try(
+        self._reject_by_replies(
             NEEDED, answerable, lambda q: [others(q)] if others(q) else [], _gives_some,
             "from other passages the reader says",
         )  # fmt: skip
-        self._try(
+        self._reject_by_replies(
             NOT_ABSENT, (q for q in questions if q.form == ABSENT),
             lambda q: filter(None, [near[q.id][: (n := asking.shown)], near[q.id][n : 2 * n]]),
             lambda reply, _: not is_not_answered(reply), "from the nearest passages:",
         )  # fmt: skip
 
-    def _try(
+    def _reject_by_replies(
         self,
         check: str,
         questions: Iterable[Question],
@@ -157,14 +161,14 @@ class QuestionMaker:
         is_wrong: Callable[[str, Question], bool],
         words: str,
     ) -> None:
-        """Have questions answered, and take those to which a reply is wrong.
+        """Have a reader answer questions, and reject those for which a reply is wrong.
 
         Args:
-            check: that is made.
-            questions: those that no check has taken yet are asked.
+            check: recorded where it rejects a question.
+            questions: those that no check has rejected yet are asked.
             passages_of: passages of each try; of several tries without any, all but the first are
                 warm.
-            is_wrong: whether a reply takes the question.
+            is_wrong: whether a reply rejects the question.
             words: what the reason starts with; ``{}`` is the id of the first passage shown.
         """
         work = [(q, list(passages_of(q))) for q in _open(questions)]
@@ -177,7 +181,7 @@ class QuestionMaker:
             for passages, reply in [(passages, next(replies)) for passages in tries]:
                 if reply.failure or is_wrong(reply.text, question):
                     start = words.format(passages[0].id) if passages else words
-                    question.reject(check, f"{start} {_words(reply)}")
+                    question.reject(check, f"{start} {_quote_reply(reply)}")
                     break
 
     def _reject_unentailed(self, questions: Sequence[Question]) -> None:
@@ -196,8 +200,11 @@ class QuestionMaker:
             elif not verdict.entailed:
                 question.reject(ENTAILED, f"does not follow: {question.statement!r}")
 
-    def _near(self, questions: Sequence[Question]) -> dict[str, list[Evidence]]:
-        """The nearest passages of each question, without its evidence (but all, if it has none)."""
+    def _find_nearest(self, questions: Sequence[Question]) -> dict[str, list[Evidence]]:
+        """Find each question's nearest passages, other than its evidence.
+
+        The evidence of a question that the documents do not answer may be among them.
+        """
         depth = self.recipe.asking.neighbours + max((len(q.evidence) for q in questions), default=0)
         ranked = self.search.rank({q.id: q.text for q in questions}, depth)
         barred = {
@@ -212,9 +219,11 @@ class QuestionMaker:
         texts = self.passages.texts([i for hits in ids.values() for i in hits])
         return {name: [texts[i] for i in hits] for name, hits in ids.items()}
 
-    def _others(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
-        """Find other passages that answer: judge and LLM agree; where they do not, nobody knows."""
-        verdicts = self._judged(questions, near)
+    def _find_other_answers(
+        self, questions: Sequence[Question], near: dict[str, list[Evidence]]
+    ) -> None:
+        """Find other passages that answer: relevant where judge and LLM agree, else unsure."""
+        verdicts = self._judge_near_passages(questions, near)
         suspects = {
             q.id: [
                 (p, verdicts.get((q.id, p.id)))
@@ -236,15 +245,17 @@ class QuestionMaker:
                 )
                 if is_read and verdict is not False:
                     if question.form == PAIR:
-                        question.reject(ALONE, f"{passage.id} answers it: {_words(reply)}")
+                        question.reject(ALONE, f"{passage.id} answers it: {_quote_reply(reply)}")
                     question.relevant.append(passage.id)
                 elif is_read or verdict or reply.failure:
                     question.unsure.append(passage.id)
 
-    def _judged(
+    def _judge_near_passages(
         self, questions: Sequence[Question], near: dict[str, list[Evidence]]
     ) -> dict[tuple[str, str], bool]:
-        """Whether passages entail answers, by ids of question and passage; empty without a judge.
+        """Judge which near passages entail answers, by question and passage id.
+
+        Empty without a judge.
 
         Those that entail a part of an answer become relevant, those on which the judge fails, or
         that support an answer in part, unsure.
@@ -271,14 +282,17 @@ class QuestionMaker:
 
 
 def _open(questions: Iterable[Question]) -> list[Question]:
+    """List the questions that no check has rejected yet."""
     return [q for q in questions if q.is_open]
 
 
 def _fails(reply: str, question: Question) -> bool:
+    """Whether a reply does not give the answers of a question."""
     return not gives(reply, question.answers)
 
 
 def _gives_some(reply: str, question: Question) -> bool:
+    """Whether a reply gives the answer, or enough answers of a list."""
     return gives(reply, question.answers, _LEAST_SHARE_OF_LIST)
 
 
@@ -286,12 +300,13 @@ def _is_yes(decision: Decision) -> bool:
     return not isinstance(decision, JudgeFailure) and decision.entailed
 
 
-def _words(reply: TextReply) -> str:
+def _quote_reply(reply: TextReply) -> str:
+    """Quote the start of a reply, or name the reason why there is none."""
     return f"({reply.failure})" if reply.failure else repr(reply.text[:120])
 
 
 def tally(recipe: DocumentsRecipe, questions: Sequence[Question]) -> dict[str, int]:
-    """How many questions were written, taken by each check, accepted and missing."""
+    """Count the questions written, rejected by each check, accepted and missing."""
     counts = {"questions written": len(questions)}
     for check in CHECKS:
         if n := sum(q.check == check for q in questions):
