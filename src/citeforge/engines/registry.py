@@ -78,7 +78,7 @@ class Registry(Generic[D, T]):
             return self._made(ours, argument, settings)
         theirs = None if ours is not None else plugins.find_entry(self.group, name)
         if theirs is not None:
-            return self._make_from_plugin(cast(D, theirs[0]), theirs[1], argument, settings)
+            return self._from_plugin(cast(D, theirs[0]), theirs[1], argument, settings)
         if "" in self._ours and ours is None:
             return self._made(self._ours[""], spec, settings)
         raise self._unknown_name_error(spec)
@@ -142,9 +142,7 @@ class Registry(Generic[D, T]):
             UsageError("; ".join([str(error), *broken]), code="unknown-name") if broken else error
         )
 
-    def _make_from_plugin(
-        self, declared: D, origin: str, argument: str, settings: tuple[Any, ...]
-    ) -> T:
+    def _from_plugin(self, declared: D, origin: str, argument: str, settings: tuple[Any, ...]) -> T:
         """Make what a plugin declares, and check that it has the methods that are required.
 
         Raises:

@@ -92,7 +92,7 @@ def _reference_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
 
 
 def with_passages(inputs: Inputs) -> Inputs:
-    """``reference``: queries without passages leave.
+    """Drop answers without passages under the protocol ``reference``.
 
     Raises:
         CannotError: none has any.
@@ -106,7 +106,7 @@ def with_passages(inputs: Inputs) -> Inputs:
 
 
 def without_reference_marks(text: str) -> str:
-    """Attributed-IR's removal: exactly ``[1]`` and ``[1, 2]``, and nothing else."""
+    """Remove citations as Attributed-IR does: exactly ``[1]`` and ``[1, 2]``."""
     return _REFERENCE_MARKS.sub("", text)
 
 
@@ -139,13 +139,16 @@ def air_text(item: AnswerItem, inputs: Inputs) -> str:
 
 
 def auto_ais(inputs: Inputs, measures: Sequence[Measure], of_shown: bool) -> Found:
-    """AutoAIS of citations, over all statements and over cited ones; or of all shown passages,
-    which asks many more questions."""
+    """Compute AutoAIS of citations, over all statements and over cited ones.
+
+    Or of all shown passages, which asks the judge many more questions.
+    """
     inputs = with_passages(inputs)
     rows = read_claims(inputs, claims_of)
     judge = judge_of(inputs.tools)
 
     def pairs(item: AnswerItem, claim: Claim) -> Iterable[Pair]:
+        """List what the judge is asked of a statement, one pair per passage."""
         looked_at = range(len(item.passages)) if of_shown else claim.cited
         return (Pair(item.passages[at].text, claim.text) for at in looked_at)
 
@@ -169,7 +172,7 @@ def auto_ais(inputs: Inputs, measures: Sequence[Measure], of_shown: bool) -> Fou
 
 
 def nli(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Recall, precision and F1, from one round of questions to the judge."""
+    """Compute NLI recall, precision and F1, from one round of judge calls."""
     names = ("NLI.rec", "NLI.prec", "NLI.F1")
     yield from citation_samples(with_passages(inputs), names, claims_of, with_title=False)[0]
 
@@ -228,7 +231,7 @@ _MEANS = means_by_answer(("Overlap.P", "Overlap.R"), overlap_of)
 
 
 def overlap(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Precision and recall of cited ids."""
+    """Compute precision and recall of cited passage ids."""
     inputs = with_passages(inputs)
     if not any(g.citations for gold in inputs.benchmark.gold_rows for g in gold.answers):
         raise CannotError("needs gold answers with citations", code="no-gold")

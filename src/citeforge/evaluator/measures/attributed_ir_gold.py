@@ -61,7 +61,7 @@ def bleu_statistics(output: str, references: Sequence[str], bleu: Any) -> list[i
 
 
 def bleu(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
-    """Corpus BLEU against all gold answers, or the single one."""
+    """Compute corpus BLEU against all gold answers, or the single one."""
     try:
         from sacrebleu.metrics.bleu import BLEU
     except ImportError as error:
@@ -90,7 +90,7 @@ def _bleu_of(sums: Floats) -> Floats:
 
 
 def rouge(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
-    """Precision, recall and F against the best gold answer, or the single one."""
+    """Compute ROUGE-Lsum (P, R, F) against the best gold answer, or the single one."""
     scorer = rouge_scorer(stemmer=False)
     rows = {
         (run, item.row): rouge_lsum(air_text(item, inputs), texts, scorer)
@@ -100,8 +100,9 @@ def rouge(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
 
 
 def bertscore(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
-    """BERTScore against the gold answer with the best F, or against the single one
-    (docs/definitions.md#attributed_ir)."""
+    """Compute BERTScore against the gold answer with the best F, or the single one
+    (docs/definitions.md#attributed_ir).
+    """
     from citeforge.engines.models.answer_models import BertScore
 
     rows = {
@@ -117,11 +118,13 @@ def bertscore(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Foun
 
 
 def _bert_model(tools: Tools, protocol: str) -> str:
+    """Name the BERTScore model and layer, for signatures."""
     model, layer = tools.options.bertscore
     return f"{Path(model).name}/layer{layer}"
 
 
 def _names(base: str, single: bool) -> list[str]:
+    """Names of precision, recall and F of a measure."""
     return [f"{base}.{part}{'@1gold' * single}" for part in _PARTS]
 
 

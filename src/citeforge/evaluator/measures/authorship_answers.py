@@ -121,7 +121,7 @@ def measure_reference(
 
 
 def worst_values(relevant: frozenset[int], gold: Sequence[str]) -> Values:
-    """What a missing answer scores."""
+    """Scores of a missing answer."""
     return Values(recall=0.0 if relevant else math.nan, em=0.0 if gold else math.nan)
 
 

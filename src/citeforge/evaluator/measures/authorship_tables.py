@@ -23,6 +23,7 @@ _TOLD = {"informed": "Informed", "cf": "CF-informed", None: "Vanilla"}
 
 
 def _scores(file: ScoreFile) -> dict[str, MeasureScore]:
+    """Scores of a file by measure."""
     return {m.name: m for m in file.measures}
 
 
@@ -45,6 +46,7 @@ def tables(files: Sequence[ScoreFile]) -> list[Table]:
 
 
 def _design(file: ScoreFile) -> Design:
+    """The design of an authorship benchmark's score file."""
     assert file.design is not None
     return file.design
 
@@ -73,6 +75,7 @@ def _estimate(score: MeasureScore | None, signed: bool = False) -> str:
 
 
 def _p(score: MeasureScore | None) -> str:
+    """Show a p-value, adjusted if there is one; a dash without any."""
     if score is None or score.p_t is None:
         return "–"
     p = score.p_t if score.p_holm is None else score.p_holm
@@ -83,11 +86,12 @@ _TEST = "two-sided paired t-test, Holm over the system's cells"
 
 
 def _is_tested(files: Sequence[ScoreFile], measure: str) -> bool:
+    """Whether any score of a measure has a p-value."""
     return any(m.p_t is not None for f in files for m in f.measures if m.name.startswith(measure))
 
 
 def bias_table(files: Sequence[ScoreFile]) -> Table:
-    """CAB of each pair of origins and label set (tables 3, 6 and 8), placebo beside it."""
+    """Table of CAB by origins and label set (tables 3, 6 and 8), placebo beside it."""
 
     def places(design: Design) -> Iterator[_Place]:
         for vanilla, labels, _ in _places(design):
@@ -115,7 +119,7 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
 
 
 def sensitivity(files: Sequence[ScoreFile]) -> Table:
-    """CAS of each labelled cell against vanilla (tables 2, 5 and 7), placebo beside it."""
+    """Table of CAS of labelled cells against vanilla (tables 2, 5 and 7), placebo beside it."""
 
     def places(design: Design) -> Iterator[_Place]:
         for vanilla, labels, cells in _places(design):
@@ -159,6 +163,7 @@ def by_system(table: Table) -> Iterator[Table]:
 
 
 def _mode(cell: Cell) -> str:
+    """Name a cell's mode as the paper does (Vanilla, Informed, CF-informed)."""
     if cell.mixed and cell.labels is not None:
         told = (cell.relevant_told, cell.other_told)
         return " / ".join(_TOLD[t].removesuffix("-informed") for t in told)
@@ -198,7 +203,10 @@ def _rows(
     texts: _Texts,
     n_own: int | None = None,
 ) -> list[tuple[str, ...]]:
-    """A row a place that has one of its first ``n_own`` entries at least, of all for None."""
+    """Make a table row per place of a design that has scores.
+
+    Of its first ``n_own`` entries one at least must be there; of all for None.
+    """
     return [
         (file.system, labels or "–", AUTHORS[cell.relevant_origin], AUTHORS[cell.other_origin],
          *texts(file, cell, entries))
@@ -210,11 +218,12 @@ def _rows(
 
 
 def _number(score: MeasureScore | None, digits: int) -> str:
+    """Show a value with so many decimals; a dash without one."""
     return "–" if score is None or score.value is None else f"{score.value:.{digits}f}"
 
 
 def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
-    """P, R and EM of each cell: tables 1 and 11, or, mixed, tables 4, 14 and 15."""
+    """Table of P, R and EM by cell: tables 1 and 11, or, mixed, tables 4, 14 and 15."""
     names = ("Auth.P", "Auth.R", "Auth.EM")
 
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
@@ -267,13 +276,14 @@ def _best(file: ScoreFile, cell: Cell, measure: str) -> bool:
 
 
 def _better(mine: MeasureScore, other: MeasureScore) -> bool:
+    """Whether a measure is significantly better in one cell than in another."""
     change = column(mine.per_query) - column(other.per_query)
     change = change[~np.isnan(change)]
     return bool(len(change) and change.mean() > 0 and paired_t(change) < 0.05)
 
 
 def confidence(files: Sequence[ScoreFile]) -> Table:
-    """Attribution confidence of relevant and other passages (table 10)."""
+    """Table of attribution confidence of relevant and other passages (table 10)."""
 
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
         relevant, other = entries
@@ -290,7 +300,7 @@ def confidence(files: Sequence[ScoreFile]) -> Table:
 
 
 def cited_table(files: Sequence[ScoreFile]) -> Table:
-    """Numbers of cited passages (tables 12 and 13)."""
+    """Table of the numbers of cited passages (tables 12 and 13)."""
     return _table(
         "Cited passages",
         "Distinct passages cited, mean over queries.",
@@ -311,4 +321,5 @@ def _table(
     title: str, note: str, head: Sequence[str], rows: Sequence[Sequence[str]],
     keys: int = len(_CELL),
 ) -> Table:  # fmt: skip
+    """Make a table whose columns are all aligned left."""
     return Table(head, rows, left=len(head), title=title, notes=[note], keys=keys)

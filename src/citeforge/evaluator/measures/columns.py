@@ -28,18 +28,18 @@ class Value:
 
     @staticmethod
     def exact(value: float) -> "Value":
-        """A value without bounds apart: every judgement that it needs succeeded."""
+        """A value that no failed judgement leaves open."""
         return Value(value, value)
 
     @staticmethod
     def mean(values: "Sequence[Value]") -> "Value":
-        """Their mean, of decisions the share that hold; 0 of none."""
+        """Mean of values; of decisions the share that hold. 0 without any."""
         n = len(values) or 1
         return Value(sum(v.low for v in values) / n, sum(v.high for v in values) / n)
 
     @staticmethod
     def best(values: "Iterable[Value]") -> "Value":
-        """The highest; 0 of none."""
+        """The highest of values; 0 without any."""
         pairs = [(v.low, v.high) for v in values] or [(0.0, 0.0)]
         return Value(*map(max, zip(*pairs, strict=True)))
 
@@ -54,7 +54,7 @@ NOTHING = Value(0.0, 0.0)
 
 
 def judge_of(tools: Tools) -> JudgeSession:
-    """The judge.
+    """Get the judge.
 
     Raises:
         CannotError: there is none.
@@ -65,7 +65,7 @@ def judge_of(tools: Tools) -> JudgeSession:
 
 
 def segmenter_of(tools: Tools) -> Segmenter:
-    """What splits sentences.
+    """Get the segmenter that splits sentences.
 
     Raises:
         CannotError: there is nothing.
@@ -76,7 +76,7 @@ def segmenter_of(tools: Tools) -> Segmenter:
 
 
 def decided(judge: JudgeSession, pair: Pair) -> Value:
-    """What a judge says of one pair; anything where it failed."""
+    """Ask a judge about one pair; between 0 and 1 where it failed."""
     decision = judge.ask([pair])[pair]
     if isinstance(decision, JudgeFailure):
         return Value(0.0, 1.0)
@@ -94,12 +94,15 @@ def extreme_mean(sure: Sequence[float], maybe: Sequence[float], highest: bool) -
 
 
 def mean_of_defined(inputs: Inputs, name: str, rows: Rows) -> tuple[str, Measured]:
-    """The mean of values over the queries that have one."""
+    """Mean of values over the queries that have one, with the measure's name."""
     return name, Measured(mean_sample(inputs.column(rows)))
 
 
 def bounded(inputs: Inputs, name: str, values: dict[Key, Value]) -> tuple[str, Measured]:
-    """The mean of values between bounds; with an upper sample where the bounds differ."""
+    """Mean over queries of values between bounds, with the measure's name.
+
+    There is an upper sample where the bounds differ.
+    """
     low = inputs.column({k: v.low for k, v in values.items()})
     high = inputs.column({k: v.high for k, v in values.items()})
     return name, measured_between(mean_sample, low, high)
@@ -110,7 +113,7 @@ def means_by_answer(
     values: Callable[[AnswerItem, Inputs], Sequence[float] | None],
     needs: str = "",
 ) -> Compute:
-    """Means over queries of several numbers of each answer.
+    """Make a computation of measures: means over queries of several numbers of each answer.
 
     Args:
         names: measures, in the order of the numbers.
@@ -132,7 +135,7 @@ def means_by_answer(
 
 
 def per_answer(value: Callable[[AnswerItem], float | None]) -> Compute:
-    """The mean over queries of a plain function of one answer.
+    """Make the computation of a measure: the mean over queries of a function of one answer.
 
     Args:
         value: an answer with its query, passages and gold to its raw value; None where the measure
@@ -161,6 +164,6 @@ def per_answer(value: Callable[[AnswerItem], float | None]) -> Compute:
 def means_of_columns(
     inputs: Inputs, names: Iterable[str], rows: Mapping[Key, Sequence[float]]
 ) -> Found:
-    """The mean of each number of the answers, by name."""
+    """Means over queries of each number of the answers, with the measures' names."""
     for at, name in enumerate(names):
         yield mean_of_defined(inputs, name, {k: float(v[at]) for k, v in rows.items()})

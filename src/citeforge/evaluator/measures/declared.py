@@ -114,7 +114,7 @@ class Measure:
 
     @property
     def range(self) -> Range:
-        """What raw values it can have."""
+        """Lowest and highest raw value that is possible."""
         return Range(self.low, math.inf if self.high is None else self.high)
 
 
@@ -171,11 +171,11 @@ class CutoffForm:
     listed: tuple[int, ...] = (1, 2, 3, 5, 10)
 
     def measures(self) -> list[Measure]:
-        """Those that are listed."""
+        """The measures of this form that are listed."""
         return list(map(self.make, self.listed))
 
     def parse(self, name: str) -> Measure | None:
-        """The measure of a name; None when the name is of something else.
+        """Make the measure of a name with a cutoff; None where it has another form.
 
         Raises:
             UsageError: no such number is possible.

@@ -78,7 +78,7 @@ class CitationScores:
 
 
 def premise_text(passage: Passage, strict: bool, with_title: bool = True) -> str:
-    """A passage as a premise."""
+    """The text of a passage as a premise, with its title or without."""
     if not with_title:
         return passage.text
     if strict:
@@ -89,7 +89,7 @@ def premise_text(passage: Passage, strict: bool, with_title: bool = True) -> str
 def premise(
     passages: Sequence[Passage], cited: Iterable[int], strict: bool, with_title: bool = True
 ) -> str:
-    """The passages cited, one after another; one without text gives nothing, its title neither."""
+    """Join cited passages into one premise; passages without text are left out."""
     # Attributed-IR's own code joins texts as they are, empty ones too.
     sources = [p for c in cited if (p := passages[c]).text.strip() or not with_title]
     return "\n".join(premise_text(p, strict, with_title) for p in sources)
@@ -140,27 +140,31 @@ class CitationJudging:
             for place, c in enumerate(claim.cited)
             if not self._decided(item, (c,), claim).low
         )
-        return [self._answer(item, claims) for item, claims in answers]
+        return [self._score_one(item, claims) for item, claims in answers]
 
     def _pair(self, item: AnswerItem, cited: Iterable[int], claim: Claim) -> Pair:
+        """What the judge is asked: cited passages as the premise, a claim as the hypothesis."""
         return Pair(premise(item.passages, cited, self.strict, self.with_title), claim.text)
 
     def _decided(self, item: AnswerItem, cited: Iterable[int], claim: Claim) -> Value:
+        """Whether cited passages entail a claim."""
         return decided(self.judge, self._pair(item, cited, claim))
 
     def _all(self, item: AnswerItem, claim: Claim) -> Value:
+        """Whether all citations of a claim together entail it; not if it has none."""
         if not claim.cited or claim.skipped:
             return NOTHING
         return self._decided(item, claim.cited, claim)
 
     def _without(self, claim: Claim, place: int) -> tuple[int, ...]:
+        """The citations of a claim without the one at a place."""
         if self._as_alce:
             # Of a repeated citation the first occurrence goes, as a list's `remove` does.
             place = claim.cited.index(claim.cited[place])
         return claim.cited[:place] + claim.cited[place + 1 :]
 
-    def _answer(self, item: AnswerItem, claims: list[Claim]) -> CitationScores:
-        """Judge the claims of one answer: citation recall and precision."""
+    def _score_one(self, item: AnswerItem, claims: list[Claim]) -> CitationScores:
+        """Compute the citation scores of one answer from the verdicts on its claims."""
         if not claims:
             nothing = None if self._as_alce else NOTHING
             return CitationScores(nothing, nothing)
@@ -189,17 +193,19 @@ class CitationJudging:
 
     @staticmethod
     def _is_blank(item: AnswerItem, claim: Claim) -> bool:
+        """Whether the only citation of a claim is a passage without text."""
         if claim.skipped or len(claim.cited) != 1:
             return False
         return not item.passages[claim.cited[0]].text
 
     def _unneeded(self, claim: Claim, needed: Value) -> Value:
+        """Number of citations of a claim that are irrelevant; ALCE's count, else at most 1."""
         n = len(claim.cited)
         low, high = n - needed.high, n - needed.low
         return Value(low, high) if self._as_alce else Value(min(low, 1.0), min(high, 1.0))
 
     def _needed(self, item: AnswerItem, claim: Claim) -> Value:
-        """Number of citations of a supported statement that are not irrelevant.
+        """Number of citations of a supported claim that are not irrelevant.
 
         People are asked of every citation whether it supports the statement at least in part
         (ALCE's human evaluation, section 6); a judge is asked whether the others do without it.
@@ -228,7 +234,7 @@ def citation_samples(
     read: Callable[[AnswerItem, Inputs], list[Claim]],
     with_title: bool,
 ) -> tuple[list[tuple[str, Measured]], list[tuple[Key, int, CitationScores]]]:
-    """Recall, precision and F1, and what each answer's consist of.
+    """Judge citations: recall, precision and F1, and the parts of each answer's scores.
 
     Args:
         inputs: the answers.

@@ -46,12 +46,12 @@ def strict_counts(reading: ParsedAnswer) -> dict[str, Counts]:
 
 
 def is_later(number: int) -> bool:
-    """Whether gold of a round counts in the sets without round 1; gold without rounds (0) does."""
+    """Whether gold counts in the sets without round 1; gold without rounds (0) does."""
     return number != 1
 
 
 def reference_counts(reading: ParsedAnswer) -> dict[str, Counts]:
-    """The same as KaLMA's own code counts.
+    """Hits and totals of one answer, counted as KaLMA's own code does.
 
     Precision is knowledge hit ÷ citations on the gold of all rounds, recall looks at the gold of
     rounds ≥ 2, and neither asks whether the triple was shown.
@@ -67,7 +67,7 @@ def reference_counts(reading: ParsedAnswer) -> dict[str, Counts]:
 
 
 def triple_citation_samples(inputs: KalmaInputs) -> Iterator[tuple[str, Sample]]:
-    """Corr, P, R and F1, micro and macro, and the counters."""
+    """Compute Corr, P, R and F1, micro and macro, and counts of citations and [NA]."""
     strict = inputs.protocol == "strict"
     count = strict_counts if strict else reference_counts
     names, shape = ("Corr", "P", "R"), (len(inputs.runs), len(inputs.benchmark.query_ids))
@@ -98,8 +98,10 @@ def triple_citation_samples(inputs: KalmaInputs) -> Iterator[tuple[str, Sample]]
 
 
 def _per_answer(name: str, hits: float, total: float, strict: bool) -> float:
-    """An answer's own value. Without citations P and Corr are 0, and undefined in reference;
-    without gold R is undefined."""
+    """One answer's value of a measure, hits ÷ total; 0 or undefined without a total.
+
+    Without citations P and Corr are 0, and undefined in reference; without gold R is undefined.
+    """
     if total:
         return hits / total
     return 0.0 if strict and name != "R" else math.nan
@@ -121,6 +123,7 @@ def micro_sample(sums: Floats, always: bool = False) -> Sample:
 
 
 def _micro_f1(precision: Floats, recall: Floats) -> Sample:
+    """F1 of micro precision and micro recall, from their sums."""
     sums = np.concatenate([precision, recall], axis=-1)
 
     def combine(s: Floats) -> Floats:
@@ -132,7 +135,7 @@ def _micro_f1(precision: Floats, recall: Floats) -> Sample:
 
 
 def _of_mean_runs(sample: Sample) -> Sample:
-    """F1 of precision and recall that are averaged over runs first, as KaLMA's code does it.
+    """F1 of precision and recall that are averaged over runs first, as KaLMA's code does.
 
     Args:
         sample: sums (above P, below P, above R, below R) of each run.
@@ -151,7 +154,7 @@ def _of_mean_runs(sample: Sample) -> Sample:
 
 
 def counted(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
-    """All measures that need no judge."""
+    """Compute all measures that need no judge."""
     samples = dict(triple_citation_samples(inputs))
     why = "the benchmark has no minimum knowledge sets"
     for m in measures:

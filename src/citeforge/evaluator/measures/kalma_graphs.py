@@ -85,7 +85,7 @@ class ShownGraphs:
         return frozenset({*names, *ids, *self.blank, *(t.key for t in self.triples)})
 
     def shows(self, citation: Key) -> bool:
-        """Whether a citation names something shown, a complete one."""
+        """Whether a citation is complete, and names a triple or entity that was shown."""
         return citation.complete and citation.compared in self.citable
 
 
@@ -150,16 +150,16 @@ class KalmaInputs:
 
     @property
     def protocol(self) -> str:
-        """``strict`` or ``reference``."""
+        """The scoring protocol: ``strict`` or ``reference``."""
         return self.tools.options.protocol
 
     def fail(self, why: str) -> None:
-        """Count a question to the LLM that failed."""
+        """Count a request to the LLM that failed, and keep the first reason."""
         self.n_failed += 1
         self.first_failure = self.first_failure or why
 
     def claims(self, reading: ParsedAnswer) -> list[TripleClaim]:
-        """Statements of an answer, cut once."""
+        """Statements of an answer, cut at the first call and kept."""
         key = (reading.row, reading.output)
         if key not in self._claims:
             claims = _reference_claims if self.protocol == "reference" else _strict_claims
@@ -258,7 +258,7 @@ def read_answer(
 def read_reference(
     row: int, graphs: ShownGraphs, output: str, relations: Iterable[str] = ()
 ) -> ParsedAnswer:
-    """The same as KaLMA's own code reads it."""
+    """Read citations and marks of one answer as KaLMA's own code does."""
     return ParsedAnswer(row, graphs, output, *read_brackets(output), 0)
 
 

@@ -109,7 +109,7 @@ def ask_llm(inputs: KalmaInputs, llm: Llm, texts: Iterable[str]) -> list[str | N
 
 
 def marks(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
-    """Mean marks from 1 to 5, for the aspects of the measures.
+    """Compute the mean marks of an LLM, from 1 to 5, on the aspects of the measures.
 
     Strict: a missing answer gets 1. Reference: the first 100 answers that were shown a graph,
     brackets stripped, 3 where the reply has no number. A reply without a mark (strict) and a failed
@@ -187,7 +187,7 @@ REFERENCE_ANSWERS = 400
 
 
 def align(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
-    """Share of (statement, citation) pairs whose statement entails ``relation: value``."""
+    """Compute the share of (statement, citation) pairs whose statement entails the triple."""
     judge = _judge(inputs)
     strict = inputs.protocol == "strict"
     rows: list[tuple[tuple[int, int], list[tuple[str, Key]]]] = []

@@ -46,7 +46,7 @@ Scorer = Callable[[str, int, frozenset[int], dict[int, list[str]]], AnswerValues
 
 
 def worst(relevant: frozenset[int], answers: dict[int, list[str]]) -> AnswerValues:
-    """What a missing answer scores."""
+    """Scores of a missing answer."""
     recall = 0.0 if relevant else math.nan
     return AnswerValues(0.0, recall, 0, 0, 0.0 if answers else math.nan, 0, 0)
 

@@ -70,7 +70,7 @@ def families() -> tuple[str, ...]:
 
 
 def parse(name: str) -> Measure:
-    """The measure of a name, also one that is not listed (``P@7``).
+    """Get the measure of a name, also one that is not listed (``P@7``).
 
     Raises:
         UnknownValueError: there is none.
@@ -84,7 +84,7 @@ def parse(name: str) -> Measure:
 
 
 def find_measure(name: str) -> Measure | None:
-    """The measure of a name that a score file holds; None when this installation has none."""
+    """Get the measure of a name in a score file; None if this installation has none."""
     try:
         return parse(name)
     except UsageError:
@@ -99,7 +99,9 @@ def direction(name: str) -> bool | None:
 
 
 def declared_place(name: str) -> tuple[int, int]:
-    """Where a measure stands in the declared order; one that is not listed follows its like.
+    """Sort key of a measure: its place in the declared order.
+
+    One that is not listed follows its like; names that no measure has come last.
 
     Names that no measure has come last.
     """

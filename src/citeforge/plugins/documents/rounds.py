@@ -124,36 +124,34 @@ class QuestionMaker:
         asking = self.recipe.asking
         answerable = [q for q in questions if q.is_open and q.form != ABSENT]
         self._reject_unentailed(answerable)
-        self._reject_by_replies(
-            ANSWERED, answerable, lambda q: [q.evidence], _fails, "the reader says"
-        )
-        self._reject_by_replies(
+        self._test_replies(ANSWERED, answerable, lambda q: [q.evidence], _fails, "the reader says")
+        self._test_replies(
             CLOSED_BOOK, answerable, lambda q: [()] * asking.closed_book, _gives_some,
             "without any passage the reader says",
         )  # fmt: skip
-        self._reject_by_replies(
+        self._test_replies(
             HALVES, (q for q in answerable if q.form == PAIR),
             lambda q: [(passage,) for passage in reversed(q.evidence)], _gives_some, "{} alone:",
         )  # fmt: skip
         near = self._find_nearest(_open(questions))
-        self._find_other_answers(_open(answerable), near)
+        self._find_others(_open(answerable), near)
 
         def others(question: Question) -> list[Evidence]:
             """List near passages that are not known to answer a question."""
             answering = {*question.relevant, *question.unsure}
             return [p for p in near[question.id] if p.id not in answering][: asking.shown]
 
-        self._reject_by_replies(
+        self._test_replies(
             NEEDED, answerable, lambda q: [others(q)] if others(q) else [], _gives_some,
             "from other passages the reader says",
         )  # fmt: skip
-        self._reject_by_replies(
+        self._test_replies(
             NOT_ABSENT, (q for q in questions if q.form == ABSENT),
             lambda q: filter(None, [near[q.id][: (n := asking.shown)], near[q.id][n : 2 * n]]),
             lambda reply, _: not is_not_answered(reply), "from the nearest passages:",
         )  # fmt: skip
 
-    def _reject_by_replies(
+    def _test_replies(
         self,
         check: str,
         questions: Iterable[Question],
@@ -219,9 +217,7 @@ class QuestionMaker:
         texts = self.passages.texts([i for hits in ids.values() for i in hits])
         return {name: [texts[i] for i in hits] for name, hits in ids.items()}
 
-    def _find_other_answers(
-        self, questions: Sequence[Question], near: dict[str, list[Evidence]]
-    ) -> None:
+    def _find_others(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
         """Find other passages that answer: relevant where judge and LLM agree, else unsure."""
         verdicts = self._judge_near_passages(questions, near)
         suspects = {
@@ -253,9 +249,7 @@ class QuestionMaker:
     def _judge_near_passages(
         self, questions: Sequence[Question], near: dict[str, list[Evidence]]
     ) -> dict[tuple[str, str], bool]:
-        """Judge which near passages entail answers, by question and passage id.
-
-        Empty without a judge.
+        """Judge which near passages entail answers, by ids of both; empty without a judge.
 
         Those that entail a part of an answer become relevant, those on which the judge fails, or
         that support an answer in part, unsure.
