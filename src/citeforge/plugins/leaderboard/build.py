@@ -130,7 +130,7 @@ def _write_matrix(
 
 
 def _ready(board: Board, package: Package, load: Load) -> Sequence[ScoreFile]:
-    """The scores of a benchmark as pages may show them.
+    """Load the scores of a benchmark, and check that pages may show them.
 
     Raises:
         InputError: scores of another benchmark, or two of one system in one context; or scores that
@@ -161,7 +161,7 @@ def _ready(board: Board, package: Package, load: Load) -> Sequence[ScoreFile]:
 
 
 def unknown_site_files(out: Path) -> list[str]:
-    """Files in the folder of a site that no build of ours put there.
+    """List the files in a site's folder that citeforge did not write.
 
     Raises:
         InputError: not a site of ours.

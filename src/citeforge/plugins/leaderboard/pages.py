@@ -62,7 +62,7 @@ class Site:
 
 
 def environment() -> Environment:
-    """Of all templates: everything is escaped, and nothing may be missing."""
+    """Make the environment of templates: everything is escaped, nothing may be undefined."""
     templates = page_templates(TEMPLATES)
     templates.globals["definition_link"] = definition_link
     return templates
@@ -173,7 +173,7 @@ def _write_system_pages(
 
 
 def _hardest(file: ScoreFile, main: str, names: dict[str, str]) -> list[tuple[str, str, float]]:
-    """(page, query, value) of the queries with the worst values on the main measure."""
+    """List 20 queries with the worst values of the main measure: (page, query, value)."""
     entry = next((m for m in file.measures if m.name == main), None)
     if entry is None:
         return []
@@ -186,7 +186,10 @@ def _hardest(file: ScoreFile, main: str, names: dict[str, str]) -> list[tuple[st
 
 
 def _best(view: View) -> list[tuple[int, MeasureScore]]:
-    """The best systems of a view, as numbers, with their main entries; of the same queries."""
+    """Rank the systems of a view by its main measure: (index, score), the best first.
+
+    Systems that were scored on other queries are left out.
+    """
     rows = [
         (i, entry)
         for i, entry in enumerate(view.entries.get(view.main, []))
@@ -198,7 +201,7 @@ def _best(view: View) -> list[tuple[int, MeasureScore]]:
 
 
 def _scores(views: Sequence[View]) -> dict[str, list[tuple[str, str, str, str, float]]]:
-    """Query to (view, system, page, measure, value), best systems of each view first."""
+    """Main scores on each query: (view, system, page, measure, value), best systems first."""
     by_query: dict[str, list[tuple[str, str, str, str, float]]] = {}
     for view in views:
         best = _best(view)
