@@ -64,6 +64,7 @@ class NgramModel:
         }
 
     def _score(self, context: tuple[str, ...], word: str) -> float:
+        """Log probability of a word after a context."""
         probability: float = self._model.score(word, context)
         # A word that was never seen keeps a uniform share of what is left.
         return math.log(max(probability, 1.0 / (len(self._model.vocab) + 1) ** 2))
@@ -88,7 +89,7 @@ class Perplexity(Protocol):
     """Gives exp of the mean negative log probability of a text's tokens."""
 
     def identity(self) -> dict[str, Any]:
-        """What manifests say of it."""
+        """Name and settings of the model, for manifests."""
         ...
 
     def of(self, texts: Sequence[str]) -> list[float]:

@@ -182,6 +182,7 @@ def unknown_site_files(out: Path) -> list[str]:
 
 
 def _check(files: Sequence[ScoreFile], hashes: Sequence[str]) -> None:
+    """Refuse scores on another benchmark, and two files of one system, context and protocol."""
     first: dict[tuple[str, str, str], str] = {}
     for file in files:
         if file.benchmark_hash not in hashes:
