@@ -24,11 +24,13 @@ MOST = 6
 
 
 def _first_relevant(answer: AnswerDetail) -> int | None:
+    """Position of the first relevant passage shown, from 1; None without one."""
     places = (i for i, p in enumerate(answer.passages, 1) if p.label == RELEVANT)
     return next(places, None)
 
 
 def _distinct(answer: AnswerDetail) -> int | None:
+    """Number of distinct passages cited; None for a missing answer."""
     return None if answer.is_missing else len(answer.all_cited)
 
 
@@ -61,7 +63,7 @@ CITATIONS = AnswerPlace(
 
 
 def by_place(place: AnswerPlace, files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Mean score by the place of an answer.
+    """Plot the mean score of answers by their place, such as their number of citations.
 
     Returns:
         None where no score file carries answers with such a place.

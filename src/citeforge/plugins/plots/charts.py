@@ -20,14 +20,16 @@ FONT_SIZE = 12
 
 
 def entry(file: ScoreFile, measure: str) -> MeasureScore | None:
-    """A system's entry of a measure, if that has a value."""
+    """A system's score of a measure; None if it has no value."""
     measured = next((m for m in file.measures if m.name == measure), None)
     return None if measured is None or measured.value is None else measured
 
 
 def entries(files: Sequence[ScoreFile], measure: str) -> list[Pair]:
-    """Systems that have a value of a measure, the best first, else the highest; behind them, in
-    their own order, those that may not be compared with them."""
+    """List the systems that have a value of a measure, the best first.
+
+    Those that may not be compared with them follow, in their own order.
+    """
     towards = 1 if direction(measure) is False else -1
     pairs = [(f, e) for f in files if (e := entry(f, measure)) is not None]
     comparable = are_comparable(pairs)
@@ -37,7 +39,7 @@ def entries(files: Sequence[ScoreFile], measure: str) -> list[Pair]:
 
 
 def are_comparable(pairs: Sequence[Pair]) -> list[bool]:
-    """Which systems may be ranked by a measure."""
+    """Whether each system may be ranked by a measure."""
     return comparable_entries([f for f, _ in pairs], [e for _, e in pairs])
 
 
@@ -47,7 +49,7 @@ def measure_and_unit(measure: str, scale: int) -> str:
 
 
 def with_ends(score: MeasureScore) -> tuple[float, float, float]:
-    """Value with the ends of its interval; they are the value where there is none."""
+    """Value of a score, and the ends of its interval; all the value without one."""
     value = score.value or 0.0
     if score.low is None or score.high is None:
         return value, value, value
@@ -62,7 +64,7 @@ def per_query(measured: MeasureScore) -> list[float]:
 def system_encodings(
     names: Sequence[str], everybody: Sequence[str], legend: bool
 ) -> dict[str, Any]:
-    """Encodings by colour and shape, one of each pair a system.
+    """Make the encodings of systems: each has its own pair of colour and shape.
 
     Args:
         names: systems that are drawn.
@@ -86,12 +88,12 @@ def system_encodings(
 
 
 def mark_size(n_above: int) -> int:
-    """Square pixels of a mark that others stand on: it is larger, so that each is seen."""
+    """Size of a mark that others overlap, in square pixels; larger, so that each is seen."""
     return 70 * (1 + 2 * n_above)
 
 
 def domain(lows: Sequence[float], highs: Sequence[float], most: float | None) -> list[float]:
-    """Ends of an axis: everything with some room, from 0 and to ``most`` at the widest."""
+    """Ends of an axis that shows all values with some room; at most from 0 to ``most``."""
     low, high = min(lows), max(highs)
     room = max(0.08 * (high - low), 3.0 if most else 0.04 * max(abs(low), abs(high), 1e-9))
     first = low - room if low < 0 else max(0.0, low - room)
@@ -100,16 +102,16 @@ def domain(lows: Sequence[float], highs: Sequence[float], most: float | None) ->
 
 
 def width_of(text: str) -> float:
-    """Width in pixels, on the safe side for any sans-serif font."""
+    """Estimate the width of a text in pixels, large enough for any sans-serif font."""
     return 0.66 * FONT_SIZE * cell_len(text)
 
 
 def name_lines(names: Iterable[str], letters: int = 22) -> dict[str, list[str]]:
-    """Names with their lines, three at most: very long ones lose their end."""
+    """Wrap names into three lines at most; very long ones are cut."""
     cut = textwrap.TextWrapper(letters, max_lines=3, placeholder="…")
     return {name: cut.wrap(name) or [name] for name in names}
 
 
 def lookup(lines: dict[str, list[str]]) -> str:
-    """The expression by which a drawing finds the lines of a label."""
+    """Make the Vega expression that looks up the lines of a label."""
     return f"({json.dumps(lines)})[datum.label]"

@@ -33,13 +33,14 @@ _LABELLED_IN_PAGE = 2
 
 
 def _precision_recall(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Of the measure's own pair, else of the first that there is."""
+    """Plot precision against recall, of the measure's pair or the first pair there is."""
     pairs = sorted(PAIRS, key=lambda pair: measure not in pair)
     figures = (precision_recall(files, *pair) for pair in pairs)
     return next((f for f in figures if f is not None), None)
 
 
 def _main_and_shares(files: Sequence[ScoreFile], main: str) -> list[str]:
+    """Names of the main measure, and of the first others that are percentages."""
     names = dict.fromkeys(m.name for f in files for m in f.measures)
     return [main, *[n for n in names if n != main and _is_share(n)][: _IN_PAGE - 1]]
 
@@ -108,7 +109,7 @@ _BUILT_IN = (
 
 
 def plots() -> dict[str, Plot]:
-    """All plots by name, as pages show them: ours, then those of plugins."""
+    """All plots by name: the built-in ones, then those of plugins."""
     by_name = {p.name: p for p in _BUILT_IN}
     for value, origin in plugins.load_entries("plots"):
         if not isinstance(value, Plot):
@@ -119,7 +120,7 @@ def plots() -> dict[str, Plot]:
 
 
 def find_plot(name: str) -> Plot:
-    """The plot of a name.
+    """Get the plot of a name.
 
     Raises:
         UnknownValueError: there is none.
@@ -131,7 +132,7 @@ def find_plot(name: str) -> Plot:
 
 
 def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> Figure:
-    """One plot.
+    """Draw one plot by its name.
 
     Args:
         files: score files.
@@ -154,7 +155,7 @@ def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> F
 
 
 def page_figures(files: Sequence[ScoreFile]) -> Iterator[Figure]:
-    """The plots of a report, the most telling first."""
+    """Draw the plots of a report, the most important first."""
     main = main_measure(files)
     if not main:
         return
@@ -166,7 +167,7 @@ def page_figures(files: Sequence[ScoreFile]) -> Iterator[Figure]:
 
 
 def _marked(figure: Figure, files: Sequence[ScoreFile]) -> Figure:
-    """A figure that marks every measure it names that any citation satisfies."""
+    """Mark the measures in a figure that citing anything satisfies, and explain the mark."""
     for name in {m.name for f in files for m in f.measures if is_trivial(f, m.name)}:
         if figure.names(name):
             note = f"{figure.note} {'; '.join(trivial_lines(files, [name]))}.".strip()
@@ -176,8 +177,7 @@ def _marked(figure: Figure, files: Sequence[ScoreFile]) -> Figure:
 
 
 def _best_first(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """By the main measure: the first ones, which most plots are of, differ in colour. Cells of an
-    authorship benchmark have no main one."""
+    """Sort score files by the main measure; cells of an authorship benchmark stay."""
     if of_cells(files):
         return list(files)
     best = [file for file, _ in entries(files, main_measure(files))]
@@ -185,5 +185,6 @@ def _best_first(files: Sequence[ScoreFile]) -> list[ScoreFile]:
 
 
 def _is_share(name: str) -> bool:
+    """Whether a measure is shown as a percentage."""
     measure = find_measure(name.partition("[")[0])
     return measure is not None and measure.scale == 100

@@ -26,7 +26,7 @@ _REFUSALS = checked_detector("rules:" + ",".join(LANGUAGES))
 
 
 def explorer_part(files: Sequence[ScoreFile]) -> tuple[str, dict[str, Any]]:
-    """The explorer of score files; an empty one where none has values by query.
+    """Make the answer explorer of a page; empty where no file has values per query.
 
     Returns:
         The section of a page with the index, and chunks of data by name, to be inlined or written
@@ -39,7 +39,7 @@ def explorer_part(files: Sequence[ScoreFile]) -> tuple[str, dict[str, Any]]:
 
 
 def explorer_site(files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
-    """Arguments and result are those of :meth:`Pages.explorer`."""
+    """Make the answer explorer and its files for a site; see :meth:`Pages.explorer`."""
     html, pieces = explorer_part(files)
     beside = {f"answers/{name}.js": chunk_file(name, piece) for name, piece in pieces.items()}
     beside["explorer.css"] = read_templates("explorer.css")
@@ -48,12 +48,12 @@ def explorer_site(files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
 
 
 def _index_base(files: Sequence[ScoreFile]) -> int:
-    """Number of the first passage in marks, as signatures tell it."""
+    """Number of the first passage in marks, as signatures record it."""
     return 0 if any("|gram:0" in m.signature for f in files for m in f.measures) else 1
 
 
 def chunk_file(name: str, piece: Any) -> str:
-    """A chunk as a script, which a page may load from a disk, too."""
+    """Write a chunk of data as a script, which a page may load from a disk, too."""
     text = json.dumps(piece, ensure_ascii=False, separators=(",", ":"))
     # Line ends of old JavaScript inside strings.
     text = text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
@@ -61,7 +61,7 @@ def chunk_file(name: str, piece: Any) -> str:
 
 
 def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
-    """Answers and values of several systems, over the union of their queries.
+    """Split answers and values of several systems into an index and chunks of data.
 
     Args:
         files: score files whose names tell them apart.
@@ -106,7 +106,7 @@ def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
 
 
 def _column(file: ScoreFile, measure: MeasureScore, queries: Sequence[str]) -> list[int | None]:
-    """Hundredths of what is displayed, in the order of the queries."""
+    """Values of a measure in hundredths, in the order of the queries."""
     of_file = dict(zip(file.query_ids, measure.per_query, strict=True))
     values = (of_file.get(q) for q in queries)
     return [None if v is None else round(100 * v * measure.scale) for v in values]
@@ -129,8 +129,7 @@ def _flags(answer: AnswerDetail | None) -> int:
 def _answers(
     file: ScoreFile, details: dict[str, AnswerDetail], block: Sequence[str], names: Sequence[str]
 ) -> Iterator[list[Any] | None]:
-    """Statements, arithmetic and citations without a statement of each answer of a block; None
-    where there is no answer."""
+    """Encode the answers of a block: statements, arithmetic, citations; None if missing."""
     rows = {q: i for i, q in enumerate(file.query_ids)}
     for query in block:
         answer = details.get(query)
@@ -151,7 +150,7 @@ def _passages(
     details: dict[str, AnswerDetail], block: Sequence[str], pieces: dict[str, Any],
     chunks: dict[str, str],
 ) -> str:  # fmt: skip
-    """Name of the chunk with a block's passages; systems that were shown the same share it."""
+    """Encode the passages of a block as a chunk, shared by systems; its name."""
     content = [
         [[p.id, p.title, p.text, p.label or ""] for p in details[q].passages]
         if q in details
@@ -170,7 +169,7 @@ Line = tuple[str, float]
 
 
 def arithmetic(measure: str, answer: AnswerDetail, value: float | None) -> str | None:
-    """The arithmetic of a value; None where it is not known, or does not give that very value.
+    """Explain how a value is computed; None if that is unknown, or gives another value.
 
     Args:
         measure: name of a measure.
@@ -185,21 +184,24 @@ def arithmetic(measure: str, answer: AnswerDetail, value: float | None) -> str |
 
 
 def _cited(answer: AnswerDetail) -> tuple[set[int], int]:
-    """Distinct passages cited, and citations of passages that were not shown."""
+    """Distinct passages cited, and the number of citations of what was not shown."""
     return answer.all_cited, answer.all_wrong
 
 
 def _relevant(answer: AnswerDetail) -> set[int]:
+    """Positions of the relevant passages shown."""
     return {i for i, p in enumerate(answer.passages) if p.label == RELEVANT}
 
 
 def _precision(answer: AnswerDetail) -> Line | None:
+    """Explain the citation precision of an answer, and compute it."""
     inside, outside = _cited(answer)
     hits, n = len(inside & _relevant(answer)), len(inside) + outside
     return (f"{hits} relevant of {n} cited = {hits}/{n}", hits / n) if n else None
 
 
 def _recall(answer: AnswerDetail) -> Line | None:
+    """Explain the citation recall of an answer, and compute it."""
     inside, _ = _cited(answer)
     relevant = _relevant(answer)
     hits, n = len(inside & relevant), len(relevant)
@@ -207,6 +209,7 @@ def _recall(answer: AnswerDetail) -> Line | None:
 
 
 def _f1(answer: AnswerDetail) -> Line | None:
+    """Explain the citation F1 of an answer, and compute it."""
     p, r = _precision(answer), _recall(answer)
     if p is None or r is None:
         return None
@@ -217,6 +220,7 @@ def _f1(answer: AnswerDetail) -> Line | None:
 
 
 def _supported(answer: AnswerDetail) -> Line | None:
+    """Explain the share of supported statements of an answer, and compute it."""
     n = len(answer.statements)
     if not n or any(s.supported is None for s in answer.statements):
         return None

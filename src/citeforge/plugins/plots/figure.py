@@ -56,7 +56,7 @@ class Figure:
 
     @cached_property
     def svg(self) -> str:
-        """Drawing with the colours for white paper.
+        """The drawing as SVG, in colours for white paper.
 
         Raises:
             MissingExtraError: the extra ``report`` is not installed.
@@ -65,16 +65,16 @@ class Figure:
 
     @property
     def csv(self) -> str:
-        """Data as CSV; no cell starts a formula."""
+        """The data as CSV; no cell starts a formula."""
         return Table(self.columns, self.rows).csv()
 
     def names(self, measure: str) -> bool:
-        """Whether its words name a measure."""
+        """Whether the texts of the figure name a measure."""
         words = " ".join([self.title, self.alt, *self.columns])
         return _pattern_of(measure).search(words) is not None
 
     def renamed(self, measure: str, name: str) -> "Figure":
-        """The same with another name of a measure in all that people read."""
+        """Replace a measure's name in all texts of the figure."""
 
         def words(text: str) -> str:
             return _pattern_of(measure).sub(name, text)
@@ -89,7 +89,7 @@ class Figure:
         )
 
     def inline(self) -> str:
-        """Drawing for a page: its colours are the page's, its ids its own, and it is named."""
+        """The drawing as SVG for a page, with the page's colours, own ids and a label."""
         svg = palette.with_variables(self.svg)
         svg = re.sub(r"<[^>]*>", lambda m: _UNUSED.sub("", m.group()), _HIDDEN.sub("", svg))
         svg = re.sub(r'(id="|url\(#)', rf"\g<1>{_id(self.name)}-", svg)
@@ -97,8 +97,10 @@ class Figure:
         return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 
     def content(self, form: str) -> bytes:
-        """The drawing as ``svg``, as ``png`` at twice its size, or as ``pdf``, of equal bytes in
-        every run; or its data as ``csv``."""
+        """The figure as ``svg``, ``png`` (twice its size) or ``pdf``, or its data as ``csv``.
+
+        The bytes are equal in every run.
+        """
         if form == "csv":
             return self.csv.encode()
         if form == "svg":
@@ -111,7 +113,7 @@ class Figure:
 
 
 def hindrance() -> str | None:
-    """Why nothing can be drawn in this process; None where it can."""
+    """Explain why nothing can be drawn in this process; None where it can."""
     try:
         import resource
     except ImportError:  # Windows has no such limits
@@ -126,7 +128,7 @@ def hindrance() -> str | None:
 
 
 def to_svg(spec: dict[str, Any]) -> str:
-    """The drawing of a specification in Vega-Lite.
+    """Draw a Vega-Lite specification as SVG.
 
     Raises:
         InputError: the process may not have as many addresses as it takes.
@@ -141,23 +143,23 @@ def to_svg(spec: dict[str, Any]) -> str:
 
 
 def _in_order(pdf: bytes) -> bytes:
-    """The dictionaries of resources are written in an order that changes from run to run; their
-    lines are sorted, which moves nothing else in the file."""
+    """Sort the lines of a PDF's resource dictionaries, whose order changes between runs."""
     lines = re.compile(rb"(?:^ +/[A-Za-z]+\d+ \d+ 0 R\n)+", re.MULTILINE)
     return lines.sub(lambda m: b"".join(sorted(m.group().splitlines(keepends=True))), pdf)
 
 
 def _pattern_of(measure: str) -> re.Pattern[str]:
-    """Finds a measure's name that is no part of a longer one."""
+    """Make the pattern of a measure's name that is no part of a longer one."""
     return re.compile(rf"(?<![\w.]){re.escape(measure)}(?![\w@])")
 
 
 def _id(name: str) -> str:
+    """Turn a name into a valid id of HTML."""
     return re.sub(r"[^A-Za-z0-9]+", "-", name)
 
 
 def altair() -> Any:
-    """The module Altair.
+    """Import the module Altair.
 
     Raises:
         MissingExtraError: the extra ``report`` is not installed.
@@ -169,14 +171,14 @@ def altair() -> Any:
 
 
 def values(rows: Rows) -> Any:
-    """Rows as inline data."""
+    """Make inline data of rows."""
     return altair().Data(values=list(rows))
 
 
 def figure_of(
     name: str, title: str, words: str, note: str, columns: Mapping[str, str], rows: Rows, chart: Any
 ) -> Figure:
-    """A chart with its title, and the rows that it shows.
+    """Make a figure of a chart with its title, and the rows that it shows.
 
     Args:
         name: what its file is called.
@@ -193,7 +195,7 @@ def figure_of(
 
 
 def finished(chart: Any, title: str) -> dict[str, Any]:
-    """The specification of a chart with our title, fonts and colours."""
+    """Make a chart's specification, with title, fonts and colours."""
     lines = textwrap.wrap(title, 46) or [title]
     text: dict[str, Any] = {"labelColor": palette.SOFT, "titleColor": palette.FOREGROUND,
                             "labelLimit": 200, "titleLimit": 0}  # fmt: skip
@@ -215,7 +217,7 @@ def finished(chart: Any, title: str) -> dict[str, Any]:
 
 
 def main_alone(files: Sequence[ScoreFile], main: str) -> Sequence[str]:
-    """The main measure."""
+    """Measures that a page draws: the main one alone."""
     return (main,)
 
 

@@ -46,24 +46,24 @@ class Forest:
     across: dict[str, Any]
 
     def at(self, mark: Any, field: str = "value") -> Any:
-        """A mark at a value of each row."""
+        """Place a mark at a value of each row."""
         return mark.encode(y=self.y, x=altair().X(f"{field}:Q", **self.across))
 
     def span(self, mark: Any, low: str = "low", high: str = "high") -> Any:
-        """A mark from one value of each row to another."""
+        """Draw a mark from one value of each row to another."""
         return self.at(mark, low).encode(x2=altair().X2(high))
 
     def whiskers(self) -> Any:
-        """Intervals, as lines."""
+        """Draw intervals as lines."""
         return self.span(self.base.mark_rule(color=palette.colour(0), strokeWidth=2))
 
     def dots(self) -> Any:
-        """Values."""
+        """Draw values as dots."""
         ink = palette.colour(0)
         return self.at(self.base.mark_point(color=ink, fill=ink, size=50, opacity=1))
 
     def drawn(self, *layers: Any) -> Any:
-        """The plot."""
+        """Combine layers into the plot."""
         chart = altair().layer(*layers)
         return chart.properties(width=BESIDE_NAMES, height=altair().Step(self.step))
 
@@ -102,7 +102,9 @@ _AT_RANKS = {"value": BESIDE_NAMES + 48}
 
 
 def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Systems from the best down with the ranks that they may have; those that may be first shaded.
+    """Plot systems from the best down, with intervals and the ranks that they may have.
+
+    Those that may be first are shaded.
 
     Returns:
         None where no system has a value.
@@ -163,7 +165,7 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
 
 
 def _head_of_ranks() -> Any:
-    """The word above the column of ranks."""
+    """Draw the heading of the column of ranks."""
     alt = altair()
     return alt.Chart(values([{"text": "ranks"}])).mark_text(
         color=palette.SOFT, align="right", baseline="bottom", fontSize=12, dy=-3
@@ -201,7 +203,7 @@ _LEVEL = 0.05
 
 
 def bias(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """CAB of every system, label set and pair of origins (Abolghasemi et al. 2025, tables 3, 6, 8).
+    """Plot CAB of each system, label set and pair of origins (Abolghasemi et al. 2025).
 
     Args:
         files: score files.
@@ -257,6 +259,7 @@ def _rows_of_bias(file: ScoreFile, letter: str) -> Iterator[dict[str, Any]]:
 
 
 def _title_of_bias(rows: Rows, word: str) -> str:
+    """Make the title of the plot of CAB."""
     most = max(rows, key=lambda r: abs(r["value"]))
     n = sum(bool(r["differs"]) for r in rows)
     return (
@@ -266,6 +269,7 @@ def _title_of_bias(rows: Rows, word: str) -> str:
 
 
 def _chart_of_bias(rows: Rows, word: str) -> Any:
+    """Draw the chart of CAB."""
     alt = altair()
     keys = ("placebo_low", "placebo_high")
     ends = [r[k] for r in rows for k in keys if r[k] is not None]

@@ -93,7 +93,7 @@ _CHUNK = re.compile(r"(?:[qgvfap]|csv)(?:-[^/]+)?\.js")
 
 
 def _strangers(folder: Path) -> list[str]:
-    """Files in the folder of a report's data that no report of ours put there."""
+    """List the files in the folder of a report's data that citeforge did not write."""
     return [
         name for name in files_below(folder)
         if (folder / name).is_symlink()
@@ -102,7 +102,10 @@ def _strangers(folder: Path) -> list[str]:
 
 
 def _data(files: Sequence[ScoreFile], alike: Sequence[ScoreFile]) -> dict[str, Any]:
-    """What the page's script draws; ranks are of ``alike``, which may lack parts of signatures."""
+    """Collect what the page's script draws.
+
+    Ranks are of ``alike``, which may lack parts of signatures.
+    """
     left_out: Any = {"answers": True, "query_ids": True, "design": True, "slices": True,
                 "measures": {"__all__": {"per_query", "variance"}}}  # fmt: skip
     systems = [file.model_dump(mode="json", exclude=left_out) for file in files]

@@ -31,7 +31,7 @@ def colour(number: int) -> str:
 
 
 def shape(number: int) -> str:
-    """Its shape; the first 48 systems differ in colour or shape."""
+    """Shape of the system of this number; the first 48 differ in colour or shape."""
     return SHAPES[(number + number // len(LIGHT)) % len(SHAPES)]
 
 

@@ -50,12 +50,12 @@ class TableCell:
 
     @property
     def text(self) -> str:
-        """Value as displayed."""
+        """The value as displayed."""
         return "–" if self.score.value is None else f"{self.score.value:.2f}"
 
     @property
     def is_significant(self) -> bool:
-        """Whether it differs from the baseline."""
+        """Whether the value differs significantly from the baseline's."""
         return self.p < LEVEL
 
 
@@ -68,7 +68,7 @@ class TableColumn:
 
     @property
     def title(self) -> str:
-        """Its heading on one line."""
+        """The heading of the column on one line."""
         return f"{self.measure} ({self.context})" if self.context else self.measure
 
 
@@ -98,7 +98,7 @@ class PaperTable:
 
 
 def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable:
-    """Values of systems, one column a measure, or a measure and context set.
+    """Make a table of systems' values: a column per measure, or per measure and context set.
 
     Without ``per_context``, systems of several context sets have rows of their own that name them.
 
@@ -142,7 +142,7 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
 
 
 def _side_by_side(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """Names that tell rows apart where their context set does not."""
+    """Rename files so that names tell rows apart where context sets are columns."""
     if len({(f.protocol, f.benchmark_hash) for f in files}) == 1:
         return marked_references(files)
     alike = [f.model_copy(update={"context": ""}) for f in files]
@@ -155,8 +155,9 @@ def _side_by_side(files: Sequence[ScoreFile]) -> list[ScoreFile]:
 def _p_values(
     files: Sequence[ScoreFile], names: Sequence[str], options: TableOptions
 ) -> tuple[dict[tuple[int, str], float], int]:
-    """(file, measure) to the p-value of its difference from the baseline in the same context set,
-    adjusted by Holm over all of the table; and the number of comparisons.
+    """Compute the adjusted p of each difference from the baseline; and their number.
+
+    Keys are (file, measure); Holm's correction is over the whole table.
 
     Only measures with a direction are compared.
     """
@@ -175,6 +176,7 @@ def _p_values(
 
 
 def _may_compare(baseline: ScoreFile, file: ScoreFile, options: TableOptions) -> bool:
+    """Whether a file may be compared with the baseline."""
     return file.context == baseline.context or "contexts" in options.across
 
 
@@ -208,8 +210,7 @@ def _left_out(
 def _mark_best(
     columns: Sequence[TableColumn], cells: dict[_Place, TableCell], alike: Sequence[ScoreFile]
 ) -> None:
-    """The best value as it is displayed, so that equal ones are marked alike; of files that may
-    be compared."""
+    """Mark the best displayed value of each column, among files that may be compared."""
     for column in columns:
         is_higher_better = direction(column.measure)
         if is_higher_better is None:
@@ -247,11 +248,13 @@ def _notes(options: TableOptions, n_tests: int) -> list[str]:
 
 
 def _heading(table: PaperTable, column: TableColumn) -> str:
+    """Heading of a column, marked if any citation satisfies its measure."""
     trivial = any(cell.is_trivial for (_, place), cell in table.cells.items() if place == column)
     return f"{column.measure} {TRIVIAL}" if trivial else column.measure
 
 
 def _layout(table: PaperTable) -> Table:
+    """Lay the table out with headings, groups of columns and notes."""
     cells = table.cells
     return Table(
         ["system", *(_heading(table, c) for c in table.columns)],
@@ -262,6 +265,7 @@ def _layout(table: PaperTable) -> Table:
 
 
 def _marked(cell: TableCell | None, mark: str) -> MarkedCell:
+    """A cell's text with bold and significance mark; a dash without a score."""
     return (
         MarkedCell("–")
         if cell is None
@@ -270,19 +274,19 @@ def _marked(cell: TableCell | None, mark: str) -> MarkedCell:
 
 
 def paper_markdown(table: PaperTable) -> str:
-    """With the notes and recipes beneath."""
+    """Format the table as Markdown, with notes and recipes beneath."""
     lines = [f"- `{s}`" for s in joined_signatures(table.signatures)]
     return "\n".join([_layout(table).markdown(), "", *table.notes, "", *lines]) + "\n"
 
 
 def paper_latex(table: PaperTable) -> str:
-    """For booktabs; context sets head their columns, notes stand in the last lines."""
+    """Format the table as LaTeX for booktabs, with notes and recipes beneath."""
     recipes = map(comment, joined_signatures(table.signatures))
     return "\n".join([*_layout(table).latex(), *recipes]) + "\n"
 
 
 def paper_csv(table: PaperTable) -> str:
-    """One line a cell, with what marks it."""
+    """Format the table as CSV, one line per cell, with its marks."""
     rows: list[tuple[object, ...]] = []
     for system in table.rows:
         for column in table.columns:
@@ -310,7 +314,7 @@ NEEDS_A_TABLE = (
 
 
 def paper_report(files: Sequence[ScoreFile], form: str, options: TableOptions) -> bytes:
-    """A table in a format.
+    """Make the table of a paper in a format.
 
     Raises:
         InputError: as :func:`paper_table`.

@@ -19,7 +19,7 @@ _BINS = 5
 
 
 def labelled_measures(files: Sequence[ScoreFile]) -> list[str]:
-    """Measures that some file has corrected by labels of its own answers."""
+    """Names of measures that some file has corrected by labels of its own answers."""
     names = (
         m.name for f in files for m in f.measures
         if m.corrected is not None and m.corrected.value is not None and m.corrected.labelled
@@ -28,7 +28,7 @@ def labelled_measures(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """What people find in labelled answers, by what the judge finds in them, for each system.
+    """Plot what people find in labelled answers by what the judge finds in them.
 
     Args:
         files: score files.
@@ -70,7 +70,7 @@ def calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
 
 
 def _labelled(file: ScoreFile, measure: str) -> list[tuple[int, float, float]]:
-    """Places of labelled answers, what the judge finds in them, and what people do (0 to 1)."""
+    """List labelled answers: (index, the judge's value, people's value), from 0 to 1."""
     score = entry(file, measure)
     if score is None or score.corrected is None:
         return []
@@ -83,6 +83,7 @@ def _labelled(file: ScoreFile, measure: str) -> list[tuple[int, float, float]]:
 
 
 def _means(file: ScoreFile, measure: str) -> tuple[float, float]:
+    """Mean of the judge's and of people's values, as percentages."""
     _, judge, people = zip(*_labelled(file, measure), strict=True)
     return 100 * float(np.mean(judge)), 100 * float(np.mean(people))
 

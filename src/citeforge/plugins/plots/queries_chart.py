@@ -27,7 +27,7 @@ _WORDS = "words per answer"
 
 
 def distribution(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Histogram of a measure over queries, one row a system, on shared axes.
+    """Plot histograms of a measure over queries, one per system, on shared axes.
 
     Returns:
         None where no system has values.
@@ -42,7 +42,7 @@ def distribution(files: Sequence[ScoreFile], measure: str) -> Figure | None:
 
 
 def best_differences(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Of the two best systems; the better one is the second.
+    """Plot the differences by query of the two best systems; the second is the better one.
 
     A single system is compared with the first reference.
     """
@@ -56,7 +56,7 @@ def best_differences(files: Sequence[ScoreFile], measure: str) -> Figure | None:
 
 
 def lengths(files: Sequence[ScoreFile]) -> Figure | None:
-    """Histogram of the words of each answer; where score files carry answers."""
+    """Plot histograms of the words of answers; None where no file has answers."""
     rows = []
     for file in files:
         n_words = [float(sum(len(s.text.split()) for s in a.statements)) for a in file.answers]
@@ -68,7 +68,7 @@ def lengths(files: Sequence[ScoreFile]) -> Figure | None:
 
 
 def _ranked(files: Sequence[ScoreFile]) -> set[str]:
-    """Systems that are no references: titles tell of these."""
+    """Names of the systems that are no references."""
     return {f.system for f in files if not f.is_control}
 
 
@@ -130,7 +130,7 @@ def _histograms(
 
 
 def query_differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figure | None:
-    """Second minus first system on every query that both define, sorted.
+    """Plot the second system minus the first on each query that both define, sorted.
 
     Returns:
         None where there is no such query, or the files list other queries.

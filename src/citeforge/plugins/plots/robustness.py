@@ -51,7 +51,7 @@ class Definition:
 
     @property
     def name(self) -> str:
-        """What tells it apart from the others."""
+        """Name of the definition: measure, protocol, judge and what else differs."""
         return " · ".join(p for p in (self.measure, self.protocol, self.judge, self.other) if p)
 
 
@@ -78,7 +78,7 @@ class SystemPair:
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether two definitions contradict each other."""
+        """Whether some definitions put the first system ahead, and some the second."""
         return bool(self.ahead and self.behind)
 
 
@@ -106,7 +106,7 @@ class Robustness:
 
     @property
     def n_flips(self) -> int:
-        """Pairs of systems that two definitions order in opposite ways."""
+        """Number of pairs of systems that two definitions order in opposite ways."""
         return sum(pair.is_contradicted for pair in self.pairs)
 
     def mean_tau(self, number: int) -> float:
@@ -169,7 +169,7 @@ def robustness(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> Robu
 
 
 def _is_wanted(name: str, names: set[str]) -> bool:
-    """Whether a measure is compared; one without a better direction orders nothing."""
+    """Whether a measure is compared; never one without a better direction."""
     measure = find_measure(name)
     if measure is None or measure.higher_is_better is None:
         return False
@@ -177,7 +177,7 @@ def _is_wanted(name: str, names: set[str]) -> bool:
 
 
 def _by_system(files: Sequence[ScoreFile]) -> tuple[dict[str, list[ScoreFile]], list[str]]:
-    """Score files of each system, and references, which are left out."""
+    """Group score files by system; and list the references, which are left out."""
     for what, values in (
         ("benchmarks", {f"{f.benchmark}@{f.benchmark_hash[:8]}" for f in files}),
         ("context sets (--across contexts compares them)", set(map(_context, files))),
@@ -211,7 +211,7 @@ def _by_system(files: Sequence[ScoreFile]) -> tuple[dict[str, list[ScoreFile]], 
 
 
 def _context(file: ScoreFile) -> str:
-    """What its systems were shown; empty where that may differ."""
+    """The context set that a file's systems were shown; empty where it may differ."""
     parts = (parse_signature(m.signature).get("ctx", "") for m in file.measures)
     return next(parts, file.context)
 
@@ -220,7 +220,7 @@ def _add(
     entries: dict[str, tuple[ScoreFile, MeasureScore]],
     system: str, file: ScoreFile, entry: MeasureScore,
 ) -> None:  # fmt: skip
-    """Take a score in, once; files by several judges share what no judge decides."""
+    """Add a system's score of a definition, once; refuse two that differ."""
     if system in entries and entries[system][1].per_query != entry.per_query:
         raise InputError(
             f"--robustness: two score files of {system} have different values of {entry.name} "
@@ -232,7 +232,7 @@ def _add(
 
 
 def _plain(signature: str) -> Definition:
-    """A definition that has ordered nothing yet."""
+    """Make a definition from a signature, without values and ranks."""
     parts = parse_signature(signature)
     measure = find_measure(parts["measure"])
     quality = None if measure is None else measure.citation_quality
@@ -267,7 +267,7 @@ def _definition(signature: str, entries: Sequence[tuple[ScoreFile, MeasureScore]
 
 
 def _told_apart(definitions: Sequence[Definition]) -> tuple[Definition, ...]:
-    """The same definitions, with the further parts in which those of one name differ."""
+    """Add to definitions of the same name the parts in which they differ."""
     groups: dict[str, list[Definition]] = defaultdict(list)
     for one in definitions:
         groups[one.name].append(one)
@@ -282,10 +282,12 @@ def _told_apart(definitions: Sequence[Definition]) -> tuple[Definition, ...]:
 
 
 def _sign(value: float) -> int:
+    """Sign of a number: -1, 0 or 1."""
     return (value > 0) - (value < 0)
 
 
 def _tau(a: Definition, b: Definition) -> float:
+    """Kendall's tau-b of two definitions; NaN where one gives all the same value."""
     if not any(a.signs) or not any(b.signs):
         return math.nan
     from scipy.stats import kendalltau

@@ -22,7 +22,7 @@ from citeforge.schemas.scores import ScoreFile
 
 
 def ranks_figure(result: Robustness) -> Figure:
-    """One row a definition, one line a system: lines cross where two definitions disagree."""
+    """Plot the rank of each system by definition; lines cross where two disagree."""
     alt = altair()
     rows: list[dict[str, Any]] = [
         {"definition": f"D{number} {one.name}", "order": number, "system": system, "rank": rank,
@@ -66,7 +66,7 @@ def _number(value: float, form: str) -> str:
 
 
 def summary_lines(result: Robustness) -> Iterator[str]:
-    """What the tables say, in sentences."""
+    """Summarise the comparison in sentences."""
     alike = [p for p in result.pairs if not p.is_contradicted]
     certain = sum(p.is_contradicted and p.is_certain for p in result.pairs)
     if result.n_flips:
@@ -80,7 +80,7 @@ def summary_lines(result: Robustness) -> Iterator[str]:
 
 
 def differing(result: Robustness) -> list[str]:
-    """Definitions that order some pair the other way round than most, and why, the oddest first."""
+    """Explain which definitions differ most from the majority, and why."""
     odd = sorted(
         (i for i, n in enumerate(result.against) if n), key=lambda i: (-result.against[i], i)
     )
@@ -92,7 +92,7 @@ def differing(result: Robustness) -> list[str]:
 
 
 def ranks_table(result: Robustness) -> Table:
-    """Ranks and values of all systems under each definition."""
+    """Table of ranks and values of all systems by definition."""
     rows = [
         [
             f"D{i + 1} {one.name}", one.aspect or "–",
@@ -115,7 +115,7 @@ def _rank(one: Definition, place: int) -> MarkedCell:
 
 
 def pairs_table(result: Robustness) -> Table:
-    """Every pair of systems, the most divided first."""
+    """Table of all pairs of systems, the most divided first."""
     rows = []
     for pair in result.pairs:
         order = "flips" if pair.is_contradicted else "alike" if pair.ahead else "level"
@@ -131,7 +131,7 @@ def pairs_table(result: Robustness) -> Table:
 
 
 def tau_table(result: Robustness) -> Table:
-    """Kendall's tau-b of each two definitions."""
+    """Table of Kendall's tau-b of each two definitions."""
     names = [f"D{i + 1}" for i in range(len(result.definitions))]
     rows = [
         [name, *(_number(t, ".2f") for t in row)]
@@ -153,7 +153,7 @@ def _title(result: Robustness, title: str | None) -> str:
 
 
 def _write_markdown(result: Robustness, title: str | None) -> str:
-    """Sentences and tables, with the recipes beneath."""
+    """Format the comparison as Markdown: sentences, tables and recipes."""
     parts = [f"# {_title(result, title)}", f"**{headline(result)}.**", "\n".join(
         f"- {line}" for line in summary_lines(result))]  # fmt: skip
     for make in _TABLES:
@@ -168,7 +168,7 @@ def _write_markdown(result: Robustness, title: str | None) -> str:
 
 
 def _write_latex(result: Robustness, title: str | None) -> str:
-    """The table of ranks for booktabs; the rest as comments."""
+    """Format the table of ranks as LaTeX for booktabs; the rest as comments."""
     lines = [_title(result, title), headline(result), *summary_lines(result), *differing(result)]
     recipes = [f"D{i}: {d.signature}" for i, d in enumerate(result.definitions, 1)]
     table = ranks_table(result).latex()
@@ -176,7 +176,7 @@ def _write_latex(result: Robustness, title: str | None) -> str:
 
 
 def _write_csv(result: Robustness, title: str | None) -> str:
-    """One line a definition and system."""
+    """Format the comparison as CSV, one line per definition and system."""
     head = ("measure", "aspect", "protocol", "judge", "system", "rank", "value", "signature")
     rows = [
         (d.measure, d.aspect, d.protocol, d.judge, system, rank, value, d.signature)
@@ -187,14 +187,14 @@ def _write_csv(result: Robustness, title: str | None) -> str:
 
 
 def _write_json(result: Robustness, title: str | None) -> str:
-    """Everything; null where tau is not defined."""
+    """Format the whole comparison as JSON; null where tau is not defined."""
     content = asdict(result)
     content["tau"] = [[None if math.isnan(t) else t for t in row] for row in result.tau]
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 
 def _write_html(result: Robustness, title: str | None) -> str:
-    """One page that asks nothing from outside."""
+    """Format the comparison as one page that loads nothing else."""
     plots = plots_part(map(ranks_figure, [result]))
     return render_markup(
         "robustness.html.j2",
@@ -216,7 +216,7 @@ _WRITERS = {
 def write_robustness(
     files: Sequence[ScoreFile], form: str, title: str | None, measures: Sequence[str]
 ) -> bytes:
-    """A comparison of definitions in any format of reports.
+    """Format a comparison of definitions in any format of reports.
 
     Raises:
         UsageError: there are fewer than two systems or definitions to compare.

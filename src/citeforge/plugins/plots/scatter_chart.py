@@ -44,14 +44,14 @@ class Box:
     height: float
 
     def overlaps(self, other: "Box") -> bool:
-        """Whether the two are less than a hair apart."""
+        """Whether two boxes overlap, or nearly so."""
         return (
             self.x < other.x + other.width + 2 and other.x < self.x + self.width + 2
             and self.y < other.y + other.height and other.y < self.y + self.height
         )  # fmt: skip
 
     def distance(self, x: float, y: float) -> float:
-        """From a point to the nearest point of the rectangle."""
+        """Distance from a point to the nearest point of the box."""
         return math.hypot(
             max(self.x - x, 0.0, x - self.x - self.width),
             max(self.y - y, 0.0, y - self.y - self.height),
@@ -60,12 +60,14 @@ class Box:
 
 @dataclass(frozen=True)
 class _Axis:
+    """Title and ends of an axis."""
+
     title: str
     ends: list[float]
 
 
 def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) -> Figure | None:
-    """Precision against recall with the intervals of both.
+    """Plot precision against recall with the intervals of both.
 
     Returns:
         None where no system has both.
@@ -112,7 +114,7 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
 
 
 def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Score against what the answers cost, for systems whose submission says it.
+    """Plot the score against what the answers cost, for systems that state it.
 
     Returns:
         None where fewer than two systems say it.
@@ -147,7 +149,7 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
 
 
 def _extreme(files: Sequence[ScoreFile], measure: str, first: dict[str, Any]) -> str:
-    """Who is best, where somebody may be called so."""
+    """State which system is best, if one may be called so, and what it costs."""
     towards, every_entry = direction(measure), entries(files, measure)
     is_best = first["system"] == every_entry[0][0].system
     if towards is None or not is_best or not are_comparable(every_entry)[0]:
@@ -157,16 +159,18 @@ def _extreme(files: Sequence[ScoreFile], measure: str, first: dict[str, Any]) ->
 
 
 def _ends(axis: str, score: MeasureScore) -> dict[str, Any]:
+    """Fields of a row with a value and the ends of its interval."""
     return dict(zip((axis, f"{axis}_low", f"{axis}_high"), with_ends(score), strict=True))
 
 
 def _domain(rows: Rows, axis: str, most: float | None) -> list[float]:
+    """Ends of an axis for all intervals of the rows."""
     lows, highs = ([r[f"{axis}_{end}"] for r in rows] for end in ("low", "high"))
     return domain(lows, highs, most)
 
 
 def _chart(rows: Rows, everybody: Sequence[str], x: _Axis, y: _Axis) -> Any:
-    """Dots with intervals; labels where each has room beside its own dot, else a legend."""
+    """Draw dots with intervals; labels beside the dots if there is room, else a legend."""
     alt = altair()
     names = [str(r["system"]) for r in rows]
     texts = [n if len(n) <= _LONGEST else n[: _LONGEST - 1] + "…" for n in names]
@@ -224,7 +228,7 @@ def _boxes(rows: Rows, names: Sequence[str], x: _Axis, y: _Axis) -> list[Box] | 
 def place_labels(
     dots: Sequence[tuple[float, float]], texts: Sequence[str], frame: tuple[float, float]
 ) -> list[Box] | None:
-    """A box for the label of each dot, or None where they have no room.
+    """Place a label at each dot; None where they have no room.
 
     Every box lies in the frame, overlaps no other and no dot, and is nearer to its own dot than to
     any other. Dots that stand on one point have no such labels.
@@ -257,7 +261,7 @@ def place_labels(
 
 
 def _candidates(x: float, y: float, text: str) -> Iterator[Box]:
-    """Above and below right first: there lies no interval of the dot's own."""
+    """List places for a label: above and below right first, away from the dot's intervals."""
     width, height = width_of(text), FONT_SIZE + 3.0
     for gap in (_RADIUS, 2 * _RADIUS, 3 * _RADIUS, 4 * _RADIUS):
         for across, down in ((1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1), (1, 0), (-1, 0)):
@@ -273,7 +277,7 @@ def _fits(
     placed: dict[int, Box],
     frame: tuple[float, float],
 ) -> bool:
-    """Whether a label lies inside, on no other label, and nearest to its own dot."""
+    """Whether a label is inside, on no other label, and nearest to its own dot."""
     inside = (
         box.x >= 0 and box.y >= 0 and box.x + box.width <= frame[0]
         and box.y + box.height <= frame[1]

@@ -12,7 +12,7 @@ from citeforge.schemas.scores import ScoreFile
 
 
 def slices(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """All slices of all fields by which the systems were scored; None where there is none."""
+    """Plot all slices of all fields by which systems were scored; None without any."""
     rows: list[dict[str, Any]] = []
     n_small = 0
     for name in slice_fields(files):

@@ -27,7 +27,7 @@ class _Row(msgspec.Struct):
 
 
 def same_question(text: str) -> str:
-    """Form under which two questions count as one: NFKC, lower case, words alone."""
+    """Normalise a question, so that equal ones match: NFKC, lower case, words alone."""
     return match_form(unicodedata.normalize("NFKC", text))
 
 
@@ -46,14 +46,14 @@ class HeldOut:
     named: dict[str, dict[str, str | int]]
 
     def reason(self, query_id: str, text: str) -> str | None:
-        """Why a question is left out; None where it is not."""
+        """Reason why a question is held out; None where it is not."""
         if query_id in self.ids:
             return "held out by id"
         return "held out by text" if same_question(text) in self.texts else None
 
 
 def read_held_out(paths: Sequence[Path]) -> HeldOut:
-    """Questions of packages and files.
+    """Read the questions to hold out from packages and files.
 
     Raises:
         InputError: one cannot be read, or holds no question.
@@ -77,7 +77,7 @@ def read_held_out(paths: Sequence[Path]) -> HeldOut:
 
 
 def _questions(path: Path) -> tuple[str, str, Iterable[tuple[str | None, str | None]]]:
-    """Name, hash, and (id, text) of every question."""
+    """Read the questions of a package or file: name, hash, and (id, text) of each."""
     if (path / MANIFEST).is_file():
         package = Package(path)
         rows = ((r["_id"], r["text"]) for form in package.forms.values() for r in form.to_pylist())
@@ -88,6 +88,7 @@ def _questions(path: Path) -> tuple[str, str, Iterable[tuple[str | None, str | N
 
 
 def _of_jsonl(path: Path) -> Iterator[tuple[str | None, str | None]]:
+    """Read (id, text) of each question in JSON Lines."""
     for line, row in read_rows(path, _Row):
         name, text = row.beir_id or row.query_id, row.text or row.query
         if name is None and text is None:

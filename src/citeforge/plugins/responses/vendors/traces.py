@@ -133,7 +133,7 @@ def _with_json(value: Any) -> Any:
 
 
 def _row_of(spans: list[Node]) -> dict[str, Any]:
-    """The line of one trace."""
+    """Make one line of a trace's spans: question, answer and documents."""
     spans = sorted(spans, key=lambda s: str(next((n.value for n in s.each(_START)), "")))
     ids = {str(n.value) for s in spans for n in s.each(_SPAN)[:1]}
     roots = [s for s in spans if not any(str(n.value) in ids for n in s.each(_PARENT))]
@@ -149,10 +149,12 @@ def _row_of(spans: list[Node]) -> dict[str, Any]:
 
 
 def _kind(span: Node) -> str:
+    """Kind of a span in capitals, such as LLM or RETRIEVER; may be empty."""
     return next((str(n.value).upper() for n in span.each(_KIND)), "")
 
 
 def _question(roots: list[Node], models: list[Node]) -> str | None:
+    """Find the question of a trace, in a root span or in the last message of a user."""
     for root in roots:
         for value in root.each(_INPUT):
             if isinstance(value.value, str):
@@ -169,7 +171,7 @@ def _question(roots: list[Node], models: list[Node]) -> str | None:
 
 
 def _answer(roots: list[Node], models: list[Node]) -> Any:
-    """The answer of a trace: a text, or a message with parts."""
+    """Find the answer of a trace: a text, or a message with parts."""
     for root in roots:
         for value in root.each(_OUTPUT):
             if isinstance(value.value, str):
@@ -185,7 +187,7 @@ def _answer(roots: list[Node], models: list[Node]) -> Any:
 
 
 def _message(node: Node) -> Any:
-    """A message in the shape that other layouts have, too."""
+    """A message as its parts where it has any, as other layouts have it."""
     parts = node.each("parts.* | contents.*.message_content")
     if not parts:
         return node.value
@@ -193,11 +195,12 @@ def _message(node: Node) -> Any:
 
 
 def _text(message: Node) -> str:
+    """Join the texts of a message, thoughts left out."""
     return "".join(p.text for p in read_parts(Node(_message(message))) if p.is_text)
 
 
 def _documents(spans: list[Node]) -> list[Any] | None:
-    """Documents of the last reranker, else of all retrievers, each once; None without any."""
+    """Find the documents of the last reranker, else of all retrievers; None without any."""
     reranked = [s.each(_RERANKED) for s in spans if s.has(_RERANKED)]
     if reranked:
         return [d.value for d in reranked[-1]]
