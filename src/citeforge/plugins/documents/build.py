@@ -189,6 +189,7 @@ def _models(
     llm: Llm | None,
     judge: JudgeSession | None,
 ) -> Models:
+    """Open the LLM, judge and embedder of a build."""
     store = replay_store(run, recipe.llm) if llm is None else None
     if judge is None:
         judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
@@ -199,7 +200,7 @@ def _models(
 
 
 def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models) -> Manifest:
-    """All of the manifest that is known before there is a question."""
+    """Draft the manifest with all that is known before there is a question."""
     identities = {WRITER: models.asker.llm.identity()}
     if models.judge is not None:
         identities[JUDGE] = models.judge.judge.identity()
@@ -221,7 +222,7 @@ def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models
 
 
 def _one_size(pools: Pools, mixture: Mixture) -> OneSize | None:
-    """How large all contexts of a mixture are; None where each holds what its question has.
+    """Size of all contexts of a mixture; None where sizes differ by question.
 
     All are of one size, for a smaller context would tell that no passage answers. Empty places take
     the nearest passages first, as contexts with an answer have them. Sizes differ where the mixture
@@ -234,7 +235,7 @@ def _one_size(pools: Pools, mixture: Mixture) -> OneSize | None:
 
 
 def _require_some(questions: Sequence[Question], rejects: Path, llm: Llm) -> None:
-    """Stop where nothing could be packaged; the questions are kept beside the output folder.
+    """Stop if no question was accepted; all are kept in a file with their reasons.
 
     Raises:
         InputError: no question that the documents answer was accepted; says what took them.
@@ -256,7 +257,10 @@ def _require_some(questions: Sequence[Question], rejects: Path, llm: Llm) -> Non
 def _tables(
     questions: Sequence[Question], counts: dict[str, int]
 ) -> tuple[pa.Table, pa.Table, pa.Table]:
-    """Queries, judgements and gold of the accepted questions; without an answer, queries alone."""
+    """Make the tables of accepted questions: queries, judgements and gold.
+
+    Questions without an answer are in the queries alone.
+    """
     queries, judged, gold = [], [], []
     for question in questions:
         if not question.is_open:
@@ -276,7 +280,7 @@ def _tables(
 
 
 def _gold(question: Question, evidence: list[str]) -> list[dict[str, Any]]:
-    """A statement with its citations, and each short answer (ALCE's and HAGRID's forms)."""
+    """Gold rows of a question: its statement with citations, and each short answer."""
     sure = {"informative": 1, "attributable": 1}
     sentence = {"text": question.statement, "index": 0, "citations": evidence, **sure}
     rows: list[dict[str, Any]] = [

@@ -31,7 +31,7 @@ SHORTEST = 120
 
 
 def open_documents(recipe: DocumentsRecipe, workdir: Path) -> Source:
-    """The source of a recipe.
+    """Open the source of documents that a recipe names.
 
     Raises:
         InputError: it cannot be opened.
@@ -46,7 +46,7 @@ def open_documents(recipe: DocumentsRecipe, workdir: Path) -> Source:
 def read_documents(
     recipe: DocumentsRecipe, source: Source, workspace: Workspace
 ) -> tuple[SourceInfo, list[Path], dict[str, pa.Table]]:
-    """Provenance with its counts, the corpus, and what became of each file (DOCUMENTS, REPEATS).
+    """Read the documents: provenance, corpus files, and tables of what became of each file.
 
     Raises:
         InputError: the source is at fault, or there is no text in it.
@@ -109,23 +109,24 @@ class PassagePool:
         )
 
     def texts(self, ids: Sequence[str]) -> dict[str, Evidence]:
-        """Passages by their ids, in one pass over the corpus."""
+        """Get passages by their ids, in one pass over the corpus."""
         texts = texts_of(self.corpus, ids) if ids else {}
         return {name: Evidence(name, title, text) for name, (title, text) in texts.items()}
 
     def are_together(self, one: str, other: str) -> bool:
-        """Whether two passages stand below the same heading of one file."""
+        """Whether two passages are below the same heading of one file."""
         return self._place[one] == self._place[other]
 
 
 def _shuffled(sections: dict[str, list[str]], seed: int, file: str) -> Iterator[list[str]]:
+    """Shuffle the passages of each section of a file."""
     for title, names in sections.items():
         generator(seed, "draw", file, title).shuffle(names)
         yield names
 
 
 def _file_of(name: str, about: str | None) -> str:
-    """The file of a passage; of one that names none, what stands before ``#`` in its id."""
+    """Name the file of a passage, by its metadata, else by its id before ``#``."""
     if about is not None:
         metadata = json.loads(about)
         if isinstance(metadata, dict) and isinstance(metadata.get("file"), str):
@@ -134,7 +135,7 @@ def _file_of(name: str, about: str | None) -> str:
 
 
 def _in_turn(groups: Iterable[Sequence[str]], rng: random.Random) -> Iterator[str]:
-    """One of each group, then the next of each, the groups in an order that is drawn."""
+    """Draw one item of each group in turn, the groups in random order."""
     turns = [iter(group) for group in groups]
     rng.shuffle(turns)
     while turns:

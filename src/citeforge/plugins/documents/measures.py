@@ -29,7 +29,7 @@ _ABSENT: WeakKeyDictionary[Package, npt.NDArray[np.bool_]] = WeakKeyDictionary()
 
 
 def absent_rows(package: Package) -> npt.NDArray[np.bool_]:
-    """Whether each query is one that the documents do not answer; read once a package."""
+    """Whether the documents do not answer each query; read once per package."""
     if package not in _ABSENT:
         is_ours = "questions" in package.kind.tables
         forms = question_column(package, "form") if is_ours else {}
@@ -39,7 +39,7 @@ def absent_rows(package: Package) -> npt.NDArray[np.bool_]:
 
 
 def abstention(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Refusals of questions that the documents do not answer, and of those that they do.
+    """Compute precision, recall and F1 of refusing questions without an answer.
 
     Raises:
         CannotError: there are no unanswered questions, or nobody says which they are.
@@ -72,6 +72,7 @@ def abstention(inputs: Inputs, measures: Sequence[Measure]) -> Found:
 
 
 def _refuses(item: AnswerItem, grammar: Grammar) -> bool:
+    """Whether an answer is a refusal."""
     markers = grammar.parse(item.output, len(item.passages)).markers
     cites = any(not m.is_residue for m in markers)
     return is_refusal(without_markers(item.output, markers), REFUSALS, cites=cites)
@@ -80,7 +81,7 @@ def _refuses(item: AnswerItem, grammar: Grammar) -> bool:
 def read_document_answers(
     submission: Submission, measures: Sequence[Measure], tools: Tools
 ) -> Reading:
-    """Answers to questions about documents: unanswered ones count for abstention alone.
+    """Read answers; those to questions without an answer count for abstention alone.
 
     What they should cite, or say, nobody knows: other measures would call any answer wrong.
     """
@@ -91,9 +92,10 @@ def read_document_answers(
 
 
 def _without(row: Row, queries: npt.NDArray[np.bool_]) -> Row:
-    """A value without some queries."""
+    """Drop some queries from the values of a measure."""
 
     def left(sample: Sample) -> Sample:
+        """The sample without the queries that are dropped."""
         return replace(
             sample,
             sums=np.where(queries[:, None], 0.0, sample.sums),

@@ -47,7 +47,7 @@ class RepeatFinder:
         self._sketches: dict[str, tuple[Any, frozenset[str]]] = {}
 
     def find(self, name: str, text: str) -> Repeat | None:
-        """What a passage repeats; it is remembered where it repeats nothing."""
+        """Find what a passage repeats; a passage that repeats nothing is remembered."""
         form: str = normalise_passages(pa.array([text]))[0].as_py()
         digest = hashlib.blake2b(form.encode(), digest_size=16).digest()
         if (first := self._exact.setdefault(digest, name)) != name:
@@ -70,7 +70,7 @@ class RepeatFinder:
         return None
 
     def _sketch(self, text: str) -> Any:
-        """What likeness is estimated by; None for a text too short for that."""
+        """Make a MinHash of a text for near duplicates; None if it is too short."""
         from datasketch import LeanMinHash
 
         runs = shingles(text)

@@ -63,7 +63,7 @@ class DocumentPage(NamedTuple):
 
 
 class Notes(list[str]):
-    """What is odd about a file that was read all the same.
+    """Remarks about a file that was read all the same.
 
     Attributes:
         counts: what readers changed in a file, and how often.
@@ -78,22 +78,23 @@ DocumentReader = Callable[[Path, Notes], Iterator[DocumentPage]]
 
 
 def read_plain(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """A text file in any encoding; a form feed ends a line, so that offsets stay."""
+    """Read a text file in any encoding; a form feed ends a line, so that offsets stay."""
     yield DocumentPage(None, _decoded(path.read_bytes(), notes).replace("\f", "\n"))
 
 
 def read_markdown(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """A Markdown file; its title is that of its front matter."""
+    """Read a Markdown file; its title is that of its front matter."""
     yield _markdown_page(_decoded(path.read_bytes(), notes))
 
 
 def _markdown_page(markdown: str, title: str = "") -> DocumentPage:
+    """Make a page of Markdown, with its headings."""
     outline = read_outline(markdown)
     return DocumentPage(None, outline.text, outline.title or title, outline.breaks)
 
 
 def read_html(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """The main text of a page, without navigation; offsets count in that text."""
+    """Read the main text of a web page, without navigation; offsets count in that text."""
     import trafilatura
 
     data = path.read_bytes()
@@ -120,7 +121,7 @@ def read_html(path: Path, notes: Notes) -> Iterator[DocumentPage]:
 
 
 def read_pdf(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """The pages of a PDF without running headers and footers.
+    """Read the pages of a PDF without running headers and footers.
 
     A word that was hyphenated at the end of a line is whole again; a sentence over two pages is on
     the first of them.
@@ -153,7 +154,7 @@ def read_pdf(path: Path, notes: Notes) -> Iterator[DocumentPage]:
 
 
 def read_json_lines(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """A document a line, with a text and perhaps a title."""
+    """Read one document per line, with a text and perhaps a title."""
     try:
         for number, line in raw_lines(path):
             if not line.strip():
@@ -171,13 +172,13 @@ def read_json_lines(path: Path, notes: Notes) -> Iterator[DocumentPage]:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of what an error says, with its type."""
+    """The type of an error and the first line of its message."""
     first = (str(error).splitlines() or [""])[0][:160]
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
 def _decoded(data: bytes, notes: Notes) -> str:
-    """UTF-8, UTF-16 with its mark, or what the bytes look most like.
+    """Decode bytes as UTF-8, as UTF-16 with its mark, or in a guessed encoding.
 
     Raises:
         UnreadableError: no text in any encoding.

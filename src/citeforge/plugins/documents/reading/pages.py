@@ -34,7 +34,7 @@ class Page(NamedTuple):
 
 
 def whole_pages(pages: Sequence[Page], counts: Counter[str]) -> Iterator[Page]:
-    """Pages without running lines; the rest of a sentence moves to the page on which it begins.
+    """Remove running lines, and move a sentence over two pages to the first of them.
 
     Args:
         pages: in order.
@@ -54,7 +54,7 @@ def whole_pages(pages: Sequence[Page], counts: Counter[str]) -> Iterator[Page]:
 
 
 def _without_running_lines(pages: Sequence[Page], counts: Counter[str]) -> list[str]:
-    """Texts of pages without their running headers and footers."""
+    """Remove running headers and footers from the texts of pages."""
     texts = [page.text.strip() for page in pages]
     for is_top in (True, False):
         keys = [
@@ -81,7 +81,7 @@ def _edge(text: str, is_top: bool) -> list[str]:
 
 
 def _keys(page: int, line: str) -> set[str]:
-    """What a line has in common with the same running line of other pages.
+    """Keys by which a running line is recognised on other pages.
 
     A page number differs from the page by the same number everywhere; other numbers stay the same.
     """
@@ -96,7 +96,7 @@ def _keys(page: int, line: str) -> set[str]:
 
 
 def _continuation(text: str, following: str) -> str:
-    """The part of a page with which the last sentence of the page before it ends; may be empty."""
+    """The start of a page that ends the last sentence of the page before; may be empty."""
     text, following = text.rstrip(), following.lstrip()
     if not text or not following or _CLOSED.search(text):
         return ""

@@ -28,7 +28,7 @@ class Cut(NamedTuple):
 
 
 def cut(page: DocumentPage, size: int, segmenter: Segmenter) -> Iterator[Cut]:
-    """Passages of a page, in order; between them are breaks and white space alone.
+    """Cut a page into passages, in order; only breaks and white space are between them.
 
     Args:
         page: of a document.
@@ -64,7 +64,7 @@ def _pieces(text: str, section: Span, size: int, segmenter: Segmenter) -> Iterat
 
 
 def _shorter(text: str, span: Span, size: int) -> Iterator[Span]:
-    """A sentence; in pieces, cut at spaces where there are some, if it is longer than a passage."""
+    """Cut a sentence that is longer than a passage, at spaces if there are any."""
     start, end = span
     while end - start > size:
         at = text.rfind(" ", start + size // 2, start + size)

@@ -59,7 +59,10 @@ HIDDEN, LINK = "hidden", "a link"
 
 
 def _entries(folder: Path) -> Iterator[tuple[Path, str | None]]:
-    """All files below a folder, and why one is not looked at; of a folder that is not, itself."""
+    """List all files below a folder, with the reason why one is not looked at.
+
+    A folder that is not looked at is listed itself.
+    """
     try:
         with os.scandir(folder) as scan:
             entries = sorted(scan, key=lambda e: os.fsencode(e.name))
@@ -141,7 +144,7 @@ class DocumentFolder(PassagesAlone):
 
     @cached_property
     def _files(self) -> list[tuple[Path, Document]]:
-        """Everything in the folder, with what is known of it before it is read."""
+        """List all files of the folder, with what is known before they are read."""
         return [(path, self._document(path, why)) for path, why in _entries(self.folder)]
 
     def _document(self, path: Path, problem: str | None) -> Document:
@@ -189,6 +192,7 @@ class DocumentFolder(PassagesAlone):
             )
 
     def _rows(self, finder: RepeatFinder) -> Iterator[tuple[str, str, str, str]]:
+        """Read all files into passages: (id, title, text, metadata)."""
         segmenter = SentenceSegmenter()
         for (path, _), document in zip(self._files, self.documents, strict=True):
             for page in _pages(path, document):
@@ -212,7 +216,7 @@ class DocumentFolder(PassagesAlone):
                     yield name, title, text, json.dumps(where, ensure_ascii=False)
 
     def _counts(self, finder: RepeatFinder) -> dict[str, int]:
-        """What was read and what was not, by reason, with the first name of each."""
+        """Count what was read and what was not, by reason, with the first file of each."""
         counts = Counter({"files read": sum(d.problem is None for d in self.documents)})
         first: dict[str, str] = {}
         for document in self.documents:
@@ -235,7 +239,7 @@ class DocumentFolder(PassagesAlone):
 
 
 def _pages(path: Path, document: Document) -> Iterator[DocumentPage]:
-    """Pages with a text; what is wrong with the file is noted in its document."""
+    """Read the pages with text; problems of the file are recorded in its document."""
     if document.problem is not None:
         return
     _, reader = READERS[path.suffix.lower()]
@@ -254,7 +258,7 @@ def _pages(path: Path, document: Document) -> Iterator[DocumentPage]:
 
 
 def _whole(text: str) -> str:
-    """The text with what no UTF-8 can hold (halves of pairs in a PDF) replaced."""
+    """Replace what UTF-8 cannot encode (halves of surrogate pairs in a PDF)."""
     try:
         text.encode()
     except UnicodeEncodeError:
