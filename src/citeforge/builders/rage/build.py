@@ -153,5 +153,6 @@ def write_rage_tables(
 
 
 def _libraries() -> dict[str, str]:
+    """Versions of the libraries that compute vectors."""
     names = ("torch", "sentence-transformers", "transformers")
     return {n: version(n) for n in names if find_spec(n.replace("-", "_")) is not None}

@@ -28,7 +28,7 @@ class Quotes:
     """
 
     def __init__(self, *texts: str, model: str = "") -> None:
-        """Make the number.
+        """Make the number that delimits the quotes, from all texts.
 
         Args:
             texts: all that will be quoted.

@@ -144,6 +144,7 @@ def marks(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
 
 
 def _prompt(aspect: str, answer: ParsedAnswer, strict: bool) -> str:
+    """Make the prompt that asks for the mark of an answer."""
     lines = "".join(f"- {t.name}, {t.relation}: {t.value}\n" for t in answer.shown.triples)
     text = answer.output if strict else without_brackets(answer.output)
     return mark_prompt(aspect, lines, answer.shown.question, text)
@@ -299,7 +300,7 @@ def _answering_nothing(
 
 
 def _judge(inputs: KalmaInputs) -> JudgeSession:
-    """The judge.
+    """Get the judge of statements.
 
     Raises:
         CannotError: there is none, or nothing that splits answers.
@@ -311,6 +312,7 @@ def _judge(inputs: KalmaInputs) -> JudgeSession:
 
 
 def _clause(tools: Tools, protocol: str) -> str:
+    """Name the LLM that tells answers of nothing apart, for signatures."""
     name = "off" if tools.llm is None else tools.llm.identity()["name"]
     return f"answers-nothing clause {name}"
 
