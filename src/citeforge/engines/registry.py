@@ -143,6 +143,12 @@ class Registry(Generic[D, T]):
         )
 
     def _from_plugin(self, declared: D, origin: str, argument: str, settings: tuple[Any, ...]) -> T:
+        """Make what a plugin declares, and check that it has the methods that are required.
+
+        Raises:
+            UsageError: an argument that it does not take, or none where it takes one.
+            InputError: its code fails, or makes something without those methods.
+        """
         label = f"the {self.what} {declared.name!r}"
         if bool(declared.argument) != bool(argument):
             form = f"{declared.name}:{declared.argument}" if declared.argument else declared.name

@@ -64,6 +64,7 @@ def _notes(decision: Decision) -> list[str]:
 
 
 def _word(row: Row) -> str:
+    """The verdict on a measure in a word; a dash where it decides nothing."""
     return _WORDS[row.verdict] if row.decides else "–"
 
 

@@ -57,7 +57,7 @@ class QueryBudget:
         self.waited = 0.0
 
     def wait(self) -> float:
-        """Wait until a query fits.
+        """Wait until the server's limits allow another query; the seconds that it may take.
 
         Returns:
             Seconds that it may take at most.

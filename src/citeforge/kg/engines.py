@@ -28,7 +28,7 @@ class SparqlEngine(Protocol):
     """Answers SELECT queries."""
 
     def select(self, query: str) -> list[Row]:
-        """All rows, in no particular order."""
+        """Answer a SELECT query: all rows, in no particular order."""
         ...
 
     def identity(self) -> dict[str, Any]:

@@ -121,6 +121,7 @@ def observed_inverses(graphs: Iterable[Graph]) -> Iterator[tuple[str, str]]:
 
 
 def _have_one_value(one: Triple, other: Triple) -> bool:
+    """Whether two triples have the same value."""
     has_one_id = bool(one.value_id) and one.value_id == other.value_id
     return has_one_id or one.key.compared.value == other.key.compared.value
 

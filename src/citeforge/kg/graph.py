@@ -55,7 +55,7 @@ class KnowledgeGraph:
         }
 
     def identity(self) -> dict[str, Any]:
-        """What manifests say of it."""
+        """Engine and languages of the graph, for manifests."""
         return {**self.engine.identity(), "languages": list(self.languages)}
 
     def subgraphs(self, qids: Iterable[str]) -> dict[str, Graph]:

@@ -187,7 +187,7 @@ class Translation:
             yield from precise_time(ENTITY_IRI, qid, pid, text, date[1])
 
     def _count_unmapped(self) -> None:
-        """Predicates of the classes' instances that the mapping does not name."""
+        """Count facts by predicates that the mapping does not name."""
         predicates = {RDF_TYPE, *self.names, *self.model.relations}
         other: Counter[str] = Counter()
         for name in self.instances:

@@ -27,7 +27,7 @@ Recall = Callable[[str, Iterable[str]], float]
 
 @dataclass
 class Coverage:
-    """What each passage holds of the gold of each query.
+    """Units of each query's gold (short answers, claims) that each passage contains.
 
     Attributes:
         unit: SHORT, CLAIMS or JUDGED.
@@ -42,16 +42,16 @@ class Coverage:
     failures: int = 0
 
     def of(self, query: str, passages: Iterable[str]) -> list[frozenset[int]]:
-        """Units that each passage holds."""
+        """Units of a query's gold that each passage contains."""
         covers = self.held.get(query, {})
         return [covers.get(name, frozenset()) for name in passages]
 
     def hits(self, query: str, passages: Iterable[str]) -> int:
-        """Units that some passage holds."""
+        """Number of units that at least one of the passages contains."""
         return len(frozenset().union(*self.of(query, passages)))
 
     def recall(self, query: str, passages: Iterable[str]) -> float:
-        """Share of the units that some passage holds."""
+        """Share of units that at least one of the passages contains."""
         return self.hits(query, passages) / self.sizes[query]
 
     def recall_5(self, query: str, passages: Iterable[str]) -> float:

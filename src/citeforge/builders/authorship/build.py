@@ -160,7 +160,7 @@ def _write_tables(
 
 
 def _as_written(docs: Docs, cell: Cell, twins: Twins) -> Docs:
-    """The same passages, in the version that the cell's origins ask for."""
+    """Replace passages by their twins where the cell's origins ask for another author."""
     rows = []
     for doc in docs:
         origin = cell.relevant_origin if doc["label"] == RELEVANT else cell.other_origin

@@ -179,7 +179,7 @@ class Evolver:
         self._aliases: dict[str, list[str]] = {}
 
     def evolve(self, pairs: Sequence[EntityPair], equivalence: Equivalence) -> list[Evolution]:
-        """All pairs, in order; those given up say why."""
+        """Evolve all pairs into questions, in order; those given up record the reason."""
         planner = Planner(self.kg.domain, self.choices, self.seed, equivalence)
         self._evolutions = {p.id: Evolution(p, p.paragraph) for p in pairs}
         self._write_seeds()
@@ -195,7 +195,7 @@ class Evolver:
         return list(self._evolutions.values())
 
     def _active(self) -> dict[str, Evolution]:
-        """Those that go on, by pair id."""
+        """Evolutions that are not given up, by pair id."""
         return {name: e for name, e in self._evolutions.items() if not e.dropped}
 
     def _write_seeds(self) -> None:

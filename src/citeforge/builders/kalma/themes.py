@@ -92,6 +92,7 @@ class Planner:
         wanted = generator(self._seed, "kalma facts", pair.id).randint(low, high)
 
         def rank(cells: Sequence[Cell]) -> tuple[object, ...]:
+            """Sort key of a choice of cells, the best first."""
             facts = [t for cell in cells for t in cell.facts]
             themes = [cell.theme for cell in cells]
             return (

@@ -50,8 +50,11 @@ class RelationWords:
         self._ways: dict[str, list[frozenset[str]]] = {}
 
     def ways(self, relation: str) -> list[frozenset[str]]:
-        """Sets of words, each of which asks for a relation: of its label, its clause and noun in
-        the domain, the nouns' head, and what input files call it."""
+        """Sets of words that each ask for a relation.
+
+        They are those of its label, its clause and noun in the domain, the nouns' head, and
+        what input files call it.
+        """
         key = relation_key(relation)
         if key not in self._ways:
             phrase = self.domain.phrasing.phrase(relation)

@@ -54,7 +54,7 @@ def build_rage(
     Raises:
         InputError: the source, a file in it, or the output folder is at fault.
     """
-    _dropping(recipe)  # what lacks is said before any work
+    _filters(recipe)  # what lacks is said before any work
     with building(recipe, run) as build:
         sources = open_sources(recipe, run, build.workspace, embedder)
         draft = sources.draft(build)
@@ -74,8 +74,8 @@ def build_rage(
         )  # fmt: skip
 
 
-def _dropping(recipe: RageRecipe) -> list[DropNegatives]:
-    """What takes the negatives out that the recipe drops: suspects, and what people decided on."""
+def _filters(recipe: RageRecipe) -> list[DropNegatives]:
+    """Filters that drop mined negatives: suspects, and those that people decided on."""
     options = (("suspects", recipe.drop_suspects), ("decided", recipe.decided is not None))
     return [
         cast(DropNegatives, built_in("negatives", name)) for name, is_asked in options if is_asked
@@ -83,14 +83,14 @@ def _dropping(recipe: RageRecipe) -> list[DropNegatives]:
 
 
 def drop_negatives(material: Material, mappings: Mappings) -> Mappings:
-    """The mappings without the negatives that the recipe drops."""
-    for drop in _dropping(material.recipe):
+    """Remove from the mappings the negatives that the recipe drops."""
+    for drop in _filters(material.recipe):
         mappings = drop(material, mappings)
     return mappings
 
 
 def write_cosines(writer: PackageWriter, cosines: pa.Table, mappings: Mappings) -> None:
-    """Write how near the mined passages are, of those that are still negatives."""
+    """Write the cosines of mined passages that are still negatives."""
     kept = set(rows_of(mappings[SEEMINGLY_RELEVANT], "query-id", "corpus-id"))
     pairs = rows_of(cosines, "query-id", "corpus-id")
     still = cosines.filter(pa.array([pair in kept for pair in pairs], pa.bool_()))
@@ -153,5 +153,6 @@ def write_rage_tables(
 
 
 def _libraries() -> dict[str, str]:
+    """Versions of the libraries that compute vectors."""
     names = ("torch", "sentence-transformers", "transformers")
     return {n: version(n) for n in names if find_spec(n.replace("-", "_")) is not None}

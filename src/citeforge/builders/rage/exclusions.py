@@ -49,7 +49,7 @@ class Exclusions:
 
     @property
     def reads_texts(self) -> bool:
-        """Whether anything is looked for in texts."""
+        """Whether any rule looks at texts of passages."""
         return self.mining.exclude_answers or self.mining.exclude_contained
 
     def verdicts(
@@ -68,7 +68,7 @@ class Exclusions:
                 if contains_answer(forms[at], self.answers[row]):
                     verdicts[i] = ANSWER
         if self.mining.exclude_contained:
-            self._learn({p for row, _ in pairs for p in self.relevant[row]})
+            self._add_shingles({p for row, _ in pairs for p in self.relevant[row]})
             cut = [shingles(t) for t in texts]
             least = self.mining.contained
             assert least is not None
@@ -79,14 +79,14 @@ class Exclusions:
                     verdicts[i] = PIECE
         return verdicts
 
-    def _learn(self, positions: set[int]) -> None:
-        """Shingles of relevant passages."""
+    def _add_shingles(self, positions: set[int]) -> None:
+        """Compute and keep the shingles of relevant passages."""
         if new := sorted(positions - self._shingles.keys()):
             texts = take_rows(self.corpus, np.array(new, np.int64), ["text"])["text"].to_pylist()
             self._shingles.update(zip(new, map(shingles, texts), strict=True))
 
     def note_dropped(self, what: str, dropped: Counter[int]) -> None:
-        """Tell how many candidates were kept out for their text, also where that is none."""
+        """Record how many candidates each rule on texts dropped, zero included."""
         rules = {ANSWER: self.mining.exclude_answers, PIECE: self.mining.exclude_contained}
         for verdict, words in WORDS.items():
             if rules[verdict]:
@@ -126,6 +126,7 @@ def find_exclusions(
 
 
 def _exclude_equal_texts(result: Exclusions) -> None:
+    """Exclude passages with the same text as a relevant one."""
     unique = np.unique([p for positions in result.relevant for p in positions]).astype(np.int64)
     if not len(unique):
         return
@@ -142,7 +143,7 @@ def _exclude_equal_texts(result: Exclusions) -> None:
 
 
 def _exclude_queries(queries: pa.Table, result: Exclusions) -> None:
-    """A corpus often holds the queries themselves (ArguAna, Quora): the nearest passage of all."""
+    """Exclude passages with a query's own text or id, which some corpora contain."""
     texts = normalise_passages(pa.concat_arrays(queries["text"].chunks))
     ids = pa.concat_arrays(queries["_id"].chunks)
     for column, values, what in (("text", texts, "text"), ("_id", ids, "id")):
@@ -152,7 +153,7 @@ def _exclude_queries(queries: pa.Table, result: Exclusions) -> None:
 
 
 def _carriers(corpus: list[Path], column: str, values: pa.Array, stage: str) -> list[list[int]]:
-    """Corpus positions of each value, which may stand there several times."""
+    """Find the corpus positions of each value of a column; a value may have several."""
     distinct = values.unique()
     positions_of: list[list[int]] = [[] for _ in distinct]
     positions, indices = find_rows(corpus, column, distinct, stage)
@@ -162,14 +163,14 @@ def _carriers(corpus: list[Path], column: str, values: pa.Array, stage: str) -> 
 
 
 def _forbid(forbidden: set[int], positions: Iterable[int]) -> int:
-    """Add positions; how many were new."""
+    """Add positions to those that are excluded; how many are new."""
     before = len(forbidden)
     forbidden.update(positions)
     return len(forbidden) - before
 
 
 def short_answers(queries: pa.Table, relevant: pa.Table, gold: pa.Table) -> list[list[str]]:
-    """Gold short answers of each query, from its judgements and its gold rows, without repeats."""
+    """Collect the gold short answers of each query, from judgements and gold rows."""
     row_of = {name: row for row, name in enumerate(queries["_id"].to_pylist())}
     by_row: list[dict[str, None]] = [{} for _ in row_of]
     for name, text in rows_of(relevant, "query-id", "short_answers"):

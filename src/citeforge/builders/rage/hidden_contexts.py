@@ -91,6 +91,7 @@ def freeze_hidden(
 
 
 def _candidates(material: Material, pools: Pools, mixture: Mixture, seed: int) -> list[Candidates]:
+    """Collect what may be shown for each query: relevant, near and far passages."""
     by_label = pools.by_label
     near = by_label[SEEMINGLY_RELEVANT]
     passages = texts_of(material.corpus, {p for ids in near.values() for p in ids})
@@ -114,7 +115,7 @@ def _candidates(material: Material, pools: Pools, mixture: Mixture, seed: int) -
 def _with_chosen(
     drawn: dict[str, list[str]], chosen: Sequence[Sequence[str]]
 ) -> dict[str, list[str]]:
-    """Irrelevant passages of each query: those chosen, then drawn ones, as many as were drawn."""
+    """Put chosen passages before drawn ones, as many per query as were drawn."""
     result = {}
     for (query, ids), far in zip(drawn.items(), chosen, strict=True):
         both = list(dict.fromkeys([*far, *ids]))
@@ -123,7 +124,7 @@ def _with_chosen(
 
 
 class _Refusals:
-    """Says which passages of other queries may not be irrelevant to a query."""
+    """Finds the passages that may not be irrelevant to a query."""
 
     def __init__(
         self, material: Material, mappings: Mappings, drop: Callable[[Mappings], Mappings]
@@ -139,8 +140,7 @@ class _Refusals:
         self._position: dict[str, int] = {}
 
     def __call__(self, pairs: Pairs) -> Pairs:
-        """Those that are excluded by place or text, that are near the query, or that the recipe
-        would drop."""
+        """Select the pairs to refuse: excluded, near the query, or dropped by the recipe."""
         ids, exclusions = self._material.ids, self._exclusions
         ordered = sorted(pairs)
         self._locate({passage for _, passage in ordered})
@@ -164,6 +164,7 @@ class _Refusals:
         return refused | {(row, p) for row, p in ordered if (ids[row], p) not in there}
 
     def _locate(self, passages: set[str]) -> None:
+        """Look up and keep the corpus positions of passages."""
         new = sorted(passages - self._position.keys())
         if new:
             positions, indices = find_rows(self._material.corpus, "_id", pa.array(new, pa.string()))

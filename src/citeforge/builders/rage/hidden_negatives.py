@@ -88,7 +88,7 @@ def near_numbers(recipe: RageRecipe, n_relevant: Sequence[int]) -> npt.NDArray[n
 def by_shared_words(
     query: str, names: Sequence[str], texts: Mapping[str, str], weights: Mapping[str, int]
 ) -> list[str]:
-    """Passages, those first that share most words with the query; ties stay in their order.
+    """Sort passages by the words that they share with a query; ties keep their order.
 
     Args:
         query: its text.
@@ -106,7 +106,7 @@ def by_shared_words(
 
 
 def word_weights(texts: Iterable[str]) -> dict[str, int]:
-    """Bits of one in how many texts a word is: whole numbers, so that no processor differs."""
+    """Weight of each word by its rarity, as a whole number, equal on all processors."""
     found = [set(_WORD.findall(text.casefold())) for text in texts]
     counts = Counter(word for words in found for word in words)
     return {word: (len(found) // n).bit_length() for word, n in counts.items()}
@@ -170,7 +170,7 @@ class _Plan:
         self.chosen = [{} for _ in self.queries]
         self._take_in_turns()
         for row in range(len(self.queries)):
-            while self._needs(row) and self._exchange(row):
+            while self._n_missing(row) and self._exchange(row):
                 pass
         more = list(dict.fromkeys(p for query in self.queries for p in query.far))
         self.rng.shuffle(more)
@@ -180,16 +180,16 @@ class _Plan:
 
     @property
     def n_short(self) -> int:
-        """Places of near negatives that are empty."""
-        return sum(map(self._needs, range(len(self.queries))))
+        """Near negatives that are missing, over all queries."""
+        return sum(map(self._n_missing, range(len(self.queries))))
 
-    def _needs(self, row: int) -> int:
-        """Places of near negatives that a query still has."""
+    def _n_missing(self, row: int) -> int:
+        """Count the near negatives that are still to be found for a query."""
         mine = self.queries[row]
         return max(0, self.n_near - len(mine.relevant) - len(self.chosen[row]))
 
     def _admit(self, passage: str, most: int) -> bool:
-        """Let a passage be shown that is relevant to no query, as often as one that is."""
+        """Add a passage that is relevant to no query, to be shown as often as relevant ones."""
         weights = list(self.weights.values()) or [1]
         number = self.repeats * self.rng.choice(weights)
         number = number if number <= self.left else min(self.repeats, most)
@@ -199,13 +199,14 @@ class _Plan:
         self.left -= number
         return True
 
-    def _take(self, row: int, passage: str) -> None:
+    def _assign(self, row: int, passage: str) -> None:
+        """Assign a passage to a query as a near negative."""
         self.rest[passage] -= 1
         self.chosen[row][passage] = None
         self._users.setdefault(passage, {})[row] = None
 
     def _take_in_turns(self) -> None:
-        """Give queries passages in turns: first the nearest of each query, then the second nearest.
+        """Assign near negatives in turns: each query's nearest, then its second nearest.
 
         Relevant passages have the first places of their query, so that the nearest negatives are
         there as often as relevant passages would be.
@@ -216,16 +217,16 @@ class _Plan:
             for row in rows:
                 mine = self.queries[row]
                 place = turn - len(mine.relevant)
-                if not 0 <= place < len(mine.near) or not self._needs(row):
+                if not 0 <= place < len(mine.near) or not self._n_missing(row):
                     continue
                 passage = mine.near[place]
                 if passage not in self.rest and not self._admit(passage, 0):
                     continue
                 if self.rest[passage]:
-                    self._take(row, passage)
+                    self._assign(row, passage)
 
     def _exchange(self, row: int) -> bool:
-        """Free a candidate of a query by giving others another one (a path that augments)."""
+        """Free a candidate of a query by giving others another one (an augmenting path)."""
         came_from: dict[str, int] = {}
         gives: dict[int, str] = {}
         waiting = deque([row])
@@ -248,10 +249,10 @@ class _Plan:
     def _follow(
         self, row: int, passage: str, came_from: dict[str, int], gives: dict[int, str]
     ) -> None:
-        """Pass candidates on along the path that was found, from its end to the query."""
+        """Reassign candidates along an augmenting path, from its end to the query."""
         while True:
             taker = came_from[passage]
-            self._take(taker, passage)
+            self._assign(taker, passage)
             if taker == row:
                 return
             passage = gives[taker]

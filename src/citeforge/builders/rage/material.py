@@ -44,12 +44,12 @@ class Material:
 
     @property
     def recipe(self) -> RageRecipe:
-        """Everything that the tables depend on."""
+        """The recipe of the build."""
         return self.sources.recipe
 
     @property
     def ids(self) -> list[str]:
-        """Queries in order."""
+        """Ids of the queries, in order."""
         ids: list[str] = self.queries["_id"].to_pylist()
         return ids
 
@@ -63,7 +63,7 @@ class Material:
         return mapping.filter(pa.array(rows >= 0)), rows
 
     def relevant_positions(self) -> np.ndarray:
-        """Where the relevant passages lie; judgements of others are refused, or go."""
+        """Corpus positions of relevant passages; unknown passages are refused or skipped."""
         relevant, rows = self.locate(self.relevant)
         missing = int((rows < 0).sum())
         if missing:
@@ -75,7 +75,7 @@ class Material:
         return positions
 
     def refuse_dangling(self, mapping: pa.Table, rows: np.ndarray) -> None:
-        """Stop at a row of an unknown passage, unless those are to be skipped.
+        """Raise the error of a row with an unknown passage, unless the recipe skips those.
 
         Raises:
             InputError: names the first.
@@ -96,7 +96,7 @@ class Material:
         )
 
     def exclusions(self, positions: np.ndarray) -> Exclusions:
-        """What is no negative of which query."""
+        """Find the passages that may not be negatives of each query."""
         mining = self.recipe.mining
         answers: list[list[str]] = [[] for _ in self.ids]
         if mining.exclude_answers:

@@ -45,8 +45,8 @@ class Mined:
 
 
 @dataclass
-class _Chosen:
-    """What a query is given.
+class _MinedQuery:
+    """Negatives selected for one query.
 
     Attributes:
         passages: in the order of the corpus.
@@ -117,7 +117,7 @@ class SeeminglyRelevant:
 
     def mine(self) -> list[list[Mined]]:
         """Up to ``mining.seemingly_relevant`` passages of each query, in the corpus's order."""
-        results: dict[int, _Chosen] = {}
+        results: dict[int, _MinedQuery] = {}
         open_rows = np.flatnonzero(self._numbers)
         extra = min(max((len(f) for f in self.exclusions.forbidden), default=0), 32)
         k = nominations(self.mining) + extra
@@ -139,9 +139,9 @@ class SeeminglyRelevant:
         return [results[r].passages if r in results else [] for r in range(self.n_queries)]
 
     def _settle(
-        self, rows: npt.NDArray[np.int64], k: int, results: dict[int, _Chosen]
+        self, rows: npt.NDArray[np.int64], k: int, results: dict[int, _MinedQuery]
     ) -> list[int]:
-        """Settle what k nominations can settle; returns the rows that need more."""
+        """Select negatives among k nominations per query; rows of queries that need more."""
         others, nominated = self.search.nominate(rows, k)
         pairs = self._pairs(rows, nominated)
         todo = rows
@@ -178,6 +178,7 @@ class SeeminglyRelevant:
         ]
 
     def _pairs(self, rows: npt.NDArray[np.int64], nominated: npt.NDArray[np.int64]) -> _Pairs:
+        """Pair queries with the nominated passages that are not excluded."""
         forbidden = self.exclusions.forbidden
         pairs = [
             (row, position)
@@ -192,8 +193,7 @@ class SeeminglyRelevant:
         )
 
     def _limits(self, rows: npt.NDArray[np.int64]) -> dict[str, tuple[Floats, Floats]]:
-        """Option to the highest score that it allows a candidate of each query: least, and most,
-        that this may be."""
+        """Highest score that each option allows a candidate of each query, between bounds."""
         mining, n = self.mining, len(rows)
         limits: dict[str, tuple[Floats, Floats]] = {}
         if mining.max_score is not None:
@@ -226,8 +226,8 @@ class SeeminglyRelevant:
         scores: Floats,
         bounds: Floats,
         limits: dict[str, tuple[float, float]],
-    ) -> _Chosen:
-        """A query's passages among its candidates, and what is still open of them."""
+    ) -> _MinedQuery:
+        """Select one query's negatives among its candidates, and what is still uncertain."""
         order = best_first(scores, pairs.places[mine])
         low, high = scores - bounds, scores + bounds
         classes = np.full(len(mine), _OTHER)
@@ -272,11 +272,14 @@ class SeeminglyRelevant:
             Mined(int(pairs.positions[mine[i]]), float(scores[i]), int(ranks[i]))
             for i in chosen[np.argsort(pairs.positions[mine[chosen]])].tolist()
         ]
-        return _Chosen(passages, dropped, above, least, mine[is_open], 0 < wide >= widest)
+        return _MinedQuery(passages, dropped, above, least, mine[is_open], 0 < wide >= widest)
 
 
 def nominations(mining: Mining) -> int:
-    """Nominations a query in the first pass, passages that may be relevant not counted."""
+    """Number of candidates to nominate per query in the first pass.
+
+    Passages that may be relevant are not counted.
+    """
     return mining.skip_top + mining.seemingly_relevant + _RESERVE_NOMINATIONS
 
 

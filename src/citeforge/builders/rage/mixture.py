@@ -30,14 +30,14 @@ class Pools:
     by_label: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
     def add(self, label: str, mapping: pa.Table) -> None:
-        """Take in one mapping table (schema MAPPING)."""
+        """Add the passages of one mapping table (schema MAPPING) under a label."""
         pool: dict[str, list[str]] = {name: [] for name in self.query_ids}
         for query, passage in rows_of(mapping, "query-id", "corpus-id"):
             pool[query].append(passage)
         self.by_label[label] = pool
 
-    def least(self, mixture: Mixture) -> int:
-        """Passages for a context of the query that has fewest."""
+    def smallest_pool(self, mixture: Mixture) -> int:
+        """Largest context size that every query has passages for."""
 
         def count(label: str, query: str) -> int:
             n = len(self.by_label[label][query])

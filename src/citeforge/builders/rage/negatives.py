@@ -99,7 +99,7 @@ def make_mappings(material: Material, place: Workspace, draw_seed: int) -> MadeM
 def _source_mappings(
     material: Material, theirs: dict[str, pa.Table], positions: np.ndarray, draw_seed: int
 ) -> dict[str, pa.Table]:
-    """The mappings that a source brings; irrelevant passages are drawn where it has none."""
+    """Take the mappings of a source; irrelevant passages are drawn where it has none."""
     mining = material.recipe.mining
     tables = {RELEVANT: material.relevant}
     mined: dict[str, list[Mined]] = {q: [] for q in material.ids}
@@ -121,8 +121,7 @@ def _source_mappings(
 
 
 def _candidates(material: Material) -> tuple[Models, Rankings | None]:
-    """What finds seemingly relevant passages, by role, and somebody's ranking; None where vectors
-    find them, or there are to be none."""
+    """Find the model that finds negatives, by role, and a given ranking, if there is one."""
     recipe = material.recipe
     if not recipe.mining.seemingly_relevant:
         return {}, None
@@ -159,7 +158,7 @@ def _mine(
     positions: np.ndarray,
     draw_seed: int,
 ) -> tuple[dict[str, str], dict[str, Any]]:
-    """Mine and draw; the files of the tables with sha256, and what the stage records."""
+    """Mine and draw negatives; digests of the tables' files, and the record of the stage."""
     ids, corpus, recipe = material.ids, material.corpus, material.recipe
     exclusions = material.exclusions(positions)
     counts = exclusions.counts
@@ -191,7 +190,7 @@ def _mine(
 
 
 def _search(material: Material, place: Workspace) -> tuple[CertainSearch, dict[str, Any]]:
-    """The search over all passages, and what its vectors are computed in and by."""
+    """Open the search over all passages, and the record of how its vectors are computed."""
     sources, queries = material.sources, material.queries["text"]
     run, corpus = sources.run, material.corpus
     folder = run.embeddings or place.stage("embeddings")
@@ -206,7 +205,7 @@ def _search(material: Material, place: Workspace) -> tuple[CertainSearch, dict[s
 
 
 def _precision(search: CertainSearch) -> dict[str, Any]:
-    """How many passages finer numbers had to decide, and the bounds of the others."""
+    """Record how many passages needed finer numbers, and the bounds of the others."""
     if len(search.bounds) == 1:
         return {}
     names = ("float64",) if len(search.bounds) == 2 else ("float32", "float64")
@@ -220,7 +219,7 @@ def _precision(search: CertainSearch) -> dict[str, Any]:
 def _cosine_table(
     corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Mined]]
 ) -> pa.Table:
-    """Schema COSINES, queries in order."""
+    """Make a table of cosines (schema COSINES), queries in order."""
     named = _with_passage_ids(corpus, ids, passages)
     return table_of([(q, name, round(one.score, 6), one.rank) for q, name, one in named], COSINES)
 
@@ -228,7 +227,7 @@ def _cosine_table(
 def mapping_table(
     corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Mined]]
 ) -> pa.Table:
-    """Schema MAPPING, queries in order, and the passages of each in theirs."""
+    """Make a table of negatives (schema MAPPING), queries and their passages in order."""
     rows = [
         (query, name, None, *((one.score, one.rank) if one.rank else (None, None)))
         for query, name, one in _with_passage_ids(corpus, ids, passages)
@@ -251,7 +250,7 @@ def count_far(
     mined: Sequence[Sequence[Mined]],
     seed: int,
 ) -> dict[str, int]:
-    """Mined passages whose cosine is not above the middle between random and relevant passages.
+    """Count mined passages whose cosine is nearer to random passages' than to relevant ones'.
 
     The level of random passages is the median over a draw of the corpus, that of relevant ones
     their mean, both for the same query. Queries without relevant or mined passages do not count.

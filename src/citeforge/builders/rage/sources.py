@@ -27,7 +27,7 @@ EmbedderMaker = Callable[[], Embedder]
 
 
 def recipe_embedder(recipe: RageRecipe, run: RunOptions) -> Embedder:
-    """The embedder that a recipe names."""
+    """Make the embedder that a recipe names."""
     prefixes = None
     if recipe.query_prefix is not None or recipe.passage_prefix is not None:
         prefixes = Prefixes(recipe.query_prefix or "", recipe.passage_prefix or "", "given")
@@ -36,7 +36,7 @@ def recipe_embedder(recipe: RageRecipe, run: RunOptions) -> Embedder:
 
 @dataclass(frozen=True)
 class RageSources:
-    """What a build is made of.
+    """Inputs of a RAGE build: sources, embedder, judge.
 
     Attributes:
         recipe: of the build.
@@ -58,7 +58,7 @@ class RageSources:
 
     @property
     def models(self) -> dict[str, dict[str, Any]]:
-        """Models by their roles, as far as they are settled."""
+        """Models by role that are known so far."""
         return {} if self.judge is None else {"relevance judge": self.judge}
 
     def infos(self) -> list[SourceInfo]:
@@ -72,7 +72,7 @@ class RageSources:
         return [first, other]
 
     def config(self) -> dict[str, Any]:
-        """``config`` of the manifest."""
+        """The manifest's ``config``: the recipe, and digests of files that it names."""
         recipe = self.recipe
         facts: dict[str, Any] = {}
         judge = None if self.judge is None else str(self.judge["name"])
@@ -88,7 +88,7 @@ class RageSources:
         return recipe.model_copy(update=update).recorded(**facts)
 
     def draft(self, build: Build) -> Manifest:
-        """All of the manifest that is known before the tables are made."""
+        """Draft the manifest with all that is known before the tables are made."""
         infos, out = self.infos(), build.workspace.out
         draft = build.draft(
             self.config(), infos, self.recipe.licence or infos[0].licence,
@@ -101,7 +101,7 @@ class RageSources:
         return draft
 
     def fingerprint(self) -> dict[str, Any]:
-        """What the lists depend on besides the texts: the model, or the vectors given."""
+        """What identifies the vectors: the model, or the vectors given."""
         if self.vectors is not None:
             name, passages = self.recipe.vectors_model, self.vectors[0]
             return {"name": name, "vectors": "given", "dimension": passages.dimension}
@@ -158,7 +158,7 @@ def _mines_by_vectors(recipe: RageRecipe, source: Source) -> bool:
 
 
 def _relevance_judge(recipe: RageRecipe, run: RunOptions) -> JudgeSession | None:
-    """What decides relevance in a source of claims.
+    """Open the judge that decides relevance in a source of claims; None without one.
 
     Raises:
         UsageError: the source has judgements.

@@ -44,7 +44,7 @@ def find_wording_faults(human: str, twin: str) -> Iterator[tuple[str, str]]:
 
 
 def _flips(text: Wording, other: Wording) -> Iterator[str]:
-    """Negations in a text that the sentence of another text that says the same has not.
+    """Find negations in a text that the corresponding sentence of another text does not have.
 
     A negation whose word the other text lacks counts for nothing: "did not survive" is "died".
     Nor does "not before 1990", which is "only in 1990".

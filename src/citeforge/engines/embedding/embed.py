@@ -129,7 +129,7 @@ class LocalEmbedder:
     _made: dict[Compute, Embedder] = field(default_factory=dict, init=False)
 
     def at(self, compute: Compute) -> Embedder:
-        """The model in some kind of numbers; see ``Refinable``."""
+        """Get the embedder in a numeric format such as ``int8``; unload those in others."""
         for other in self._made.keys() - {compute}:
             if isinstance(embedder := self._made[other], TransformerEmbedder):
                 embedder.release()

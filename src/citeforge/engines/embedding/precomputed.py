@@ -293,6 +293,7 @@ def _refuse_ids(source: PrecomputedVectors, start: int, theirs: pa.Array, ours: 
 
 
 def _check(source: PrecomputedVectors, vectors: Matrix, start: int | None, names: pa.Array) -> None:
+    """Refuse given vectors that are all zeros, or contain NaN or infinity."""
     bad, empty = ~np.isfinite(vectors).all(axis=1), ~vectors.any(axis=1)
     for rows, what in ((bad, "contains NaN or an infinity"), (empty, "is all zeros")):
         if rows.any():

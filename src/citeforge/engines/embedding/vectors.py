@@ -171,6 +171,7 @@ def _require_directions(
     name_of: Callable[[int], str],
     fingerprint: dict[str, Any],
 ) -> None:
+    """Refuse vectors of zeros, and vectors with NaN or infinity."""
     sums = np.abs(vectors).sum(axis=1, dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(sums) | (sums == 0))
     if len(bad):

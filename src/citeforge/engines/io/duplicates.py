@@ -31,7 +31,7 @@ class DuplicateFinder:
             at = np.minimum(np.searchsorted(run, new), len(run) - 1)
             is_repeated = is_repeated or bool((run[at] == new).any())
         while self._runs and len(self._runs[-1]) <= len(new):
-            new = _merged([self._runs.pop(), new])
+            new = _merge_sorted([self._runs.pop(), new])
         self._runs.append(new)
         return is_repeated
 
@@ -39,12 +39,13 @@ class DuplicateFinder:
         """Hashes that came more than once; forgets them all."""
         if not self._runs:
             return frozenset()
-        hashes = _merged(self._runs)
+        hashes = _merge_sorted(self._runs)
         self._runs = []
         return frozenset(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
 
 
-def _merged(runs: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+def _merge_sorted(runs: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """Merge sorted arrays into one sorted array."""
     hashes = np.concatenate(runs)
     hashes.sort(kind="stable")  # linear, as it finds the runs again
     return hashes

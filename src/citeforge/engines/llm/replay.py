@@ -202,7 +202,7 @@ class ReplayStore(Store):
             return db.execute(update, (FAILURE, failure, PENDING, name)).rowcount
 
     def stats(self) -> StoreStats:
-        """Totals."""
+        """Count the replies, failures and tokens of the whole store."""
 
         def count(kind: str, place: str) -> dict[str, int]:
             select = f"SELECT json_extract({place}), count(*) FROM kept WHERE kind = ? GROUP BY 1"

@@ -15,7 +15,7 @@ _INSTEAD = "measures without a model"
 
 
 def locate(name: str) -> tuple[str, str]:
-    """(folder, revision) of a Hub model or a local folder.
+    """Find a Hub model or local folder: (folder, revision).
 
     Raises:
         InputError: it cannot be had.
@@ -65,7 +65,7 @@ class BertScore:
         return best
 
     def _states(self, texts: set[str]) -> dict[str, tuple[Any, Any]]:
-        """Token vectors and weights of each text.
+        """Compute token vectors and weights of each text.
 
         bert-score's own loop, but that its batches follow the order of a Python set, which is
         another one in every run, and that each is computed on as many threads as there are.
@@ -97,7 +97,7 @@ class BertScore:
 def _matched(
     batch: Sequence[tuple[int, str, str]], states: Mapping[str, tuple[Any, Any]]
 ) -> list[tuple[float, float, float]]:
-    """(P, R, F) of pairs of output and reference."""
+    """Compute BERTScore (P, R, F) of pairs of output and reference."""
     import torch
     from bert_score.utils import greedy_cos_idf
     from torch.nn.utils.rnn import pad_sequence
@@ -158,7 +158,8 @@ def _last_states(network: Any, tokenizer: Any, texts: list[str]) -> Any:
         if t
     ]
 
-    def of(batch: Sequence[Any]) -> Any:
+    def compute_states(batch: Sequence[Any]) -> Any:
+        """Run the network on texts as token ids; states of their last tokens."""
         ids = pad_sequence(list(batch), batch_first=True, padding_value=0)
         mask = pad_sequence([torch.ones_like(t) for t in batch], batch_first=True)
         with torch.inference_mode():
@@ -166,7 +167,7 @@ def _last_states(network: Any, tokenizer: Any, texts: list[str]) -> Any:
         last = torch.tensor([len(t) - 1 for t in batch])
         return output.hidden_states[-1][torch.arange(len(batch)), last]
 
-    states = list(one_thread_each(of, batched(tokens, _MAUVE_BATCH)))
+    states = list(one_thread_each(compute_states, batched(tokens, _MAUVE_BATCH)))
     if not states:
         raise ValueError("every text is empty")
     return torch.cat(states).numpy()

@@ -48,7 +48,7 @@ class Accelerator:
 
 
 def choose_compute(compute: Compute, device: str) -> Chosen:
-    """What to compute in; the same on processors of one kind, whatever else they are doing.
+    """Choose the numeric format to compute in; the same on processors of one kind.
 
     Args:
         compute: ``auto`` takes bfloat16 where the device multiplies in it, int8 where a CPU
@@ -79,7 +79,7 @@ def choose_compute(compute: Compute, device: str) -> Chosen:
 
 
 def require_openvino(device: str, option: str) -> Accelerator:
-    """OpenVINO, where it can compute.
+    """Load OpenVINO, where it can compute.
 
     Args:
         device: where a model is to run.
@@ -106,7 +106,7 @@ def _has_openvino() -> bool:
 
 
 def device_of(device: str) -> str:
-    """``auto`` resolved: a GPU where there is one."""
+    """Resolve the device ``auto``: a GPU if there is one."""
     if device != "auto":
         return device
     if platform.system() == "Linux" and not any(map(any, map(Path("/dev").glob, _GPUS))):
@@ -142,13 +142,14 @@ def cpu_has_vnni() -> bool:
 
 
 def _dnnl_limit() -> str:
+    """Read the instruction set that oneDNN is limited to; empty without a limit."""
     # oneDNN reads its earlier name where the present one is missing or empty.
     get = os.environ.get
     return (get("ONEDNN_MAX_CPU_ISA") or get("DNNL_MAX_CPU_ISA") or "").upper()
 
 
 def abilities() -> set[str]:
-    """Flags of an x86-64 processor under Linux; empty elsewhere."""
+    """Read the flags of an x86-64 processor under Linux; empty elsewhere."""
     info = Path("/proc/cpuinfo")
     if platform.machine() not in ("x86_64", "AMD64") or not info.is_file():
         return set()

@@ -37,7 +37,7 @@ class Refinable(Embedder, Protocol):
     """An embedder whose model computes in several kinds of numbers, float32 unless asked."""
 
     def at(self, compute: Compute) -> Embedder:
-        """The same model in other numbers; weights in any other kind leave memory.
+        """Get the same model in another numeric format; weights in others leave memory.
 
         Args:
             compute: ``auto`` for what is quick where it runs.
@@ -48,12 +48,12 @@ class Refinable(Embedder, Protocol):
         ...
 
     def count_cut(self, pieces: Iterable[pa.Array], kind: Kind) -> tuple[int, int] | None:
-        """(Texts longer than the model reads, tokens that it reads); None where nobody can say."""
+        """(Texts longer than the model reads, tokens that it reads); None if unknown."""
         ...
 
 
 def model_of(fingerprint: dict[str, Any]) -> dict[str, Any]:
-    """What a fingerprint says of the model, without what it is computed in and by."""
+    """The part of a fingerprint that identifies the model, without how it is computed."""
     return {name: value for name, value in fingerprint.items() if name != "computed"}
 
 

@@ -43,11 +43,11 @@ class ExtractiveQa:
         self._limit = min(self._tokenizer.model_max_length, _LONGEST_INPUT)
 
     def answer(self, question: str, context: str) -> str:
-        """See :meth:`answers`."""
+        """Find the answer to a question in a context; see :meth:`answers`."""
         return self.answers([(question, context)])[0]
 
     def answers(self, pairs: Sequence[tuple[str, str]]) -> list[str]:
-        """For each question and context the likeliest span; empty when none is likelier than none.
+        """Find the likeliest answer span in each context; empty where no answer is likelier.
 
         Long contexts are read in overlapping windows; a span's probability is that of its own
         window, and "none" has the lowest that any window gives it.
@@ -56,6 +56,7 @@ class ExtractiveQa:
         return list(one_thread_each(self._best, read))
 
     def _best(self, read: tuple[Any | None, str]) -> str:
+        """Find the likeliest span over all windows of one context."""
         windows, context = read
         if windows is None:
             return ""
@@ -76,7 +77,7 @@ class ExtractiveQa:
         return text if best >= none else ""
 
     def _windows(self, question: str, context: str) -> Any | None:
-        """The context in windows; None when the question leaves no room for it."""
+        """Cut a context into windows; None when the question leaves no room for it."""
         special = self._tokenizer.num_special_tokens_to_add(pair=True)
         n_question = len(self._tokenizer(question, add_special_tokens=False)["input_ids"])
         room = self._limit - special - n_question
@@ -93,7 +94,7 @@ class ExtractiveQa:
         )
 
     def _allowed(self, windows: Any, window: int) -> npt.NDArray[np.bool_]:
-        """Tokens that may begin or end a span: the context's, and the classification token."""
+        """Mask the tokens where a span may begin or end: the context's, and the first."""
         inside = np.array([s == 1 for s in windows.sequence_ids(window)])
         ids = np.array(windows["input_ids"][window])
         allowed: npt.NDArray[np.bool_] = inside | (ids == self._tokenizer.cls_token_id)
@@ -117,7 +118,7 @@ class ExtractiveQa:
 
 
 def _whole_words(encoding: Any, first: int, last: int) -> tuple[int, int]:
-    """Characters of the words that the two tokens stand in; of the tokens where there are none."""
+    """Widen two tokens to whole words: (first character, end), of the tokens if none."""
     words = (encoding.token_to_word(first), encoding.token_to_word(last))
     if None not in words:
         low = encoding.word_to_chars(words[0], sequence_index=1)

@@ -64,11 +64,13 @@ class NgramModel:
         }
 
     def _score(self, context: tuple[str, ...], word: str) -> float:
+        """Log probability of a word after a context."""
         probability: float = self._model.score(word, context)
         # A word that was never seen keeps a uniform share of what is left.
         return math.log(max(probability, 1.0 / (len(self._model.vocab) + 1) ** 2))
 
     def of(self, texts: Sequence[str]) -> list[float]:
+        """Compute the perplexity of each text; infinite for a text without words."""
         return [self._perplexity(tokens_of(t)) for t in texts]
 
     def _perplexity(self, tokens: list[str]) -> float:
@@ -87,11 +89,11 @@ class Perplexity(Protocol):
     """Gives exp of the mean negative log probability of a text's tokens."""
 
     def identity(self) -> dict[str, Any]:
-        """What manifests say of it."""
+        """Name and settings of the model, for manifests."""
         ...
 
     def of(self, texts: Sequence[str]) -> list[float]:
-        """Perplexities, each above 0, in order."""
+        """Compute the perplexity of each text, above 0."""
         ...
 
 

@@ -37,7 +37,7 @@ _OF_PASSAGES = ("document", "passage", "corpus", "search_document", "retrieval.p
 
 @dataclass(frozen=True)
 class Prefixes:
-    """What a model wants in front of its texts (e5: ``query: `` and ``passage: ``).
+    """Prefixes that a model expects before its texts (e5: ``query: `` and ``passage: ``).
 
     Attributes:
         query: before queries.
@@ -54,14 +54,14 @@ class Prefixes:
         return {"query": self.query, "passage": self.passage}[kind]
 
     def facts(self) -> dict[str, str]:
-        """What fingerprints say."""
+        """The prefixes as fingerprints record them."""
         return {
             "query_prefix": self.query, "passage_prefix": self.passage, "prefixes": self.origin
         }  # fmt: skip
 
 
 def prefixes_of(name: str, folder: Path | None = None) -> Prefixes:
-    """Those of the model's own file, else those that its authors name elsewhere.
+    """Find a model's prefixes: those of its own file, else those of a table of models.
 
     Args:
         name: Hub id, or folder that is named as the model.
@@ -78,7 +78,7 @@ def prefixes_of(name: str, folder: Path | None = None) -> Prefixes:
 
 
 def _own_prompts(path: Path) -> Prefixes | None:
-    """None where the file names no prompt: sentence-transformers writes empty ones by itself."""
+    """Read the prefixes in a model's own file; None where it names none."""
     if not path.is_file():
         return None
     content = read_json(path)

@@ -97,6 +97,7 @@ def qampari_of(item: AnswerItem, inputs: Inputs) -> tuple[float, ...] | None:
 
 
 def _f1(p: float, r: float) -> float:
+    """Harmonic mean of precision and recall."""
     return 2 * p * r / (p + r) if p + r else 0.0
 
 

@@ -64,7 +64,7 @@ def bleu_statistics(output: str, references: Sequence[str], bleu: Any) -> list[i
 
 
 def bleu(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
-    """Corpus BLEU against all gold answers, or the single one."""
+    """Compute corpus BLEU against all gold answers, or the single one."""
     try:
         from sacrebleu.metrics.bleu import BLEU
     except ImportError as error:

@@ -86,6 +86,7 @@ _TEST = "two-sided paired t-test, Holm over the system's cells"
 
 
 def _is_tested(files: Sequence[ScoreFile], measure: str) -> bool:
+    """Whether any score of a measure has a p-value."""
     return any(m.p_t is not None for f in files for m in f.measures if m.name.startswith(measure))
 
 
@@ -320,4 +321,5 @@ def _table(
     title: str, note: str, head: Sequence[str], rows: Sequence[Sequence[str]],
     keys: int = len(_CELL),
 ) -> Table:  # fmt: skip
+    """Make a table whose columns are all aligned left."""
     return Table(head, rows, left=len(head), title=title, notes=[note], keys=keys)

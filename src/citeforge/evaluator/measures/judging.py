@@ -205,7 +205,7 @@ class CitationJudging:
         return Value(low, high) if self._as_alce else Value(min(low, 1.0), min(high, 1.0))
 
     def _needed(self, item: AnswerItem, claim: Claim) -> Value:
-        """Number of citations of a supported statement that are not irrelevant.
+        """Number of citations of a supported claim that are not irrelevant.
 
         People are asked of every citation whether it supports the statement at least in part
         (ALCE's human evaluation, section 6); a judge is asked whether the others do without it.

@@ -46,7 +46,7 @@ def strict_counts(reading: ParsedAnswer) -> dict[str, Counts]:
 
 
 def is_later(number: int) -> bool:
-    """Whether gold of a round counts in the sets without round 1; gold without rounds (0) does."""
+    """Whether gold counts in the sets without round 1; gold without rounds (0) does."""
     return number != 1
 
 

@@ -154,11 +154,11 @@ class KalmaInputs:
 
     @property
     def protocol(self) -> str:
-        """``strict`` or ``reference``."""
+        """The scoring protocol: ``strict`` or ``reference``."""
         return self.tools.options.protocol
 
     def fail(self, why: str) -> None:
-        """Count a question to the LLM that failed."""
+        """Count a request to the LLM that failed, and keep the first reason."""
         self.n_failed += 1
         self.first_failure = self.first_failure or why
 

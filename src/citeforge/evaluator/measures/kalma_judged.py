@@ -192,7 +192,7 @@ REFERENCE_ANSWERS = 400
 
 
 def align(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
-    """Share of (statement, citation) pairs whose statement entails ``relation: value``."""
+    """Compute the share of (statement, citation) pairs whose statement entails the triple."""
     judge = _judge(inputs)
     strict = inputs.protocol == "strict"
     rows: list[tuple[tuple[int, int], list[tuple[str, Key]]]] = []

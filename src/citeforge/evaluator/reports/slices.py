@@ -185,7 +185,7 @@ def with_slices(files: Sequence[ScoreFile], fields: Sequence[str]) -> list[Score
 
 
 def sliced(file: ScoreFile, name: str, value: str) -> ScoreFile | None:
-    """The score file of a slice alone; None where it has none, or too few queries."""
+    """Make the score file of one slice; None if it does not exist or is too small."""
     part = next((p for p in file.slices if (p.field, p.value) == (name, value)), None)
     if part is None or not part.measures:
         return None

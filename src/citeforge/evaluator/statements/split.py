@@ -204,6 +204,7 @@ class _Reader:
         self.sentences[-1].markers.extend(markers)
 
     def _is_listed(self, start: int) -> bool:
+        """Whether an offset is in a line of a list."""
         if not self.lists:
             return False
         raw = self.cut.raw_line_start(start)

@@ -119,7 +119,7 @@ class Measured:
 
 
 def joined(repeats: Sequence[Measured]) -> Measured:
-    """One measure by all verdicts of a judge that was asked several times."""
+    """Join a measure's samples by all verdicts of a judge that was asked several times."""
     lower = _beside([m.sample for m in repeats])
     if all(m.upper is None for m in repeats):
         return Measured(lower)
@@ -127,6 +127,7 @@ def joined(repeats: Sequence[Measured]) -> Measured:
 
 
 def _beside(samples: Sequence[Sample]) -> Sample:
+    """Put samples of repeated verdicts side by side in one sample."""
     sums = np.concatenate([s.sums[:, None] for s in samples], axis=1)
     values = np.concatenate([s.per_query[:, None] for s in samples], axis=1)
     return replace(

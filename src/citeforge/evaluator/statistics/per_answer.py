@@ -23,7 +23,8 @@ class Scored(Protocol):
     def n_unparsed(self) -> float:
         """Marks that could not be read."""
 
-    def __getitem__(self, part: slice, /) -> tuple[Any, ...]: ...
+    def __getitem__(self, part: slice, /) -> tuple[Any, ...]:
+        """Some of the numbers, as a slice of a tuple."""
 
 
 class AnswerScorer(Protocol):

@@ -32,7 +32,7 @@ class _Key(NamedTuple):
     title: bytes = b""
 
     def differs(self, own: "_Key | None") -> bool:
-        """Whether it says something else than the corpus, where both say something."""
+        """Whether text or title differ from the corpus, where both are known."""
         return own is not None and any(
             mine and theirs and mine != theirs
             for mine, theirs in ((self.text, own.text), (self.title, own.title))

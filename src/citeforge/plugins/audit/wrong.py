@@ -100,6 +100,7 @@ def citation_classes(
                 del unsettled[i, n]
 
     def settle_by(number: int, premises: Callable[[CitedStatement, int], Sequence[str]]) -> None:
+        """Settle citations by whether any of some premises entails their statement."""
         judge.ask(Pair(t, statements[i].text) for i, n in unsettled
                   for t in premises(statements[i], n))  # fmt: skip
         settle(number, lambda s, n: _any_entails(judge, premises(s, n), s.text))

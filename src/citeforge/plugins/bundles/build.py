@@ -212,7 +212,7 @@ def _faithfulness(arranger: Arranger, query: str) -> Cells | None:
 
 
 def _position(arranger: Arranger, query: str) -> Cells | None:
-    """As many cells as passages: each passage stands once at every place."""
+    """Arrange passages in as many cells as there are, each passage once at every place."""
     k = arranger.recipe.k
     if not (relevant := arranger.relevant(query)):
         return None

@@ -79,7 +79,7 @@ class CellAnswers:
         return answer or (MISSING if self.tools.options.protocol == "strict" else None)
 
     def column(self, value: Callable[[int, int], float]) -> Floats:
-        """Values of all queries, shape (runs, queries).
+        """Compute a value for every run and query, shape (runs, queries).
 
         Args:
             value: gives that of a run and row; NaN where it is not defined.

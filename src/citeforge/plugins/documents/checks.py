@@ -64,7 +64,7 @@ def check_text(question: Question, longest_copy: int) -> None:
 
 
 def _names_what_is_asked(question: Question) -> bool:
-    """Whether the statement has a word of the question: a judge must see more than the answer."""
+    """Whether the statement shares a word with the question, not only with the answer."""
     words = _words(question.text)
     # Scripts without spaces have no words to compare.
     return len(words) < 3 or bool(words & _words(question.statement))

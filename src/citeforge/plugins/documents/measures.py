@@ -81,7 +81,7 @@ def _refuses(item: AnswerItem, grammar: Grammar) -> bool:
 def read_document_answers(
     submission: Submission, measures: Sequence[Measure], tools: Tools
 ) -> Reading:
-    """Answers to questions about documents: unanswered ones count for abstention alone.
+    """Read answers; those to questions without an answer count for abstention alone.
 
     They have no right answer or citation: other measures would call any answer wrong.
     """

@@ -25,13 +25,15 @@ _MEASURE = re.compile(r"[A-Z][\w.@-]+")
 
 
 def markdown() -> MarkdownIt:
-    """Of text that may come from anybody: its HTML stays text, and no picture is loaded."""
+    """Make a Markdown parser for untrusted text: its HTML stays text, and no image is loaded."""
     return MarkdownIt("js-default").disable(["image", "linkify", "replacements", "smartquotes"])
 
 
 @cache
 def definitions() -> tuple[str, frozenset[str]]:
-    """The body of the page, and its anchors: sections, and ``m-NAME`` of measures.
+    """Render the page of definitions; its HTML, and its anchors.
+
+    Anchors are sections, and ``m-NAME`` of measures.
 
     Links to other pages of the documentation become text; the site has none of these.
     """
@@ -54,6 +56,7 @@ def definitions() -> tuple[str, frozenset[str]]:
 
 
 def _anchor(token: Token, name: str, anchors: set[str]) -> None:
+    """Give an element an id, unless another one has it."""
     if name not in anchors:
         token.attrSet("id", name)
         anchors.add(name)
@@ -68,7 +71,7 @@ def _drop_links(parts: list[Token]) -> None:
 
 
 def definition_link(measure: str) -> str:
-    """Where a site defines a measure, beside its first page; empty for one that is not ours."""
+    """Link to the definition of a measure; empty for one that citeforge does not define."""
     name = measure.split("[")[0]
     declaration = find_measure(name)
     places = (name, re.sub(r"@\d+$", "@k", name))
@@ -92,6 +95,7 @@ class Presentation(Part):
     @field_validator("date", mode="before")
     @classmethod
     def _is_a_day(cls, day: object) -> object:
+        """Refuse a date in another form than 2026-11-23."""
         try:
             return day if day is None else datetime.date.fromisoformat(str(day))
         except ValueError as error:
@@ -107,7 +111,7 @@ class Presentation(Part):
         return links
 
     def of_hub(self, spec: str) -> "Presentation":
-        """The same, completed by the place of a benchmark on the Hub; nothing for a folder."""
+        """Add organisation and link of a benchmark on the Hub; a folder changes nothing."""
         place = parse_hub(spec)
         if place is None:
             return self
@@ -135,7 +139,7 @@ class Introduction:
 
 
 def introduction(package: Package, about: Presentation, files: Sequence[ScoreFile]) -> Introduction:
-    """What stands over the ranking of a benchmark."""
+    """Make the head of a benchmark's page: description, facts, links and context sets."""
     manifest = package.manifest
     stats = read_stats(package.folder)
     contexts = tuple((name, info.description) for name, info in manifest.contexts.items())
@@ -150,24 +154,26 @@ def introduction(package: Package, about: Presentation, files: Sequence[ScoreFil
         ("Version", manifest.version),
         ("Licence", manifest.licence or "not stated"),
     ]
-    text = about.description or _of_card(package.folder) or package.kind.about
+    text = about.description or _description(package.folder) or package.kind.about
     return Introduction(
         paragraph(text), tuple(f for f in facts if f[1]), tuple(about.links.items()), contexts
     )
 
 
 def introduce_all(about: Presentation, n_queries: int, n_systems: int) -> Introduction:
-    """What stands over the matrix of a leaderboard of several benchmarks."""
+    """Make the head of the page of several benchmarks: description, facts and links."""
     facts = [("Queries", f"{n_queries:,}"), ("Systems", f"{n_systems:,}"), *_facts(about)]
     links = tuple(about.links.items())
     return Introduction(paragraph(about.description or ""), tuple(f for f in facts if f[1]), links)
 
 
 def _number(count: object) -> str:
+    """Show a count with commas; empty for anything else."""
     return f"{count:,}" if isinstance(count, int) else ""
 
 
 def _facts(about: Presentation) -> list[tuple[str, str]]:
+    """Date and organisation of a benchmark, as (name, value)."""
     day = "" if about.date is None else about.date.isoformat()
     return [("Date", day), ("Organisation", about.organisation or "")]
 
@@ -177,8 +183,8 @@ def paragraph(text: str) -> str:
     return str(markdown().renderInline(text.strip())) if text.strip() else ""
 
 
-def _of_card(folder: Path) -> str:
-    """The first paragraph of what was written by hand, else of the card; empty without one."""
+def _description(folder: Path) -> str:
+    """First paragraph of the description written by hand, else of the card; may be empty."""
     for name in (BY_HAND, CARD):
         path = folder / name
         text = path.read_text(encoding="utf-8") if path.is_file() else ""

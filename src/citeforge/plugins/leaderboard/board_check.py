@@ -41,7 +41,7 @@ class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_history(path: Path) -> list[Event]:
-    """All submissions that a board scored, the first one first; none without the file.
+    """Read all submissions that a board scored, in order; none without the file.
 
     Raises:
         InputError: a line is none of ours.
@@ -55,17 +55,17 @@ def write_history(path: Path, events: Iterable[Event]) -> None:
 
 
 def latest(events: Sequence[Event]) -> dict[str, Event]:
-    """File name to what was scored of it last."""
+    """Last event of each submission file, by its name."""
     return {e.submission: e for e in events}
 
 
 def name_key(name: str) -> str:
-    """What names that readers take for one another have in common: case, width, spaces."""
+    """Normalise case, width and spaces of a name, so that names that look alike are equal."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def submissions_of(event: Event, events: Sequence[Event]) -> int:
-    """Submissions to the same benchmark that a system made, by its name or by its file's."""
+    """Count a system's other submissions to a benchmark, by its name or its file's."""
     mine = (name_key(event.system), name_key(event.submission))
     return len(
         {
@@ -107,12 +107,12 @@ class BoardCheck:
         }
 
     def is_scored(self, path: Path) -> bool:
-        """Whether the board has scored this very file."""
+        """Whether the board has scored this file with this content."""
         event = self._scored.get(path.name)
         return event is not None and event.sha256 == sha256_file(path)
 
     def verdict(self, path: Path) -> tuple[Findings, Event | None]:
-        """Errors and warnings of a submission, and its line in the history where it has none."""
+        """Check a submission: errors and warnings, and its line in the history if it may enter."""
         findings = Findings()
         try:
             options = self._board.score
@@ -132,7 +132,7 @@ class BoardCheck:
         return findings, event
 
     def _event(self, path: Path) -> Event:
-        """What scoring reads of a file before it looks at answers.
+        """Read what the history records of a submission, without its answers.
 
         Raises:
             CiteforgeError: a field of the header is wrong, or the context is not clear.
@@ -155,6 +155,7 @@ class BoardCheck:
         )
 
     def _faults(self, event: Event, findings: Findings) -> Iterator[Finding]:
+        """Find names, files and quotas that forbid a submission; adds warnings to findings."""
         key, holder = name_key(event.system), event.submission
         for context in event.contexts:
             holder = self._names.get((key, context), event.submission)
@@ -193,5 +194,5 @@ class BoardCheck:
 
 
 def escaped_line(text: str) -> str:
-    """A text as one line of a terminal: what controls it is written in escapes."""
+    """A text as one line for a terminal, with control characters escaped."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

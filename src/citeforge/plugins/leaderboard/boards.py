@@ -49,28 +49,30 @@ class Board(Part):
 
     @property
     def submissions_folder(self) -> Path:
-        """Where its submissions are."""
+        """Folder of the board's submissions."""
         return self.submissions or Path("submissions") / self.name
 
     @property
     def scores_folder(self) -> Path:
-        """Where its scores are."""
+        """Folder of the board's score files."""
         return self.scores or Path("scores") / self.name
 
     @property
     def history_file(self) -> Path:
-        """Where it keeps what it scored."""
+        """File that records which submissions were scored."""
         return self.history or Path("history") / f"{self.name}.jsonl"
 
     @field_validator("name")
     @classmethod
     def _is_free(cls, name: str) -> str:
+        """Refuse the name of a folder that every site has."""
         if name in _TAKEN:
             raise ValueError(f"{name!r} is a folder of every site; choose another name")
         return name
 
     @model_validator(mode="after")
     def _scores_all_queries(self) -> Self:
+        """Refuse ``only_asked`` where the gold is hidden."""
         if self.gold is not None and self.score.only_asked:
             raise ValueError(
                 "score.only_asked: with hidden gold, submissions could choose the queries that "
@@ -95,6 +97,7 @@ class Boards(Part):
 
     @model_validator(mode="after")
     def _names_differ(self) -> Self:
+        """Refuse two boards of one name."""
         names = [b.name for b in self.boards]
         twice = next((n for n in names if names.count(n) > 1), None)
         if twice is not None:
@@ -103,6 +106,7 @@ class Boards(Part):
 
     @model_validator(mode="after")
     def _places_differ(self) -> Self:
+        """Refuse folders of site, submissions, scores or history that overlap."""
         paths = [self.site]
         for board in self.boards:
             paths += [board.submissions_folder, board.scores_folder, board.history_file]
@@ -121,7 +125,7 @@ class Boards(Part):
         return next((b for b in self.boards if b.name == name), None)
 
     def below(self, folder: Path) -> "Boards":
-        """The same with every folder named from ``folder``, where the file stands."""
+        """Resolve all paths against the folder of the leaderboard's file."""
 
         def placed(spec: str) -> str:
             return spec if spec.startswith("hub:") else str(folder / spec)
@@ -143,7 +147,7 @@ class Boards(Part):
 
 
 def _score_below(score: ScoreOptions, folder: Path) -> ScoreOptions:
-    """The same options with the files of judge, profile, LLM and people named from ``folder``."""
+    """Resolve the paths of judge, profile, LLM and labels against a folder."""
     profile = score.judge_profile
     if profile is not None and profile.endswith((".yaml", ".yml")):
         profile = str(folder / profile)

@@ -130,7 +130,7 @@ def _write_matrix(
 
 
 def _ready(board: Board, package: Package, load: Load) -> Sequence[ScoreFile]:
-    """The scores of a benchmark as pages may show them.
+    """Load the scores of a benchmark, and check that pages may show them.
 
     Raises:
         InputError: scores of another benchmark, or two of one system in one context; or scores that
@@ -161,7 +161,7 @@ def _ready(board: Board, package: Package, load: Load) -> Sequence[ScoreFile]:
 
 
 def unknown_site_files(out: Path) -> list[str]:
-    """Files in the folder of a site that no build of ours put there.
+    """List the files in a site's folder that citeforge did not write.
 
     Raises:
         InputError: not a site of ours.
@@ -182,6 +182,7 @@ def unknown_site_files(out: Path) -> list[str]:
 
 
 def _check(files: Sequence[ScoreFile], hashes: Sequence[str]) -> None:
+    """Refuse scores on another benchmark, and two files of one system, context and protocol."""
     first: dict[tuple[str, str, str], str] = {}
     for file in files:
         if file.benchmark_hash not in hashes:

@@ -65,7 +65,7 @@ def board_column(
     context: str | None,
     config: object = None,
 ) -> BoardColumn:
-    """The column of a benchmark.
+    """Make the column of a benchmark in the table of all benchmarks.
 
     Args:
         folder: of its pages.
@@ -119,7 +119,7 @@ def board_column(
 
 
 def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
-    """What the page carries: hundredths as integers, systems by mean rank."""
+    """Data that the page of all benchmarks contains, systems by mean rank."""
     everybody = list(dict.fromkeys(name for c in columns for name in c.slugs))
     # Somebody else's control of the same name on another board takes nobody out of the ranking.
     competitors = {f.system for c in columns for f in c.files if not f.is_control}
@@ -158,13 +158,13 @@ def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
 
 
 def _value(column: BoardColumn, name: str) -> float | None:
-    """A system's value, higher is better; None where it has none."""
+    """A system's value on a benchmark, turned so that higher is better; None without one."""
     value = column.cells[name].value if name in column.cells else None
     return value if value is None else value * (DIRECTIONS[direction(column.measure)] or 1)
 
 
 def _cell(column: BoardColumn, name: str) -> list[int | None] | int:
-    """Value and ends of its interval; whether there are other scores, where it has none."""
+    """Value and interval in hundredths; without a value, whether there are other scores."""
     entry = column.cells.get(name)
     if entry is None or entry.value is None:
         return _THERE if name in column.slugs else 0
@@ -173,7 +173,7 @@ def _cell(column: BoardColumn, name: str) -> list[int | None] | int:
 
 
 def _about(system: str, columns: Sequence[BoardColumn]) -> dict[str, str]:
-    """What a system's submissions say together: each word once, costs added up."""
+    """Merge what a system's submissions state of it; costs are added up."""
     # A submission of several context sets was paid for once.
     mine = {f.submission_sha256: f for c in columns for f in c.files if f.system == system}.values()
     values = {
@@ -220,7 +220,7 @@ class MeanRank:
 
 
 def mean_ranks(columns: Sequence[Column]) -> list[MeanRank]:
-    """Mean rank of each system, and what it may be; all at once with 95 % confidence.
+    """Compute each system's mean rank, with simultaneous 95 % intervals.
 
     Equal values share the mean of their places (Demšar 2006, section 3.2.2). A system without a
     value on a benchmark is worse there than all that have one, and shares the last places with the

@@ -62,7 +62,7 @@ class Site:
 
 
 def environment() -> Environment:
-    """Of all templates: everything is escaped, and nothing may be missing."""
+    """Make the environment of templates: everything is escaped, nothing may be undefined."""
     templates = page_templates(TEMPLATES)
     templates.globals["definition_link"] = definition_link
     return templates
@@ -101,7 +101,7 @@ def write_pages(
     }
     for name in ("site.css", "site.js", "ranking.js", "viewer.js"):
         write_text(out / name, (TEMPLATES / name).read_text(encoding="utf-8"))
-    site["answers"] = _answers(templates, site, files, out)
+    site["answers"] = _write_answers_page(templates, site, files, out)
     pages = list(query_pages(package, {f.context for f in files}))
     slugs: set[str] = set()
     names = {p.id: slug(p.id, slugs) for p in pages}
@@ -116,7 +116,7 @@ def write_pages(
     for number, view in enumerate(views):
         text = json.dumps(rest(view), separators=(",", ":"))
         write_text(out / f"more-{number}.js", f"citeforgeMore({number},{text});\n")
-    _systems(templates, site, views, names, out)
+    _write_system_pages(templates, site, views, names, out)
     template = templates.get_template("definitions.html.j2")
     write_text(out / "definitions.html", template.render(site=site, text=definitions()[0]))
     search = script_json([[names[p.id], p.id, p.text] for p in pages])
@@ -135,7 +135,7 @@ def write_pages(
     return Site(*counts_of(files), len(pages), len(index.encode())), views
 
 
-def _answers(
+def _write_answers_page(
     templates: Environment, site: dict[str, Any], files: Sequence[ScoreFile], out: Path
 ) -> bool:
     """Write the page of all answers, its data in chunks; False where no score file has answers."""
@@ -151,13 +151,14 @@ def _answers(
     return True
 
 
-def _systems(
+def _write_system_pages(
     templates: Environment,
     site: dict[str, Any],
     views: Sequence[View],
     names: dict[str, str],
     out: Path,
 ) -> None:
+    """Write the page of each system."""
     template = templates.get_template("system.html.j2")
     for view in views:
         for file, name in zip(view.files, view.slugs, strict=True):
@@ -172,7 +173,7 @@ def _systems(
 
 
 def _hardest(file: ScoreFile, main: str, names: dict[str, str]) -> list[tuple[str, str, float]]:
-    """(page, query, value) of the queries with the worst values on the main measure."""
+    """List 20 queries with the worst values of the main measure: (page, query, value)."""
     entry = next((m for m in file.measures if m.name == main), None)
     if entry is None:
         return []
@@ -185,7 +186,10 @@ def _hardest(file: ScoreFile, main: str, names: dict[str, str]) -> list[tuple[st
 
 
 def _best(view: View) -> list[tuple[int, MeasureScore]]:
-    """The best systems of a view, as numbers, with their main entries; of the same queries."""
+    """Rank the systems of a view by its main measure: (index, score), the best first.
+
+    Systems that were scored on other queries are left out.
+    """
     rows = [
         (i, entry)
         for i, entry in enumerate(view.entries.get(view.main, []))
@@ -197,7 +201,7 @@ def _best(view: View) -> list[tuple[int, MeasureScore]]:
 
 
 def _scores(views: Sequence[View]) -> dict[str, list[tuple[str, str, str, str, float]]]:
-    """Query to (view, system, page, measure, value), best systems of each view first."""
+    """Main scores on each query: (view, system, page, measure, value), best systems first."""
     by_query: dict[str, list[tuple[str, str, str, str, float]]] = {}
     for view in views:
         best = _best(view)

@@ -111,7 +111,7 @@ class QueryPage:
 
 
 def query_pages(package: Package, scored: Collection[str] = ()) -> Iterator[QueryPage]:
-    """All queries of a benchmark with what systems are shown.
+    """Make the pages of all queries of a benchmark, with what systems are shown.
 
     Args:
         package: benchmark.
@@ -125,7 +125,7 @@ def query_pages(package: Package, scored: Collection[str] = ()) -> Iterator[Quer
 
 
 def passage_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
-    """Pages with labelled passages, and what a twin changed.
+    """Make pages of queries with labelled passages, and what a twin changed.
 
     Args:
         package: a benchmark of passages.
@@ -156,7 +156,7 @@ def passage_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]
 
 
 def item_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
-    """Pages of any benchmark that shows passages: what its items say of them.
+    """Make pages of queries with passages, for any benchmark that shows passages.
 
     Args:
         package: its contexts may lie in tables of their own sort.
@@ -176,7 +176,7 @@ def item_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
 
 
 def _mining_notes(base: Base) -> dict[tuple[str, str], str]:
-    """(query, passage) to how near a negative is, where somebody or some model ranked it."""
+    """Text on each mined negative's score and rank, by (query, passage)."""
     notes = {}
     rows = [row for label in LABELS[1:] for row in base.mappings[label].to_pylist()]
     for row in rows:
@@ -197,6 +197,7 @@ def _passage_view(
     notes: dict[tuple[str, str], str],
     of_human: dict[str, str],
 ) -> PassageView:
+    """Make the view of a passage, with its label, note and differences from its twin."""
     name = doc["corpus-id"]
     title, text = texts[name]
     human: tuple[Piece, ...] = ()
@@ -208,12 +209,12 @@ def _passage_view(
 
 
 def _words(label: str) -> tuple[str, str]:
-    """A label in words, and the class of its colour."""
+    """A label for people, and the CSS class of its colour."""
     return label.replace("_", " "), label.replace("_", "-")
 
 
 def text_differences(first: str, second: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
-    """Both texts, cut at words, with what only one of them has marked."""
+    """Cut both texts at words into pieces, and mark those that only one has."""
     a, b = first.split(), second.split()
     matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
     left, right = [], []
@@ -226,7 +227,7 @@ def text_differences(first: str, second: str) -> tuple[tuple[Piece, ...], tuple[
 
 
 def graph_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
-    """Pages with drawn sub-graphs.
+    """Make pages of queries with drawn sub-graphs.
 
     Args:
         package: a kalma benchmark.
@@ -248,6 +249,7 @@ def graph_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
 
 
 def _star(graph: Graph, gold: set[Key]) -> Star:
+    """Lay out a sub-graph as a star: its entity in the middle, triples around it."""
     rows = [(t.relation, t.value, t.key in gold) for t in graph.triples]
     ordered = sorted(rows, key=lambda r: not r[2])[:_SPOKES]
     spokes = []

@@ -40,7 +40,7 @@ class View:
 
 
 def slug(text: str, used_slugs: set[str]) -> str:
-    """A file name that no other page has; ids never become paths as they are."""
+    """Make a file name for a page from any text; no other page has it."""
     stem = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "page"
     name, number = stem, 1
     while name in used_slugs:
@@ -51,7 +51,7 @@ def slug(text: str, used_slugs: set[str]) -> str:
 
 
 def make_views(files: Sequence[ScoreFile], contexts: Sequence[str] = ()) -> list[View]:
-    """One view for each context and protocol; scores whose signatures differ part ways, too.
+    """Make a ranking per context and protocol; other signatures are not compared.
 
     Args:
         files: score files of one benchmark.
@@ -83,12 +83,12 @@ def make_views(files: Sequence[ScoreFile], contexts: Sequence[str] = ()) -> list
 
 
 def _comparable(file: ScoreFile, name: str, signature: str) -> MeasureScore | None:
-    """A system's entry, unless it was scored by another recipe than the first system's."""
+    """A system's score of a measure, if its signature is the same; else None."""
     return next((m for m in file.measures if m.name == name and m.signature == signature), None)
 
 
 def compact(view: View) -> dict[str, object]:
-    """What the page carries of a view: hundredths as integers, intervals of the main measure."""
+    """Data of a view that the page contains: scores in hundredths, main intervals."""
     columns = [name for name in COLUMNS if any(about_text(f, name) for f in view.files)]
     return {
         "t": view.title,
@@ -114,19 +114,19 @@ COLUMNS = ("organisation", "model", "parameters", "date", "cost")
 
 
 def about_text(file: ScoreFile, name: str) -> str:
-    """What a submission says of its system in one field of :data:`COLUMNS`; empty for nothing."""
+    """A field that a submission states of its system (:data:`COLUMNS`); may be empty."""
     value = getattr(file.about, name, None)
     return "" if value is None else f"${value:,.2f}" if name == "cost" else str(value)
 
 
 def about_rows(file: ScoreFile) -> list[tuple[str, str]]:
-    """What a submission says of its system: (field, text)."""
+    """All fields that a submission states of its system: (field, text)."""
     names = (*COLUMNS, "url")
     return [(name, text) for name in names if (text := about_text(file, name))]
 
 
 def rest(view: View) -> dict[str, object]:
-    """What is loaded when another measure is picked: all groups and intervals."""
+    """Data of a view that the page loads later: ranks and intervals of all measures."""
     return {
         "g": [[r or 0 for r in view.ranks[n]] for n in view.measures],
         "i": [[_interval(e) for e in view.entries[n]] for n in view.measures],
@@ -134,13 +134,14 @@ def rest(view: View) -> dict[str, object]:
 
 
 def _interval(entry: MeasureScore | None) -> list[int | None] | int:
+    """Ends of a score's interval in hundredths; 0 without one."""
     if entry is None or entry.low is None or entry.high is None:
         return 0
     return [hundredths(entry.low), hundredths(entry.high)]
 
 
 def hundredths(value: float | None) -> int | None:
-    """A number as the page carries it; None for none."""
+    """Round a number to hundredths, as an integer; None without one."""
     return None if value is None else round(100 * value)
 
 
@@ -148,7 +149,7 @@ WORDS = {True: "higher is better", False: "lower is better", None: "neither dire
 
 
 def explained(views: Sequence[View]) -> list[tuple[str, str, str, str]]:
-    """Measures of all tables: name, definition in a line, which direction is better, link.
+    """Explain the measures of all tables: name, definition, which direction is better, link.
 
     A measure of many cells comes once.
     """
@@ -160,6 +161,6 @@ def explained(views: Sequence[View]) -> list[tuple[str, str, str, str]]:
 
 
 def definition(name: str) -> str:
-    """A measure in one line; empty for one that is not ours."""
+    """Definition of a measure in one line; empty if this installation does not have it."""
     measure = find_measure(name.split("[")[0])
     return measure.definition if measure is not None else ""

@@ -58,7 +58,7 @@ def start_leaderboard(
         **{f"submissions/{b.name}/.gitkeep": "" for b in boards.boards},
     }
     there = [n for n in texts if (folder / n).exists() or (folder / n).is_symlink()]
-    other = [n for n in there if n not in _KEPT and not _says(folder / n, texts[n])]
+    other = [n for n in there if n not in _KEPT and not _has_text(folder / n, texts[n])]
     if other:
         raise InputError(
             f"already contains {', '.join(other)}", path=folder,
@@ -70,13 +70,15 @@ def start_leaderboard(
     return new, there
 
 
-def _says(path: Path, text: str) -> bool:
+def _has_text(path: Path, text: str) -> bool:
+    """Whether a file has exactly this content."""
     return path.is_file() and path.read_bytes() == text.encode()
 
 
 def _boards(
     folder: Path, benchmarks: Sequence[str], gold: Sequence[str], title: str | None
 ) -> Boards:
+    """Declare the boards of benchmarks and gold halves named on the command line."""
     specs = [_name_and_benchmark(b, folder) for b in benchmarks]
     halves = dict(_name_and_benchmark(g, folder, "-gold") for g in gold)
     if len(specs) == len(halves) == 1 and "=" not in gold[0]:
@@ -113,7 +115,7 @@ def _name_and_benchmark(argument: str, folder: Path, ending: str = "") -> tuple[
 
 
 def _plain(boards: Boards) -> dict[str, object]:
-    """What the file says: what was given, and nothing that goes without saying."""
+    """Fields of ``leaderboard.yaml``: those that were given, without defaults."""
     return {
         "leaderboard": BOARDS_VERSION,
         **({} if boards.title is None else {"title": boards.title}),
@@ -135,4 +137,5 @@ def _front(title: str) -> dict[str, object]:
 
 
 def _yaml(value: object) -> str:
+    """Write a value as YAML."""
     return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=float("inf"))

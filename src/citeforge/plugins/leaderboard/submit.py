@@ -65,18 +65,18 @@ class PendingSubmission:
 
     @property
     def target(self) -> Path:
-        """Where the leaderboard keeps it."""
+        """Path at which the leaderboard stores the submission."""
         assert self.board is not None
         return self.board.submissions_folder / self.source.name
 
     @property
     def scores(self) -> Path:
-        """Its score file, where it is of one context set."""
+        """Path of its score file, for one context set."""
         assert self.board is not None
         return self.board.scores_folder / f"{bare_name(self.source)}.json"
 
     def score_files(self) -> dict[Path, ScoreFile]:
-        """Where its scores go: into one file, or one a context set."""
+        """Path of each score file: one, or one per context set."""
         if len(self.files) == 1:
             return {self.scores: self.files[0]}
         return {self.scores.with_suffix(f".{f.context}.json"): f for f in self.files}
@@ -99,14 +99,14 @@ class Intake:
     folder: Path
 
     def lines(self) -> Iterator[str]:
-        """What to tell: a line a submission, and where the site is."""
+        """Report a line per submission, and one with the place of the site."""
         if not self.submissions:
             yield "no submission yet"
         for one in self.submissions:
             if one.board is not None and not one.findings.errors:
                 yield (
                     f"{one.board.name}: {one.source}: {one.findings.n_lines:,} answers, "
-                    f"{len(one.findings.warnings):,} warnings{_best(one.files)}"
+                    f"{len(one.findings.warnings):,} warnings{_main_scores_text(one.files)}"
                 )
         if self.site is not None:
             yield (
@@ -116,8 +116,8 @@ class Intake:
             )
 
 
-def _best(files: Sequence[ScoreFile]) -> str:
-    """A system with the measure that ranks it, in each context set."""
+def _main_scores_text(files: Sequence[ScoreFile]) -> str:
+    """Text with a system's name and its main measure in each context set."""
     text = "".join(f", {escaped_line(file.system)}: " for file in files[:1])
     for at, file in enumerate(files):
         entry = next((m for m in file.measures if m.name == main_measure([file])), None)
@@ -191,7 +191,7 @@ def add_submissions(
 
 
 def _all_in(boards: Boards) -> Iterator[Path]:
-    """Submissions in the boards' folders, by name."""
+    """List the submissions in the boards' folders, by name."""
     for board in boards.boards:
         folder = board.submissions_folder
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -200,7 +200,7 @@ def _all_in(boards: Boards) -> Iterator[Path]:
 
 
 def _place_for(path: Path, boards: Boards, name: str | None, replace: bool) -> PendingSubmission:
-    """Where a submission goes.
+    """Find the board of a submission, and check that it may be stored there.
 
     Raises:
         InputError: it is no file, has a name that cannot be kept, or takes another one's place.
@@ -247,6 +247,7 @@ def _place_for(path: Path, boards: Boards, name: str | None, replace: bool) -> P
 
 
 def _board_of(path: Path, boards: Boards, name: str | None) -> Board:
+    """Find the board of a submission: as named, by its folder, or by its header's hash."""
     if len(boards.boards) == 1:
         return boards.boards[0]
     if name is not None:
@@ -266,6 +267,7 @@ def _board_of(path: Path, boards: Boards, name: str | None) -> Board:
 
 
 def _hashes_of(board: Board) -> set[str]:
+    """Hashes of a board's benchmark: its own, and that of the whole with gold."""
     manifest = load_manifest(package_folder(board.benchmark))
     return {manifest.benchmark_hash, str(manifest.config.get("joined_hash"))}
 

@@ -65,7 +65,7 @@ class Figure:
 
     @property
     def csv(self) -> str:
-        """Data as CSV; no cell starts a formula."""
+        """The data as CSV; no cell starts a formula."""
         return Table(self.columns, self.rows).csv()
 
     def names(self, measure: str) -> bool:

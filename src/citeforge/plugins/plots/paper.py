@@ -50,12 +50,12 @@ class TableCell:
 
     @property
     def text(self) -> str:
-        """Value as displayed."""
+        """The value as displayed."""
         return "–" if self.score.value is None else f"{self.score.value:.2f}"
 
     @property
     def is_significant(self) -> bool:
-        """Whether it differs from the baseline."""
+        """Whether the value differs significantly from the baseline's."""
         return self.p < LEVEL
 
 
@@ -68,7 +68,7 @@ class TableColumn:
 
     @property
     def title(self) -> str:
-        """Its heading on one line."""
+        """The heading of the column on one line."""
         return f"{self.measure} ({self.context})" if self.context else self.measure
 
 

@@ -78,7 +78,7 @@ class SystemPair:
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether two definitions contradict each other."""
+        """Whether some definitions put the first system ahead, and some the second."""
         return bool(self.ahead and self.behind)
 
 
@@ -169,7 +169,7 @@ def robustness(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> Robu
 
 
 def _is_wanted(name: str, names: set[str]) -> bool:
-    """Whether a measure is compared; one without a better direction orders nothing."""
+    """Whether a measure is compared; never one without a better direction."""
     measure = find_measure(name)
     if measure is None or measure.higher_is_better is None:
         return False

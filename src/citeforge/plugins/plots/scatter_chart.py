@@ -60,6 +60,8 @@ class Box:
 
 @dataclass(frozen=True)
 class _Axis:
+    """Title and ends of an axis."""
+
     title: str
     ends: list[float]
 

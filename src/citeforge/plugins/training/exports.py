@@ -34,6 +34,7 @@ _TEXT, _VALUE = pa.string(), pa.float64()
 
 
 def _rows(**types: pa.DataType) -> pa.Schema:
+    """Make a table schema without nulls."""
     return pa.schema([pa.field(name, value, nullable=False) for name, value in types.items()])
 
 
@@ -83,7 +84,7 @@ class TrainingAnswer(NamedTuple):
 
 @dataclass
 class _Export:
-    """What both exports have: a benchmark, what is left out, and a folder that grows."""
+    """State of an export: benchmark, options, what is left out, and the output folder."""
 
     benchmark: Benchmark
     options: PromptOptions
@@ -101,13 +102,13 @@ class _Export:
         ]
 
     def reason(self, row: int, table: ContextTable) -> str | None:
-        """Why nothing is learnt from a question; None where something is."""
+        """Reason why a question is left out; None where it is used."""
         return self._reasons[row] or (
             None if table.relevant[row] else "without recall: no relevant passage is shown"
         )
 
     def judged(self, name: str) -> ContextTable:
-        """A context set whose passages somebody judged."""
+        """Get a context set, and refuse one without relevance judgements."""
         table = self.benchmark.context(name)
         if not table.is_judged:
             raise InputError(
@@ -133,7 +134,7 @@ class _Export:
         allowed: str,
         **more: Any,
     ) -> DroppedFields:
-        """Write rows as Parquet, a batch at a time, and what they were made of.
+        """Write rows as Parquet, a batch at a time, and a summary of the export.
 
         Args:
             what: the rows are.
@@ -180,7 +181,7 @@ class _Export:
 
 
 def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields:
-    """``chat.jsonl`` and ``data/train-*.parquet``: prompts with answers that cite well.
+    """Write prompts with answers that cite well: ``chat.jsonl``, ``data/train-*.parquet``.
 
     Args:
         folder: benchmark that was answered.
@@ -206,7 +207,8 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
     context = submission.choose_context(options.context)
     good = _good(export, submission, context, options)
 
-    def rows() -> Iterator[dict[str, Any]]:
+    def write_chat_lines() -> Iterator[dict[str, Any]]:
+        """Write ``chat.jsonl``, and give the same answers as rows of the table."""
         with atomic_file(out / "chat.jsonl") as file:
             for row, prompt in export.prompts(context) if any(good.values()) else ():
                 for run, output, numbers in sorted(good.get(row, ()), key=lambda k: k.run):
@@ -225,7 +227,7 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
                     }
 
     return export.save(
-        "answer", rows(), SFT_ROWS, "a lower --min-f1, or other answers",
+        "answer", write_chat_lines(), SFT_ROWS, "a lower --min-f1, or other answers",
         submission={"file": options.submission.name, "sha256": submission.digest(),
                     "system": submission.system},
         min_f1=options.min_f1,
@@ -237,7 +239,7 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
 def _good(
     export: _Export, submission: Submission, context: str, options: AnswerOptions
 ) -> dict[int, list[TrainingAnswer]]:
-    """Answers worth learning from, by row of the question."""
+    """Select answers to learn from, by row of the question; count the others by reason."""
     benchmark, counts = export.benchmark, export.counts
     score, table = strict_scorer(benchmark.grammar), export.judged(context)
     places = Places(submission.path, benchmark)
@@ -264,7 +266,7 @@ def _why_unfit(
     mine: Sequence[TrainingAnswer],
     options: AnswerOptions,
 ) -> str | None:
-    """Say why an answer is no example to train on; None where it is one."""
+    """Reason why an answer is no example to train on; None where it is one."""
     if answer.is_truncated:
         return "cut at the token limit"
     if not answer.output.strip():
@@ -295,6 +297,7 @@ def export_rl(folder: Path, out: Path, options: PromptOptions) -> DroppedFields:
     contexts = benchmark.contexts if options.context is None else [options.context]
 
     def rows() -> Iterator[dict[str, Any]]:
+        """Make the rows of all questions that are not left out."""
         grammar = benchmark.grammar
         for name in contexts:
             table = export.judged(name)

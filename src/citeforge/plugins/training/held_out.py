@@ -27,7 +27,7 @@ class _Row(msgspec.Struct):
 
 
 def same_question(text: str) -> str:
-    """Form under which two questions count as one: NFKC, lower case, words alone."""
+    """Normalise a question, so that equal ones match: NFKC, lower case, words alone."""
     return match_form(unicodedata.normalize("NFKC", text))
 
 
@@ -46,7 +46,7 @@ class HeldOut:
     named: dict[str, dict[str, str | int]]
 
     def reason(self, query_id: str, text: str) -> str | None:
-        """Why a question is left out; None where it is not."""
+        """Reason why a question is held out; None where it is not."""
         if query_id in self.ids:
             return "held out by id"
         return "held out by text" if same_question(text) in self.texts else None

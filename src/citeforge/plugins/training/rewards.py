@@ -60,6 +60,7 @@ def citation_reward_with(
         raise UsageError(f"max_words={max_words}: expected 1 or more", code="out-of-range")
 
     def reward(answer: AnswerValues) -> float:
+        """Reward of an answer: weighted mean of citations, length and form."""
         length = min(1.0, max(0.0, 2 - answer.length / max_words)) if answer.length else 0.0
         total = citations(answer) + length_weight * length + format_weight * _form(answer)
         return total / (1 + length_weight + format_weight)
@@ -68,6 +69,7 @@ def citation_reward_with(
     def citation_reward(
         completions: Sequence[Any], contexts: Sequence[Mapping[str, Any]], **kwargs: Any
     ) -> list[float]:
+        """Reward of each completion in its context."""
         if len(completions) != len(contexts):
             raise UsageError(
                 f"{len(completions)} completions and {len(contexts)} contexts: expected one "
@@ -81,7 +83,7 @@ def citation_reward_with(
 
 
 def reward_of(measure: RewardMeasure) -> Callable[[AnswerValues], float]:
-    """What a measure gives for the numbers of an answer.
+    """Get the function that rewards an answer's citations by a measure.
 
     Raises:
         UnknownValueError: no such measure.
@@ -112,10 +114,12 @@ def _numbers(output: str, context: Mapping[str, Any]) -> AnswerValues:
 
 @lru_cache(maxsize=16)
 def _scorer(base: int, form: str) -> Scorer:
+    """Make the scorer of answers whose marks have this form."""
     return strict_scorer(Grammar(base, form=form))
 
 
 def _form(answer: AnswerValues) -> float:
+    """1 if an answer cites, and every mark can be read and is of a passage shown; else 0."""
     return float(answer.distinct > 0 and not answer.n_out_of_range and not answer.n_unparsed)
 
 
@@ -124,12 +128,12 @@ def _precision(answer: AnswerValues) -> float:
 
 
 def _recall(answer: AnswerValues) -> float:
-    """Its recall; without a relevant passage in the context there is none, and its precision
-    stands in."""
+    """Recall of an answer; its precision where no passage of the context is relevant."""
     return answer.precision if math.isnan(answer.recall) else answer.recall
 
 
 def _mean(answer: AnswerValues) -> float:
+    """Mean of precision and recall."""
     return (answer.precision + _recall(answer)) / 2
 
 

@@ -59,6 +59,7 @@ def read_run(
 
 
 def _number(text: str) -> float:
+    """Parse a number; NaN if it is none."""
     try:
         return float(text)
     except ValueError:

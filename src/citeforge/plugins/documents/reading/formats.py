@@ -88,6 +88,7 @@ def read_markdown(path: Path, notes: Notes) -> Iterator[DocumentPage]:
 
 
 def _markdown_page(markdown: str, title: str = "") -> DocumentPage:
+    """Make a page of Markdown, with its headings."""
     outline = read_outline(markdown)
     return DocumentPage(None, outline.text, outline.title or title, outline.breaks)
 

@@ -87,12 +87,12 @@ def read_outline(text: str) -> Outline:
 
 
 def plain_title(text: str) -> str:
-    """A heading without marks of emphasis and code, comments, anchors and addresses of links."""
+    """A heading without markup, comments, anchors and addresses of links."""
     return " ".join(_INLINE.sub(lambda m: m[1] or "", _COMMENT.sub("", text)).split())
 
 
 def _front_matter(text: str) -> tuple[int, str]:
-    """Where the text behind the front matter begins, and its title."""
+    """Find the end of the front matter, and the title in it."""
     match = _FRONT.match(text)
     if match is None:
         return 0, ""
@@ -114,11 +114,12 @@ def _front_matter(text: str) -> tuple[int, str]:
 
 
 def _text_of(value: object) -> str:
+    """A title as text in one line; empty for a value of another type."""
     return " ".join(str(value).split()) if isinstance(value, str | int | float) else ""
 
 
 def sections(breaks: tuple[Break, ...], end: int) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Stretches of text between breaks, each with the headings above it, from the highest.
+    """Cut a text into the stretches between breaks, each with the headings above it.
 
     Args:
         breaks: in order.

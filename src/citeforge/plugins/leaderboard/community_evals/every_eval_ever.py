@@ -85,7 +85,7 @@ def export_every_eval(scores: Path, out: Path, options: RecordOptions) -> Droppe
 
 
 class _DeclaredScore:
-    """A measure of a score file, with what is declared of it: its range in raw values, say."""
+    """A score with its measure's definition, range of raw values and best value."""
 
     def __init__(self, score: MeasureScore) -> None:
         self.score = score
@@ -99,7 +99,7 @@ class _DeclaredScore:
 
 
 class _Record:
-    """One score file."""
+    """The record of one score file in the format of Every Eval Ever."""
 
     def __init__(self, path: Path, options: RecordOptions) -> None:
         self.file = load_scores(path)
@@ -124,7 +124,7 @@ class _Record:
         self.measures = [_DeclaredScore(m) for m in self.file.measures if m.value is not None]
 
     def write(self, out: Path) -> None:
-        """Write the aggregate, and the lines where there are any."""
+        """Write the aggregate record, and the records of single answers if there are any."""
         organisation, name = self.model.split("/", 1)
         parts = ("data", _slug(self.file.benchmark), _slug(organisation), _slug(name))
         lines = "".join(
@@ -145,7 +145,7 @@ class _Record:
         write_text(out.joinpath(*parts, f"{self.uuid}.json"), text)
 
     def lost(self) -> Iterator[str]:
-        """What the records do not hold."""
+        """Name what the records leave out."""
         absent = [m.name for m in self.file.measures if m.value is None]
         if absent:
             yield f"measures without a value: {', '.join(absent)}"
@@ -160,6 +160,7 @@ class _Record:
             yield "answers of all runs but the first; single values are means over runs"
 
     def _aggregate(self) -> dict[str, Any]:
+        """Make the aggregate record."""
         file, about = self.file, self.file.about
         details = {"deployment_type": "unknown", "model_availability": "unknown"}
         if about is not None and about.parameters:
@@ -196,6 +197,7 @@ class _Record:
         }
 
     def _source(self) -> dict[str, Any]:
+        """Describe the data set of the benchmark."""
         file, repository = self.file, self.options.dataset
         source: dict[str, Any] = {
             "dataset_name": file.benchmark,
@@ -207,6 +209,7 @@ class _Record:
         return source
 
     def _result(self, measure: _DeclaredScore) -> dict[str, Any]:
+        """Make the result of one measure."""
         score, scale = measure.score, measure.score.scale
         return {
             "evaluation_result_id": f"{self.id}#{score.name}",
@@ -235,6 +238,7 @@ class _Record:
         }
 
     def _lines(self) -> Iterator[dict[str, Any]]:
+        """Make the records of single answers, one per measure with a best value."""
         at = {query: i for i, query in enumerate(self.file.query_ids)}
         for answer in self.file.answers:
             for measure in self.measures:
@@ -245,6 +249,7 @@ class _Record:
     def _line(
         self, answer: AnswerDetail, measure: MeasureScore, value: float, right: bool
     ) -> dict[str, Any]:
+        """Make the record of one answer on one measure."""
         marks = ((s.text, "".join(f" [{c + 1}]" for c in s.cited)) for s in answer.statements)
         output = " ".join(text + cited for text, cited in marks) or "".join(
             f"[{c + 1}]" for c in answer.cited
@@ -284,6 +289,7 @@ class _Record:
 
 
 def _model(file: ScoreFile, options: RecordOptions, path: Path) -> str:
+    """Find the model's name as ORG/NAME."""
     model = options.model or (file.about.model if file.about is not None else None) or file.system
     if not re.fullmatch(r"[^/\s]+/[^/\s]+", model):
         raise UsageError(
@@ -294,12 +300,13 @@ def _model(file: ScoreFile, options: RecordOptions, path: Path) -> str:
 
 
 def _slug(name: str) -> str:
-    """A portable name of a folder."""
+    """Make a portable folder name."""
     slug = re.sub(r"[^A-Za-z0-9._-]", "_", name).rstrip(".")
     return f"_{slug}" if slug.startswith(".") or not slug else slug
 
 
 def _uncertainty(measure: MeasureScore) -> dict[str, Any]:
+    """Describe sample size, standard error and confidence interval of a score."""
     record: dict[str, Any] = {"num_samples": measure.n}
     method = _METHODS.get(measure.interval)
     if measure.stderr is not None:
@@ -315,7 +322,7 @@ def _uncertainty(measure: MeasureScore) -> dict[str, Any]:
 
 
 def _texts(**parameters: object) -> dict[str, str]:
-    """Additional details, which hold texts alone."""
+    """Additional details as texts; those that are None are left out."""
     return {name: str(value) for name, value in parameters.items() if value is not None}
 
 

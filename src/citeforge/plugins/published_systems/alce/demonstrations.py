@@ -29,18 +29,18 @@ class DemoPassage(FrozenRecord):
 
 
 class Sentence(FrozenRecord):
-    """A sentence of its answer, and what a search for its evidence would ask."""
+    """A sentence of an example's answer, and the search query for its evidence."""
 
     text: str
     search: str | None = None
 
     @property
     def cited(self) -> list[int]:
-        """Passages that it cites, from 1, in order."""
+        """Numbers of the passages that the sentence cites, from 1, in order."""
         return [int(n) for n in dict.fromkeys(_MARK.findall(self.text))]
 
     def marked(self, base: int) -> str:
-        """Its text with citations that count from ``base``."""
+        """The sentence with citations that count from ``base``."""
         return _MARK.sub(lambda m: f"[{int(m[1]) - 1 + base}]", self.text)
 
 
@@ -53,6 +53,7 @@ class Demonstration(FrozenRecord):
 
     @model_validator(mode="after")
     def _has_what_it_cites(self) -> Self:
+        """Refuse citations of passages that the example does not have."""
         if self.answer[0].text.startswith(("Check:", "Search:", "Output:")):
             raise ValueError(
                 "its answer is a list of steps, which citeforge makes itself; give the whole answer"
@@ -68,15 +69,15 @@ class Demonstration(FrozenRecord):
 
     @property
     def farthest(self) -> int:
-        """The last passage that its answer cites, from 1; 0 when it cites none."""
+        """Number of the last passage that the answer cites, from 1; 0 when it cites none."""
         return max((n for s in self.answer for n in s.cited), default=0)
 
     def text(self, base: int) -> str:
-        """Its answer, with citations."""
+        """The example's answer, with citations that count from ``base``."""
         return " ".join(s.marked(base) for s in self.answer)
 
     def plain(self) -> str:
-        """Its answer without citations, as a model without passages would write it."""
+        """The example's answer without citations, as a model without passages would write it."""
         return " ".join(re.sub(r"\s*\[\d+\]", "", s.text) for s in self.answer)
 
     def docs(self, k: int, base: int, short: bool = False) -> list[PromptDoc]:
@@ -95,7 +96,7 @@ class Demonstration(FrozenRecord):
 
 
 def read_demonstrations(path: Path, data_set: str = "") -> list[Demonstration]:
-    """Worked examples of a YAML file (see ``data/demonstrations.yaml``), or of ALCE's JSON.
+    """Read worked examples from YAML (``data/demonstrations.yaml``) or from ALCE's JSON.
 
     Args:
         path: a list of examples; or an object with ``demos``, or with a list per data set, as
@@ -150,7 +151,7 @@ def _from_alce(row: Any) -> Any:
 def choose_examples(
     pool: Sequence[Demonstration], shots: int, seed: int, run: int, questions: frozenset[str]
 ) -> list[Demonstration]:
-    """Examples of one run, drawn anew for each (ALCE, appendix C).
+    """Draw the worked examples of one run, anew for each (ALCE, appendix C).
 
     Args:
         pool: to draw from.

@@ -37,7 +37,7 @@ class Talk:
     last: LlmReply | None = None
 
     def reply(self, **more: Any) -> Reply:
-        """The answer so far; it counts as cut when its last step was."""
+        """Make the reply of all sentences so far; it is cut if its last step was."""
         reason = None if self.last is None else self.last.finish_reason
         return Reply(" ".join(self.sentences), reason, meta={"steps": self.steps}, **more)
 
@@ -49,7 +49,7 @@ def converse(
     show: Show,
     prompt: Callable[[Sequence[str], Sequence[PromptDoc], bool], str],
 ) -> Generator[Sequence[Request], Sequence[LlmReply], Talk]:
-    """Ask for one step after another, until the model ends or the turns are over.
+    """Ask a model for one step after another, until it ends or the turns are over.
 
     What a check or search shows is seen by the next step alone, which must put something out
     (ALCE, appendix C). A step that repeats the one before it ends the answer: the prompt would
@@ -92,23 +92,28 @@ def converse(
 
 
 def _filling(setting: Setting[Any], template: str) -> Callable[..., str]:
+    """Make the function that fills a prompt template."""
     defaults: dict[str, Any] = {"demos": (), "steps": (), "open": (), "forced": False}
     return partial(setting.render, template, base=setting.base, **defaults)
 
 
 def _worked_steps(demo: Demonstration, base: int, lead: Callable[[Sentence], str]) -> list[str]:
-    """Steps of an example; ``lead`` makes what stands before a sentence, if anything."""
+    """Write an example's answer as steps; ``lead`` makes a step before a sentence."""
     steps = ((lead(s), f"Output: {s.marked(base)}") for s in demo.answer)
     return [*filter(None, chain.from_iterable(steps)), "End"]
 
 
 def interact(setting: Setting[InteractOptions]) -> MakeSteps:
-    """Short versions first; the model may check the full text of three documents at a time."""
+    """Make ALCE's Interact: short passages first; the model may check full texts.
+
+    It may check three documents at a time.
+    """
     o, base = setting.options, setting.base
     condensed = condenser(setting, o.show, o.k)
     fill = _filling(setting, "interact")
 
     def check(sentence: Sentence) -> str:
+        """Write the step that checks the documents of a sentence; empty without citations."""
         marks = "".join(f"[{n - 1 + base}]" for n in sentence.cited)
         return f"Check: Document {marks}" if marks else ""
 
@@ -123,6 +128,7 @@ def interact(setting: Setting[InteractOptions]) -> MakeSteps:
         short = yield from condensed(task)
 
         def show(action: Action) -> list[PromptDoc]:
+            """Get the full texts of the documents that the model wants to check."""
             numbers = {d.number for d in short}
             setting.counts["invented document numbers"] += len(set(action.numbers) - numbers)
             return [full[n] for n in action.numbers if n in numbers][:_MOST_SHOWN]
@@ -139,7 +145,7 @@ def interact(setting: Setting[InteractOptions]) -> MakeSteps:
 
 
 def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
-    """Nothing is shown at first; each search shows the passage that fits its words best."""
+    """Make ALCE's InlineSearch: nothing is shown at first; each search shows one passage."""
     base, shelf_of = setting.base, candidate_shelves(setting)
     fill = _filling(setting, "inline_search")
 
@@ -154,6 +160,7 @@ def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
         shelf = shelf_of(task.item)
 
         def show(action: Action) -> list[PromptDoc]:
+            """Search the candidates, and show the passage that fits best."""
             place = shelf.search(action.text)
             setting.counts["searches that found nothing"] += place is None
             if place is None:

@@ -38,7 +38,7 @@ class CondensedOptions(AlceOptions):
 
     @property
     def later_calls(self) -> int:
-        """The answer, after the short versions."""
+        """Number of calls after those for short versions: the answer."""
         return 1
 
 
@@ -57,7 +57,7 @@ class InteractOptions(ShotOptions):
 
     @property
     def later_calls(self) -> int:
-        """Every step, after the short versions."""
+        """Number of calls after those for short versions: every step."""
         return self.turns
 
 
@@ -75,5 +75,5 @@ class SearchOptions(ShotOptions):
 
     @property
     def later_calls(self) -> int:
-        """Every step but the first."""
+        """Number of calls after the first: every other step."""
         return self.turns - 1

@@ -31,7 +31,7 @@ Examples = Callable[[int], list[str]]
 
 
 def worked(setting: Setting[ShotOptions], render: Callable[[Demonstration], str]) -> Examples:
-    """Worked examples of each run: the built-in ones, or those of ``--demos`` for the data set.
+    """Make the worked examples of each run: built in, or those of ``--demos``.
 
     The counts of the run say which.
 
@@ -57,7 +57,7 @@ def worked(setting: Setting[ShotOptions], render: Callable[[Demonstration], str]
 
 
 def vanilla(setting: Setting[AlceOptions]) -> MakeSteps:
-    """The first k passages, an instruction, and worked examples."""
+    """Make ALCE's Vanilla: the first k passages, an instruction, and worked examples."""
     prompt = _prompting(setting, short=False)
 
     def steps(task: Task) -> Steps:
@@ -69,7 +69,10 @@ def vanilla(setting: Setting[AlceOptions]) -> MakeSteps:
 
 
 def short_versions(how: str, setting: Setting[CondensedOptions]) -> MakeSteps:
-    """Summaries or extracts (``how``) in place of passages, without those that do not help."""
+    """Make ALCE's Summ or Snippet: short versions (``how``) in place of passages.
+
+    Passages that do not help are left out.
+    """
     prompt = _prompting(setting, short=True)
     condensed = condenser(setting, how, setting.options.k)
 
@@ -111,7 +114,9 @@ def _prompting(
 
 
 def closed_book(setting: Setting[ShotOptions]) -> MakeSteps:
-    """The question alone; nothing is cited unless ``--post-cite`` does it.
+    """Make ALCE's ClosedBook: the question alone, without passages.
+
+    Nothing is cited unless ``--post-cite`` does it.
 
     Where the benchmark names candidates, it chooses among them, as the paper does from its first
     hundred (ALCE, section 3.1), else among the passages of the context.
@@ -134,7 +139,7 @@ def closed_book(setting: Setting[ShotOptions]) -> MakeSteps:
 
 
 def condenser(setting: Setting[Any], how: str, k: int) -> Callable[[Task], Docs]:
-    """Summaries or extracts of passages; those that do not help are left out (ALCE, 3.1).
+    """Make the steps that shorten passages; those that do not help are left out (ALCE, 3.1).
 
     Documents keep their numbers, so that citations mean the same as with full passages.
 
@@ -165,6 +170,7 @@ def condenser(setting: Setting[Any], how: str, k: int) -> Callable[[Task], Docs]
         return good
 
     def request(doc: PromptDoc, task: Task) -> Request:
+        """Make the request for the short version of a passage."""
         words = {"question": task.item.query, "title": doc.title, "text": doc.text}
         # One short version for all runs.
         return setting.request(
@@ -176,6 +182,6 @@ def condenser(setting: Setting[Any], how: str, k: int) -> Callable[[Task], Docs]
 
 
 def _useful(reply: str) -> str:
-    """A short version in one line; empty where the passage does not help."""
+    """Clean a short version into one line; empty where the passage does not help."""
     reply = without_tags(reply)
     return "" if is_irrelevant(reply) else " ".join(reply.split())

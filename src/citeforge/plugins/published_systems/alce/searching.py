@@ -16,13 +16,13 @@ Best = Callable[[str], str | None]
 
 
 def best_by_words(ids: Sequence[str], texts: Sequence[str]) -> Best:
-    """The best passage by BM25."""
+    """Make a search for the best passage by BM25."""
     index = Bm25(ids, texts)
     return lambda words: next((r.docid for r in index.rank({"": words}, 1)[""]), None)
 
 
 def best_by_vectors(ids: Sequence[str], texts: Sequence[str], embedder: Embedder) -> Best:
-    """The passage whose vector is nearest; the first id of equals."""
+    """Make a search for the passage with the nearest vector; the first id of equals."""
     order = sorted(range(len(ids)), key=lambda row: ids[row])
     passages = embedder.encode(list(texts), "passage").astype("float64")[order]
 
@@ -35,7 +35,7 @@ def best_by_vectors(ids: Sequence[str], texts: Sequence[str], embedder: Embedder
 
 @dataclass
 class Shelf:
-    """The candidates of one query.
+    """The candidate passages of one query, and those that were shown.
 
     Attributes:
         passages: by their ids.
@@ -49,7 +49,7 @@ class Shelf:
     shown: list[Passage] = field(default_factory=list)
 
     def search(self, words: str) -> int | None:
-        """Place among ``shown`` of the passage that fits best; None where none does."""
+        """Find the best passage for some words, and show it; its place among ``shown``, or None."""
         name = self.best(words)
         if name is None:
             return None
@@ -59,8 +59,10 @@ class Shelf:
 
 
 def candidate_shelves(setting: Setting[SearchOptions]) -> Callable[[Item], Shelf]:
-    """The candidates of every query, of which nothing is shown yet: those that the package names,
-    else the best of its corpus by BM25."""
+    """Make the candidates of every query, none of which is shown yet.
+
+    They are those that the package names, else the best of its corpus by BM25.
+    """
     benchmark, o = setting.benchmark, setting.options
     if "candidates" in benchmark.splits:
         ranked = benchmark.candidates()

@@ -20,12 +20,12 @@ SHARE = 0.1
 
 
 def ordered(scores: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Passages by score, highest first; scores that are equal to 9 decimals: by id."""
+    """Sort passages by score, highest first; by id if scores are equal to 9 decimals."""
     return sorted(scores.items(), key=lambda pair: (-round(pair[1], 9), pair[0]))
 
 
 def normalised(ranking: Ranking) -> list[tuple[str, float]]:
-    """Scores in [0, 1]: 0 for the lowest of the ranking, 1 for the highest (min-max).
+    """Normalise the scores of a ranking to [0, 1] (min-max).
 
     Where all are equal, as in a ranking of one passage, each is 1: none is worse than another.
     """
@@ -37,7 +37,7 @@ def normalised(ranking: Ranking) -> list[tuple[str, float]]:
 
 
 def sort(rankings: Sequence[Ranking]) -> list[tuple[str, float]]:
-    """Each passage by its highest score in any ranking (CombMAX).
+    """Rank passages by their highest score in any ranking (CombMAX).
 
     The scores must be comparable between queries, as those of a cross-encoder are.
     """
@@ -49,18 +49,19 @@ def sort(rankings: Sequence[Ranking]) -> list[tuple[str, float]]:
 
 
 def comb_sum(rankings: Sequence[Ranking]) -> list[tuple[str, float]]:
-    """Sum of a passage's normalised scores (Fox and Shaw 1993)."""
+    """Rank passages by the sum of their normalised scores (Fox and Shaw 1993)."""
     return ordered({name: math.fsum(scores) for name, scores in _collected(rankings).items()})
 
 
 def comb_mnz(rankings: Sequence[Ranking]) -> list[tuple[str, float]]:
-    """CombSUM times the number of rankings that hold the passage (Fox and Shaw 1993)."""
+    """Rank passages by CombSUM times the number of rankings with them (Fox and Shaw 1993)."""
     return ordered(
         {name: len(scores) * math.fsum(scores) for name, scores in _collected(rankings).items()}
     )
 
 
 def _collected(rankings: Iterable[Ranking]) -> dict[str, list[float]]:
+    """Normalised scores of each passage in all rankings."""
     scores_of: dict[str, list[float]] = {}
     for ranking in rankings:
         for name, score in normalised(ranking):
@@ -69,12 +70,12 @@ def _collected(rankings: Iterable[Ranking]) -> dict[str, list[float]]:
 
 
 def pooled(rankings: Iterable[Ranking]) -> list[str]:
-    """Ids of all rankings, each once, in the order of their first appearance."""
+    """Ids of all rankings, each once, by first appearance."""
     return list(dict.fromkeys(name for ranking in rankings for name, _ in ranking))
 
 
 def rerank(rankings: Sequence[Ranking], scorer: Scorer) -> list[tuple[str, float]]:
-    """All passages, scored anew against the original query."""
+    """Score all passages anew against the original query, and rank them."""
     pool = pooled(rankings)
     return ordered(dict(zip(pool, scorer(pool), strict=True)))
 
@@ -85,7 +86,9 @@ def pm2(
     share: float = SHARE,
     depth: int | None = None,
 ) -> list[tuple[str, float]]:
-    """Seats shared out between queries in proportion to their votes (Dang and Croft 2012, PM-2).
+    """Rank passages with PM-2: seats go to queries in proportion to their votes.
+
+    Dang and Croft 2012.
 
     Each seat goes to the query with the highest quotient (Sainte-Laguë), and is filled with the
     passage that suits it and, by ``1 - share``, all other queries best; every query then has

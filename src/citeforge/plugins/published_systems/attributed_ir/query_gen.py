@@ -25,13 +25,13 @@ _LONGEST = 25
 
 @cache
 def shots() -> list[dict[str, Any]]:
-    """All demonstrations: each a ``question``, and ``queries`` that help with it."""
+    """Read all demonstrations: each a ``question``, and ``queries`` that help with it."""
     rows: list[dict[str, Any]] = yaml.safe_load(_SHOTS.read_text(encoding="utf-8"))
     return rows
 
 
 def query_gen(setting: Setting[QueryGenOptions]) -> MakeSteps:
-    """Sub-queries, one ranking each, one fused ranking, an answer from its first passages."""
+    """Make the system that generates sub-queries, fuses their rankings and answers."""
     search, options = Search(setting), setting.options
 
     def steps(task: Task) -> Steps:
@@ -55,7 +55,7 @@ def query_gen(setting: Setting[QueryGenOptions]) -> MakeSteps:
 
 
 def _queries(setting: Setting[QueryGenOptions], query: str, reply: str) -> list[str]:
-    """The sub-queries of a reply, each once; what is passed over is counted."""
+    """Read the distinct sub-queries of a reply; repeated and missing ones are counted."""
     lines = read_queries(reply)
     seen = {_plain(query)}
     queries: list[str] = []
@@ -69,8 +69,10 @@ def _queries(setting: Setting[QueryGenOptions], query: str, reply: str) -> list[
 
 
 def read_queries(reply: str) -> list[str]:
-    """Queries in a reply: the lines of its list; without a list every line, unless one of them is
-    prose (of more than 25 words), in which case there are none."""
+    """Read the queries in a reply: the lines of its list, or every line without a list.
+
+    A reply with a line of more than 25 words is prose and has none, unless it has a list.
+    """
     lines = [line for line in reply.splitlines() if _plain(line)]
     listed = [match[1] for match in map(_LISTED.fullmatch, lines) if match]
     if not listed:
@@ -82,11 +84,12 @@ def read_queries(reply: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Letters and digits alone, by which queries are compared."""
+    """Letters and digits of a text, for comparing queries."""
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
 def _fused(how: str, rankings: Sequence[Ranking], search: Search, item: Item) -> list[str]:
+    """Fuse rankings into a list of passage ids, or take the ranking of one query."""
     if how.startswith("query:"):
         number = int(how.removeprefix("query:"))
         ranking = rankings[number] if number < len(rankings) else rankings[0]

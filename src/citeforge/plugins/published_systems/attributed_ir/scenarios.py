@@ -27,7 +27,7 @@ _ENDS = ".!?。！？"
 
 
 def _closed(setting: Setting[Any], task: Task) -> Request:
-    """Asks for an answer from what the model knows, without citations."""
+    """Make the request for an answer from what the model knows, without citations."""
 
     def prompt(docs: Sequence[PromptDoc]) -> str:
         return setting.render("air-closed", query=task.item.query)
@@ -36,7 +36,7 @@ def _closed(setting: Setting[Any], task: Task) -> Request:
 
 
 def generate(setting: Setting[LlmOptions]) -> MakeSteps:
-    """``g``: from what the model knows, without citations (section 2.3); nothing is shown."""
+    """Make the system ``g``: answers from what the model knows, without citations (section 2.3)."""
 
     def steps(task: Task) -> Steps:
         (answer,) = yield [_closed(setting, task)]
@@ -46,7 +46,7 @@ def generate(setting: Setting[LlmOptions]) -> MakeSteps:
 
 
 def ask_with_passages(setting: Setting[Any], task: Task, passages: Sequence[Passage]) -> Steps:
-    """Asks for an answer from passages, which the reply brings along.
+    """Ask for an answer from passages, which the reply brings along.
 
     Where there are none it is asked for without, and counted.
     """
@@ -66,7 +66,7 @@ def ask_with_passages(setting: Setting[Any], task: Task, passages: Sequence[Pass
 
 
 def gold(setting: Setting[GoldPassagesOptions]) -> MakeSteps:
-    """From the relevant passages of the query, in the order of the source."""
+    """Make the system that answers from the relevant passages, in the order of the source."""
     benchmark = setting.benchmark
     relevant = {
         query: ids[: setting.options.k]
@@ -84,7 +84,7 @@ def gold(setting: Setting[GoldPassagesOptions]) -> MakeSteps:
 
 
 def retrieve_first(setting: Setting[VanillaOptions]) -> MakeSteps:
-    """Answer from the first ``k`` passages that two-stage retrieval finds for the query."""
+    """Make the system that answers from the first ``k`` passages that retrieval finds."""
     search = Search(setting)
 
     def steps(task: Task) -> Steps:
@@ -97,7 +97,7 @@ def retrieve_first(setting: Setting[VanillaOptions]) -> MakeSteps:
 
 
 def gtr(setting: Setting[GtrOptions]) -> MakeSteps:
-    """The answer of ``g``; each of its statements cites what is found for it alone."""
+    """Make the system that answers as ``g``, then cites what it finds for each statement."""
     search, segmenter = Search(setting), SentenceSegmenter()
 
     def steps(task: Task) -> Steps:
@@ -119,7 +119,7 @@ def gtr(setting: Setting[GtrOptions]) -> MakeSteps:
 
 
 def _marked(text: str, spans: Sequence[tuple[int, int]], numbers: Sequence[Sequence[int]]) -> str:
-    """The text with citations before the end mark of each statement."""
+    """Insert citations before the end mark of each statement."""
     ends = [start + len(text[start:end].rstrip().rstrip(_ENDS)) for start, end in spans]
     marks = (" " * bool(cited) + "".join(f"[{n}]" for n in cited) for cited in numbers)
     return spliced(text, ((end, end, mark) for end, mark in zip(ends, marks, strict=True)))

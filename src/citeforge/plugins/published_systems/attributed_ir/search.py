@@ -40,18 +40,20 @@ class Passages:
 
 
 class EmbeddingReranker:
-    """Cosines of an embedder, for where no cross-encoder is at hand; it reads query and passage
-    apart, and identities say so."""
+    """Reranks by an embedder's cosines, where there is no cross-encoder.
+
+    It reads query and passage apart; identities record that.
+    """
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
 
     def identity(self) -> dict[str, Any]:
-        """The embedder's."""
+        """Identity of the embedder, marked as no cross-encoder."""
         return {**self._embedder.fingerprint(), "kind": "embedder, no cross-encoder"}
 
     def scores(self, pairs: Pairs) -> list[float]:
-        """Cosines in [-1, 1], computed in float64."""
+        """Compute the cosines of pairs of query and passage, in float64."""
         if not pairs:
             return []
         sides = []
@@ -65,7 +67,7 @@ class EmbeddingReranker:
 
 
 class Search:
-    """What a system searches with; made once a context set.
+    """Two-stage retrieval of a system; made once per context set.
 
     The second stage is ``--reranker``; without one it is the embedder after BM25, and nothing
     after other retrievers. The submission's header and the summary say which.
@@ -97,7 +99,7 @@ class Search:
         setting.facts["retrieval"] = {"over": self._over, **identity}
 
     def rankings(self, item: Item, queries: Sequence[str], depth: int) -> list[Ranking]:
-        """One ranking a query, best first.
+        """Rank passages for each query, best first.
 
         Args:
             item: the benchmark's query, whose context may be what is searched.
@@ -120,7 +122,7 @@ class Search:
         ]
 
     def scorer(self, item: Item, text: str) -> Scorer:
-        """Scores of the second stage for a text, to 6 decimals."""
+        """Make the function that scores passages against a text in the second stage."""
 
         def score(ids: Sequence[str]) -> list[float]:
             assert self._second is not None
@@ -130,7 +132,7 @@ class Search:
         return score
 
     def passages(self, item: Item, ids: Sequence[str]) -> tuple[Passage, ...]:
-        """Passages by their ids."""
+        """Get passages by their ids."""
         if self._over == "corpus":
             return tuple(map(self._corpus.get, ids))
         by_id = {p.id: p for p in item.passages}
@@ -138,11 +140,12 @@ class Search:
 
     @staticmethod
     def _read(passages: Sequence[Passage]) -> list[str]:
+        """Texts of passages, each after its title."""
         return [f"{p.title} {p.text}" if p.title else p.text for p in passages]
 
 
 def _require_searchable(benchmark: Benchmark, options: RetrievalOptions) -> None:
-    """Refuse what there is not, before anything is asked.
+    """Refuse options for which there is nothing to search, before anything is asked.
 
     Raises:
         UsageError: nothing of that sort to search, or not by that retriever.

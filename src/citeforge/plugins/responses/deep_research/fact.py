@@ -43,7 +43,7 @@ _UNREAD = "unread"
 
 
 def fact(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """All of them, from one round of questions to the judge.
+    """Give all FACT measures, from one round of judge calls.
 
     Raises:
         CannotError: there is no judge, no segmenter, or no passage has a URL.
@@ -68,7 +68,7 @@ def fact(inputs: Inputs, measures: Sequence[Measure]) -> Found:
 
 
 def _questions(inputs: Inputs, item: AnswerItem, strict: bool) -> list[Pair | str]:
-    """What to ask of every pair of a report; a text where nobody needs to be asked."""
+    """List what to ask the judge of a report's pairs; an outcome where it is known already."""
     pages = {same_url(p.url): p for p in item.passages if p.url}
     texts = {
         name: premise_text(page, strict) for name, page in pages.items() if has_text(page.text)
@@ -87,6 +87,7 @@ def _questions(inputs: Inputs, item: AnswerItem, strict: bool) -> list[Pair | st
 
 
 def _outcome(question: Pair | str, decisions: Mapping[Pair, Decision]) -> str:
+    """Outcome of a pair: supported, unsupported, undecided, unread or failed."""
     if isinstance(question, str):
         return question
     decision = decisions[question]
@@ -98,7 +99,7 @@ def _outcome(question: Pair | str, decisions: Mapping[Pair, Decision]) -> str:
 
 
 def _samples(inputs: Inputs, outcomes: Mapping[Key, Counter[str]], strict: bool) -> Found:
-    """Figures of reports, by what came of each of their pairs."""
+    """Compute accuracy and effective citations from the outcomes of reports' pairs."""
     supported: dict[Key, Value] = {}
     n_pairs: dict[Key, float] = {}
     n_unread: dict[Key, float] = {}

@@ -20,7 +20,7 @@ _MARK = re.compile(r"\[\d+\]|" + re.escape(JOINER))
 
 
 def as_written(url: str) -> str:
-    """A URL as DeepResearch Bench compares it: as written, but for marked words behind it."""
+    """Normalise a URL as DeepResearch Bench does: as written, without marked words after it."""
     return url.partition(_FRAGMENT)[0]
 
 
@@ -108,7 +108,7 @@ def _with_marks(report: str, markup: Markup, key: Callable[[str], str]) -> _Writ
 
 
 def _bare_links(numbered: _Written, statements: Sequence[Statement]) -> list[list[Mention]]:
-    """Links that nothing but links follow since the end of a sentence: they mark that sentence.
+    """Group the links that follow a sentence with no text between: they cite that sentence.
 
     They would be statements of their own, of nothing but their texts; one list for each.
     """
@@ -137,7 +137,7 @@ def _bare_links(numbered: _Written, statements: Sequence[Statement]) -> list[lis
 def _merged(
     report: str, mentions: Sequence[Mention], groups: Sequence[Sequence[Mention]]
 ) -> list[Mention]:
-    """Mentions; of each group one, without texts and with what stands between and behind them."""
+    """Merge each group of mentions into one that spans them all, without their texts."""
     merged = list(mentions)
     for group in groups:
         start, end = group[0].start, group[-1].end
@@ -150,7 +150,7 @@ def _merged(
 
 
 def _links_alone(text: str, start: int, end: int, labels: Sequence[tuple[int, int]]) -> bool:
-    """Whether nothing but links, and the name of what they are, stands between two places."""
+    """Whether there is nothing but links and their label between two places."""
     rest = []
     for first, last in labels:
         rest.append(text[start:first])

@@ -66,7 +66,7 @@ class _Report(msgspec.Struct):
 
 
 def _looks_like_reports(path: Path, start: bytes) -> bool:
-    """Whether the first line is a report, as far as it stands in the first bytes."""
+    """Whether the first line is a report, judged by the first bytes of the file."""
     line = start.lstrip().partition(b"\n")[0]
     names = _ARTICLE.search(line) is not None and b'"id"' in line
     return line.startswith(b"{") and names and not OUTPUT.search(line)
@@ -76,7 +76,7 @@ def _read(
     facts: Callable[[Path, _Report, int], tuple[CitedFact, ...]] | None,
     path: Path, benchmark: Benchmark, way: str, on_error: OnError,
 ) -> Lines:  # fmt: skip
-    """Reports with the pages that they cite; a query is found by its id, else by its text.
+    """Read reports with the pages that they cite; a query is found by id, else by text.
 
     Raises:
         InputError: file, line, field, and what would be right.
@@ -91,7 +91,7 @@ def _read(
 def _facts(
     path: Path, row: _Report, line: int, with_verdicts: bool = False
 ) -> tuple[CitedFact, ...]:
-    """Facts that another run extracted (``citations_deduped``, else ``citations``), and verdicts.
+    """Read facts that another run extracted, with verdicts if wanted.
 
     Raises:
         InputError: a line has none; or a page has no verdict, or not one for each fact.
@@ -117,7 +117,7 @@ def _facts(
 
 
 def _verdicts(path: Path, line: int, url: str, page: _Scraped) -> dict[int, Outcome]:
-    """Place of a fact to its verdict."""
+    """Read the verdicts on a page's facts, by place of the fact."""
     n = len(page.facts or [])
     if page.validate_error is not None:
         return dict.fromkeys(range(n), "failed")

@@ -57,12 +57,12 @@ class Shift:
         self.text = "".join([*pieces, text[at:]])
 
     def start(self, old: int) -> int:
-        """Where a span that starts at an offset starts now, behind what was put there."""
+        """New offset of a span's start, after what was inserted there."""
         at = bisect_right(self._old, old) - 1
         return self._new[at] + old - self._old[at]
 
     def end(self, old: int) -> int:
-        """Where a span that ends at an offset ends now, before what was put there."""
+        """New offset of a span's end, before what was inserted there."""
         return 0 if old == 0 else self.start(old - 1) + 1
 
 
@@ -74,7 +74,7 @@ def place_marks(
     segmenter: Segmenter,
     n_docs: int,
 ) -> tuple[str, list[tuple[int, int]]]:
-    """The text with a mark for every citation, and (start, end) of each citation in it.
+    """Insert a mark for every citation; the new text, and (start, end) of each citation.
 
     Args:
         text: the answer, whose brackets are no marks.
@@ -110,7 +110,7 @@ def place_marks(
 
 
 def _bracketed(text: str, end: int, numbers: Iterable[int]) -> str:
-    """Marks of numbers, each once, to stand before an offset of a text.
+    """Marks of numbers, each once, to insert before an offset of a text.
 
     ``[1](so)`` would be a link, and ``[1]-[4]`` a range.
     """
@@ -119,7 +119,7 @@ def _bracketed(text: str, end: int, numbers: Iterable[int]) -> str:
 
 
 def _marks(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> dict[int, Edit]:
-    """Citation to the edit that makes its mark; those that overlap share one."""
+    """Map each citation to the edit that makes its mark; those that overlap share one."""
     groups: list[list[int]] = []
     behind = -1
     marks = [(c.start, c.end, at) for at, c in enumerate(cited) if c.is_mark]
@@ -140,7 +140,7 @@ def _marks(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> dict[in
 def marks_beside(
     text: str, cited: Sequence[tuple[int, int]], grammar: Grammar, n_docs: int
 ) -> list[Marker]:
-    """Marks of an answer that are none of its citations.
+    """Find marks in an answer that are none of its citations.
 
     Args:
         text: the answer.
@@ -156,7 +156,7 @@ def marks_beside(
 
 
 def _escapes(text: str, grammar: Grammar, n_docs: int, marks: Sequence[Edit]) -> list[Edit]:
-    """Edits after which no bracket of the answer itself is read as a citation."""
+    """List the edits that keep an answer's own brackets from being read as citations."""
     return [
         Edit(at + 1, at + 1, JOINER)
         for marker in marks_beside(text, sorted((e.start, e.end) for e in marks), grammar, n_docs)
@@ -168,7 +168,7 @@ def _escapes(text: str, grammar: Grammar, n_docs: int, marks: Sequence[Edit]) ->
 def _insert_marks(
     text: str, spans: Sequence[tuple[int, int, int]], read: Callable[[str], Statements]
 ) -> Shift:
-    """Marks for spans of words, where the grammar reads them as meant."""
+    """Insert marks for spans of words where the grammar reads them as meant."""
     before = read(text).statements
     missing, loose = _missing(text, spans, before)
     agrees = le if loose else eq
@@ -205,7 +205,9 @@ def _insert_marks(
 def _missing(
     text: str, spans: Sequence[tuple[int, int, int]], statements: Sequence[Statement]
 ) -> tuple[dict[int, list[int]], list[tuple[int, int]]]:
-    """Numbers that statements should cite besides their own; place and number of what is in none.
+    """Find numbers that statements should cite and do not, by statement.
+
+    Spans outside all statements are returned apart, as (place, number).
 
     That is a heading, say: a mark at its end, and the grammar says to what it belongs.
     """
@@ -225,8 +227,7 @@ def _missing(
 
 
 def _places(text: str, statement: Statement) -> tuple[int, int, int]:
-    """Where a mark of a statement may go: before its full stop, at its end, behind its last
-    letter."""
+    """Offsets where a mark may go: before the full stop, at the end, after the last letter."""
     inside = [i for s, e in statement.spans for i in range(s, e)]
     end = inside[-1] + 1
     stop = next((i + 1 for i in reversed(inside) if text[i] not in _STOPS), end)

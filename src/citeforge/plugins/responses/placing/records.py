@@ -43,20 +43,20 @@ class CitedSource:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What two mentions of one source share."""
+        """Key by which two mentions of one source are equal."""
         if self.url:
             return same_url(self.url), self.index
         return self.ids, self.title, self.index, self.is_absent
 
     def filled(self, other: "CitedSource | None") -> "CitedSource":
-        """The same with the title and the text of another mention, where it has none."""
+        """Fill an empty title or text from another mention of the source."""
         if other is None:
             return self
         return replace(self, title=self.title or other.title, text=self.text or other.text)
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name of the source in messages."""
         number = "" if self.index is None else f"number {self.index}"
         return next((n for n in (*self.ids, self.url, self.title) if n), number)
 
@@ -109,7 +109,7 @@ class Response:
     base: int | None = None
 
     def source(self, source: CitedSource) -> int:
-        """Position of a source, which is added where it is new; more of its words are kept."""
+        """Position of a source; a new one is added, and text of a known one is kept."""
         for at, other in enumerate(self.sources):
             if other.key == source.key:
                 if source.text not in other.text:
@@ -145,7 +145,7 @@ def errors_at(path: Path, line: int, on_error: OnError = None) -> Iterator[None]
 
 
 def span(start: int | None, end: int | None, size: int, place: str) -> tuple[int, int]:
-    """Offsets, checked.
+    """Check the offsets of a span.
 
     Args:
         start: first character; None is 0.
@@ -167,7 +167,7 @@ def span(start: int | None, end: int | None, size: int, place: str) -> tuple[int
 
 
 def link_span(text: str, first: int, last: int) -> tuple[int, int, bool]:
-    """The characters of a citation, and whether they are the citation itself.
+    """Extend a citation to the whole link, and say whether it is a link or mark itself.
 
     ``end_index`` is called the last character; where the bracket that closes a link is just behind
     it, that is part of the link.

@@ -17,13 +17,13 @@ _LARGEST_FIRST = 1 << 20
 
 
 def find_layout(row: Node, among: tuple[Layout, ...]) -> tuple[Layout, Node] | None:
-    """The first of the layouts that a line has, and the response in the line."""
+    """Find the first layout that a line has, and the response in the line."""
     bodies = [node for path in _BODIES for node in row.each(path) if isinstance(node.value, dict)]
     return next(((lay, body) for lay in among for body in bodies if lay.matches(body)), None)
 
 
 def body_of(row: Node) -> Node:
-    """The response in a line whose layout is not known."""
+    """Find the response in a line of an unknown layout."""
     return next(n for path in _BODIES for n in row.each(path) if isinstance(n.value, dict))
 
 
@@ -38,6 +38,7 @@ def looks_like(form: str, path: Path, start: bytes) -> bool:
 
 @lru_cache(maxsize=4)
 def _recognise(path: Path, start: bytes) -> str | None:
+    """Name the format of a file by its first line; None for none of ours."""
     text = start.lstrip()
     line, _, _ = text.partition(b"\n")
     if not text.startswith((b"{", b"[")):

@@ -93,7 +93,7 @@ class _File:
         self._queries = QueryFinder(benchmark)
 
     def lines(self, on_error: OnError) -> Lines:
-        """Answers with the numbers of their lines.
+        """Read the answers, with citations as marks, and the numbers of their lines.
 
         Raises:
             InputError: file, line, field, and what would be right.
@@ -105,7 +105,7 @@ class _File:
                     yield read.number, self._answer(read, response, run)
 
     def read(self, on_error: OnError) -> Iterator[_Read]:
-        """Lines as they are, before citations become marks.
+        """Read the lines, with citations as the tool returned them.
 
         Raises:
             InputError: file, line, field, and what would be right.
@@ -115,6 +115,7 @@ class _File:
                 yield self._read_row(number, Node(row))
 
     def _answer(self, read: _Read, response: Response, run: int) -> SubmissionLine:
+        """Convert one response of a line into a submission's answer."""
         answer = self.placer.answer(read.query, replace(read.fields, run=run), response)
         is_own = self.placer.matching.way == "own" and not self._only_marks
         if answer.passages is None and is_own and not self.cites_shown(response):
@@ -123,8 +124,10 @@ class _File:
         return answer
 
     def cites_shown(self, response: Response) -> bool:
-        """Whether marks of a response without sources cite the passages of the benchmark; in files
-        of frameworks they cite documents, of which the line has none."""
+        """Whether marks of a response without sources cite the passages of the benchmark.
+
+        In files of frameworks they cite documents, of which the line has none.
+        """
         is_framework = self._layouts[0].needs_text and self.has_sources
         return not is_framework and bool(marks_beside(response.text, [], self._grammar, 99))
 
@@ -144,6 +147,7 @@ class _File:
         )
 
     def _read_row(self, number: int, row: Node) -> _Read:
+        """Read a line: its query, its other fields and its responses."""
         _require_answer(row)
         found = find_layout(row, self._layouts)
         if found is None and len(self._layouts) > 1:
@@ -157,6 +161,7 @@ class _File:
         return _Read(number, query, _fields(row, layout, body), read_responses(layout, body))
 
     def _query(self, row: Node, layout: Layout, body: Node) -> str:
+        """Find the query that a line answers, by its id, else by the text of the question."""
         own = [n.value for n in row.each(_NAMES)]
         name = next((n for n in own if type(n) in (str, int)), None)
         if name is None:
@@ -178,7 +183,10 @@ class _File:
 
 
 def _fields(row: Node, layout: Layout, body: Node) -> LineFields:
-    """What a line says besides the response; names that the response itself uses are its own."""
+    """Read the fields of a line beside its response: context, run, documents, pages.
+
+    Names that the response itself uses belong to the response.
+    """
     own = {path.strip().split(".")[0] for path in f"{layout.sources} | {layout.text}".split("|")}
     values = {k: v for k, v in row.value.items() if row.value is not body.value or k not in own}
     beside = Node(values)

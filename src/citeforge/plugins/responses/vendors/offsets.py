@@ -43,7 +43,7 @@ def locate(
 
 
 def _from_bytes(text: str, at: Span, place: str) -> tuple[int, int]:
-    """Offsets in bytes of UTF-8 as offsets in characters.
+    """Convert offsets in bytes of UTF-8 to offsets in characters.
 
     Raises:
         InputError: they lie outside the text, or cut a character.
@@ -67,18 +67,19 @@ def _from_bytes(text: str, at: Span, place: str) -> tuple[int, int]:
 
 
 def _guess_unit(text: str, spans: Sequence[Span]) -> Callable[[int | None], int | None]:
-    """What makes Unicode characters of an offset: UTF-16 units are taken where more of the spans
-    then are links."""
+    """Choose how to convert offsets: from UTF-16 units, if more spans then are links."""
     if text.isascii() or max(text) <= "\uffff":
         return _as_it_is
     widths = [2 if letter > "\uffff" else 1 for letter in text]
     units = {unit: n for n, unit in enumerate(accumulate(widths, initial=0))}
 
     def of_utf16(offset: int | None) -> int | None:
+        """Convert an offset in UTF-16 units to one in characters."""
         # Within a pair, or behind the text: a place that no text has.
         return None if offset is None else units.get(offset, len(text) + 1)
 
     def links(at: Callable[[int | None], int | None]) -> int:
+        """Count the spans that are links under a conversion."""
         ends = [(at(first), at(last)) for first, last in spans]
         return sum(
             link_span(text, first, last)[2]
@@ -90,4 +91,5 @@ def _guess_unit(text: str, spans: Sequence[Span]) -> Callable[[int | None], int 
 
 
 def _as_it_is(offset: int | None) -> int | None:
+    """Leave an offset in characters as it is."""
     return offset

@@ -40,7 +40,7 @@ class Part:
 
     @property
     def is_reference(self) -> bool:
-        """Whether it is a citation between two texts."""
+        """Whether the part is a citation between two texts."""
         value = self.node.value
         return isinstance(value, dict) and value.get("type") in ("reference", "tool_reference")
 
@@ -75,8 +75,10 @@ def read_parts(node: Node) -> Iterator[Part]:
 
 
 def _kind(value: object) -> str | None:
+    """The type of a part, as text."""
     return None if value is None else str(value)
 
 
 def _joined(node: Node | None) -> str:
+    """Join the texts of all parts."""
     return "" if node is None else "".join(part.text for part in read_parts(node))

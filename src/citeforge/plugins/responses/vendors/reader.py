@@ -15,7 +15,7 @@ from citeforge.schemas.submission import is_cut
 
 
 def read_responses(layout: Layout, body: Node) -> list[Response]:
-    """Answers of a response in the order of their ``index``; one, unless several were asked for.
+    """Read the answers of a response in the order of their ``index``; usually one.
 
     Raises:
         InputError: what is missing or wrong, with the field.
@@ -70,7 +70,7 @@ class _AnswerReader:
         return next((nodes for root in roots if (nodes := root.each(paths))), [])
 
     def _read_text(self) -> list[Part]:
-        """Add the texts of all parts to the answer; thoughts stay apart."""
+        """Read the texts of all parts into the answer, and thoughts apart from it."""
         layout, response = self._layout, self._response
         nodes = self._answer.each(layout.text)
         parts = [part for node in nodes for part in read_parts(node)]
@@ -101,6 +101,7 @@ class _AnswerReader:
         return parts
 
     def _read_sources(self) -> None:
+        """Read the sources that the response lists."""
         layout, response = self._layout, self._response
         try:
             nodes = self._each(layout.sources)
@@ -127,7 +128,7 @@ class _AnswerReader:
         self._n_listed = len(response.sources)
 
     def _read_citations(self, citations: Citations, root: Node, parts: list[Part]) -> None:
-        """Add citations beside the text.
+        """Read citations that are beside the text.
 
         Args:
             citations: how they are declared.
@@ -197,7 +198,7 @@ class _AnswerReader:
 
 
 def _is_read(citations: Citations, node: Node) -> bool:
-    """Whether a citation is of a kind that is read.
+    """Whether citations of this kind are read.
 
     Raises:
         InputError: of an unknown kind.
@@ -214,7 +215,7 @@ def _is_read(citations: Citations, node: Node) -> bool:
 
 
 def _quotation(citations: Citations, node: Node) -> tuple[str | None, tuple[int, int] | None]:
-    """Unit and place of a quotation in its source.
+    """Read the unit and the place of a quotation in its source; None where not given.
 
     Raises:
         InputError: a kind of citation that has a place lacks it.

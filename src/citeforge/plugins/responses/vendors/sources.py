@@ -35,7 +35,7 @@ _SAVED_AS_TEXT = re.compile(
 
 
 def read_source(node: Node, must_be_whole: bool = False) -> CitedSource:
-    """A document, or its text or address alone.
+    """Read a cited source from a document, or from its text or address alone.
 
     Args:
         node: the document.
@@ -71,6 +71,7 @@ def read_source(node: Node, must_be_whole: bool = False) -> CitedSource:
 
 
 def _from_text(text: str, place: str, must_be_whole: bool) -> CitedSource:
+    """Make a source of a document that is a plain text or an address."""
     if must_be_whole and _SAVED_AS_TEXT.match(text):
         raise InputError(
             "is a Python object saved with str()", field=place,
@@ -83,7 +84,7 @@ def _from_text(text: str, place: str, must_be_whole: bool) -> CitedSource:
 
 
 def _unwrapped(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A document's own fields, and those of the document inside it."""
+    """Fields of a document's wrapper, and those of the document inside it."""
     outer = dict(value)
     if outer.get("lc"):  # LangChain's dump: `id` names the class
         outer.pop("id", None)
@@ -98,6 +99,7 @@ def _unwrapped(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
 
 
 def _metadata(*documents: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge the metadata of documents into one object."""
     merged: dict[str, Any] = {}
     for document in documents:
         for name in _METADATA:
@@ -107,6 +109,7 @@ def _metadata(*documents: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _address(node: Node) -> str:
+    """Find the address of a document; empty without one."""
     addresses = (n.value for path in _URL.split("|") for n in node.each(path))
     return next(
         (a for a in addresses if isinstance(a, str) and re.match(r"(?:https?|s3|gs)://", a)), ""
@@ -114,7 +117,7 @@ def _address(node: Node) -> str:
 
 
 def _ids(own: Node, metadata: Node, url: str, title: str) -> Iterator[str]:
-    """What may be the id of a passage, the surest first."""
+    """List candidates for the id of a passage, the surest first."""
     ids = [str(n.value) for node in (own, metadata) for name in _IDS for n in node.each(name)
            if isinstance(n.value, str | int)]  # fmt: skip
     ids += [str(n.value).rpartition("/")[2] for n in own.each("document_name")]

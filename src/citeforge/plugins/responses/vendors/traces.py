@@ -110,6 +110,7 @@ def _spans(row: dict[str, Any]) -> Iterator[Node]:
 
 
 def _otlp_value(attribute: Node) -> Any:
+    """The plain value of an OTLP attribute (``stringValue``, ``arrayValue`` and so on)."""
     value = attribute.first("value.%")
     if value is None:
         return None
@@ -118,11 +119,12 @@ def _otlp_value(attribute: Node) -> Any:
 
 
 def _span(row: dict[str, Any]) -> Node:
-    """A span whose dotted names are objects, and whose texts with JSON are that."""
+    """Wrap a span, with dotted names as nested objects and JSON in texts parsed."""
     return Node(_with_json(nested(row)))
 
 
 def _with_json(value: Any) -> Any:
+    """A value in which texts that are JSON are parsed, however deep."""
     if isinstance(value, dict):
         return {k: _with_json(v) for k, v in value.items()}
     if isinstance(value, list):
@@ -131,7 +133,7 @@ def _with_json(value: Any) -> Any:
 
 
 def _row_of(spans: list[Node]) -> dict[str, Any]:
-    """The line of one trace."""
+    """Make one line of a trace's spans: question, answer and documents."""
     spans = sorted(spans, key=lambda s: str(next((n.value for n in s.each(_START)), "")))
     ids = {str(n.value) for s in spans for n in s.each(_SPAN)[:1]}
     roots = [s for s in spans if not any(str(n.value) in ids for n in s.each(_PARENT))]
@@ -147,10 +149,12 @@ def _row_of(spans: list[Node]) -> dict[str, Any]:
 
 
 def _kind(span: Node) -> str:
+    """Kind of a span in capitals, such as LLM or RETRIEVER; may be empty."""
     return next((str(n.value).upper() for n in span.each(_KIND)), "")
 
 
 def _question(roots: list[Node], models: list[Node]) -> str | None:
+    """Find the question of a trace, in a root span or in the last message of a user."""
     for root in roots:
         for value in root.each(_INPUT):
             if isinstance(value.value, str):
@@ -167,7 +171,7 @@ def _question(roots: list[Node], models: list[Node]) -> str | None:
 
 
 def _answer(roots: list[Node], models: list[Node]) -> Any:
-    """The answer of a trace: a text, or a message with parts."""
+    """Find the answer of a trace: a text, or a message with parts."""
     for root in roots:
         for value in root.each(_OUTPUT):
             if isinstance(value.value, str):
@@ -183,7 +187,7 @@ def _answer(roots: list[Node], models: list[Node]) -> Any:
 
 
 def _message(node: Node) -> Any:
-    """A message in the shape that other layouts have, too."""
+    """A message as its parts where it has any, as other layouts have it."""
     parts = node.each("parts.* | contents.*.message_content")
     if not parts:
         return node.value
@@ -191,11 +195,12 @@ def _message(node: Node) -> Any:
 
 
 def _text(message: Node) -> str:
+    """Join the texts of a message, thoughts left out."""
     return "".join(p.text for p in read_parts(Node(_message(message))) if p.is_text)
 
 
 def _documents(spans: list[Node]) -> list[Any] | None:
-    """Documents of the last reranker, else of all retrievers, each once; None without any."""
+    """Find the documents of the last reranker, else of all retrievers; None without any."""
     reranked = [s.each(_RERANKED) for s in spans if s.has(_RERANKED)]
     if reranked:
         return [d.value for d in reranked[-1]]

@@ -19,12 +19,14 @@ from citeforge.schemas.errors import InputError
 
 @cache
 def _steps(paths: str) -> tuple[tuple[str, ...], ...]:
+    """Split alternative paths at ``|``, and each path at its dots."""
     split = (path.strip() for path in paths.split("|"))
     return tuple(() if path == "." else tuple(path.split(".")) for path in split)
 
 
 @cache
 def _camel(name: str) -> str:
+    """A name in camelCase."""
     head, *tail = name.split("_")
     return head + "".join(word.capitalize() for word in tail)
 
@@ -42,7 +44,7 @@ class Node:
     place: str = ""
 
     def each(self, paths: str) -> list[Node]:
-        """Values at the first of the paths that leads to any; ``.`` is the value itself."""
+        """All values at the first of the paths that leads to any; ``.`` is the value itself."""
         for path in _steps(paths) if paths else ():
             nodes = [self]
             for name in path:
@@ -52,7 +54,7 @@ class Node:
         return []
 
     def first(self, paths: str) -> Node | None:
-        """The first of :meth:`each`."""
+        """The first value at the first of the paths that leads to any; None without."""
         return next(iter(self.each(paths)), None)
 
     def has(self, paths: str) -> bool:
@@ -98,6 +100,7 @@ class Node:
         raise InputError(f"is {found}", field=self.place, allowed=wanted, code="wrong-type")
 
     def _step(self, name: str) -> Iterator[Node]:
+        """Values one step further: a field, an index, ``%`` for any field, ``*`` for all items."""
         value = self.value
         if name == "*":
             yield from self.items()
@@ -113,7 +116,7 @@ class Node:
 
 
 def nested(flat: dict[str, Any]) -> dict[str, Any]:
-    """An object whose names have dots (``documents.0.id``) as objects and lists in each other."""
+    """Turn dotted names of an object (``documents.0.id``) into nested objects and lists."""
     result: dict[str, Any] = {}
     for name, value in flat.items():
         *outer, last = name.split(".")
@@ -134,7 +137,7 @@ def nested(flat: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_lists(value: Any) -> Any:
-    """The same, with lists for objects whose names are all numbers, and for objects in lists."""
+    """Turn objects whose names are all numbers into lists, however deep."""
     if isinstance(value, list):
         return [nested(v) if isinstance(v, dict) else v for v in value]
     if not isinstance(value, dict):
@@ -146,7 +149,7 @@ def _with_lists(value: Any) -> Any:
 
 
 def parsed(value: Any) -> Any:
-    """A text that is a JSON object or list as that; any other value as it is."""
+    """Parse a text that is a JSON object or list; any other value stays."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
             return msgspec.json.decode(value)
