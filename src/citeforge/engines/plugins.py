@@ -92,7 +92,7 @@ def load_entries(group: str) -> Iterator[tuple[object, str]]:
 
 
 def require_type(entry: tuple[object, str], record: type[T], what: str) -> T:
-    """What a plugin gives, which is of a type.
+    """Return a plugin's value if it is of the required type.
 
     Args:
         entry: it, with its origin.

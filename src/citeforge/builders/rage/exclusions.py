@@ -49,7 +49,7 @@ class Exclusions:
 
     @property
     def reads_texts(self) -> bool:
-        """Whether anything is looked for in texts."""
+        """Whether a rule needs the texts of passages, not only their ids."""
         return self.mining.exclude_answers or self.mining.exclude_contained
 
     def verdicts(

@@ -118,11 +118,13 @@ class HfJudge:
 
     @cached_property
     def _located(self) -> Located:
+        """Find the files of the judge's model."""
         weights = None if self._given is None else self._given.weights
         return find_model(self.name, self.options.revision, _INSTEAD, weights)
 
     @cached_property
     def _foundation(self) -> Located | None:
+        """Find the base model whose configuration and tokenizer are used; None if its own are."""
         name = self.profile.foundation
         return None if name is None else find_model(name, None, _INSTEAD, weights="")
 

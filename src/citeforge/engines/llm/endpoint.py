@@ -129,7 +129,7 @@ class Endpoint:
             )
 
     def room(self, call: Call) -> int:
-        """Tokens for thoughts that a call gets beside its own limit."""
+        """Tokens for reasoning to add to the limit of a call."""
         is_limited = getattr(call, "limited_by", None) == THINKING and call.most_tokens is not None
         return self.options.thinking_tokens if is_limited else 0
 

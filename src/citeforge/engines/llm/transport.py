@@ -72,7 +72,7 @@ class EndpointClient(DefaultAsyncHttpxClient):
     """Sends every try at the rate, and reads its reply whole."""
 
     def __init__(self, options: ClientOptions, **settings: Any) -> None:
-        super().__init__(timeout=options.timeout, verify=_certificates(), **settings)
+        super().__init__(timeout=options.timeout, verify=_tls_context(), **settings)
         self._options = options
         self._gate = RateGate(options.requests_per_minute, options.tokens_per_minute)
         self._was_reached = False
@@ -149,8 +149,8 @@ async def _read_body(reply: httpx2.Response) -> bytes:
 
 
 @cache
-def _certificates() -> Any:
-    """Certificates of authorities; reading them takes longer than a call."""
+def _tls_context() -> Any:
+    """Load the certificate authorities once: it takes longer than a call."""
     return httpx2.create_ssl_context()
 
 

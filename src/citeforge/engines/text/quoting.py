@@ -45,7 +45,7 @@ class Quotes:
 
 
 def with_quotes(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of a prompt of ours, and what it quotes with: ``quote(TEXT)``, and ``note`` behind.
+    """Add the function ``quote`` and its explanation ``note`` to the values of a prompt.
 
     Args:
         values: what the prompt's template may use; all of them decide the number of the quotes.

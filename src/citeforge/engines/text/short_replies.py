@@ -44,8 +44,8 @@ def read_field(text: str, field: str, values: Collection[Value]) -> set[Value]:
     Returns:
         The values that were found; empty where there is none.
     """
-    by_word = {_word(value): value for value in values}
-    found = {_word(v) for row in json_objects(text) for k, v in row.items() if k.lower() == field}
+    by_word = {_as_key(value): value for value in values}
+    found = {_as_key(v) for row in json_objects(text) for k, v in row.items() if k.lower() == field}
     if not found:  # no JSON: {entailed: True}, or the value alone
         legal = "|".join(map(re.escape, sorted(by_word, key=len, reverse=True)))
         pattern = rf"\b{re.escape(field)}\b[\s\"'*]*[:=][\s\"'*]*({legal})\b"
@@ -55,7 +55,8 @@ def read_field(text: str, field: str, values: Collection[Value]) -> set[Value]:
     return {by_word[word] for word in found if word in by_word}
 
 
-def _word(value: object) -> str:
+def _as_key(value: object) -> str:
+    """Return the text by which a value is compared: lower case, no space around it."""
     return str(value).strip().lower()
 
 

@@ -72,7 +72,8 @@ def _estimate(score: MeasureScore | None, signed: bool = False) -> str:
     return text
 
 
-def _p(score: MeasureScore | None) -> str:
+def _p_text(score: MeasureScore | None) -> str:
+    """Show the p-value of a score, by Holm where it has one; a dash without a test."""
     if score is None or score.p_t is None:
         return "–"
     p = score.p_t if score.p_holm is None else score.p_holm
@@ -99,7 +100,7 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
         return [
             text for own, placebo in zip(entries[:2], entries[2:], strict=True)
-            for text in (_estimate(own, signed=True), _p(own), _estimate(placebo, signed=True))
+            for text in (_estimate(own, signed=True), _p_text(own), _estimate(placebo, signed=True))
         ]  # fmt: skip
 
     return _table(
@@ -131,7 +132,7 @@ def sensitivity(files: Sequence[ScoreFile]) -> Table:
 
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
         sides = [
-            (_estimate(own), _estimate(placebo), _estimate(more, signed=True), _p(more))
+            (_estimate(own), _estimate(placebo), _estimate(more, signed=True), _p_text(more))
             for own, placebo, more in (entries[:3], entries[3:])
         ]
         return [_mode(cell), *sides[0], *sides[1]]

@@ -91,8 +91,11 @@ def prompt_digest() -> str:
 
 
 def reference_mark(reply: str) -> float:
-    """What KaLMA's code makes of a reply: its first number, in long replies the first of the last
-    ten characters; 3 where there is none. Marks above 5 are kept, as it keeps them."""
+    """Parse the mark in a reply as KaLMA's code does.
+
+    It is the first number, in long replies the first in the last ten characters, and 3 where there
+    is none. Marks above 5 are kept, as it keeps them.
+    """
     match = _NUMBER.search(reply[-10:] if len(reply) > 20 else reply)
     return _UNPARSABLE if match is None else float(match[0])
 

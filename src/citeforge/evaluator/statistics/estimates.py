@@ -264,7 +264,7 @@ def estimate_all(
 
 
 def influences(sample: Sample) -> Floats | None:
-    """What each query does to a value that is not the mean of its values by query.
+    """Compute each query's influence on a value that is not a plain mean over queries.
 
     Returns:
         Shape (queries,), with the sum 0, NaN where a query does not enter; n / (n − 1) times the
@@ -272,7 +272,7 @@ def influences(sample: Sample) -> Floats | None:
     """
     if _is_mean(sample) or not sample.has_interval:
         return None
-    enters = _enters(sample)
+    enters = _has_influence(sample)
     sums = sample.sums[:, enters]
     n = sums.shape[1]
     if n < 2 or np.isnan(sample.combine(_exact_sums(sample.sums))).any():
@@ -301,8 +301,8 @@ def _exact_sums(sums: Floats) -> Floats:
     return np.array([[math.fsum(run[:, k].tolist()) for k in range(sums.shape[2])] for run in sums])
 
 
-def _enters(sample: Sample) -> npt.NDArray[np.bool_]:
-    """Queries that the value depends on."""
+def _has_influence(sample: Sample) -> npt.NDArray[np.bool_]:
+    """Whether each query enters the value, shape (queries,)."""
     weighs: npt.NDArray[np.bool_] = (sample.sums != 0).any(axis=(0, 2))
     return weighs | ~np.isnan(sample.per_query).all(axis=0)
 
@@ -311,7 +311,7 @@ def _estimate(sample: Sample, level: float) -> Estimate:
     """Estimate a value, its standard error and its interval by the jackknife."""
     runs = sample.combine(_exact_sums(sample.sums))
     value = float(np.mean(runs))
-    sums = sample.sums[:, _enters(sample)]
+    sums = sample.sums[:, _has_influence(sample)]
     n = sums.shape[1]
     if math.isnan(value) or n < 2 or not sample.has_interval:
         return _without_interval(runs, sample)

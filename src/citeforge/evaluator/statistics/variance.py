@@ -62,7 +62,7 @@ def spread_of(values: npt.NDArray[np.float64], sources: Sequence[str]) -> Spread
     several = [s for s in sources if levels[s] > 1]
     squares = _mean_squares(values.squeeze())
     components = {
-        ":".join(several[i] for i in effect): _signed(squares, effect)
+        ":".join(several[i] for i in effect): _alternating_sum(squares, effect)
         / math.prod(levels[s] for i, s in enumerate(several) if i not in effect)
         for effect in squares
     }
@@ -114,7 +114,7 @@ def _spread(
 ) -> Spread:
     """Combine mean squares into a standard error and its degrees of freedom."""
     n = [k for k in levels.values() if k > 1]
-    total, df = -_signed(squares, ()), float(n[-1] - 1)  # of the sum of all values
+    total, df = -_alternating_sum(squares, ()), float(n[-1] - 1)  # of the sum of all values
     if len(n) > 1:
         from scipy.special import stdtridf
 
@@ -204,8 +204,11 @@ def _mean_squares(values: npt.NDArray[np.float64]) -> dict[Effect, float]:
     return mean_squares
 
 
-def _signed(squares: Mapping[Effect, float], effect: Effect) -> float:
-    """Mean squares of the effects that hold one, those of odd distance subtracted."""
+def _alternating_sum(squares: Mapping[Effect, float], effect: Effect) -> float:
+    """Add the mean squares of all effects that contain this one, with alternating signs.
+
+    Divided by the number of levels of the other sources, this is its variance component.
+    """
     return math.fsum(
         (-1) ** (len(e) - len(effect)) * value
         for e, value in squares.items()

@@ -155,6 +155,7 @@ def _sampled(arranger: Arranger, arranged: dict[str, Cells | None]) -> dict[str,
 def _write_tables(
     writer: PackageWriter, arranger: Arranger, cells: tuple[str, ...], by_query: dict[str, Cells]
 ) -> tuple[dict[str, ContextSet], Stats]:
+    """Write queries, contexts, mappings and passages; return context sets and statistics."""
     base, k = arranger.base, arranger.recipe.k
     writer.add("queries", "queries", rows_with(base.queries, "_id", by_query).cast(QUERIES))
     contexts = {}

@@ -174,13 +174,14 @@ def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
         return math.nan if answer is None else float(target[row] in answer.cited)
 
     def among_citing(cell: str, holds: Holds, worst: bool) -> Floats:
-        def value(run: int, row: int) -> float:
+        def outcome(run: int, row: int) -> float:
+            """Whether the answer in the cell ``holds``; NaN if the original lacks the citation."""
             before, after = cells.answer(design.ORIGINAL, run, row), cells.answer(cell, run, row)
             if before is None or after is None or target[row] not in before.cited:
                 return math.nan
             return float(worst if after.is_missing else holds(before, after, row))
 
-        return cells.column(value)
+        return cells.column(outcome)
 
     columns = {
         "Faith.Cites": cells.column(cites),
@@ -217,13 +218,14 @@ def position(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
     k = cells.bundle.k
 
     def rate(place: int) -> Floats:
-        def value(run: int, row: int) -> float:
+        def cited_share(run: int, row: int) -> float:
+            """Share of rotations whose answer cites this place; NaN if one is missing."""
             answers = [cells.answer(design.rotation_name(s), run, row) for s in range(k)]
             present = [a for a in answers if a is not None and not a.is_missing]
             # A rotation that is missing would leave a passage without its turn.
             return sum(place in a.cited for a in present) / k if len(present) == k else math.nan
 
-        return cells.column(value)
+        return cells.column(cited_share)
 
     rates = np.stack([rate(place) for place in range(k)])
     half = k // 2

@@ -227,7 +227,7 @@ def _one_size(pools: Pools, mixture: Mixture) -> OneSize | None:
     the nearest passages first, as contexts with an answer have them. Sizes differ where the mixture
     has no negatives, or a question has fewer passages than the mixture has relevant ones.
     """
-    size = min(mixture.total, pools.least(mixture))
+    size = min(mixture.total, pools.smallest_pool(mixture))
     if mixture.total == mixture.relevant or size < max(1, mixture.relevant):
         return None
     return OneSize(size, (SEEMINGLY_RELEVANT, IRRELEVANT))

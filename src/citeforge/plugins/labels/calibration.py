@@ -18,7 +18,7 @@ from citeforge.plugins.labels.ppi import (
     Powered,
     gradient,
     interval_of,
-    nothing,
+    undefined_estimate,
 )
 from citeforge.schemas.errors import InputError
 
@@ -107,7 +107,7 @@ def rogan_gladen(
     youden = rates.youden
     n = len(verdicts)
     if youden <= 0 or n < 2:
-        return nothing(0)
+        return undefined_estimate(0)
     yes, no = extremes
     span = yes - no
     false_alarm = 1 - rates.specificity
@@ -115,7 +115,7 @@ def rogan_gladen(
     mean = sums.mean(axis=0)
     value = float(combine(mean))
     if math.isnan(value):
-        return nothing(0)
+        return undefined_estimate(0)
     slope = gradient(combine, mean)
     over_answers = float(np.var(sums @ slope, ddof=1)) / n
     # d/dse and d/dsp of the corrected sums.

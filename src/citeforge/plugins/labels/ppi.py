@@ -111,12 +111,12 @@ def powered(
     parts = _Parts(units, rest)
     n = int(units.labelled.sum())
     if n == 0 and not units.settled.all():
-        return nothing(n)
+        return undefined_estimate(n)
     weight = parts.best_weight(combine) if tuning is None else tuning
     mean = parts.mean(weight)
     value = float(combine(mean))
     if math.isnan(value):
-        return nothing(n)
+        return undefined_estimate(n)
     moves = None if tuning is not None else _moves(parts, combine)
     stderr, df = parts.spread(gradient(combine, mean), weight, moves)
     low, high = interval_of(value, stderr, df, n, within)
@@ -302,8 +302,8 @@ def gradient(combine: Callable[[Floats], Floats], at: Floats) -> Floats:
     return np.nan_to_num(slope)
 
 
-def nothing(n: int) -> Powered:
-    """No value, of ``n`` labelled answers."""
+def undefined_estimate(n: int) -> Powered:
+    """Return an estimate without a value (all NaN) from ``n`` labelled answers."""
     nan = math.nan
     return Powered(nan, nan, nan, nan, 0.0, n, nan)
 

@@ -162,9 +162,9 @@ def read_preferences(
                 allowed="query_id or question, and systems or models with two names",
                 code="missing-field",
             )
-        one = PreferencePair(question, systems, values, _defined(both))
+        one = PreferencePair(question, systems, values, _both_or_none(both))
         if systems[0] > systems[1]:
-            one = PreferencePair(question, systems[::-1], values[::-1], _defined(both[::-1]))
+            one = PreferencePair(question, systems[::-1], values[::-1], _both_or_none(both[::-1]))
         first, same = comparisons.setdefault(one.key, (number, one))
         if same != one:
             raise InputError(
@@ -178,8 +178,8 @@ def read_preferences(
     return [one for _, one in comparisons.values()], len(rows) - len(comparisons)
 
 
-def _defined(values: _OneOrNone) -> Values | None:
-    """The values of both; None where one has none."""
+def _both_or_none(values: _OneOrNone) -> Values | None:
+    """Return both values of a pair; None if one of them is missing."""
     first, second = values
     return None if first is None or second is None else (first, second)
 
@@ -210,7 +210,7 @@ def with_scores(
         if one.question not in a:
             raise UnknownValueError("query", one.question, a)
         both = (a[one.question], b.get(one.question))
-        scored.append(replace(one, measure=_defined(both)))
+        scored.append(replace(one, measure=_both_or_none(both)))
     return scored
 
 

@@ -35,6 +35,7 @@ class CausalModel:
 
     @cached_property
     def _located(self) -> Located:
+        """Find the model's files when they are first needed."""
         return self._locate()
 
     def identity(self) -> dict[str, Any]:

@@ -111,5 +111,5 @@ def name_lines(names: Iterable[str], letters: int = 22) -> dict[str, list[str]]:
 
 
 def lookup(lines: dict[str, list[str]]) -> str:
-    """The expression by which a drawing finds the lines of a label."""
+    """Write the Vega expression that maps an axis label to its wrapped lines."""
     return f"({json.dumps(lines)})[datum.label]"

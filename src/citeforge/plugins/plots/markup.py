@@ -15,7 +15,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 def render_markup(template: str, **values: Any) -> str:
-    """A page or a part of one."""
+    """Render a template with values: a page, or a part of one."""
     return page_templates(_TEMPLATES).get_template(template).render(values)
 
 

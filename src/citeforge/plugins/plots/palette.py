@@ -45,10 +45,11 @@ def with_variables(svg: str) -> str:
 def css() -> str:
     """The variables that :func:`with_variables` uses beside the page's own."""
 
-    def rules(colours: tuple[str, ...], band: str) -> str:
+    def variables(colours: tuple[str, ...], band: str) -> str:
+        """Declare the CSS variables of one colour scheme."""
         return "".join(f"--c{i}:{c};" for i, c in enumerate(colours)) + f"--band:{band};"
 
-    dark = rules(DARK, "#21262d")
+    dark = variables(DARK, "#21262d")
     return (
-        f":root{{{rules(LIGHT, BAND)}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}"
+        f":root{{{variables(LIGHT, BAND)}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}"
     )  # fmt: skip

@@ -231,12 +231,12 @@ def _add(row: _Row, assessments: Assessments, wrong: Wrong) -> None:
             )
             for n in row.nuggets
         )
-        _keep(lists["nuggets"], key, tuple(nuggets), wrong)
+        _add_points(lists["nuggets"], key, tuple(nuggets), wrong)
     elif criteria is not None and any(c.short_answers is not None for c in criteria):
         answers = (p for c in criteria for p in _short_answers(c, wrong))
-        _keep(lists["dragun"], key, tuple(answers), wrong)
+        _add_points(lists["dragun"], key, tuple(answers), wrong)
     elif criteria is not None:
-        _keep(lists["rubric"], key, tuple(_criterion(c, wrong) for c in criteria), wrong)
+        _add_points(lists["rubric"], key, tuple(_criterion(c, wrong) for c in criteria), wrong)
     else:
         raise wrong(
             "assesses nothing", allowed="sentences, nuggets, criteria or rubrics",
@@ -327,8 +327,8 @@ def _short_answers(row: _Criterion, wrong: Wrong) -> Iterator[Point]:
         yield Point(text, None, IMPORTANCE[importance], row.question_id, answer.answer_id)
 
 
-def _keep(lists: PointLists, key: Key, points: Points, wrong: Wrong) -> None:
-    """Keep the points of a row, and its labels where it has any."""
+def _add_points(lists: PointLists, key: Key, points: Points, wrong: Wrong) -> None:
+    """Add the points of one row to the lists of topics, and its labels to those of runs."""
     bare = tuple(replace(p, value=None) for p in points)
     if points == bare:
         _once(lists.points, key[1], bare, wrong)

@@ -96,7 +96,7 @@ def _parts(value: Any) -> Any:
 
 
 def _pair(expected: str) -> BeforeValidator:
-    """Make a validator that reads ``"0.8,1.25"`` as two numbers; ``expected`` is said otherwise."""
+    """Make a validator that reads ``"0.8,1.25"`` as two numbers; errors name ``expected``."""
 
     def read(value: Any) -> Any:
         if not isinstance(value, str):

@@ -36,7 +36,7 @@ def _closed(setting: Setting[Any], task: Task) -> Request:
 
 
 def generate(setting: Setting[LlmOptions]) -> MakeSteps:
-    """``g``: from what the model knows, without citations (section 2.3); nothing is shown."""
+    """Answer from what the model knows, without passages or citations (``g``)."""
 
     def steps(task: Task) -> Steps:
         (answer,) = yield [_closed(setting, task)]
@@ -66,7 +66,7 @@ def ask_with_passages(setting: Setting[Any], task: Task, passages: Sequence[Pass
 
 
 def gold(setting: Setting[GoldPassagesOptions]) -> MakeSteps:
-    """From the relevant passages of the query, in the order of the source."""
+    """Answer from the query's relevant passages, in the order of the source (``rtg-gold``)."""
     benchmark = setting.benchmark
     relevant = {
         query: ids[: setting.options.k]
@@ -97,7 +97,7 @@ def retrieve_first(setting: Setting[VanillaOptions]) -> MakeSteps:
 
 
 def gtr(setting: Setting[GtrOptions]) -> MakeSteps:
-    """The answer of ``g``; each of its statements cites what is found for it alone."""
+    """Generate an answer as ``g`` does; cite for each statement what a search for it finds."""
     search, segmenter = Search(setting), SentenceSegmenter()
 
     def steps(task: Task) -> Steps:

@@ -118,7 +118,7 @@ def _otlp_value(attribute: Node) -> Any:
 
 
 def _span(row: dict[str, Any]) -> Node:
-    """A span whose dotted names are objects, and whose texts with JSON are that."""
+    """Make the node of a span: nest its dotted names, and parse texts that are JSON."""
     return Node(_with_json(nested(row)))
 
 
