@@ -24,17 +24,19 @@ MOST = 6
 
 
 def _first_relevant(answer: AnswerDetail) -> int | None:
+    """Position of the first relevant passage shown, from 1; None without one."""
     places = (i for i, p in enumerate(answer.passages, 1) if p.label == RELEVANT)
     return next(places, None)
 
 
-def _distinct(answer: AnswerDetail) -> int | None:
+def _count_cited(answer: AnswerDetail) -> int | None:
+    """Count the distinct passages that an answer cites; None for a missing answer."""
     return None if answer.is_missing else len(answer.all_cited)
 
 
 @dataclass(frozen=True)
 class AnswerPlace:
-    """What answers are told apart by.
+    """A property by which a plot groups answers, such as the number of passages cited.
 
     Attributes:
         name: of the plot.
@@ -56,12 +58,12 @@ POSITION = AnswerPlace(
 )
 CITATIONS = AnswerPlace(
     "citations", "distinct passages or triples that an answer cites", "where it cites {}",
-    _distinct, 9,
+    _count_cited, 9,
 )  # fmt: skip
 
 
 def by_place(place: AnswerPlace, files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Mean score by the place of an answer.
+    """Plot the mean score of the answers in each group.
 
     Returns:
         None where no score file carries answers with such a place.
@@ -133,6 +135,7 @@ def _means(file: ScoreFile, measure: str, place: AnswerPlace) -> list[dict[str, 
 
 
 def _title(rows: Sequence[dict[str, Any]], names: Sequence[str], measure: str, words: str) -> str:
+    """Say the first system's mean in the first and in the last group."""
     mine = [r for r in rows if r["system"] == names[0]]
     first, end = mine[0], mine[-1]
     text = f"{measure} of {names[0]} is {first['value']:.1f} {words.format(first['at'])}"

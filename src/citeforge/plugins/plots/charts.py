@@ -20,14 +20,16 @@ FONT_SIZE = 12
 
 
 def entry(file: ScoreFile, measure: str) -> MeasureScore | None:
-    """A system's entry of a measure, if that has a value."""
+    """Find a system's score on a measure; None where it has no value."""
     measured = next((m for m in file.measures if m.name == measure), None)
     return None if measured is None or measured.value is None else measured
 
 
 def entries(files: Sequence[ScoreFile], measure: str) -> list[Pair]:
-    """Systems that have a value of a measure, the best first, else the highest; behind them, in
-    their own order, those that may not be compared with them."""
+    """List the systems with a value of a measure, best first; incomparable ones come last.
+
+    Without a better direction the highest comes first; incomparable ones keep their order.
+    """
     towards = 1 if direction(measure) is False else -1
     pairs = [(f, e) for f in files if (e := entry(f, measure)) is not None]
     comparable = are_comparable(pairs)
@@ -42,7 +44,7 @@ def are_comparable(pairs: Sequence[Pair]) -> list[bool]:
 
 
 def measure_and_unit(measure: str, scale: int) -> str:
-    """A measure with its unit: all that is shown from 0 to 100 is a percentage."""
+    """Name of a measure with its unit: a percentage where the scale is 100."""
     return f"{measure} (%)" if scale == 100 else measure
 
 
@@ -62,7 +64,7 @@ def per_query(measured: MeasureScore) -> list[float]:
 def system_encodings(
     names: Sequence[str], everybody: Sequence[str], legend: bool
 ) -> dict[str, Any]:
-    """Encodings by colour and shape, one of each pair a system.
+    """Make the colour and shape encodings by which plots tell systems apart.
 
     Args:
         names: systems that are drawn.
@@ -86,7 +88,7 @@ def system_encodings(
 
 
 def mark_size(n_above: int) -> int:
-    """Square pixels of a mark that others stand on: it is larger, so that each is seen."""
+    """Area of a mark in square pixels: larger the more marks are drawn on top of it."""
     return 70 * (1 + 2 * n_above)
 
 
@@ -105,7 +107,7 @@ def width_of(text: str) -> float:
 
 
 def name_lines(names: Iterable[str], letters: int = 22) -> dict[str, list[str]]:
-    """Names with their lines, three at most: very long ones lose their end."""
+    """Wrap names into at most three lines each; longer names are cut off."""
     cut = textwrap.TextWrapper(letters, max_lines=3, placeholder="…")
     return {name: cut.wrap(name) or [name] for name in names}
 

@@ -33,19 +33,20 @@ _LABELLED_IN_PAGE = 2
 
 
 def _precision_recall(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Of the measure's own pair, else of the first that there is."""
+    """Plot precision against recall, for the pair with this measure if there is one."""
     pairs = sorted(PAIRS, key=lambda pair: measure not in pair)
     figures = (precision_recall(files, *pair) for pair in pairs)
     return next((f for f in figures if f is not None), None)
 
 
 def _main_and_shares(files: Sequence[ScoreFile], main: str) -> list[str]:
+    """List the measures of a page's plots: the main one, then others from 0 to 100."""
     names = dict.fromkeys(m.name for f in files for m in f.measures)
     return [main, *[n for n in names if n != main and _is_share(n)][: _IN_PAGE - 1]]
 
 
 def _precisions(files: Sequence[ScoreFile], main: str) -> list[str]:
-    """Precision of each pair that some system has."""
+    """List the precision measures of which some system has recall, too."""
     return [p for p, r in PAIRS if any(entry(f, p) and entry(f, r) for f in files)]
 
 
@@ -131,7 +132,7 @@ def find_plot(name: str) -> Plot:
 
 
 def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> Figure:
-    """One plot.
+    """Draw the named plot.
 
     Args:
         files: score files.
@@ -154,7 +155,7 @@ def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> F
 
 
 def page_figures(files: Sequence[ScoreFile]) -> Iterator[Figure]:
-    """The plots of a report, the most telling first."""
+    """Draw the plots of a report page, the most informative first."""
     main = main_measure(files)
     if not main:
         return
@@ -176,8 +177,11 @@ def _marked(figure: Figure, files: Sequence[ScoreFile]) -> Figure:
 
 
 def _best_first(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """By the main measure: the first ones, which most plots are of, differ in colour. Cells of an
-    authorship benchmark have no main one."""
+    """Sort score files by the main measure, the best first.
+
+    The first ones, which most plots show, so differ in colour. Cells of an authorship benchmark
+    have no main measure and keep their order.
+    """
     if of_cells(files):
         return list(files)
     best = [file for file, _ in entries(files, main_measure(files))]
@@ -185,5 +189,6 @@ def _best_first(files: Sequence[ScoreFile]) -> list[ScoreFile]:
 
 
 def _is_share(name: str) -> bool:
+    """Whether a measure is known and shown on a scale from 0 to 100."""
     measure = find_measure(name.partition("[")[0])
     return measure is not None and measure.scale == 100

@@ -39,7 +39,7 @@ def explorer_part(files: Sequence[ScoreFile]) -> tuple[str, dict[str, Any]]:
 
 
 def explorer_site(files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
-    """Arguments and result are those of :meth:`Pages.explorer`."""
+    """Render the explorer page and its files; see :meth:`Pages.explorer`."""
     html, pieces = explorer_part(files)
     beside = {f"answers/{name}.js": chunk_file(name, piece) for name, piece in pieces.items()}
     beside["explorer.css"] = text_of("explorer.css")
@@ -106,7 +106,7 @@ def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
 
 
 def _column(file: ScoreFile, measure: MeasureScore, queries: Sequence[str]) -> list[int | None]:
-    """Hundredths of what is displayed, in the order of the queries."""
+    """List a measure's displayed values times 100, in the order of the queries."""
     of_file = dict(zip(file.query_ids, measure.per_query, strict=True))
     values = (of_file.get(q) for q in queries)
     return [None if v is None else round(100 * v * measure.scale) for v in values]
@@ -190,16 +190,19 @@ def _cited(answer: AnswerDetail) -> tuple[set[int], int]:
 
 
 def _relevant(answer: AnswerDetail) -> set[int]:
+    """Positions of the relevant passages among those shown."""
     return {i for i, p in enumerate(answer.passages) if p.label == RELEVANT}
 
 
 def _precision(answer: AnswerDetail) -> Line | None:
+    """Explain citation precision of an answer as a fraction; None without citations."""
     inside, outside = _cited(answer)
     hits, n = len(inside & _relevant(answer)), len(inside) + outside
     return (f"{hits} relevant of {n} cited = {hits}/{n}", hits / n) if n else None
 
 
 def _recall(answer: AnswerDetail) -> Line | None:
+    """Explain citation recall of an answer as a fraction; None without relevant passages."""
     inside, _ = _cited(answer)
     relevant = _relevant(answer)
     hits, n = len(inside & relevant), len(relevant)
@@ -207,6 +210,7 @@ def _recall(answer: AnswerDetail) -> Line | None:
 
 
 def _f1(answer: AnswerDetail) -> Line | None:
+    """Explain the harmonic mean of precision and recall; None where one is undefined."""
     p, r = _precision(answer), _recall(answer)
     if p is None or r is None:
         return None
@@ -217,6 +221,7 @@ def _f1(answer: AnswerDetail) -> Line | None:
 
 
 def _supported(answer: AnswerDetail) -> Line | None:
+    """Explain the share of supported statements; None where a verdict is missing."""
     n = len(answer.statements)
     if not n or any(s.supported is None for s in answer.statements):
         return None

@@ -74,9 +74,10 @@ class Figure:
         return _pattern_of(measure).search(words) is not None
 
     def renamed(self, measure: str, name: str) -> "Figure":
-        """The same with another name of a measure in all that people read."""
+        """Copy the figure with another name of a measure in all its texts."""
 
         def words(text: str) -> str:
+            """Replace the measure's name in a text."""
             return _pattern_of(measure).sub(name, text)
 
         return replace(
@@ -106,12 +107,12 @@ class Figure:
         import vl_convert
 
         if form == "pdf":
-            return _in_order(vl_convert.svg_to_pdf(self.svg))
+            return _with_sorted_resources(vl_convert.svg_to_pdf(self.svg))
         return bytes(vl_convert.svg_to_png(self.svg, scale=2))
 
 
 def hindrance() -> str | None:
-    """Why nothing can be drawn in this process; None where it can."""
+    """Explain why this process cannot draw plots; None if it can."""
     try:
         import resource
     except ImportError:  # Windows has no such limits
@@ -140,9 +141,11 @@ def to_svg(spec: dict[str, Any]) -> str:
     return str(vl_convert.vegalite_to_svg(spec))
 
 
-def _in_order(pdf: bytes) -> bytes:
-    """The dictionaries of resources are written in an order that changes from run to run; their
-    lines are sorted, which moves nothing else in the file."""
+def _with_sorted_resources(pdf: bytes) -> bytes:
+    """Sort the resource entries of a PDF, whose order changes from run to run.
+
+    Nothing else in the file moves.
+    """
     lines = re.compile(rb"(?:^ +/[A-Za-z]+\d+ \d+ 0 R\n)+", re.MULTILINE)
     return lines.sub(lambda m: b"".join(sorted(m.group().splitlines(keepends=True))), pdf)
 
@@ -153,6 +156,7 @@ def _pattern_of(measure: str) -> re.Pattern[str]:
 
 
 def _id(name: str) -> str:
+    """Turn a name into an HTML id: other characters than letters and digits become ``-``."""
     return re.sub(r"[^A-Za-z0-9]+", "-", name)
 
 
@@ -169,7 +173,7 @@ def altair() -> Any:
 
 
 def values(rows: Rows) -> Any:
-    """Rows as inline data."""
+    """Turn rows into inline data of a chart."""
     return altair().Data(values=list(rows))
 
 
@@ -193,7 +197,7 @@ def figure_of(
 
 
 def finished(chart: Any, title: str) -> dict[str, Any]:
-    """The specification of a chart with our title, fonts and colours."""
+    """Write a chart as a Vega-Lite specification with its title, fonts and colours."""
     lines = textwrap.wrap(title, 46) or [title]
     text: dict[str, Any] = {"labelColor": palette.SOFT, "titleColor": palette.FOREGROUND,
                             "labelLimit": 200, "titleLimit": 0}  # fmt: skip
@@ -215,7 +219,7 @@ def finished(chart: Any, title: str) -> dict[str, Any]:
 
 
 def main_alone(files: Sequence[ScoreFile], main: str) -> Sequence[str]:
-    """The main measure."""
+    """Measures to plot: the main one only."""
     return (main,)
 
 

@@ -46,24 +46,24 @@ class Forest:
     across: dict[str, Any]
 
     def at(self, mark: Any, field: str = "value") -> Any:
-        """A mark at a value of each row."""
+        """Place a mark at a value of each row."""
         return mark.encode(y=self.y, x=altair().X(f"{field}:Q", **self.across))
 
     def span(self, mark: Any, low: str = "low", high: str = "high") -> Any:
-        """A mark from one value of each row to another."""
+        """Stretch a mark from one value of each row to another."""
         return self.at(mark, low).encode(x2=altair().X2(high))
 
     def whiskers(self) -> Any:
-        """Intervals, as lines."""
+        """Draw the intervals as lines."""
         return self.span(self.base.mark_rule(color=palette.colour(0), strokeWidth=2))
 
     def dots(self) -> Any:
-        """Values."""
+        """Draw the values as dots."""
         ink = palette.colour(0)
         return self.at(self.base.mark_point(color=ink, fill=ink, size=50, opacity=1))
 
     def drawn(self, *layers: Any) -> Any:
-        """The plot."""
+        """Stack layers into one chart of the plot's size."""
         chart = altair().layer(*layers)
         return chart.properties(width=BESIDE_NAMES, height=altair().Step(self.step))
 
@@ -257,6 +257,7 @@ def _rows_of_bias(file: ScoreFile, letter: str) -> Iterator[dict[str, Any]]:
 
 
 def _title_of_bias(rows: Rows, word: str) -> str:
+    """Say which system has the strongest bias, and how many biases differ from 0."""
     most = max(rows, key=lambda r: abs(r["value"]))
     n = sum(bool(r["differs"]) for r in rows)
     return (
@@ -266,6 +267,7 @@ def _title_of_bias(rows: Rows, word: str) -> str:
 
 
 def _chart_of_bias(rows: Rows, word: str) -> Any:
+    """Draw each bias with its interval over the interval of the placebo."""
     alt = altair()
     keys = ("placebo_low", "placebo_high")
     ends = [r[k] for r in rows for k in keys if r[k] is not None]

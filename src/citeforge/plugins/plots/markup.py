@@ -20,13 +20,13 @@ def render_markup(template: str, **values: Any) -> str:
 
 
 def text_of(*names: str) -> str:
-    """Style sheets or scripts, one after the other."""
+    """Read style sheets or scripts of these names, joined into one text."""
     return "\n".join((_TEMPLATES / name).read_text(encoding="utf-8") for name in names)
 
 
 @dataclass(frozen=True)
 class PlotPart:
-    """What a page holds of its plots.
+    """The section of a page with its plots.
 
     Attributes:
         html: the section; empty without plots.

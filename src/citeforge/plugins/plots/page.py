@@ -83,7 +83,7 @@ def page_report(
     )  # fmt: skip
     if folder is None:
         return html.encode(), 0
-    with atomic_directory(folder, _strangers) as made:
+    with atomic_directory(folder, _foreign_files) as made:
         for name, piece in pieces.items():
             write_text(made / f"{name}.js", chunk_file(name, piece))
     return html.encode(), len(pieces)
@@ -92,8 +92,8 @@ def page_report(
 _CHUNK = re.compile(r"(?:[qgvfap]|csv)(?:-[^/]+)?\.js")
 
 
-def _strangers(folder: Path) -> list[str]:
-    """Files in the folder of a report's data that no report of ours put there."""
+def _foreign_files(folder: Path) -> list[str]:
+    """List the files in a report's data folder that no report wrote."""
     return [
         name for name in files_below(folder)
         if (folder / name).is_symlink()
@@ -102,7 +102,10 @@ def _strangers(folder: Path) -> list[str]:
 
 
 def _data(files: Sequence[ScoreFile], alike: Sequence[ScoreFile]) -> dict[str, Any]:
-    """What the page's script draws; ranks are of ``alike``, which may lack parts of signatures."""
+    """Collect what the page's script draws: scores, ranks, warnings and definitions.
+
+    Ranks are of ``alike``, whose signatures may leave out parts.
+    """
     left_out: Any = {"answers": True, "query_ids": True, "design": True, "slices": True,
                 "measures": {"__all__": {"per_query", "variance"}}}  # fmt: skip
     systems = [file.model_dump(mode="json", exclude=left_out) for file in files]

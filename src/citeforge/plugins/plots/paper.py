@@ -142,7 +142,7 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
 
 
 def _side_by_side(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """Names that tell rows apart where their context set does not."""
+    """Copy score files with names that tell rows apart without their context sets."""
     if len({(f.protocol, f.benchmark_hash) for f in files}) == 1:
         return marked_references(files)
     alike = [f.model_copy(update={"context": ""}) for f in files]
@@ -175,6 +175,7 @@ def _p_values(
 
 
 def _may_compare(baseline: ScoreFile, file: ScoreFile, options: TableOptions) -> bool:
+    """Whether a file has the baseline's context set, or contexts may differ."""
     return file.context == baseline.context or "contexts" in options.across
 
 
@@ -208,8 +209,10 @@ def _left_out(
 def _mark_best(
     columns: Sequence[TableColumn], cells: dict[_Place, TableCell], alike: Sequence[ScoreFile]
 ) -> None:
-    """The best value as it is displayed, so that equal ones are marked alike; of files that may
-    be compared."""
+    """Mark the best displayed values of each column among comparable systems.
+
+    Values that are displayed alike are marked alike.
+    """
     for column in columns:
         is_higher_better = direction(column.measure)
         if is_higher_better is None:
@@ -247,11 +250,13 @@ def _notes(options: TableOptions, n_tests: int) -> list[str]:
 
 
 def _heading(table: PaperTable, column: TableColumn) -> str:
+    """Head a column by its measure, with a mark where any citation satisfies it."""
     trivial = any(cell.is_trivial for (_, place), cell in table.cells.items() if place == column)
     return f"{column.measure} {TRIVIAL}" if trivial else column.measure
 
 
 def _layout(table: PaperTable) -> Table:
+    """Lay the table out as rows of marked cells."""
     cells = table.cells
     return Table(
         ["system", *(_heading(table, c) for c in table.columns)],
@@ -262,6 +267,7 @@ def _layout(table: PaperTable) -> Table:
 
 
 def _marked(cell: TableCell | None, mark: str) -> MarkedCell:
+    """Make a cell bold if it is the best, with a mark if it is significant; a dash if missing."""
     return (
         MarkedCell("–")
         if cell is None
@@ -270,13 +276,16 @@ def _marked(cell: TableCell | None, mark: str) -> MarkedCell:
 
 
 def paper_markdown(table: PaperTable) -> str:
-    """With the notes and recipes beneath."""
+    """Write the table in Markdown, with notes and score signatures below."""
     lines = [f"- `{s}`" for s in joined_signatures(table.signatures)]
     return "\n".join([_layout(table).markdown(), "", *table.notes, "", *lines]) + "\n"
 
 
 def paper_latex(table: PaperTable) -> str:
-    """For booktabs; context sets head their columns, notes stand in the last lines."""
+    """Write the table in LaTeX for booktabs, with score signatures as comments.
+
+    Context sets head their columns; notes are in the last lines.
+    """
     recipes = map(comment, joined_signatures(table.signatures))
     return "\n".join([*_layout(table).latex(), *recipes]) + "\n"
 

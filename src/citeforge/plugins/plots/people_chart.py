@@ -83,6 +83,7 @@ def _labelled(file: ScoreFile, measure: str) -> list[tuple[int, float, float]]:
 
 
 def _means(file: ScoreFile, measure: str) -> tuple[float, float]:
+    """Mean of the judge's and of people's values on labelled answers, in percent."""
     _, judge, people = zip(*_labelled(file, measure), strict=True)
     return 100 * float(np.mean(judge)), 100 * float(np.mean(people))
 

@@ -38,11 +38,11 @@ def distribution(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         return None
     scale = pairs[0][1].scale
     title_of_x = measure_and_unit(measure, scale)
-    return _histograms(rows, measure, title_of_x, "query", "queries", _ranked(files))
+    return _histograms(rows, measure, title_of_x, "query", "queries", _competitors(files))
 
 
 def best_differences(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Of the two best systems; the better one is the second.
+    """Plot the best system minus the second best on every query.
 
     A single system is compared with the first reference.
     """
@@ -64,11 +64,11 @@ def lengths(files: Sequence[ScoreFile]) -> Figure | None:
             rows.append((file.system, n_words))
     if not rows:
         return None
-    return _histograms(rows, "length", _WORDS, "answer", "answers", _ranked(files))
+    return _histograms(rows, "length", _WORDS, "answer", "answers", _competitors(files))
 
 
-def _ranked(files: Sequence[ScoreFile]) -> set[str]:
-    """Systems that are no references: titles tell of these."""
+def _competitors(files: Sequence[ScoreFile]) -> set[str]:
+    """Names of the systems that are no references; titles are about these."""
     return {f.system for f in files if not f.is_control}
 
 

@@ -51,7 +51,7 @@ class Definition:
 
     @property
     def name(self) -> str:
-        """What tells it apart from the others."""
+        """Measure, protocol and judge, with what else tells it from other definitions."""
         return " · ".join(p for p in (self.measure, self.protocol, self.judge, self.other) if p)
 
 
@@ -139,14 +139,14 @@ def robustness(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> Robu
         for file in several:
             for entry in file.measures:
                 if _is_wanted(entry.name, names):
-                    _add(scores[entry.signature], system, file, entry)
+                    _add_score(scores[entry.signature], system, file, entry)
     common = []
     for signature, of_systems in scores.items():
         lacking = [s for s in systems if s not in of_systems or of_systems[s][1].value is None]
         if lacking:
-            left_out.append(f"{_plain(signature).name}: no value of {', '.join(lacking)}")
+            left_out.append(f"{_bare_definition(signature).name}: no value of {', '.join(lacking)}")
         elif len({tuple(file.query_ids) for file, _ in of_systems.values()}) > 1:
-            left_out.append(f"{_plain(signature).name}: scored on other queries")
+            left_out.append(f"{_bare_definition(signature).name}: scored on other queries")
         else:
             common.append(_definition(signature, [of_systems[s] for s in systems]))
     if len(common) < 2:
@@ -157,7 +157,7 @@ def robustness(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> Robu
             code="too-few",
         )
     common.sort(key=lambda d: (ASPECTS.index(d.aspect), declared_place(d.measure), d.protocol))
-    definitions = _told_apart(common)
+    definitions = _with_differences(common)
     majority = [_sign(sum(signs)) for signs in zip(*(d.signs for d in definitions), strict=True)]
     return Robustness(
         next(iter(by_system.values()))[0].benchmark, systems, definitions,
@@ -211,16 +211,19 @@ def _by_system(files: Sequence[ScoreFile]) -> tuple[dict[str, list[ScoreFile]], 
 
 
 def _context(file: ScoreFile) -> str:
-    """What its systems were shown; empty where that may differ."""
+    """Name the context set that a file's systems were shown; empty if contexts may differ."""
     parts = (parse_signature(m.signature).get("ctx", "") for m in file.measures)
     return next(parts, file.context)
 
 
-def _add(
+def _add_score(
     entries: dict[str, tuple[ScoreFile, MeasureScore]],
     system: str, file: ScoreFile, entry: MeasureScore,
 ) -> None:  # fmt: skip
-    """Take a score in, once; files by several judges share what no judge decides."""
+    """Add a system's score once; refuse another one with different values.
+
+    Files by several judges share the scores that no judge decides.
+    """
     if system in entries and entries[system][1].per_query != entry.per_query:
         raise InputError(
             f"--robustness: two score files of {system} have different values of {entry.name} "
@@ -231,8 +234,8 @@ def _add(
     entries[system] = (file, entry)
 
 
-def _plain(signature: str) -> Definition:
-    """A definition that has ordered nothing yet."""
+def _bare_definition(signature: str) -> Definition:
+    """Make the definition of a signature, without ranks."""
     parts = parse_signature(signature)
     measure = find_measure(parts["measure"])
     quality = None if measure is None else measure.citation_quality
@@ -258,7 +261,7 @@ def _definition(signature: str, entries: Sequence[tuple[ScoreFile, MeasureScore]
     )
     pairs = list(combinations(range(len(values)), 2))
     return replace(
-        _plain(signature),
+        _bare_definition(signature),
         values=tuple(values),
         ranks=tuple(float(r) for r in rankdata([-towards * v for v in values])),
         signs=tuple(_sign(towards * (values[a] - values[b])) for a, b in pairs),
@@ -266,8 +269,8 @@ def _definition(signature: str, entries: Sequence[tuple[ScoreFile, MeasureScore]
     )
 
 
-def _told_apart(definitions: Sequence[Definition]) -> tuple[Definition, ...]:
-    """The same definitions, with the further parts in which those of one name differ."""
+def _with_differences(definitions: Sequence[Definition]) -> tuple[Definition, ...]:
+    """Add to definitions of one name the signature parts in which they differ."""
     groups: dict[str, list[Definition]] = defaultdict(list)
     for one in definitions:
         groups[one.name].append(one)
@@ -282,10 +285,12 @@ def _told_apart(definitions: Sequence[Definition]) -> tuple[Definition, ...]:
 
 
 def _sign(value: float) -> int:
+    """Sign of a number: -1, 0 or 1."""
     return (value > 0) - (value < 0)
 
 
 def _tau(a: Definition, b: Definition) -> float:
+    """Kendall's tau-b of two rankings; NaN where one ties all systems."""
     if not any(a.signs) or not any(b.signs):
         return math.nan
     from scipy.stats import kendalltau

@@ -62,6 +62,7 @@ def ranks_figure(result: Robustness) -> Figure:
 
 
 def _number(value: float, form: str) -> str:
+    """Format a number; a dash for NaN."""
     return "–" if math.isnan(value) else format(value, form)
 
 
@@ -80,7 +81,7 @@ def summary_lines(result: Robustness) -> Iterator[str]:
 
 
 def differing(result: Robustness) -> list[str]:
-    """Definitions that order some pair the other way round than most, and why, the oddest first."""
+    """List definitions that order pairs of systems against the majority, and why."""
     odd = sorted(
         (i for i, n in enumerate(result.against) if n), key=lambda i: (-result.against[i], i)
     )
@@ -110,6 +111,7 @@ def ranks_table(result: Robustness) -> Table:
 
 
 def _rank(one: Definition, place: int) -> MarkedCell:
+    """Show a system's rank with its value, the best in bold."""
     rank = one.ranks[place]
     return MarkedCell(f"{rank:g} ({one.values[place]:.2f})", is_bold=rank == min(one.ranks))
 

@@ -147,7 +147,7 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
 
 
 def _extreme(files: Sequence[ScoreFile], measure: str, first: dict[str, Any]) -> str:
-    """Who is best, where somebody may be called so."""
+    """Say that the first system is best, or only its score and cost where that is unknown."""
     towards, every_entry = direction(measure), entries(files, measure)
     is_best = first["system"] == every_entry[0][0].system
     if towards is None or not is_best or not are_comparable(every_entry)[0]:
@@ -157,10 +157,12 @@ def _extreme(files: Sequence[ScoreFile], measure: str, first: dict[str, Any]) ->
 
 
 def _ends(axis: str, score: MeasureScore) -> dict[str, Any]:
+    """Fields of a row for an axis: value, lower and upper end of its interval."""
     return dict(zip((axis, f"{axis}_low", f"{axis}_high"), with_ends(score), strict=True))
 
 
 def _domain(rows: Rows, axis: str, most: float | None) -> list[float]:
+    """Choose the ends of an axis from the intervals of all rows."""
     lows, highs = ([r[f"{axis}_{end}"] for r in rows] for end in ("low", "high"))
     return domain(lows, highs, most)
 
@@ -215,6 +217,7 @@ def _boxes(rows: Rows, names: Sequence[str], x: _Axis, y: _Axis) -> list[Box] | 
         return None
 
     def share(value: float, ends: list[float]) -> float:
+        """Position of a value between the ends of its axis, from 0 to 1."""
         return (value - ends[0]) / (ends[1] - ends[0])
 
     dots = [(WIDTH * share(r["x"], x.ends), HEIGHT * (1 - share(r["y"], y.ends))) for r in rows]
@@ -257,7 +260,10 @@ def place_labels(
 
 
 def _candidates(x: float, y: float, text: str) -> Iterator[Box]:
-    """Above and below right first: there lies no interval of the dot's own."""
+    """List the boxes where a dot's label may go, the preferred ones first.
+
+    Above and below right come first: no interval of the dot's own is there.
+    """
     width, height = width_of(text), FONT_SIZE + 3.0
     for gap in (_RADIUS, 2 * _RADIUS, 3 * _RADIUS, 4 * _RADIUS):
         for across, down in ((1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1), (1, 0), (-1, 0)):
