@@ -49,12 +49,12 @@ class PreferencePair:
 
     @property
     def key(self) -> tuple[str, tuple[str, str]]:
-        """What is compared."""
+        """Question and systems: what is compared."""
         return self.question, self.systems
 
     @property
     def preference(self) -> int:
-        """People's decision."""
+        """People's decision: 1 for the first system, -1 for the second, 0 for a tie."""
         return decision(self.people)
 
 
@@ -96,7 +96,7 @@ class AnnotatorAgreement:
 
 
 def decision(values: Values, threshold: float = 0.0) -> int:
-    """1 for the first, -1 for the second, 0 for a tie."""
+    """Compare two values: 1 if the first is higher, -1 if the second, 0 for a tie."""
     first, second = values
     if abs(first - second) <= threshold:
         return 0
@@ -294,7 +294,7 @@ def annotator_agreement(annotators: Sequence[Sequence[PreferencePair]]) -> Annot
 
 
 def agreed(annotators: Sequence[Sequence[PreferencePair]]) -> list[PreferencePair]:
-    """The first annotator's comparisons that all made, and decided alike."""
+    """Comparisons that all annotators made and decided alike."""
     others = [{c.key: c.preference for c in one} for one in annotators[1:]]
     return [c for c in annotators[0] if all(o.get(c.key) == c.preference for o in others)]
 
