@@ -184,6 +184,7 @@ def _level(
 
 class _Claim(msgspec.Struct):
     """A claim of an ExpertQA answer."""
+
     claim: str
     support: str | None = None
     evidence: list[str] = []
@@ -239,6 +240,7 @@ def _claims(path: Path) -> Iterator[Label]:
 
 class _AlceCitation(msgspec.Struct):
     """People's score of one citation, in ALCE's layout."""
+
     citation_precision_score: int
 
 
