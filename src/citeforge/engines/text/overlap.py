@@ -31,7 +31,10 @@ def shingles(text: str) -> Shingles:
 
 
 def shared(one: Shingles, other: Shingles) -> float:
-    """Shingles that two texts share, of those of the shorter (the overlap coefficient); 0 to 1."""
+    """Compute the overlap coefficient of two texts' shingles, 0 to 1.
+
+    It is the share of the shorter text's shingles that the other one has.
+    """
     least = min(len(one), len(other))
     if least == 0:
         return 0.0

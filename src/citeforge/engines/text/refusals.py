@@ -40,6 +40,7 @@ def language_rules(language: str) -> tuple[re.Pattern[str], re.Pattern[str], re.
     blocks: dict[str, str] = {}
 
     def fill(expression: str) -> str:
+        """Replace names of blocks by their expressions."""
         return _BLOCK.sub(lambda name: blocks[name[1]], expression)
 
     for name, block in file.blocks.items():
@@ -52,7 +53,7 @@ def language_rules(language: str) -> tuple[re.Pattern[str], re.Pattern[str], re.
 
 
 def _matches(language: str, text: str, cites: bool) -> bool:
-    """Whether one of the rules matches somewhere in a text of small letters."""
+    """Whether a lower-case text matches a language's rules of refusals."""
     cues, strong, weak = language_rules(language)
     if cues.search(text) is None:
         return False

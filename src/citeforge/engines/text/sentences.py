@@ -96,6 +96,7 @@ class SentenceSegmenter:
         return [s for start, line in lines if line.strip() for s in self._split_line(line, start)]
 
     def _split_line(self, line: str, offset: int) -> list[Span]:
+        """Split one line into sentences; ``offset`` is where it starts in the text."""
         last = len(line.rstrip())
         cuts: list[int] = []
         start = 0
@@ -110,9 +111,9 @@ class SentenceSegmenter:
         return [(offset + s[0], offset + s[1]) for s in spans if s is not None]
 
     def _cuts(self, line: str) -> set[int]:
-        """Where a sentence may end."""
+        """List the positions in a line where a sentence may end."""
         cuts: set[int] = set()
-        for start, end in _pieces(line):
+        for start, end in _split_long_line(line):
             piece = line[start:end]
             cuts.update(start + int(e) for _, e in self._tokenizer.span_tokenize(piece))
         moved = set()
@@ -144,10 +145,12 @@ def _may_end(line: str, cut: int) -> bool:
 
 
 def _is_maybe(name: str) -> bool:
+    """Whether an abbreviation may also be the last word of a sentence."""
     return name in _MAYBE_LAST or _ACRONYM.fullmatch(name) is not None
 
 
-def _pieces(line: str) -> Iterator[Span]:
+def _split_long_line(line: str) -> Iterator[Span]:
+    """Split a line into spans that the tokenizer can take, at spaces if possible."""
     start = 0
     while len(line) - start > _MAX_LENGTH:
         end = line.rfind(" ", start + _MAX_LENGTH // 2, start + _MAX_LENGTH) + 1
@@ -158,6 +161,7 @@ def _pieces(line: str) -> Iterator[Span]:
 
 
 def _starts(line: str, at: int) -> bool:
+    """Whether the word at a position is one that starts sentences."""
     following = _NEXT_WORD.match(line, at)
     return following is not None and following.group(1).lower() in _STARTERS
 
@@ -238,6 +242,7 @@ def _inside_quotes(line: str, start: int, cut: int) -> bool:
 
 
 def _closer(line: str, cut: int) -> int:
+    """Position of a closing quotation mark just before the place, else the place."""
     return cut - 1 if cut and line[cut - 1] in "」』”’" else cut
 
 

@@ -34,7 +34,7 @@ _MARKUP = re.compile(r"```\w*|[*_`\"“”]")
 
 
 def read_field(text: str, field: str, values: Collection[Value]) -> set[Value]:
-    """Which of some values a reply gives to a member of a JSON object.
+    """Read the value that a reply gives to a field of a JSON object.
 
     Args:
         text: reply without thoughts; the object may stand anywhere in it.
@@ -75,8 +75,11 @@ def json_objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def read_words(text: str, words: Collection[str]) -> str | None:
-    """The one of some lower-case words that a reply says: as its first word, or after a label
-    such as ``Answer:``; None for none, or for two that differ."""
+    """Find which of some lower-case words a reply gives as its answer.
+
+    It is the first word, or follows a label such as ``Answer:``; None for none, or for two that
+    differ.
+    """
     first = _FIRST_WORD.search(text)
     said = [match[1] for match in _LABELLED.finditer(text)]
     said += [first[0]] if first is not None else []
@@ -85,8 +88,10 @@ def read_words(text: str, words: Collection[str]) -> str | None:
 
 
 def read_mark(text: str) -> float | None:
-    """The whole mark from 1 to 5 of a reply: ``4``, ``4/5``, ``4.0``, ``Score: 4``, ``I would rate
-    this 4 on a scale of 1 to 5``; None for none, or for two that differ."""
+    """Read a whole mark from 1 to 5 from a reply; None for none, or for two that differ.
+
+    It reads ``4``, ``4/5``, ``4.0``, ``Score: 4``, ``I would rate this 4 on a scale of 1 to 5``.
+    """
     plain = _MARKUP.sub("", unicodedata.normalize("NFKC", text)).strip()
     bare = _SCALE.sub("", plain).strip(" \t\n:.,;-")
     marks = {match[1] for match in _MARKED.finditer(bare)}

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """A reply in two parts.
+    """A model's reply, split into its thoughts and its answer.
 
     Attributes:
         answer: what is said to the user; empty where a thought never ends.
@@ -71,7 +71,7 @@ _TWO_PARTS = re.compile(
 
 
 def split_thoughts(text: str) -> Spoken:
-    """Tell thoughts from the answer.
+    """Split a reply into the model's thoughts and its answer.
 
     What follows the last closing tag is the answer; its opening tag may be missing, for some chat
     templates write that themselves. An opening tag counts at the start of a line only.
@@ -102,6 +102,7 @@ def split_thoughts(text: str) -> Spoken:
 
 
 def _of_channels(text: str) -> Spoken:
+    """Split a reply whose parts are marked as channels: the last final one is the answer."""
     messages = [(m[1], m[2].strip()) for m in _CHANNEL.finditer(text)]
     final = [said for channel, said in messages if channel == "final"]
     thoughts = tuple(said for channel, said in messages if channel != "final" and said)
@@ -109,18 +110,22 @@ def _of_channels(text: str) -> Spoken:
 
 
 def _unwrapped(text: str) -> str:
+    """Remove tags that enclose a whole reply."""
     match = _WRAPPED.match(text)
     return text if match is None else next(p for p in match.groups() if p is not None).strip()
 
 
 def _parts(*texts: str) -> tuple[str, ...]:
+    """List the thoughts in texts, without tags and empty ones."""
     pieces = (piece.strip() for text in texts for piece in _EITHER.split(text))
     return tuple(piece for piece in pieces if piece)
 
 
 def _within(place: int, spans: list[tuple[int, int]]) -> bool:
+    """Whether a position is in one of the spans."""
     return any(start <= place < end for start, end in spans)
 
 
 def _starts_line(text: str, place: int) -> bool:
+    """Whether only white space is before a position on its line."""
     return not text[text.rfind("\n", 0, place) + 1 : place].strip()
