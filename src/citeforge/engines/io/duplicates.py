@@ -45,6 +45,7 @@ class DuplicateFinder:
 
 
 def _merged(runs: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """Merge sorted runs of hashes into one sorted array."""
     hashes = np.concatenate(runs)
     hashes.sort(kind="stable")  # linear, as it finds the runs again
     return hashes

@@ -155,7 +155,7 @@ def _tls_context() -> Any:
 
 
 def _json_body(request: httpx2.Request) -> dict[str, Any]:
-    """What a request asks for; empty where it uploads a file, or asks for one."""
+    """Decode a request's JSON body; empty for requests of other kinds."""
     is_json = request.method == "POST" and "json" in request.headers.get("content-type", "")
     return msgspec.json.decode(request.content, type=dict[str, Any]) if is_json else {}
 
@@ -199,6 +199,7 @@ def make_client(options: ClientOptions) -> Any:
 
 
 def _is_http(url: str) -> bool:
+    """Whether a text is a URL of HTTP with a host."""
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

@@ -25,7 +25,7 @@ from citeforge.schemas.scores import MeasureScore
 
 
 def column(values: Sequence[float | None]) -> "Floats":
-    """Raw values as an array, NaN where there is none."""
+    """Turn values into an array, with NaN for None."""
     return np.array([math.nan if v is None else v for v in values], np.float64)
 
 
@@ -39,7 +39,7 @@ def jackknife_pseudovalues(entry: MeasureScore) -> "Floats":
 
 
 def change(a: MeasureScore, b: MeasureScore) -> "Floats":
-    """Second minus first of each query, as displayed; NaN where not defined.
+    """Difference of two systems on each query, second minus first; NaN where undefined.
 
     Of means, where both are defined. Else the mean is the difference of the two values that are
     displayed, over the queries that enter either.
@@ -56,7 +56,7 @@ def change(a: MeasureScore, b: MeasureScore) -> "Floats":
 
 
 def is_displayed(a: MeasureScore, b: MeasureScore) -> bool:
-    """Whether :func:`change` is of the values displayed."""
+    """Whether the mean of :func:`change` is the difference of the displayed values."""
     if a.influence is None and b.influence is None:
         return _is_plain_mean(a) and _is_plain_mean(b)
     return _influence(a) is not None and _influence(b) is not None
@@ -71,7 +71,7 @@ def _is_plain_mean(entry: MeasureScore) -> bool:
 
 
 def _influence(entry: MeasureScore) -> "Floats | None":
-    """What each query does to the value, NaN where it does not enter; None where nobody knows."""
+    """Influence of each query on the value; NaN where it has none, None if unknown."""
     if entry.influence is not None:
         return column(entry.influence)
     values = column(entry.per_query)
@@ -86,7 +86,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Sample:
-    """What one measure needs of every query.
+    """Sufficient statistics of a measure, for each run and query.
 
     Attributes:
         sums: sufficient statistics, shape (runs, queries, k); a query enters the value through
@@ -119,14 +119,15 @@ class Measured:
 
 
 def joined(repeats: Sequence[Measured]) -> Measured:
-    """One measure by all verdicts of a judge that was asked several times."""
-    lower = _beside([m.sample for m in repeats])
+    """Combine a measure's samples from repeated judgements into one."""
+    lower = _stack_repeats([m.sample for m in repeats])
     if all(m.upper is None for m in repeats):
         return Measured(lower)
-    return Measured(lower, _beside([m.upper or m.sample for m in repeats]))
+    return Measured(lower, _stack_repeats([m.upper or m.sample for m in repeats]))
 
 
-def _beside(samples: Sequence[Sample]) -> Sample:
+def _stack_repeats(samples: Sequence[Sample]) -> Sample:
+    """Stack samples of the same runs as repeats."""
     sums = np.concatenate([s.sums[:, None] for s in samples], axis=1)
     values = np.concatenate([s.per_query[:, None] for s in samples], axis=1)
     return replace(
@@ -160,7 +161,7 @@ def ratio_sample(sums: Floats) -> Sample:
 
 
 def measured_between(make: Callable[[Floats], Sample], low: Floats, high: Floats) -> Measured:
-    """A sample of lower values, with one of upper values where these differ."""
+    """Make the sample of lower values, and one of upper values if these differ."""
     same = np.array_equal(low, high, equal_nan=True)
     return Measured(make(low), None if same else make(high))
 
@@ -348,10 +349,12 @@ def _is_binary(sums: Floats) -> bool:
 
 
 def _without_interval(runs: Floats, sample: Sample) -> Estimate:
+    """Make an estimate without standard error and interval."""
     nan = math.nan
     return Estimate(float(np.mean(runs)), nan, nan, nan, _sd(runs, sample), NONE)
 
 
 def _sd(layers: Floats, sample: Sample) -> float:
+    """Standard deviation over runs; NaN of a single run."""
     runs = layers.reshape(sample.judges, -1, sample.repeats).mean(axis=(0, 2))
     return float(np.std(runs, ddof=1)) if len(runs) > 1 else math.nan
