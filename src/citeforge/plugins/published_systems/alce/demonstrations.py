@@ -53,6 +53,7 @@ class Demonstration(FrozenRecord):
 
     @model_validator(mode="after")
     def _has_what_it_cites(self) -> Self:
+        """Refuse answers that cite passages beyond the example's own."""
         if self.answer[0].text.startswith(("Check:", "Search:", "Output:")):
             raise ValueError(
                 "its answer is a list of steps, which citeforge makes itself; give the whole answer"
@@ -68,15 +69,15 @@ class Demonstration(FrozenRecord):
 
     @property
     def farthest(self) -> int:
-        """The last passage that its answer cites, from 1; 0 when it cites none."""
+        """Highest number of a passage that the answer cites, from 1; 0 if it cites none."""
         return max((n for s in self.answer for n in s.cited), default=0)
 
     def text(self, base: int) -> str:
-        """Its answer, with citations."""
+        """Answer with citations that count from ``base``."""
         return " ".join(s.marked(base) for s in self.answer)
 
     def plain(self) -> str:
-        """Its answer without citations, as a model without passages would write it."""
+        """Answer without citations, as a model without passages would write it."""
         return " ".join(re.sub(r"\s*\[\d+\]", "", s.text) for s in self.answer)
 
     def docs(self, k: int, base: int, short: bool = False) -> list[PromptDoc]:

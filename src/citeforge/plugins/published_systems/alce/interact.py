@@ -11,7 +11,7 @@ from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.plugins.published_systems.alce.actions import Action, read_action
 from citeforge.plugins.published_systems.alce.demonstrations import Demonstration, Sentence
 from citeforge.plugins.published_systems.alce.options import InteractOptions, SearchOptions
-from citeforge.plugins.published_systems.alce.prompts import condenser, worked
+from citeforge.plugins.published_systems.alce.prompts import condenser, make_demos
 from citeforge.plugins.published_systems.alce.searching import candidate_shelves
 from citeforge.systems.prompts import WindowError
 from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
@@ -91,43 +91,48 @@ def converse(
     return talk
 
 
-def _filling(setting: Setting[Any], template: str) -> Callable[..., str]:
+def _make_renderer(setting: Setting[Any], template: str) -> Callable[..., str]:
+    """Make the function that fills in a template of prompts."""
     defaults: dict[str, Any] = {"demos": (), "steps": (), "open": (), "forced": False}
     return partial(setting.render, template, base=setting.base, **defaults)
 
 
 def _worked_steps(demo: Demonstration, base: int, lead: Callable[[Sentence], str]) -> list[str]:
-    """Steps of an example; ``lead`` makes what stands before a sentence, if anything."""
+    """Write the steps of a worked example; ``lead`` writes the step before a sentence."""
     steps = ((lead(s), f"Output: {s.marked(base)}") for s in demo.answer)
     return [*filter(None, chain.from_iterable(steps)), "End"]
 
 
 def interact(setting: Setting[InteractOptions]) -> MakeSteps:
-    """Short versions first; the model may check the full text of three documents at a time."""
+    """Answer from short versions; the model may look up three full documents at a time."""
     o, base = setting.options, setting.base
     condensed = condenser(setting, o.show, o.k)
-    fill = _filling(setting, "interact")
+    fill = _make_renderer(setting, "interact")
 
     def check(sentence: Sentence) -> str:
+        """Write the step that looks up the documents a sentence cites; empty without any."""
         marks = "".join(f"[{n - 1 + base}]" for n in sentence.cited)
         return f"Check: Document {marks}" if marks else ""
 
     def example(demo: Demonstration) -> str:
+        """Write a worked example with its steps."""
         docs = demo.docs(o.k, base, short=True)
         return fill(query=demo.question, docs=docs, steps=_worked_steps(demo, base, check))
 
-    examples = worked(setting, example)  # type: ignore[arg-type]
+    examples = make_demos(setting, example)  # type: ignore[arg-type]
 
     def steps(task: Task) -> Steps:
         full = {doc.number: doc for doc in setting.docs(task.item)}
         short = yield from condensed(task)
 
         def show(action: Action) -> list[PromptDoc]:
+            """Show the full documents that a step names; invented numbers are counted."""
             numbers = {d.number for d in short}
             setting.counts["invented document numbers"] += len(set(action.numbers) - numbers)
             return [full[n] for n in action.numbers if n in numbers][:_MOST_SHOWN]
 
         def prompt(done: Sequence[str], seen: Sequence[PromptDoc], forced: bool) -> str:
+            """Write the prompt for the next step."""
             more = {"demos": examples(task.run), "steps": done, "open": seen, "forced": forced}
             query = task.item.query
             return setting.fitted(task, short, lambda some: fill(query=query, docs=some, **more))
@@ -139,21 +144,23 @@ def interact(setting: Setting[InteractOptions]) -> MakeSteps:
 
 
 def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
-    """Nothing is shown at first; each search shows the passage that fits its words best."""
+    """Answer while searching: each search shows the passage that fits it best."""
     base, shelf_of = setting.base, candidate_shelves(setting)
-    fill = _filling(setting, "inline_search")
+    fill = _make_renderer(setting, "inline_search")
 
     def example(demo: Demonstration) -> str:
+        """Write a worked example with its searches."""
         # What a search shows is gone from the prompt by the next step.
         steps = _worked_steps(demo, base, lambda s: f"Search: {s.search}" if s.search else "")
         return fill(query=demo.question, steps=steps)
 
-    examples = worked(setting, example)  # type: ignore[arg-type]
+    examples = make_demos(setting, example)  # type: ignore[arg-type]
 
     def steps(task: Task) -> Steps:
         shelf = shelf_of(task.item)
 
         def show(action: Action) -> list[PromptDoc]:
+            """Show the passage that a search finds, if any."""
             place = shelf.search(action.text)
             setting.counts["searches that found nothing"] += place is None
             if place is None:
@@ -161,6 +168,7 @@ def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
             return [setting.docs(task.item, shelf.shown)[place]]
 
         def prompt(done: Sequence[str], seen: Sequence[PromptDoc], forced: bool) -> str:
+            """Write the prompt for the next step."""
             more = {"demos": examples(task.run), "steps": done, "forced": forced}
             query = task.item.query
             return setting.fitted(task, seen, lambda some: fill(query=query, open=some, **more))

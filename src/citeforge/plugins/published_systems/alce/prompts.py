@@ -30,8 +30,10 @@ Examples = Callable[[int], list[str]]
 """Number of a run to its worked examples, as prompts show them."""
 
 
-def worked(setting: Setting[ShotOptions], render: Callable[[Demonstration], str]) -> Examples:
-    """Worked examples of each run: the built-in ones, or those of ``--demos`` for the data set.
+def make_demos(setting: Setting[ShotOptions], render: Callable[[Demonstration], str]) -> Examples:
+    """Make the function that draws worked examples for each run.
+
+    They are the built-in ones, or those of ``--demos`` for the data set.
 
     The counts of the run say which.
 
@@ -51,13 +53,14 @@ def worked(setting: Setting[ShotOptions], render: Callable[[Demonstration], str]
 
     @cache
     def examples(run: int) -> list[str]:
+        """Draw and write the worked examples of a run."""
         return [render(d) for d in choose_examples(pool, o.shots, setting.seed, run, questions)]
 
     return examples
 
 
 def vanilla(setting: Setting[AlceOptions]) -> MakeSteps:
-    """The first k passages, an instruction, and worked examples."""
+    """Answer from the first k passages, with an instruction and worked examples."""
     prompt = _prompting(setting, short=False)
 
     def steps(task: Task) -> Steps:
@@ -69,7 +72,7 @@ def vanilla(setting: Setting[AlceOptions]) -> MakeSteps:
 
 
 def short_versions(how: str, setting: Setting[CondensedOptions]) -> MakeSteps:
-    """Summaries or extracts (``how``) in place of passages, without those that do not help."""
+    """Answer from summaries or extracts (``how``) of the passages that help."""
     prompt = _prompting(setting, short=True)
     condensed = condenser(setting, how, setting.options.k)
 
@@ -88,6 +91,7 @@ def _prompting(
     o, base = setting.options, setting.base
 
     def fill(query: str, docs: Sequence[PromptDoc], demos: Sequence[str], answer: str) -> str:
+        """Write a prompt, or a worked example with its answer."""
         return setting.render(
             "alce",
             query=query,
@@ -98,7 +102,7 @@ def _prompting(
             answer=answer,
         )
 
-    examples = worked(
+    examples = make_demos(
         setting,  # type: ignore[arg-type]
         lambda d: fill(d.question, d.docs(o.k, base, short), (), d.text(base)),
     )
@@ -111,7 +115,7 @@ def _prompting(
 
 
 def closed_book(setting: Setting[ShotOptions]) -> MakeSteps:
-    """The question alone; nothing is cited unless ``--post-cite`` does it.
+    """Answer from the question alone; only ``--post-cite`` adds citations.
 
     Where the benchmark names candidates, it chooses among them, as the paper does from its first
     hundred (ALCE, section 3.1), else among the passages of the context.
@@ -120,9 +124,10 @@ def closed_book(setting: Setting[ShotOptions]) -> MakeSteps:
     own = () if cites_candidates(setting.options, setting.benchmark) else None
 
     def fill(query: str, demos: Sequence[str], answer: str) -> str:
+        """Write a prompt, or a worked example with its answer."""
         return setting.render("closed_book", query=query, demos=demos, answer=answer)
 
-    examples = worked(setting, lambda d: fill(d.question, (), d.plain()))
+    examples = make_demos(setting, lambda d: fill(d.question, (), d.plain()))
 
     def steps(task: Task) -> Steps:
         demos = examples(task.run)
@@ -134,7 +139,7 @@ def closed_book(setting: Setting[ShotOptions]) -> MakeSteps:
 
 
 def condenser(setting: Setting[Any], how: str, k: int) -> Callable[[Task], Docs]:
-    """Summaries or extracts of passages; those that do not help are left out (ALCE, 3.1).
+    """Make the steps that summarise or extract passages; useless ones are left out.
 
     Documents keep their numbers, so that citations mean the same as with full passages.
 
@@ -176,6 +181,6 @@ def condenser(setting: Setting[Any], how: str, k: int) -> Callable[[Task], Docs]
 
 
 def _useful(reply: str) -> str:
-    """A short version in one line; empty where the passage does not help."""
+    """Put a short version on one line; empty if the passage does not help."""
     reply = without_tags(reply)
     return "" if is_irrelevant(reply) else " ".join(reply.split())

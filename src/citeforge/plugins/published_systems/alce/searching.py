@@ -27,6 +27,7 @@ def best_by_vectors(ids: Sequence[str], texts: Sequence[str], embedder: Embedder
     passages = embedder.encode(list(texts), "passage").astype("float64")[order]
 
     def best(words: str) -> str | None:
+        """Find the passage nearest to some words."""
         cosines = passages @ embedder.encode([words], "query")[0]
         return ids[order[int(cosines.round(6).argmax())]] if order else None
 
@@ -35,7 +36,7 @@ def best_by_vectors(ids: Sequence[str], texts: Sequence[str], embedder: Embedder
 
 @dataclass
 class Shelf:
-    """The candidates of one query.
+    """Candidate passages of one query, and those shown so far.
 
     Attributes:
         passages: by their ids.
@@ -59,8 +60,10 @@ class Shelf:
 
 
 def candidate_shelves(setting: Setting[SearchOptions]) -> Callable[[Item], Shelf]:
-    """The candidates of every query, of which nothing is shown yet: those that the package names,
-    else the best of its corpus by BM25."""
+    """Make the function that lists the candidates of a query, none shown yet.
+
+    They are those that the package names, else the best of its corpus by BM25.
+    """
     benchmark, o = setting.benchmark, setting.options
     if "candidates" in benchmark.splits:
         ranked = benchmark.candidates()
@@ -73,6 +76,7 @@ def candidate_shelves(setting: Setting[SearchOptions]) -> Callable[[Item], Shelf
 
     @cache
     def index(query: str) -> Best:
+        """Index the candidates of a query for searching."""
         ids = ids_of[query]
         words = [" ".join(texts[name]).strip() for name in ids]
         return (
@@ -80,6 +84,7 @@ def candidate_shelves(setting: Setting[SearchOptions]) -> Callable[[Item], Shelf
         )
 
     def shelf(item: Item) -> Shelf:
+        """List the candidates of a query."""
         passages = {name: Passage(name, *texts[name]) for name in ids_of[item.query_id]}
         return Shelf(passages, index(item.query_id))
 

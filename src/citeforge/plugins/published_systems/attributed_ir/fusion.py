@@ -20,7 +20,7 @@ SHARE = 0.1
 
 
 def ordered(scores: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Passages by score, highest first; scores that are equal to 9 decimals: by id."""
+    """Sort passages by score, the highest first; ties (to 9 decimals) by id."""
     return sorted(scores.items(), key=lambda pair: (-round(pair[1], 9), pair[0]))
 
 
@@ -50,17 +50,18 @@ def sort(rankings: Sequence[Ranking]) -> list[tuple[str, float]]:
 
 def comb_sum(rankings: Sequence[Ranking]) -> list[tuple[str, float]]:
     """Sum of a passage's normalised scores (Fox and Shaw 1993)."""
-    return ordered({name: math.fsum(scores) for name, scores in _collected(rankings).items()})
+    return ordered({name: math.fsum(scores) for name, scores in _scores_by_id(rankings).items()})
 
 
 def comb_mnz(rankings: Sequence[Ranking]) -> list[tuple[str, float]]:
     """CombSUM times the number of rankings that hold the passage (Fox and Shaw 1993)."""
     return ordered(
-        {name: len(scores) * math.fsum(scores) for name, scores in _collected(rankings).items()}
+        {name: len(scores) * math.fsum(scores) for name, scores in _scores_by_id(rankings).items()}
     )
 
 
-def _collected(rankings: Iterable[Ranking]) -> dict[str, list[float]]:
+def _scores_by_id(rankings: Iterable[Ranking]) -> dict[str, list[float]]:
+    """List the normalised scores of each passage in all rankings."""
     scores_of: dict[str, list[float]] = {}
     for ranking in rankings:
         for name, score in normalised(ranking):

@@ -31,7 +31,7 @@ def shots() -> list[dict[str, Any]]:
 
 
 def query_gen(setting: Setting[QueryGenOptions]) -> MakeSteps:
-    """Sub-queries, one ranking each, one fused ranking, an answer from its first passages."""
+    """Generate sub-queries, fuse their rankings, and answer from the first passages."""
     search, options = Search(setting), setting.options
 
     def steps(task: Task) -> Steps:
@@ -43,7 +43,7 @@ def query_gen(setting: Setting[QueryGenOptions]) -> MakeSteps:
         (reply,) = yield [setting.request(text, task, logprobs=False)]
         queries = _queries(setting, task.item.query, reply.text)
         rankings = search.rankings(task.item, [task.item.query, *queries], options.candidates)
-        ids = _fused(options.fusion, rankings, search, task.item)[: options.k]
+        ids = _fuse(options.fusion, rankings, search, task.item)[: options.k]
         passages = search.passages(task.item, ids)
         meta = {"queries": queries}
         if options.retrieve_only:
@@ -82,11 +82,12 @@ def read_queries(reply: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Letters and digits alone, by which queries are compared."""
+    """Normalise a query for comparison: lower-case letters and digits."""
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
-def _fused(how: str, rankings: Sequence[Ranking], search: Search, item: Item) -> list[str]:
+def _fuse(how: str, rankings: Sequence[Ranking], search: Search, item: Item) -> list[str]:
+    """Rank passages by fusing rankings, or by the ranking of one query (``query:N``)."""
     if how.startswith("query:"):
         number = int(how.removeprefix("query:"))
         ranking = rankings[number] if number < len(rankings) else rankings[0]

@@ -138,11 +138,12 @@ class Search:
 
     @staticmethod
     def _read(passages: Sequence[Passage]) -> list[str]:
+        """Title and text of each passage, as the second stage reads them."""
         return [f"{p.title} {p.text}" if p.title else p.text for p in passages]
 
 
 def _require_searchable(benchmark: Benchmark, options: RetrievalOptions) -> None:
-    """Refuse what there is not, before anything is asked.
+    """Refuse to search what the benchmark or the retriever does not support.
 
     Raises:
         UsageError: nothing of that sort to search, or not by that retriever.

@@ -43,7 +43,7 @@ _UNREAD = "unread"
 
 
 def fact(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """All of them, from one round of questions to the judge.
+    """Compute FACT's measures of reports, with one round of questions to the judge.
 
     Raises:
         CannotError: there is no judge, no segmenter, or no passage has a URL.
@@ -68,7 +68,7 @@ def fact(inputs: Inputs, measures: Sequence[Measure]) -> Found:
 
 
 def _questions(inputs: Inputs, item: AnswerItem, strict: bool) -> list[Pair | str]:
-    """What to ask of every pair of a report; a text where nobody needs to be asked."""
+    """List what to ask the judge on each statement–URL pair, or its outcome if known."""
     pages = {same_url(p.url): p for p in item.passages if p.url}
     texts = {
         name: premise_text(page, strict) for name, page in pages.items() if has_text(page.text)
@@ -87,6 +87,7 @@ def _questions(inputs: Inputs, item: AnswerItem, strict: bool) -> list[Pair | st
 
 
 def _outcome(question: Pair | str, decisions: Mapping[Pair, Decision]) -> str:
+    """Classify a statement and its page by the judge's decision."""
     if isinstance(question, str):
         return question
     decision = decisions[question]

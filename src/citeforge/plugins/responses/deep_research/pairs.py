@@ -20,7 +20,7 @@ _MARK = re.compile(r"\[\d+\]|" + re.escape(JOINER))
 
 
 def as_written(url: str) -> str:
-    """A URL as DeepResearch Bench compares it: as written, but for marked words behind it."""
+    """Normalise a URL as DeepResearch Bench does: only text fragments are removed."""
     return url.partition(_FRAGMENT)[0]
 
 
@@ -47,7 +47,7 @@ def statement_pairs(
     read = strict_statements(numbered.text, Grammar(), segmenter, len(numbered.keys))
     bare = _bare_links(numbered, read.statements)
     if bare:
-        markup.mentions = _merged(report, markup.mentions, bare)
+        markup.mentions = _merge_mentions(report, markup.mentions, bare)
         numbered = _with_marks(report, markup, key)
         read = strict_statements(numbered.text, Grammar(), segmenter, len(numbered.keys))
     keys = numbered.keys
@@ -76,6 +76,7 @@ class _Written:
 
 
 def _with_marks(report: str, markup: Markup, key: Callable[[str], str]) -> _Written:
+    """Replace links by numbered marks, and remove the list of references."""
     numbers: dict[str, int] = {}
     edits: list[Edit] = []
     links: list[tuple[Edit, int, Mention]] = []  # with the place of the link's text in it
@@ -134,10 +135,10 @@ def _bare_links(numbered: _Written, statements: Sequence[Statement]) -> list[lis
     return groups
 
 
-def _merged(
+def _merge_mentions(
     report: str, mentions: Sequence[Mention], groups: Sequence[Sequence[Mention]]
 ) -> list[Mention]:
-    """Mentions; of each group one, without texts and with what stands between and behind them."""
+    """Replace each group of mentions by one that spans the group."""
     merged = list(mentions)
     for group in groups:
         start, end = group[0].start, group[-1].end

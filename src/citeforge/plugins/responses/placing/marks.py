@@ -110,7 +110,7 @@ def place_marks(
 
 
 def _bracketed(text: str, end: int, numbers: Iterable[int]) -> str:
-    """Marks of numbers, each once, to stand before an offset of a text.
+    """Write marks of distinct numbers to insert at a position of a text.
 
     ``[1](so)`` would be a link, and ``[1]-[4]`` a range.
     """
@@ -140,7 +140,7 @@ def _marks(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> dict[in
 def marks_beside(
     text: str, cited: Sequence[tuple[int, int]], grammar: Grammar, n_docs: int
 ) -> list[Marker]:
-    """Marks of an answer that are none of its citations.
+    """Find the marks in an answer that are not among its citations.
 
     Args:
         text: the answer.
@@ -156,7 +156,7 @@ def marks_beside(
 
 
 def _escapes(text: str, grammar: Grammar, n_docs: int, marks: Sequence[Edit]) -> list[Edit]:
-    """Edits after which no bracket of the answer itself is read as a citation."""
+    """Edits that keep the answer's own brackets from being read as citations."""
     return [
         Edit(at + 1, at + 1, JOINER)
         for marker in marks_beside(text, sorted((e.start, e.end) for e in marks), grammar, n_docs)
@@ -168,15 +168,15 @@ def _escapes(text: str, grammar: Grammar, n_docs: int, marks: Sequence[Edit]) ->
 def _insert_marks(
     text: str, spans: Sequence[tuple[int, int, int]], read: Callable[[str], Statements]
 ) -> Shift:
-    """Marks for spans of words, where the grammar reads them as meant."""
+    """Insert marks for cited spans where the grammar reads them as meant."""
     before = read(text).statements
-    missing, loose = _missing(text, spans, before)
+    missing, loose = _missing_numbers(text, spans, before)
     agrees = le if loose else eq
     tries = dict.fromkeys(missing, 0)
     for _ in range(_TRIES if len(text) < _LONG else _FEW_TRIES):
         numbers_at: dict[int, list[int]] = {}
         for statement, numbers in missing.items():
-            place = _places(text, before[statement])[tries[statement]]
+            place = _mark_positions(text, before[statement])[tries[statement]]
             numbers_at.setdefault(place, []).extend(numbers)
         for place, number in loose:
             numbers_at.setdefault(place, []).append(number)
@@ -202,10 +202,12 @@ def _insert_marks(
     return shift
 
 
-def _missing(
+def _missing_numbers(
     text: str, spans: Sequence[tuple[int, int, int]], statements: Sequence[Statement]
 ) -> tuple[dict[int, list[int]], list[tuple[int, int]]]:
-    """Numbers that statements should cite besides their own; place and number of what is in none.
+    """List the numbers that each statement has yet to cite, and those outside statements.
+
+    Outside is a heading, say: it gets a mark at its end, and the grammar says to what it belongs.
 
     That is a heading, say: a mark at its end, and the grammar says to what it belongs.
     """
@@ -224,9 +226,8 @@ def _missing(
     return missing, loose
 
 
-def _places(text: str, statement: Statement) -> tuple[int, int, int]:
-    """Where a mark of a statement may go: before its full stop, at its end, behind its last
-    letter."""
+def _mark_positions(text: str, statement: Statement) -> tuple[int, int, int]:
+    """Positions for a mark: before the full stop, at the end, after the last letter."""
     inside = [i for s, e in statement.spans for i in range(s, e)]
     end = inside[-1] + 1
     stop = next((i + 1 for i in reversed(inside) if text[i] not in _STOPS), end)

@@ -46,7 +46,7 @@ WAYS = ("shown", "own", "id", "index", "title", "url")
 
 
 class Matching:
-    """Finds the passages of a context set that sources are."""
+    """Matches cited sources to the passages of a context set."""
 
     def __init__(self, benchmark: Benchmark, way: str) -> None:
         """Prepare a way of ``WAYS``, or ``url=FIELD``: the field of the passages' metadata that
@@ -65,14 +65,14 @@ class Matching:
         self._shown: dict[str, dict[str, tuple[Passage, ...]]] = {}
 
     def passages_of(self, context: str, query: str) -> tuple[Passage, ...]:
-        """What a query shows in a context set; nothing for a query that is not there."""
+        """Passages that a query shows in a context set; none for an unknown query."""
         if context not in self._shown:
             items = self._benchmark.items(context)
             self._shown[context] = {item.query_id: item.passages for item in items}
         return self._shown[context].get(query, ())
 
     def find(self, source: CitedSource, passages: Sequence[Passage]) -> int | None:
-        """Position of the passage that a source is; None where it is none of them, or several."""
+        """Find the position of the passage that a source matches; None for none or several."""
         ids = [p.id for p in passages]
         for way in ("id", "title", "index") if self.way == "shown" else (self.way,):
             if way == "id":
@@ -127,6 +127,7 @@ class CitationPlacer:
 
     @cached_property
     def segmenter(self) -> Segmenter:
+        """Segmenter that finds the statement to put a mark in."""
         from citeforge.engines.text.sentences import SentenceSegmenter
 
         return SentenceSegmenter()
@@ -194,7 +195,7 @@ class CitationPlacer:
     def _numbers(
         self, response: Response, positions: Sequence[int | None], n_shown: int
     ) -> list[int]:
-        """Numbers that marks cite sources by; those of what was not shown are beyond all others."""
+        """Number the sources for marks; sources that were not shown get higher numbers."""
         base, beyond = self.benchmark.grammar.base, count(n_shown)
         return [
             base + at
@@ -206,6 +207,7 @@ class CitationPlacer:
         ]
 
     def _context(self, fields: LineFields) -> str:
+        """Context set that the line names, or the only one."""
         contexts = list(self.benchmark.manifest.contexts)
         context = fields.context or (contexts[0] if len(contexts) == 1 else None)
         if context not in contexts:
@@ -255,7 +257,7 @@ def cite_by_marks(response: Response, grammar: Grammar) -> list[tuple[Cited, int
 
 
 def _own(fields: LineFields, response: Response) -> tuple[list[OwnPassage], list[int | None]]:
-    """Passages that an answer brings, and position of each source among them.
+    """List the passages that an answer brings, and each source's position among them.
 
     Documents of the request are shown, cited or not; other sources stand behind them.
     """
@@ -276,11 +278,12 @@ def _own(fields: LineFields, response: Response) -> tuple[list[OwnPassage], list
 
 
 def _passage(source: CitedSource) -> OwnPassage:
+    """Turn a source into a passage that the answer brings."""
     return OwnPassage(source.text, next(iter(source.ids), None), source.title, source.url)
 
 
 def _document_of(source: CitedSource, documents: Sequence[CitedSource]) -> int | None:
-    """The document of the request that a source is, by number, id or title."""
+    """Find the request's document that a source names by number, id or title."""
     if source.index is not None and documents:
         return source.index if 0 <= source.index < len(documents) else None
     matches = (i for i, d in enumerate(documents) if {*d.ids, d.title or None} & {*source.ids})

@@ -43,13 +43,13 @@ class CitedSource:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What two mentions of one source share."""
+        """Fields by which two mentions are of the same source."""
         if self.url:
             return same_url(self.url), self.index
         return self.ids, self.title, self.index, self.is_absent
 
     def filled(self, other: "CitedSource | None") -> "CitedSource":
-        """The same with the title and the text of another mention, where it has none."""
+        """Copy the source, with missing title and text taken from another mention."""
         if other is None:
             return self
         return replace(self, title=self.title or other.title, text=self.text or other.text)
@@ -109,7 +109,10 @@ class Response:
     base: int | None = None
 
     def source(self, source: CitedSource) -> int:
-        """Position of a source, which is added where it is new; more of its words are kept."""
+        """Add a source unless it is there; returns its position.
+
+        Further texts of a known source are kept, too.
+        """
         for at, other in enumerate(self.sources):
             if other.key == source.key:
                 if source.text not in other.text:
@@ -145,7 +148,7 @@ def errors_at(path: Path, line: int, on_error: OnError = None) -> Iterator[None]
 
 
 def span(start: int | None, end: int | None, size: int, place: str) -> tuple[int, int]:
-    """Offsets, checked.
+    """Check offsets of a span in a text.
 
     Args:
         start: first character; None is 0.
@@ -167,7 +170,7 @@ def span(start: int | None, end: int | None, size: int, place: str) -> tuple[int
 
 
 def link_span(text: str, first: int, last: int) -> tuple[int, int, bool]:
-    """The characters of a citation, and whether they are the citation itself.
+    """Find the characters of a citation, and whether they are a link or mark themselves.
 
     ``end_index`` is called the last character; where the bracket that closes a link is just behind
     it, that is part of the link.

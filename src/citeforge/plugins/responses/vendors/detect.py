@@ -17,7 +17,7 @@ _LARGEST_FIRST = 1 << 20
 
 
 def find_layout(row: Node, among: tuple[Layout, ...]) -> tuple[Layout, Node] | None:
-    """The first of the layouts that a line has, and the response in the line."""
+    """Find the first layout that a line matches, and the response in it."""
     bodies = [node for path in _BODIES for node in row.each(path) if isinstance(node.value, dict)]
     return next(((lay, body) for lay in among for body in bodies if lay.matches(body)), None)
 
@@ -38,6 +38,7 @@ def looks_like(form: str, path: Path, start: bytes) -> bool:
 
 @lru_cache(maxsize=4)
 def _recognise(path: Path, start: bytes) -> str | None:
+    """Detect a tool's format by the first line of a file; None for other files."""
     text = start.lstrip()
     line, _, _ = text.partition(b"\n")
     if not text.startswith((b"{", b"[")):

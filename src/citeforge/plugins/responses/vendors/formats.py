@@ -115,6 +115,7 @@ class _File:
                 yield self._read_row(number, Node(row))
 
     def _answer(self, read: _Read, response: Response, run: int) -> SubmissionLine:
+        """Turn one response into a line of a submission."""
         answer = self.placer.answer(read.query, replace(read.fields, run=run), response)
         is_own = self.placer.matching.way == "own" and not self._only_marks
         if answer.passages is None and is_own and not self.cites_shown(response):
@@ -123,13 +124,15 @@ class _File:
         return answer
 
     def cites_shown(self, response: Response) -> bool:
-        """Whether marks of a response without sources cite the passages of the benchmark; in files
-        of frameworks they cite documents, of which the line has none."""
+        """Whether marks of a response without sources cite the passages of the benchmark.
+
+        In files of frameworks they cite documents, of which the line has none.
+        """
         is_framework = self._layouts[0].needs_text and self.has_sources
         return not is_framework and bool(marks_beside(response.text, [], self._grammar, 99))
 
     def has_both(self, response: Response) -> bool:
-        """Whether a response has citations beside its text, and marks that do not count then."""
+        """Whether a response has citations and also marks, which then do not count."""
         spans = sorted((c.start, c.end) for c in response.cited if c.is_mark)
         beside = marks_beside(response.text, spans, self._grammar, 99) if response.cited else []
         return bool(beside) and not self._only_marks
@@ -144,6 +147,7 @@ class _File:
         )
 
     def _read_row(self, number: int, row: Node) -> _Read:
+        """Read one row: its query, further fields and responses."""
         _require_answer(row)
         found = find_layout(row, self._layouts)
         if found is None and len(self._layouts) > 1:
@@ -157,6 +161,7 @@ class _File:
         return _Read(number, query, _fields(row, layout, body), read_responses(layout, body))
 
     def _query(self, row: Node, layout: Layout, body: Node) -> str:
+        """Find the query of a row by its id, else by the text of its question."""
         own = [n.value for n in row.each(_NAMES)]
         name = next((n for n in own if type(n) in (str, int)), None)
         if name is None:
@@ -215,6 +220,7 @@ def _require_answer(row: Node) -> None:
 
 
 def _json_lines(path: Path, on_error: OnError) -> Rows:
+    """Read the rows of a JSON Lines file."""
     return read_rows(path, _ROW, HEADER, on_error)
 
 
@@ -222,6 +228,7 @@ def _lines(
     form: str, rows: Callable[[Path, OnError], Rows], path: Path, benchmark: Benchmark,
     options: str, on_error: OnError,
 ) -> Lines:  # fmt: skip
+    """Read the answers of a file of responses in a format."""
     return _File(form, rows, path, benchmark, options).lines(on_error)
 
 
@@ -268,6 +275,7 @@ def _warnings(
 
 
 def _format(form: str, rows: Callable[[Path, OnError], Rows] = _json_lines) -> Format:
+    """Declare the format of a tool's responses."""
     return Format(
         form,
         partial(_lines, form, rows),

@@ -75,10 +75,12 @@ def _guess_unit(text: str, spans: Sequence[Span]) -> Callable[[int | None], int 
     units = {unit: n for n, unit in enumerate(accumulate(widths, initial=0))}
 
     def of_utf16(offset: int | None) -> int | None:
+        """Convert an offset in UTF-16 units to characters."""
         # Within a pair, or behind the text: a place that no text has.
         return None if offset is None else units.get(offset, len(text) + 1)
 
     def links(at: Callable[[int | None], int | None]) -> int:
+        """Count the spans that are links if offsets are read this way."""
         ends = [(at(first), at(last)) for first, last in spans]
         return sum(
             link_span(text, first, last)[2]
@@ -90,4 +92,5 @@ def _guess_unit(text: str, spans: Sequence[Span]) -> Callable[[int | None], int 
 
 
 def _as_it_is(offset: int | None) -> int | None:
+    """Return an offset that already counts characters."""
     return offset

@@ -65,18 +65,20 @@ def read_parts(node: Node) -> Iterator[Part]:
         or node.value.get("thought") is True
         or node.has("reasoning_content.reasoning_text | reasoning.reasoning_text")
     ):
-        yield Part(node, _joined(node.first(_THOUGHT)), is_thought=True)
+        yield Part(node, _join_texts(node.first(_THOUGHT)), is_thought=True)
     elif kind not in _TEXTS or (inner := node.first(_INNER)) is None:
         yield Part(node)
     elif isinstance(inner.value, str) or node.has("citations_content"):
-        yield Part(node, _joined(inner), is_text=True)
+        yield Part(node, _join_texts(inner), is_text=True)
     else:
         yield from read_parts(inner)
 
 
 def _kind(value: object) -> str | None:
+    """Name of a part's kind as text; None without one."""
     return None if value is None else str(value)
 
 
-def _joined(node: Node | None) -> str:
+def _join_texts(node: Node | None) -> str:
+    """Join the texts of all parts of a node; empty without a node."""
     return "" if node is None else "".join(part.text for part in read_parts(node))

@@ -101,6 +101,7 @@ class _AnswerReader:
         return parts
 
     def _read_sources(self) -> None:
+        """Read the list of sources into the response."""
         layout, response = self._layout, self._response
         try:
             nodes = self._each(layout.sources)

@@ -48,7 +48,7 @@ def read_source(node: Node, must_be_whole: bool = False) -> CitedSource:
         return _from_text(node.value, node.place, must_be_whole)
     if not isinstance(node.value, dict):
         node.fail_type("a document: an object with its text, or the text")
-    outer, inner = _unwrapped(node.value)
+    outer, inner = _split_wrapper(node.value)
     own, metadata = Node({**outer, **inner}, node.place), Node(_metadata(outer, inner))
     text = own.first(_TEXT)
     if text is not None and isinstance(text.value, dict):
@@ -71,6 +71,7 @@ def read_source(node: Node, must_be_whole: bool = False) -> CitedSource:
 
 
 def _from_text(text: str, place: str, must_be_whole: bool) -> CitedSource:
+    """Make a source of a text or URL; refuse a Python object saved as text."""
     if must_be_whole and _SAVED_AS_TEXT.match(text):
         raise InputError(
             "is a Python object saved with str()", field=place,
@@ -82,8 +83,8 @@ def _from_text(text: str, place: str, must_be_whole: bool) -> CitedSource:
     return CitedSource(text=text)
 
 
-def _unwrapped(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A document's own fields, and those of the document inside it."""
+def _split_wrapper(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Separate a document's own fields from those of the document inside it."""
     outer = dict(value)
     if outer.get("lc"):  # LangChain's dump: `id` names the class
         outer.pop("id", None)
@@ -91,13 +92,14 @@ def _unwrapped(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     for name in _WRAPPERS:
         for spelled in (name, re.sub(r"_(\w)", lambda m: m[1].upper(), name)):
             if isinstance(value.get(spelled), dict):
-                more = _unwrapped(value[spelled])
+                more = _split_wrapper(value[spelled])
                 inner |= {**more[0], **more[1]}
                 outer.pop(spelled, None)
     return outer, inner
 
 
 def _metadata(*documents: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge the metadata of documents; later ones win."""
     merged: dict[str, Any] = {}
     for document in documents:
         for name in _METADATA:
@@ -107,6 +109,7 @@ def _metadata(*documents: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _address(node: Node) -> str:
+    """Find the first URL of a document; empty without one."""
     addresses = (n.value for path in _URL.split("|") for n in node.each(path))
     return next(
         (a for a in addresses if isinstance(a, str) and re.match(r"(?:https?|s3|gs)://", a)), ""

@@ -110,6 +110,7 @@ def _spans(row: dict[str, Any]) -> Iterator[Node]:
 
 
 def _otlp_value(attribute: Node) -> Any:
+    """Decode the value of an attribute in OTLP."""
     value = attribute.first("value.%")
     if value is None:
         return None
@@ -123,6 +124,7 @@ def _span(row: dict[str, Any]) -> Node:
 
 
 def _with_json(value: Any) -> Any:
+    """Parse all texts in a value that are JSON objects or lists."""
     if isinstance(value, dict):
         return {k: _with_json(v) for k, v in value.items()}
     if isinstance(value, list):
@@ -131,7 +133,7 @@ def _with_json(value: Any) -> Any:
 
 
 def _row_of(spans: list[Node]) -> dict[str, Any]:
-    """The line of one trace."""
+    """Collect question, answer and documents from the spans of one trace."""
     spans = sorted(spans, key=lambda s: str(next((n.value for n in s.each(_START)), "")))
     ids = {str(n.value) for s in spans for n in s.each(_SPAN)[:1]}
     roots = [s for s in spans if not any(str(n.value) in ids for n in s.each(_PARENT))]
@@ -147,10 +149,12 @@ def _row_of(spans: list[Node]) -> dict[str, Any]:
 
 
 def _kind(span: Node) -> str:
+    """Kind of a span in capitals; empty without one."""
     return next((str(n.value).upper() for n in span.each(_KIND)), "")
 
 
 def _question(roots: list[Node], models: list[Node]) -> str | None:
+    """Find the question of a trace: a root's input, else the last user message."""
     for root in roots:
         for value in root.each(_INPUT):
             if isinstance(value.value, str):
@@ -191,6 +195,7 @@ def _message(node: Node) -> Any:
 
 
 def _text(message: Node) -> str:
+    """Join the texts of a message."""
     return "".join(p.text for p in read_parts(Node(_message(message))) if p.is_text)
 
 

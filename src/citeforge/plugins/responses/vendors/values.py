@@ -19,12 +19,14 @@ from citeforge.schemas.errors import InputError
 
 @cache
 def _steps(paths: str) -> tuple[tuple[str, ...], ...]:
+    """Split alternative paths (``a.b|c``) into their steps."""
     split = (path.strip() for path in paths.split("|"))
     return tuple(() if path == "." else tuple(path.split(".")) for path in split)
 
 
 @cache
 def _camel(name: str) -> str:
+    """Convert ``snake_case`` to ``camelCase``."""
     head, *tail = name.split("_")
     return head + "".join(word.capitalize() for word in tail)
 
@@ -98,6 +100,7 @@ class Node:
         raise InputError(f"is {found}", field=self.place, allowed=wanted, code="wrong-type")
 
     def _step(self, name: str) -> Iterator[Node]:
+        """Yield the values one step of a path leads to."""
         value = self.value
         if name == "*":
             yield from self.items()
@@ -146,7 +149,7 @@ def _with_lists(value: Any) -> Any:
 
 
 def parsed(value: Any) -> Any:
-    """A text that is a JSON object or list as that; any other value as it is."""
+    """Parse a text that is a JSON object or list; return any other value unchanged."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
             return msgspec.json.decode(value)
