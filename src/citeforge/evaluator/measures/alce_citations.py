@@ -58,18 +58,19 @@ def in_range(text: str, numbers: list[int], item: AnswerItem, inputs: Inputs) ->
 
 
 def strict_items(item: AnswerItem, inputs: Inputs) -> list[ListItem]:
-    """Items of an answer that is a list, as ``strict`` reads them."""
+    """Read the items of a list answer, as ``strict`` does."""
     text = answer_part(item.output, inputs)
     return list_items(text, inputs.grammar.parse(text, len(item.passages)).markers)
 
 
 def _strict_qampari(item: AnswerItem, inputs: Inputs) -> Iterator[Claim]:
+    """Read each list item as a statement that begins with the question."""
     for listed in strict_items(item, inputs):
         yield in_range(f"{item.query} {listed.text}", list(listed.numbers), item, inputs)
 
 
 def options(tools: Tools, protocol: str) -> str | None:
-    """What moves scores of lists besides the data."""
+    """Option that changes scores of lists, for signatures: ``cot``, or None."""
     return "cot" if tools.options.cot else None
 
 
@@ -115,7 +116,7 @@ def reference_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
 
 
 def citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """All of them, from one round of questions to the judge."""
+    """Compute ALCE's citation measures, with one round of questions to the judge."""
     read = strict_claims if inputs.protocol == "strict" else reference_claims
     names = ("ALCE.CitRec", "ALCE.CitPrec", "ALCE.CitF1")
     samples, parts = citation_samples(inputs, names, read, with_title=True)
@@ -143,7 +144,9 @@ def _counters(
 
 
 def _overcited(sums: Floats, several: list[tuple[int, Value, float]], highest: bool) -> None:
-    """Add what each statement gives to ``sums``, shape (queries, 2), where the share is extreme.
+    """Bound the overcitation share where verdicts are missing.
+
+    Adds what each statement contributes to ``sums``, shape (queries, 2), at the extreme share.
 
     A statement that a failed judgement leaves open counts only where that moves the share.
     """
@@ -156,6 +159,7 @@ def _overcited(sums: Floats, several: list[tuple[int, Value, float]], highest: b
 
 
 def _options(tools: Tools, protocol: str) -> str | None:
+    """Options that change citation scores, for signatures; None for the defaults."""
     if protocol == "strict":
         return options(tools, protocol)
     most = tools.options.at_most_citations

@@ -105,10 +105,12 @@ def rouge_of(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     segmenter = segmenter_of(inputs.tools)
 
     def lines(text: str) -> str:
+        """Put each sentence of a text on a line of its own, in lower case."""
         lowered = text.lower()
         return "\n".join(lowered[s:e] for s, e in segmenter.split(lowered))
 
     def value(item: AnswerItem, inputs: Inputs) -> tuple[float] | None:
+        """ROUGE-Lsum of an answer against its long gold answers; None without any."""
         gold = item.gold
         rows = gold.long_answers or (gold.answers if inputs.task in ("asqa", "eli5") else ())
         golds = [lines(g.text or "") for g in rows]

@@ -82,6 +82,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _introduces(line: str) -> bool:
+    """Whether a line introduces a list: it ends with a colon and has no mark."""
     return line.rstrip("*_ ").endswith((":", "：")) and _MARK not in line
 
 

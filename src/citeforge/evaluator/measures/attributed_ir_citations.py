@@ -92,7 +92,7 @@ def _reference_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
 
 
 def with_passages(inputs: Inputs) -> Inputs:
-    """``reference``: queries without passages leave.
+    """Drop answers to queries without passages (``reference`` only).
 
     Raises:
         CannotError: none has any.
@@ -146,6 +146,7 @@ def auto_ais(inputs: Inputs, measures: Sequence[Measure], of_shown: bool) -> Fou
     judge = judge_of(inputs.tools)
 
     def pairs(item: AnswerItem, claim: Claim) -> Iterable[Pair]:
+        """Pairs of a statement and each passage that it cites, or that was shown."""
         looked_at = range(len(item.passages)) if of_shown else claim.cited
         return (Pair(item.passages[at].text, claim.text) for at in looked_at)
 
@@ -169,7 +170,7 @@ def auto_ais(inputs: Inputs, measures: Sequence[Measure], of_shown: bool) -> Fou
 
 
 def nli(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Recall, precision and F1, from one round of questions to the judge."""
+    """Compute NLI recall, precision and F1, with one round of questions to the judge."""
     names = ("NLI.rec", "NLI.prec", "NLI.F1")
     yield from citation_samples(with_passages(inputs), names, claims_of, with_title=False)[0]
 
@@ -228,7 +229,7 @@ _MEANS = means_by_answer(("Overlap.P", "Overlap.R"), overlap_of)
 
 
 def overlap(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Precision and recall of cited ids."""
+    """Compute precision and recall of cited passage ids against the gold answer's."""
     inputs = with_passages(inputs)
     if not any(g.citations for gold in inputs.benchmark.gold_rows for g in gold.answers):
         raise CannotError("needs gold answers with citations", code="no-gold")

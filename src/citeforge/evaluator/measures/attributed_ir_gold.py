@@ -117,11 +117,13 @@ def bertscore(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Foun
 
 
 def _bert_model(tools: Tools, protocol: str) -> str:
+    """Model and layer of BERTScore, for signatures."""
     model, layer = tools.options.bertscore
     return f"{Path(model).name}/layer{layer}"
 
 
 def _names(base: str, single: bool) -> list[str]:
+    """Names of the measure's parts; with ``@1gold`` for a single gold answer."""
     return [f"{base}.{part}{'@1gold' * single}" for part in _PARTS]
 
 

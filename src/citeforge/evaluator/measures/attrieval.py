@@ -90,7 +90,7 @@ class _Reader:
                 allowed="one folder per cell", code="duplicate-id"
             )  # fmt: skip
         for number, row in rows:
-            if problem := self._strange(cell, row):
+            if problem := self._mismatch(cell, row):
                 raise InputError(
                     problem, path=folder, field=f"row {number}",
                     allowed=f"answers to the frozen passages of {cell}: citeforge export attrieval "
@@ -103,6 +103,7 @@ class _Reader:
             )
 
     def _query(self, row: _Row) -> str:
+        """Find the id of a row's query by its id or text."""
         return self.queries.of(row.query_id, row.query)
 
     def _cell(self, folder: Path, rows: Sequence[_Row]) -> str:
@@ -118,7 +119,7 @@ class _Reader:
         origins = [
             c.origins
             for c in self.design.cells
-            if c.labels is None and cells and not any(self._strange(c.context, r) for r in rows)
+            if c.labels is None and cells and not any(self._mismatch(c.context, r) for r in rows)
         ]
         for cell in cells:
             if cell.origins in origins[:1]:
@@ -137,8 +138,8 @@ class _Reader:
         side = _SIDES.get(mode)
         return [cell.labels] == labels and cell.side(True) == side != cell.side(False)
 
-    def _strange(self, cell: str, row: _Row) -> str | None:
-        """What of the passages is not as the cell shows it; None when all is."""
+    def _mismatch(self, cell: str, row: _Row) -> str | None:
+        """Say how a row's passages differ from those of the cell; None if they do not."""
         at = self.benchmark.row_of.get(self._query(row))
         if at is None:
             return None  # said with the line, by whoever places the answers

@@ -23,6 +23,7 @@ _TOLD = {"informed": "Informed", "cf": "CF-informed", None: "Vanilla"}
 
 
 def _scores(file: ScoreFile) -> dict[str, MeasureScore]:
+    """Scores of a file by the measure's name."""
     return {m.name: m for m in file.measures}
 
 
@@ -45,6 +46,7 @@ def tables(files: Sequence[ScoreFile]) -> list[Table]:
 
 
 def _design(file: ScoreFile) -> Design:
+    """Experimental design of a score file of an authorship benchmark."""
     assert file.design is not None
     return file.design
 
@@ -91,6 +93,7 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
     """CAB of each pair of origins and label set (tables 3, 6 and 8), placebo beside it."""
 
     def places(design: Design) -> Iterator[_Place]:
+        """List the rows of the table with the names of their measures."""
         for vanilla, labels, _ in _places(design):
             if labels != PLACEBO:
                 sets = (labels, PLACEBO)
@@ -98,6 +101,7 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
                 yield vanilla, labels, names
 
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
+        """Write the cells of a row."""
         return [
             text for own, placebo in zip(entries[:2], entries[2:], strict=True)
             for text in (_estimate(own, signed=True), _p_text(own), _estimate(placebo, signed=True))
@@ -119,6 +123,7 @@ def sensitivity(files: Sequence[ScoreFile]) -> Table:
     """CAS of each labelled cell against vanilla (tables 2, 5 and 7), placebo beside it."""
 
     def places(design: Design) -> Iterator[_Place]:
+        """List the rows of the table with the names of their measures."""
         for vanilla, labels, cells in _places(design):
             if labels == PLACEBO and len(design.label_sets) > 1:
                 continue  # it is beside the others
@@ -131,6 +136,7 @@ def sensitivity(files: Sequence[ScoreFile]) -> Table:
                 ]  # fmt: skip
 
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
+        """Write the cells of a row."""
         sides = [
             (_estimate(own), _estimate(placebo), _estimate(more, signed=True), _p_text(more))
             for own, placebo, more in (entries[:3], entries[3:])
@@ -160,6 +166,7 @@ def by_system(table: Table) -> Iterator[Table]:
 
 
 def _mode(cell: Cell) -> str:
+    """Name the mode of a cell: what it tells of the authors of passages."""
     if cell.mixed and cell.labels is not None:
         told = (cell.relevant_told, cell.other_told)
         return " / ".join(_TOLD[t].removesuffix("-informed") for t in told)
@@ -186,6 +193,7 @@ def _by_cell(
     """
 
     def places(design: Design) -> Iterator[_Place]:
+        """List the rows of the table with the names of their measures."""
         origins = [c.origins for c in design.cells]
         for cell in sorted(filter(shows, design.cells), key=lambda c: origins.index(c.origins)):
             yield cell, cell.labels, [f"{m}[{cell.context}]" for m in measures]
@@ -199,7 +207,10 @@ def _rows(
     texts: _Texts,
     n_own: int | None = None,
 ) -> list[tuple[str, ...]]:
-    """A row a place that has one of its first ``n_own`` entries at least, of all for None."""
+    """Make the rows that have at least one of their first ``n_own`` scores.
+
+    With None for ``n_own`` any of the scores will do.
+    """
     return [
         (file.system, labels or "–", AUTHORS[cell.relevant_origin], AUTHORS[cell.other_origin],
          *texts(file, cell, entries))
@@ -211,6 +222,7 @@ def _rows(
 
 
 def _number(score: MeasureScore | None, digits: int) -> str:
+    """Format a score with so many decimals; a dash without a value."""
     return "–" if score is None or score.value is None else f"{score.value:.{digits}f}"
 
 
@@ -219,6 +231,7 @@ def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
     names = ("Auth.P", "Auth.R", "Auth.EM")
 
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
+        """Write the cells of a row."""
         parts = [*map(_estimate, entries[:2]), _number(entries[2], 3)]
         marks = [DAGGER * _best(file, cell, name) for name in names]
         return [text + mark for text, mark in zip(parts, marks, strict=True)]
@@ -268,6 +281,7 @@ def _best(file: ScoreFile, cell: Cell, measure: str) -> bool:
 
 
 def _better(mine: MeasureScore, other: MeasureScore) -> bool:
+    """Whether a score is significantly higher than another (paired t-test)."""
     change = column(mine.per_query) - column(other.per_query)
     change = change[~np.isnan(change)]
     return bool(len(change) and change.mean() > 0 and paired_t(change) < 0.05)
@@ -277,6 +291,7 @@ def confidence(files: Sequence[ScoreFile]) -> Table:
     """Attribution confidence of relevant and other passages (table 10)."""
 
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
+        """Write the cells of a row."""
         relevant, other = entries
         is_marked = relevant is not None and (relevant.p_t or 1.0) < 0.05
         return [_number(relevant, 4) + DAGGER * is_marked, _number(other, 4)]
@@ -312,4 +327,5 @@ def _table(
     title: str, note: str, head: Sequence[str], rows: Sequence[Sequence[str]],
     keys: int = len(_CELL),
 ) -> Table:  # fmt: skip
+    """Make a table with a title and a note below."""
     return Table(head, rows, left=len(head), title=title, notes=[note], keys=keys)

@@ -54,7 +54,7 @@ NOTHING = Value(0.0, 0.0)
 
 
 def judge_of(tools: Tools) -> JudgeSession:
-    """The judge.
+    """Return the judge; refuse measures that need one if there is none.
 
     Raises:
         CannotError: there is none.
@@ -65,7 +65,7 @@ def judge_of(tools: Tools) -> JudgeSession:
 
 
 def segmenter_of(tools: Tools) -> Segmenter:
-    """What splits sentences.
+    """Return the segmenter; refuse measures that need one if there is none.
 
     Raises:
         CannotError: there is nothing.
@@ -76,7 +76,7 @@ def segmenter_of(tools: Tools) -> Segmenter:
 
 
 def decided(judge: JudgeSession, pair: Pair) -> Value:
-    """What a judge says of one pair; anything where it failed."""
+    """Ask a judge about one pair: 0 or 1, or anything between if it fails."""
     decision = judge.ask([pair])[pair]
     if isinstance(decision, JudgeFailure):
         return Value(0.0, 1.0)
@@ -143,6 +143,7 @@ def per_answer(value: Callable[[AnswerItem], float | None]) -> Compute:
         (measure,) = measures
 
         def number(item: AnswerItem, inputs: Inputs) -> tuple[float] | None:
+            """Value of one answer, checked against the measure's range."""
             defined = value(item)
             if defined is not None and not measure.low <= defined <= measure.range.high:
                 raise InputError(

@@ -104,6 +104,7 @@ def answer_details(inputs: Inputs) -> list[AnswerDetail]:
     rows = [(item, *_read(item, inputs, segmenter)) for item in items]
 
     def pair(item: AnswerItem, claim: Claim) -> Pair:
+        """Pair a statement with all that it cites, for the judge."""
         is_strict = inputs.protocol == "strict"
         return Pair(premise(item.passages, claim.cited, is_strict, not is_air), claim.text)
 
@@ -112,6 +113,7 @@ def answer_details(inputs: Inputs) -> list[AnswerDetail]:
     decisions = {} if judge is None else judge.ask(pair(item, claim) for item, claim in asked)
 
     def supported(item: AnswerItem, claim: Claim) -> bool | None:
+        """Whether a statement is supported by all it cites; None without a verdict."""
         if judge is None:
             return None
         if not claim.cited or claim.skipped:

@@ -131,7 +131,7 @@ class CitationJudging:
             (item, claim)
             for item, claims in answers
             for claim in claims
-            if len(claim.cited) > 1 and not claim.skipped and self._all(item, claim).high
+            if len(claim.cited) > 1 and not claim.skipped and self._support_of_all(item, claim).high
         ]
         self.judge.ask(self._pair(i, (c,), claim) for i, claim in several for c in claim.cited)
         self.judge.ask(
@@ -143,17 +143,21 @@ class CitationJudging:
         return [self._answer(item, claims) for item, claims in answers]
 
     def _pair(self, item: AnswerItem, cited: Iterable[int], claim: Claim) -> Pair:
+        """Pair the cited passages as premise with the statement."""
         return Pair(premise(item.passages, cited, self.strict, self.with_title), claim.text)
 
     def _decided(self, item: AnswerItem, cited: Iterable[int], claim: Claim) -> Value:
+        """Ask whether the cited passages together support the statement."""
         return decided(self.judge, self._pair(item, cited, claim))
 
-    def _all(self, item: AnswerItem, claim: Claim) -> Value:
+    def _support_of_all(self, item: AnswerItem, claim: Claim) -> Value:
+        """Whether all citations together support the statement; 0 without citations."""
         if not claim.cited or claim.skipped:
             return NOTHING
         return self._decided(item, claim.cited, claim)
 
     def _without(self, claim: Claim, place: int) -> tuple[int, ...]:
+        """Citations of a statement except one."""
         if self._as_alce:
             # Of a repeated citation the first occurrence goes, as a list's `remove` does.
             place = claim.cited.index(claim.cited[place])
@@ -164,7 +168,7 @@ class CitationJudging:
         if not claims:
             nothing = None if self._as_alce else NOTHING
             return CitationScores(nothing, nothing)
-        supported = [self._all(item, claim) for claim in claims]
+        supported = [self._support_of_all(item, claim) for claim in claims]
         scores = CitationScores(Value.mean(supported), None)
         right = NOTHING
         if self._as_air:
@@ -189,17 +193,19 @@ class CitationJudging:
 
     @staticmethod
     def _is_blank(item: AnswerItem, claim: Claim) -> bool:
+        """Whether a statement cites a single passage that has no text."""
         if claim.skipped or len(claim.cited) != 1:
             return False
         return not item.passages[claim.cited[0]].text
 
     def _unneeded(self, claim: Claim, needed: Value) -> Value:
+        """Count the irrelevant citations; except in ALCE's way, whether there are any."""
         n = len(claim.cited)
         low, high = n - needed.high, n - needed.low
         return Value(low, high) if self._as_alce else Value(min(low, 1.0), min(high, 1.0))
 
     def _needed(self, item: AnswerItem, claim: Claim) -> Value:
-        """Number of citations of a supported statement that are not irrelevant.
+        """Count the citations of a supported statement that are not irrelevant.
 
         People are asked of every citation whether it supports the statement at least in part
         (ALCE's human evaluation, section 6); a judge is asked whether the others do without it.

@@ -121,6 +121,7 @@ def micro_sample(sums: Floats, always: bool = False) -> Sample:
 
 
 def _micro_f1(precision: Floats, recall: Floats) -> Sample:
+    """Make the sample of micro F1 from sums of precision and recall."""
     sums = np.concatenate([precision, recall], axis=-1)
 
     def combine(s: Floats) -> Floats:
@@ -132,7 +133,7 @@ def _micro_f1(precision: Floats, recall: Floats) -> Sample:
 
 
 def _of_mean_runs(sample: Sample) -> Sample:
-    """F1 of precision and recall that are averaged over runs first, as KaLMA's code does it.
+    """Make the sample of F1 from precision and recall averaged over runs, as KaLMA does.
 
     Args:
         sample: sums (above P, below P, above R, below R) of each run.
@@ -151,7 +152,7 @@ def _of_mean_runs(sample: Sample) -> Sample:
 
 
 def counted(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
-    """All measures that need no judge."""
+    """Compute all measures that need no judge."""
     samples = dict(triple_citation_samples(inputs))
     why = "the benchmark has no minimum knowledge sets"
     for m in measures:
@@ -178,7 +179,7 @@ def micro_and_macro(name: str, definition: str, **more: Any) -> tuple[Measure, .
 
 
 def _rounds(reference: str) -> dict[str, str]:
-    """Rounds whose gold a measure looks at."""
+    """Which rounds' gold a measure counts, by protocol."""
     return {"strict": "all", "reference": reference}
 
 

@@ -78,14 +78,16 @@ class ShownGraphs:
 
     @cached_property
     def verbatim(self) -> frozenset[Key]:
-        """What KaLMA's code finds in its graphs, letter by letter: name and QID are two of their
-        relations, and a relation may have an empty value."""
+        """Triples that KaLMA's code finds in its graphs, letter by letter.
+
+        Name and QID are two of their relations, and a relation may have an empty value.
+        """
         names = {Key(t.qid, NAME, t.name) for t in self.triples}
         ids = {Key(t.qid, "qid", t.qid) for t in self.triples}
         return frozenset({*names, *ids, *self.blank, *(t.key for t in self.triples)})
 
     def shows(self, citation: Key) -> bool:
-        """Whether a citation names something shown, a complete one."""
+        """Whether a citation is complete and names a triple or entity that was shown."""
         return citation.complete and citation.compared in self.citable
 
 
@@ -381,11 +383,12 @@ def _details(inputs: KalmaInputs) -> list[AnswerDetail]:
 
 
 def entailment_of(text: str, triple: Triple | Key) -> Pair:
-    """What a judge is asked of a statement that cites a triple."""
+    """Pair a statement with a triple that it cites, for the judge."""
     return Pair(text, f"{triple.relation}: {triple.value}")
 
 
 def _pairs(claim: TripleClaim) -> list[Pair]:
+    """Pair a statement with each triple that it cites."""
     return [entailment_of(claim.text, c) for c in claim.citations]
 
 

@@ -27,7 +27,7 @@ def _as_declared(measure: Measure, options: str | None) -> str | None:
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read of a submission, and measured.
+    """A submission that was read and scored.
 
     Attributes:
         context: what is scored, as score files say it.
@@ -68,7 +68,7 @@ none of that name; InputError: an unknown or duplicate key, or no answer at all.
 
 @dataclass
 class Tally:
-    """Counts of answers, and of odd ones."""
+    """Counts of answers and of anomalies in them."""
 
     n: int = 0
     unparsed: int = 0

@@ -68,7 +68,7 @@ def families() -> tuple[str, ...]:
 
 
 def parse(name: str) -> Measure:
-    """The measure of a name, also one that is not listed (``P@7``).
+    """Find the measure of a name, listed or with any cutoff (``P@7``).
 
     Raises:
         UnknownValueError: there is none.
@@ -82,7 +82,7 @@ def parse(name: str) -> Measure:
 
 
 def find_measure(name: str) -> Measure | None:
-    """The measure of a name that a score file holds; None when this installation has none."""
+    """Look up the measure of a name in a score file; None if it is not installed."""
     try:
         return parse(name)
     except UsageError:

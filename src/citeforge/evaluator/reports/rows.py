@@ -63,13 +63,13 @@ def references_last(files: Sequence[ScoreFile]) -> list[ScoreFile]:
 
 
 def counts_of(files: Sequence[ScoreFile]) -> tuple[int, int]:
-    """How many systems there are, and how many references."""
+    """Count the systems and the references."""
     systems = {f.system for f in files if not f.is_control}
     return len(systems), len({f.system for f in files} - systems)
 
 
 def systems_text(n_systems: int, n_references: int) -> str:
-    """Both in words; references alone have no ``0 systems`` before them."""
+    """Count systems and references in words; references alone get no ``0 systems``."""
     systems = [count_text(n_systems, "system")] if n_systems or not n_references else []
     references = [count_text(n_references, "reference")] if n_references else []
     return " and ".join(systems + references)
