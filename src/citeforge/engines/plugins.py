@@ -158,7 +158,7 @@ def broken_plugin(what: str, origin: str, error: BaseException) -> InputError:
 
 
 def broken_files() -> list[str]:
-    """What is wrong with files that cannot be loaded."""
+    """List why plugin files cannot be loaded."""
     return [problem for _, problem in _files() if problem]
 
 
@@ -169,7 +169,7 @@ def warn(text: str) -> None:
 
 
 def _loaded(entry: PluginEntry) -> object:
-    """What an entry gives.
+    """Load what a plugin's entry declares.
 
     Raises:
         InputError: its import fails, or its name is another.

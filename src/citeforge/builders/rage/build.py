@@ -54,7 +54,7 @@ def build_rage(
     Raises:
         InputError: the source, a file in it, or the output folder is at fault.
     """
-    _dropping(recipe)  # what lacks is said before any work
+    _negative_filters(recipe)  # what lacks is said before any work
     with building(recipe, run) as build:
         sources = open_sources(recipe, run, build.workspace, embedder)
         draft = sources.draft(build)
@@ -74,8 +74,8 @@ def build_rage(
         )  # fmt: skip
 
 
-def _dropping(recipe: RageRecipe) -> list[DropNegatives]:
-    """What takes the negatives out that the recipe drops: suspects, and what people decided on."""
+def _negative_filters(recipe: RageRecipe) -> list[DropNegatives]:
+    """Filters of negatives that the recipe asks for: suspects, and those people decided on."""
     options = (("suspects", recipe.drop_suspects), ("decided", recipe.decided is not None))
     return [
         cast(DropNegatives, built_in("negatives", name)) for name, is_asked in options if is_asked
@@ -84,7 +84,7 @@ def _dropping(recipe: RageRecipe) -> list[DropNegatives]:
 
 def drop_negatives(material: Material, mappings: Mappings) -> Mappings:
     """The mappings without the negatives that the recipe drops."""
-    for drop in _dropping(material.recipe):
+    for drop in _negative_filters(material.recipe):
         mappings = drop(material, mappings)
     return mappings
 

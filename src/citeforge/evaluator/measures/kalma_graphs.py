@@ -65,14 +65,16 @@ class ShownGraphs:
 
     @cached_property
     def premises(self) -> frozenset[Key]:
-        """Shown triples that connect the entities of the question and are no gold: the question
-        says them ("his father Alois Hitler"), as keys are compared."""
+        """Shown triples that the question states: they link its entities and are no gold.
+
+        One is in "his father Alois Hitler". Keys are as they are compared.
+        """
         links = {t.key.compared for t in self.triples if t.connects(self.names)}
         return frozenset(links.difference(*self.facts))
 
     @cached_property
     def citable(self) -> frozenset[Key]:
-        """What may be cited, as keys are compared: triples, and names of their centres."""
+        """Keys that may be cited: of shown triples, and of the names of their entities."""
         names = {Key(t.qid, NAME, t.name) for t in self.triples}
         return frozenset(k.compared for k in {*names, *(t.key for t in self.triples)})
 

@@ -88,7 +88,7 @@ def _comparable(file: ScoreFile, name: str, signature: str) -> MeasureScore | No
 
 
 def compact(view: View) -> dict[str, object]:
-    """What the page carries of a view: hundredths as integers, intervals of the main measure."""
+    """Pack a ranking for the page's script: values as hundredths, main intervals."""
     columns = [name for name in COLUMNS if any(about_text(f, name) for f in view.files)]
     return {
         "t": view.title,

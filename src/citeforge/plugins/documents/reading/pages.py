@@ -81,7 +81,7 @@ def _edge(text: str, is_top: bool) -> list[str]:
 
 
 def _keys(page: int, line: str) -> set[str]:
-    """What a line has in common with the same running line of other pages.
+    """Keys by which a running header or footer is recognised on other pages.
 
     A page number differs from the page by the same number everywhere; other numbers stay the same.
     """

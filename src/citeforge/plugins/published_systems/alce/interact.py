@@ -122,6 +122,7 @@ def interact(setting: Setting[InteractOptions]) -> MakeSteps:
     examples = make_demos(setting, example)  # type: ignore[arg-type]
 
     def steps(task: Task) -> Steps:
+        """Condense the passages, then ask step by step."""
         full = {doc.number: doc for doc in setting.docs(task.item)}
         short = yield from condensed(task)
 
@@ -157,6 +158,7 @@ def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
     examples = make_demos(setting, example)  # type: ignore[arg-type]
 
     def steps(task: Task) -> Steps:
+        """Ask step by step; each search shows a passage."""
         shelf = shelf_of(task.item)
 
         def show(action: Action) -> list[PromptDoc]:

@@ -64,6 +64,7 @@ def vanilla(setting: Setting[AlceOptions]) -> MakeSteps:
     prompt = _prompting(setting, short=False)
 
     def steps(task: Task) -> Steps:
+        """Ask for the answer in one request."""
         docs = setting.docs(task.item)[: setting.options.k]
         (answer,) = yield [setting.request(prompt(task, docs), task)]
         return Reply.of(answer)
@@ -77,6 +78,7 @@ def short_versions(how: str, setting: Setting[CondensedOptions]) -> MakeSteps:
     condensed = condenser(setting, how, setting.options.k)
 
     def steps(task: Task) -> Steps:
+        """Condense the passages, then ask for the answer."""
         docs = yield from condensed(task)
         (answer,) = yield [setting.request(prompt(task, docs), task)]
         return Reply.of(answer)
@@ -130,6 +132,7 @@ def closed_book(setting: Setting[ShotOptions]) -> MakeSteps:
     examples = make_demos(setting, lambda d: fill(d.question, (), d.plain()))
 
     def steps(task: Task) -> Steps:
+        """Ask for the answer in one request."""
         demos = examples(task.run)
         text = setting.fitted(task, (), lambda _: fill(task.item.query, demos, ""))
         (answer,) = yield [setting.request(text, task)]

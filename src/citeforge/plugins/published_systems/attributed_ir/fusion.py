@@ -86,7 +86,9 @@ def pm2(
     share: float = SHARE,
     depth: int | None = None,
 ) -> list[tuple[str, float]]:
-    """Seats shared out between queries in proportion to their votes (Dang and Croft 2012, PM-2).
+    """Fuse rankings by giving queries seats in proportion to their votes.
+
+    This is PM-2 (Dang and Croft 2012).
 
     Each seat goes to the query with the highest quotient (Sainte-Laguë), and is filled with the
     passage that suits it and, by ``1 - share``, all other queries best; every query then has
