@@ -66,6 +66,7 @@ def plan_build(recipe: Recipe, run: RunOptions) -> RunPlan:
 
 
 def _refuse_batch(recipe: Recipe, run: RunOptions) -> None:
+    """Refuse ``--batch`` for kinds that cannot use it."""
     if run.batch and recipe.no_batch:
         raise UsageError(
             f"--batch: not for build {recipe.kind}: {recipe.no_batch}, and a batch may take a day",
@@ -74,6 +75,7 @@ def _refuse_batch(recipe: Recipe, run: RunOptions) -> None:
 
 
 def _kind(recipe: Recipe) -> Kind:
+    """Look up the kind of benchmark that a recipe builds."""
     kind = find_kind(recipe.kind)
     if kind is None:
         raise UnknownValueError("benchmark kind", recipe.kind, kinds())
@@ -134,12 +136,13 @@ def first_difference(old: Path, new: Path, tables: Sequence[str]) -> str:
 
 
 def _rows(table: Path) -> Iterator[dict[str, Any]]:
+    """Stream the rows of a Parquet file."""
     for batch in iter_batches([table]):
         yield from batch.to_pylist()
 
 
 def refuse(uses: Sequence[str]) -> None:
-    """Allow nothing.
+    """Refuse a recipe that uses files, models or endpoints, listing them.
 
     Raises:
         UsageError: always; lists what is used.
@@ -151,8 +154,9 @@ def refuse(uses: Sequence[str]) -> None:
 
 
 def uses_of(recipe: Recipe, except_for: Collection[str] = ()) -> list[str]:
-    """The files, folders, models and endpoints that a recipe names, as options; what is so by
-    default is left out.
+    """List the files, folders, models and endpoints that a recipe names, as options.
+
+    Defaults are left out.
 
     Args:
         recipe: somebody's.
@@ -197,8 +201,8 @@ def rebuild(
             code="missing-field",
         )
     own = dict(_split(recipe, text) for text in inputs)
-    recipe = _changed(recipe, own)
-    recipe = _changed(recipe, _profiles(recipe, folder))
+    recipe = _with_inputs(recipe, own)
+    recipe = _with_inputs(recipe, _profiles(recipe, folder))
     stores = {
         field: path
         for field, end in (("store", ".replay.db"), ("verdicts", ".verdicts.db"))
@@ -208,7 +212,7 @@ def rebuild(
     uses = [*uses_of(recipe, own), *(f"--{name} {path}" for name, path in stores.items())]
     if uses:
         confirm(uses)
-    recipe = _changed(recipe, _packages(recipe, folder, old.config.get("benchmark_hash")))
+    recipe = _with_inputs(recipe, _packages(recipe, folder, old.config.get("benchmark_hash")))
     if isinstance(recipe, Hideable) and recipe.hidden and run.secret_from is None:
         stores["secret_from"] = folder
     return Rebuilt(old, build(recipe, run.model_copy(update=stores)))
@@ -226,7 +230,8 @@ def _split(recipe: Recipe, text: str) -> tuple[str, str]:
     return main, text
 
 
-def _changed(recipe: Recipe, inputs: Mapping[str, Any]) -> Recipe:
+def _with_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> Recipe:
+    """Replace inputs of a recipe, and validate it again."""
     try:
         return type(recipe).model_validate({**dict(recipe), **inputs})
     except ValidationError as error:
@@ -234,7 +239,7 @@ def _changed(recipe: Recipe, inputs: Mapping[str, Any]) -> Recipe:
 
 
 def _profiles(recipe: Recipe, folder: Path) -> dict[str, Judging]:
-    """Where files of judge profiles lie: here, or beside the old package."""
+    """Find the files of judge profiles: at their paths, or beside the old package."""
     profiles = {}
     for field, judging in recipe:
         name = judging.judge_profile if isinstance(judging, Judging) else None
@@ -246,7 +251,7 @@ def _profiles(recipe: Recipe, folder: Path) -> dict[str, Judging]:
 
 
 def _packages(recipe: Recipe, folder: Path, expected: str | None) -> dict[str, Path]:
-    """Where the package lies that a recipe starts from: as told, or beside the old one.
+    """Find the packages that a recipe starts from: at their paths, or beside the old one.
 
     Raises:
         InputError: it is not there, or is another one.

@@ -69,6 +69,7 @@ class Named(click.types.StringParamType):
 
 
 def _of(declared: Iterable[choices.Choice]) -> Callable[[], list[str]]:
+    """Make the function that lists declared names; those that take an argument end in ``:``."""
     return lambda: [f"{c.name}:" if c.argument else c.name for c in declared if c.name]
 
 

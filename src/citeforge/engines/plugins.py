@@ -92,7 +92,7 @@ def load_entries(group: str) -> Iterator[tuple[object, str]]:
 
 
 def require_type(entry: tuple[object, str], record: type[T], what: str) -> T:
-    """What a plugin gives, which is of a type.
+    """Return a plugin's value if it is of the required type.
 
     Args:
         entry: it, with its origin.
@@ -162,7 +162,7 @@ def broken_plugin(what: str, origin: str, error: BaseException) -> InputError:
 
 
 def broken_files() -> list[str]:
-    """What is wrong with files that cannot be loaded."""
+    """List why plugin files cannot be loaded."""
     return [problem for _, problem in _files() if problem]
 
 
@@ -173,7 +173,7 @@ def warn(text: str) -> None:
 
 
 def _loaded(entry: PluginEntry) -> object:
-    """What an entry gives.
+    """Load what a plugin's entry declares.
 
     Raises:
         InputError: its import fails, or its name is another.

@@ -94,6 +94,7 @@ def _rows(path: Path, row_type: Any, layout: str, allowed: str) -> list[Any]:
 
 
 def _item(path: Path, number: int, question: str, contents: list[dict[str, str]]) -> KalmaItem:
+    """Make an item of a question and its graphs."""
     question = question.strip()
     if question.lower().startswith("question:"):
         question = question[len("question:") :].strip()

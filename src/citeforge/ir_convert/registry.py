@@ -76,7 +76,7 @@ SOURCES: Registry[Declaration, Source] = Registry(
     "sources",
     list(DECLARATIONS.values()),
     {},
-    "info passages queries relevant gold mined where",
+    "info passages queries relevant gold mined locate_judgement",
     _unknown,
 )
 

@@ -349,6 +349,6 @@ class ReplayEngine(EndpointEngine):
 
 
 def _first_line(refusal: HttpReply) -> str:
-    """What a refusal says."""
+    """First line of the text of a refusal, after a colon; empty without text."""
     lines = refusal.body.decode("utf-8", "replace").splitlines()
     return next((f": {printable(line)}" for line in lines if line.strip()), "")

@@ -68,10 +68,10 @@ class StoreEngine:
     """
 
     def __init__(self, path: Path, skip_malformed: bool = False) -> None:
-        """Look at the name of a file.
+        """Take a file of RDF, which is loaded later; its name says the format.
 
         Raises:
-            InputError: it is of another format.
+            InputError: the name ends in no known format.
         """
         self.path, self.skip_malformed = path, skip_malformed
         self.counts = Counter[str]()

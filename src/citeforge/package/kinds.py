@@ -114,7 +114,7 @@ class Kind(ABC):
         """
 
     def blind(self, config: str, table: pa.Table) -> pa.Table:
-        """The public part of a table of ``blinded``."""
+        """Remove the gold from a table before it is published (tables of ``blinded`` only)."""
         return table
 
     def labelling(self, package: Any, context: str) -> Any:

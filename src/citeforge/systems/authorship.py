@@ -27,6 +27,7 @@ def lines(
     design = design_of(benchmark.manifest.config)
 
     def choose(table: ContextTable, row: int, query: str, run: int) -> Iterator[int]:
+        """Draw the positions to cite, each with its own probability."""
         cell, relevant = design.find(table.name), table.relevant[row]
         for place, passage in enumerate(table.ids_of(row)):
             chance = _chance(name, cell, place in relevant)

@@ -14,7 +14,7 @@ from citeforge.engines.text.refusals import is_refusal
 from citeforge.package.package import Package
 from citeforge.plugins.bundles.build import build_bundle, wrong_bundle
 from citeforge.plugins.bundles.design import DeflectionRecipe, FaithfulnessRecipe, PositionRecipe
-from citeforge.plugins.bundles.measures import _judged
+from citeforge.plugins.bundles.measures import _judge_refusals
 from citeforge.schemas.models.refusals import LANGUAGES, checked_detector
 from citeforge.schemas.recipes.mixture import Mixture
 from conftest import ROOT, refused
@@ -129,7 +129,7 @@ def test_a_judge_is_asked_about_texts_in_the_order_of_the_answers() -> None:
     texts = [f"text {n}" for n in range(20)]
     answers = {n: SimpleNamespace(text=text) for n, text in enumerate([*texts, texts[0]])}
     tools = SimpleNamespace(judge=Recorder())
-    judged = _judged(SimpleNamespace(tools=tools, by_cell={"cell": answers}))  # type: ignore[arg-type]
+    judged = _judge_refusals(SimpleNamespace(tools=tools, by_cell={"cell": answers}))  # type: ignore[arg-type]
     assert asked == list(judged) == texts
 
 

@@ -61,7 +61,7 @@ Models = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class _Findings:
-    """What was found for the questions.
+    """Candidates that retrievers found, and the gold that they cover.
 
     Attributes:
         rankings: retriever to query to the passages that it found, best first.
@@ -153,7 +153,7 @@ def build_retrieved(
             ranks = [(r.query_id, r.docid, r.rank, r.score) for q in ranking.values() for r in q]
             writer.add("candidates", name, table_of(ranks, CANDIDATES))
         contexts = ContextWriter(writer, relevant)
-        _show(recipe, questions, findings, contexts, llm, counts)
+        _write_contexts(recipe, questions, findings, contexts, llm, counts)
         n = len(questions.texts)
         stats: Stats = {
             "queries": n,
@@ -170,7 +170,7 @@ def build_retrieved(
 
 
 def _open(recipe: AlceRecipe, place: Workspace) -> list[Source]:
-    """The source of the questions, and that of the passages where it is another."""
+    """Open the source of the questions, and that of the passages if it is another."""
     require_strict(recipe.extra_fields, recipe.source, recipe.corpus)
     read = ReadOptions(
         recipe.skip_empty, recipe.skip_dangling, place.stage("archives"),
@@ -259,6 +259,7 @@ def _compare(
 
 
 def _recalls(recipe: AlceRecipe, findings: _Findings) -> Stats:
+    """Compute the recall of every retriever for each sort of gold."""
     stats: Stats = {}
     for name, ranked in findings.rankings.items():
         longest = max(map(len, ranked.values()), default=0)
@@ -268,7 +269,7 @@ def _recalls(recipe: AlceRecipe, findings: _Findings) -> Stats:
     return stats
 
 
-def _show(
+def _write_contexts(
     recipe: AlceRecipe,
     questions: QuestionSet,
     findings: _Findings,
@@ -276,7 +277,7 @@ def _show(
     llm: Llm | None,
     counts: Counter[str],
 ) -> None:
-    """Context sets, made of what the first retriever found.
+    """Write the context sets from what the first retriever found.
 
     Raises:
         InputError: oracle passages, and no gold that tells passages apart.

@@ -34,7 +34,7 @@ def relevant_table(
     gold: Mapping[str, GoldRows],
     texts: Texts,
 ) -> tuple[pa.Table, int]:
-    """Judged passages that are in the corpus, and candidates that hold gold of the first sort.
+    """Table of relevant passages: judged ones in the corpus, and candidates with gold.
 
     Returns:
         (schema MAPPING, number of judged passages that the corpus lacks).
@@ -58,6 +58,7 @@ def relevant_table(
 
 
 def _answers_in(text: str, gold: GoldRows) -> list[str]:
+    """List the accepted answers that a text contains."""
     normalised = normalise_answer(text)
     forms = (a for g in (*gold.qa_pairs, *gold.answer_lists) for a in g.aliases)
     return [a for a in dict.fromkeys(forms) if contains_answer(normalised, [a])]
@@ -84,7 +85,7 @@ class ContextWriter:
         self._relevant = set(rows_of(relevant, "query-id", "corpus-id"))
 
     def add(self, name: str, ids_of: Named, description: str) -> None:
-        """A set that shows each query its passages in their order."""
+        """Write a context set that shows each query its passages in order."""
         labels = {True: RELEVANT, False: UNJUDGED}
         docs = {
             query: [{"corpus-id": i, "label": labels[(query, i) in self._relevant]} for i in row]

@@ -67,8 +67,10 @@ class Coverage:
 
 
 def covered_answers(gold: Mapping[str, GoldRows], ids_of: Named, texts: Texts) -> Coverage:
-    """Groups of accepted forms of which one stands in the passage's text, both normalised as ALCE
-    does (``qa_pair`` and ``answer_list`` rows)."""
+    """Find which short answers each candidate contains, normalised as in ALCE.
+
+    Units are the groups of accepted forms in ``qa_pair`` and ``answer_list`` rows.
+    """
     coverage = Coverage(SHORT)
     forms: dict[str, str] = {}
     for query, rows in gold.items():
@@ -87,7 +89,7 @@ def covered_answers(gold: Mapping[str, GoldRows], ids_of: Named, texts: Texts) -
 def claims(
     gold: Mapping[str, GoldRows], ids_of: Named, texts: Texts, judge: JudgeSession
 ) -> Coverage:
-    """Claims that the passage entails, by a judge."""
+    """Ask a judge which gold claims each candidate entails."""
     coverage = Coverage(CLAIMS)
     claims_of = {q: [c.text or "" for c in rows.claims] for q, rows in gold.items() if rows.claims}
     queries = list(claims_of)
@@ -112,7 +114,7 @@ def claims(
 
 
 def judged(relevant: Named, ids_of: Named, whole: Mapping[str, str]) -> Coverage:
-    """Passages that the source judges relevant.
+    """Find which candidates the source judges relevant.
 
     Args:
         relevant: query to them.
@@ -159,7 +161,7 @@ def recalls(
 def kept_by(
     best: Named, candidates: Named, coverage: Coverage, lists: frozenset[str]
 ) -> dict[str, object]:
-    """For how many queries a few passages have the recall of all candidates.
+    """Share of queries for which a few passages reach the recall of all candidates.
 
     Args:
         best: query to the few.
@@ -200,6 +202,7 @@ def oracle(covered: Sequence[AbstractSet[int]], k: int) -> list[int]:
     """
 
     def reach(rows: Sequence[int]) -> int:
+        """Count the units that some passages cover together."""
         return len({unit for i in rows for unit in covered[i]})
 
     order = sorted(range(len(covered)), key=lambda i: (-len(covered[i]), i))

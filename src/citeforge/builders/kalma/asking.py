@@ -63,7 +63,7 @@ def request(task: str, values: Mapping[str, Any], attempt: int, temperature: flo
 
 
 def cleaned(text: str) -> str:
-    """A reply without a leading label and quotation marks, on one line."""
+    """Clean a reply: no leading label or quotation marks, on one line."""
     text = " ".join(text.split())
     for label in ("answer", "question", "sentence"):
         if text.lower().startswith(f"{label}:"):
@@ -74,7 +74,7 @@ def cleaned(text: str) -> str:
 
 
 def each(wrong: Callable[[str, str], str | None]) -> Check:
-    """A check that looks at one reply after the other, given with the id of its pair."""
+    """Turn a check of single replies into a check of a batch."""
     return lambda replies: {name: wrong(name, reply) for name, reply in replies.items()}
 
 
@@ -91,7 +91,7 @@ class Replies(NamedTuple):
 
 
 class Asker:
-    """Asks in batches, again for what was refused.
+    """Asks a writer in batches, and again for refused replies.
 
     Attributes:
         refused: replies that were not taken, by task and reason.

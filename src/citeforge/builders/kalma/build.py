@@ -126,7 +126,7 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
 
 
 def _shares(domain: Domain, asks: QuestionCheck, kept: Sequence[Evolution]) -> dict[str, str]:
-    """What a model's questions ask for, and how often the check of that errs."""
+    """Statistics of the facts that questions ask for, and of errors of that check."""
     forms = {form: [e.asking(getattr(e, form)) for e in kept] for form in LEAST}
     return share_stats(asks, forms) | error_stats(
         asks, controls(domain, ((e.pair, e.further_facts) for e in kept))
@@ -151,6 +151,7 @@ def _finish(
     evolutions: Sequence[Evolution], contexts: Mapping[str, TripleContext],
     equivalence: Equivalence, shares: Mapping[str, str], **learnt: Any,
 ) -> Manifest:  # fmt: skip
+    """Write the tables and the manifest of the package."""
     writer = build.package()
     equivalents = find_equivalents(questions, contexts, equivalence)
     sets = write_tables(writer, questions, evolutions, contexts, equivalents)
@@ -205,7 +206,7 @@ def select_pairs(recipe: KalmaRecipe, kg: KnowledgeGraph) -> Selected:
 
 
 def _nothing_left(dropped: Counter[str], refused: Counter[str], writer: Llm) -> InputError:
-    """Why no pair became a question."""
+    """Build the error of a build in which no pair became a question."""
     reasons = "; ".join(f"{what}: {n}" for what, n in dropped.items())
     replies = ", ".join(f"{why} ({n})" for why, n in refused.most_common(3))
     return InputError(
@@ -217,7 +218,7 @@ def _nothing_left(dropped: Counter[str], refused: Counter[str], writer: Llm) -> 
 
 
 def _wordless(domain: Domain, evolver: Evolver, evolutions: Sequence[Evolution]) -> dict[str, int]:
-    """Facts that the template writer had no words for, counted and reported."""
+    """Count and report the facts for which the template writer has no words."""
     relations = [t.relation for e in evolutions for t in e.further_facts]
     wordless = Counter(r for r in relations if domain.phrasing.phrase(r) is None)
     if not evolver.asker.is_template or not wordless:

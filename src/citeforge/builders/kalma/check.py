@@ -41,6 +41,7 @@ def cited_triples(paragraph: str, pool: Sequence[Triple]) -> list[Key]:
 
 
 def _names(text: str, words: Iterable[str]) -> bool:
+    """Whether a text contains one of some words or names whole."""
     return any(any(words_in(text, [word])) for word in words)
 
 
@@ -228,9 +229,11 @@ class ExtensionCheck:
         return None
 
     def _sentences(self, text: str) -> list[str]:
+        """Split a text into sentences."""
         return [text[s:e] for s, e in self.segmenter.split(text)]
 
     def _contradiction(self, sentence: str, pool: Sequence[Triple]) -> str | None:
+        """Say which single-valued fact a sentence contradicts; None for none."""
         for fact in pool:
             cues = self.domain.single_valued.get(fact.relation)
             if cues is None or fact.name.split()[-1] not in sentence:

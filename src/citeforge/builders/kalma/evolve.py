@@ -142,11 +142,11 @@ class Evolution:
 
     @property
     def further_facts(self) -> list[Triple]:
-        """What questions ask for one by one: all but what connects the two."""
+        """Gold facts except the link between the two entities."""
         return [triple for triple, _ in self.gold if triple.key != self.pair.link.key]
 
     def asking(self, question: str) -> Asking:
-        """What a question for its facts is held against."""
+        """Question with the facts that it should ask for, to be checked."""
         return Asking(question, tuple(self.further_facts), self.pair.pool, self.pair.link)
 
     @property
@@ -199,9 +199,11 @@ class Evolver:
         return {name: e for name, e in self._evolutions.items() if not e.dropped}
 
     def _write_seeds(self) -> None:
+        """Ask for a seed sentence on each pair's link."""
         wanting = {name: e for name, e in self._active().items() if not e.seed}
 
         def wrong(name: str, reply: str) -> str | None:
+            """Say why a seed sentence cannot be taken; None if it can."""
             link = wanting[name].pair.link
             return None if link.name in reply and link.value in reply else "does not name both"
 
@@ -213,9 +215,11 @@ class Evolver:
                 e.dropped = "the writer wrote no seed sentence"
 
     def _sentence(self, triple: Triple) -> str:
+        """State a triple as a sentence."""
         return self.kg.domain.verbalise(triple)
 
     def _annotate(self, planner: Planner) -> None:
+        """Ask for citations in the seeds, and plan the facts of each question."""
         active = self._active()
         values: dict[str, dict[str, Any]] = {}
         for name, e in active.items():
@@ -223,6 +227,7 @@ class Evolver:
             values[name] = {"paragraph": e.seed, "graphs": e.pair.graphs, "annotated": annotated}
 
         def wrong(name: str, reply: str) -> str | None:
+            """Say why an annotated seed cannot be taken; None if it can."""
             seed, pair = active[name].seed, active[name].pair
             changed = check.wrong_annotation(reply, seed, pair.pool)
             return changed or check.misplaced(reply, pair.pool, pair.link, self.extension.words)
@@ -248,6 +253,7 @@ class Evolver:
         self, number: int, active: Mapping[str, Evolution], perplexity: Perplexity,
         specificity: Specificity,
     ) -> None:  # fmt: skip
+        """Run one round: add the best triple that can be written to each paragraph."""
         ranked: dict[str, list[ScoredTriple]] = {}
         with progress(f"scoring, round {number}", len(active), "paragraphs") as advance:
             for name, e in active.items():
@@ -264,7 +270,7 @@ class Evolver:
                 for name, scored in ranked.items()
                 if name not in written and turn < len(scored)
             }
-            taken, refused = self._try(waiting)
+            taken, refused = self._request_extensions(waiting)
             written |= {name: (turn, text) for name, text in taken.items()}
             for name, texts in refused.items():
                 notes[name] += texts
@@ -277,7 +283,7 @@ class Evolver:
             triple = ranked[name][turn].triple
             e.rounds.append(Round(number, text, (triple,), best, tuple(notes[name])))
 
-    def _try(self, triples: dict[str, Triple]) -> Replies:
+    def _request_extensions(self, triples: dict[str, Triple]) -> Replies:
         """Ask to add a triple to the paragraph of each pair."""
         unknown = {t.value_id for t in triples.values()} - {"", *self._aliases}
         self._aliases |= self.kg.aliases(sorted(unknown))
@@ -292,6 +298,7 @@ class Evolver:
             }
 
         def wrong(replies: dict[str, str]) -> dict[str, str | None]:
+            """Say why each extension cannot be taken; None if it can."""
             extensions = []
             for name, reply in replies.items():
                 e, triple = self._evolutions[name], triples[name]

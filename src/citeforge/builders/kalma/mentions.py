@@ -131,6 +131,7 @@ class Mentions:
         return self._first_in_sentence(at) < bisect_left(self._starts, at)
 
     def _first_in_sentence(self, at: int) -> int:
+        """Index of the first mention in the sentence of a position."""
         begin = max((m.end() for m in _SENTENCE_END.finditer(self.text, 0, at)), default=0)
         return bisect_left(self._starts, begin)
 

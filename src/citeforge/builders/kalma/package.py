@@ -45,6 +45,7 @@ def write_tables(
     """
 
     def add(config: str, split: str, rows: Iterable[dict[str, Any]]) -> None:
+        """Write one table from rows."""
         table = pa.Table.from_pylist(list(rows), schema=KG_BY_CONFIG[config])
         writer.add(config, split, table)
 
@@ -206,7 +207,7 @@ def wrong_kalma(package: Package) -> Problems:
 
 
 def _partial_relations(package: Package, triples_of: dict[str, list[Triple]]) -> Problems:
-    """A relation of which the gold has some values: another right answer would count as wrong."""
+    """Find relations of which the gold lacks values: right answers would count as wrong."""
     gold: dict[str, list[Triple]] = {}
     for row in package.gold.to_pylist():
         gold.setdefault(row["query_id"], []).append(from_row(row))
@@ -234,7 +235,7 @@ def _wrong_absent(package: Package, per_set: dict[str, dict[str, list[Triple]]])
 
 
 def _wrong_shares(per_set: dict[str, dict[str, list[Triple]]]) -> Problems:
-    """A set of lower accuracy has no right graph that one of higher accuracy lacks."""
+    """Check that retrieval sets of lower accuracy are nested in those of higher accuracy."""
     right = {q: {t.qid for t in triples} for q, triples in per_set["full"].items()}
     names = [n for n in per_set if n.startswith("retrieval_")]
     right_graphs = {

@@ -39,11 +39,12 @@ class Pools:
     def smallest_pool(self, mixture: Mixture) -> int:
         """Largest context size that every query has passages for."""
 
-        def count(label: str, query: str) -> int:
+        def count_usable(label: str, query: str) -> int:
+            """Count a query's passages with a label; relevant ones up to the mixture's maximum."""
             n = len(self.by_label[label][query])
             return min(n, mixture.relevant) if label == RELEVANT else n
 
-        return min(sum(count(label, q) for label in self.by_label) for q in self.query_ids)
+        return min(sum(count_usable(label, q) for label in self.by_label) for q in self.query_ids)
 
 
 class OneSize(NamedTuple):

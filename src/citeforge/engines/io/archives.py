@@ -64,6 +64,7 @@ def unpack_zip(archive: Path, folder: Path) -> Path:
 
 
 def _check_room(archive: Path, size: int, folder: Path) -> None:
+    """Refuse to unpack more bytes than are free on the disk."""
     # No entry is unpacked beyond the size that the archive says it has.
     there = next(p for p in folder.absolute().parents if p.exists())
     free = shutil.disk_usage(there).free

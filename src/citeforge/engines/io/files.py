@@ -102,7 +102,7 @@ def _temporary(path: Path, mode: int) -> tuple[int, Path]:
 
 @cache
 def _sweep_once(folder: Path) -> None:
-    """:func:`sweep`, once in this process: folders can be large."""
+    """Remove dead writers' temporary files from a folder, once per process."""
     sweep(folder)
 
 

@@ -46,7 +46,7 @@ def partial_of(out: Path) -> Path:
 
 
 def beside(out: Path, ending: str) -> Path:
-    """The name of ``out`` with something more.
+    """Path next to ``out`` with an ending added to its name.
 
     Raises:
         InputError: ``out`` has no name of its own.
@@ -105,7 +105,7 @@ def file_lock(
     # A link, in a folder that somebody else made, would have us write into its target.
     _refuse_link(lock)
     seconds = -1 if wait else _LOCK_SECONDS
-    mutex = FileLock(lock, seconds, thread_local=False, is_singleton=shared, on_acquired=_sign)
+    mutex = FileLock(lock, seconds, thread_local=False, is_singleton=shared, on_acquired=_write_pid)
     try:
         while True:
             try:
@@ -115,7 +115,7 @@ def file_lock(
                 lock.parent.mkdir(exist_ok=True)  # its last holder has just removed it
     except Timeout:
         raise InputError(
-            f"is being written by {_holder(lock)}",
+            f"is being written by {_describe_holder(lock)}",
             path=target,
             allowed=f"wait until it has ended, or {instead}",
             code="locked",
@@ -147,8 +147,8 @@ class _UnsignedLockError(OSError):
     """A lock is held, and the disk has no room for who holds it."""
 
 
-def _sign(handle: int) -> None:
-    """Write into a lock who holds it, and since when."""
+def _write_pid(handle: int) -> None:
+    """Write into a lock file which process holds it, and since when."""
     since = datetime.now(UTC).isoformat(timespec="seconds")
     text = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since})
     try:
@@ -159,7 +159,8 @@ def _sign(handle: int) -> None:
         raise _UnsignedLockError(error.errno, error.strerror) from error
 
 
-def _holder(lock: Path) -> str:
+def _describe_holder(lock: Path) -> str:
+    """Describe the process that holds a lock."""
     try:
         content = read_json(lock)
         return f"process {content['pid']} on {content['host']} since {content['since']}"
@@ -198,15 +199,15 @@ def staging_directory(out: Path, names: Iterable[str] = (PACKAGE,)) -> Iterator[
             strange = [p for p in root.iterdir() if p.name not in ours and not is_temporary(p)]
             if strange:
                 refuse_strangers(root, sorted(p.name for p in strange))
-            stack.callback(_leave, root)
+            stack.callback(_remove_if_empty, root)
             stack.enter_context(file_lock(root / LOCK, out))
-            _restore(root, out)
+            _undo_replacement(root, out)
             sweep(root)
         yield root
 
 
-def _restore(root: Path, out: Path) -> None:
-    """Undo what was cut off between the two renames that replace a folder."""
+def _undo_replacement(root: Path, out: Path) -> None:
+    """Put the old folder back if replacing it was cut off halfway."""
     if (root / OLD).exists():
         if out.exists():
             remove_tree(root / OLD)
@@ -214,8 +215,8 @@ def _restore(root: Path, out: Path) -> None:
             (root / OLD).rename(out)
 
 
-def _leave(root: Path) -> None:
-    """Remove the working folder when nothing is left in it."""
+def _remove_if_empty(root: Path) -> None:
+    """Remove the working folder if it is empty."""
     with suppress(OSError):  # work worth resuming, or somebody else has begun there
         root.rmdir()
 
@@ -226,7 +227,7 @@ def is_temporary(path: Path) -> bool:
 
 
 def refuse_strangers(folder: Path, names: list[str]) -> None:
-    """Stop because a folder that would be replaced holds what is not ours.
+    """Refuse to replace a folder with files that citeforge did not write.
 
     Raises:
         InputError: always; names them.
@@ -248,7 +249,7 @@ def files_below(folder: Path) -> Iterator[str]:
 
 
 def put_in_place(folder: Path, out: Path) -> None:
-    """Give a finished folder its name; what stood there goes.
+    """Rename a finished folder to its final name; an older one there is removed.
 
     Args:
         folder: inside the working folder of ``out``, which is held.
@@ -318,7 +319,7 @@ def amending(folder: Path) -> Iterator[dict[str, str]]:
         _refuse_link(root)
         stack.enter_context(storage_errors(folder))
         root.mkdir(exist_ok=True)
-        stack.callback(_leave, root)
+        stack.callback(_remove_if_empty, root)
         stack.enter_context(file_lock(root / LOCK, folder))
         _move_amendments(folder)
         remove_tree(new)
@@ -344,6 +345,7 @@ def finish_amendments(folder: Path) -> None:
 
 
 def _refuse_link(path: Path) -> None:
+    """Refuse a path that is a symbolic link."""
     if path.is_symlink():
         raise InputError(
             "is a symbolic link", path=path, allowed="remove the link", code="link-outside"
@@ -351,6 +353,7 @@ def _refuse_link(path: Path) -> None:
 
 
 def _move_amendments(folder: Path) -> None:
+    """Move the complete new files of :func:`amending` to their names."""
     ready = folder / AMENDING / _READY
     _refuse_link(ready)
     if ready.is_dir():

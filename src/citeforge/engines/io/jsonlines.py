@@ -30,6 +30,7 @@ class _RepeatedNameError(Exception):
 
 
 def _unique(members: list[tuple[str, Any]]) -> None:
+    """Refuse a JSON object in which a name comes twice."""
     if len(dict(members)) != len(members):
         names: set[str] = set()
         for name, _ in members:
@@ -50,8 +51,10 @@ _ESCAPE = re.compile(
 
 
 def json_fault(content: bytes, error: Exception) -> str:
-    """What is wrong with a document that msgspec refuses, whose message for half of a surrogate
-    pair is that the document was truncated."""
+    """Describe why msgspec refuses a document, naming half surrogate pairs as such.
+
+    Its own message for these is that the document was truncated.
+    """
     escapes = _ESCAPE.finditer(content) if isinstance(error, msgspec.DecodeError) else ()
     half = next((m["half"] for m in escapes if m["half"]), None)
     if half is None:
@@ -172,7 +175,7 @@ def read_rows(
     decode = decoder.decode
     names = names_in_json(row_type)
     with open_bytes(path) as file, read_errors(path):
-        for number, line in _numbered(file):
+        for number, line in _numbered_lines(file):
             if number == 1 and header is not None and header.match(line):
                 continue
             if line.endswith((b"}\n", b"}\r\n")):
@@ -184,7 +187,7 @@ def read_rows(
                 else:
                     yield number, row
                     continue
-            text = _whole(path, number, line)
+            text = _checked_line(path, number, line)
             if not text.strip(b" \t"):
                 continue
             try:
@@ -197,15 +200,15 @@ def read_rows(
                 yield number, row
 
 
-def _numbered(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Lines with their ends, cut where they are longer than any may be; no byte order mark."""
+def _numbered_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Number the lines of a file, without its byte order mark; overlong ones are cut."""
     lines = iter(partial(file.readline, LONGEST_LINE + 1), b"")
     first = next(lines, b"").removeprefix(codecs.BOM_UTF8)
     return enumerate(chain((first,) if first else (), lines), 1)
 
 
-def _whole(path: Path, number: int, line: bytes) -> bytes:
-    """A line without its end, LF or CR LF.
+def _checked_line(path: Path, number: int, line: bytes) -> bytes:
+    """Remove the end of a line, LF or CR LF; refuse an overlong line.
 
     Raises:
         InputError: it is longer than ``LONGEST_LINE``.
@@ -262,13 +265,13 @@ def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
             ``LONGEST_LINE``.
     """
     with open_bytes(path) as file, read_errors(path):
-        for number, line in _numbered(file):
-            yield number, _whole(path, number, line)
+        for number, line in _numbered_lines(file):
+            yield number, _checked_line(path, number, line)
 
 
 @contextmanager
 def read_errors(path: Path) -> Iterator[None]:
-    """Around every read of a file that :func:`open_bytes` opened.
+    """Turn errors of reading a file, of its compression too, into one clear line.
 
     Raises:
         InputError: the compressed data is damaged, or the system cannot read the file.
@@ -285,6 +288,7 @@ def read_errors(path: Path) -> Iterator[None]:
 
 
 def _damaged(path: Path, error: Exception) -> InputError:
+    """Build the error of damaged compressed data."""
     return InputError(
         f"the compressed data is damaged or cut short ({error})",
         path=path,

@@ -20,7 +20,7 @@ _EACH_WRITTEN_OUT = {0, 3, 5, 6, 9}
 
 
 class Unpacked(NamedTuple):
-    """Bytes in memory at most.
+    """Upper bounds of the bytes that columns take in memory.
 
     Attributes:
         page: of the largest page, and so of the longest value.
@@ -32,7 +32,7 @@ class Unpacked(NamedTuple):
 
 
 def unpacked(path: Path, file: pq.ParquetFile, columns: list[str]) -> Unpacked:
-    """Look at the header of every page.
+    """Bound the memory that columns of a Parquet file take, from its page headers.
 
     Args:
         path: the file.
@@ -59,7 +59,7 @@ def unpacked(path: Path, file: pq.ParquetFile, columns: list[str]) -> Unpacked:
 
 
 def _pages(data: mmap.mmap, column: pq.ColumnChunkMetaData) -> Iterator[tuple[int, int, bool]]:
-    """Of each page: its bytes, its values, and whether values share bytes."""
+    """List size, number of values and whether they share bytes, for each page."""
     if column.num_values < 1:  # Arrow reads none of it, and writers name any place
         return
     at = column.data_page_offset
@@ -84,7 +84,7 @@ def _pages(data: mmap.mmap, column: pq.ColumnChunkMetaData) -> Iterator[tuple[in
 
 
 def _struct(data: mmap.mmap, at: int, depth: int) -> tuple[dict[int, Any], int]:
-    """Fields of a structure of Thrift's compact protocol, and where it ends.
+    """Parse a structure of Thrift's compact protocol; returns its fields and its end.
 
     Integers of 32 bits and structures are kept, of other fields only that they are there.
     """
@@ -131,4 +131,5 @@ def _varint(data: mmap.mmap, at: int) -> tuple[int, int]:
 
 
 def _signed(number: int) -> int:
+    """Decode a zigzag-encoded integer."""
     return (number >> 1) ^ -(number & 1)

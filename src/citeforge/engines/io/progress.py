@@ -31,7 +31,7 @@ class Advance(Protocol):
 
 
 class Line(msgspec.Struct, kw_only=True, frozen=True):
-    """How far one piece of work has come.
+    """One line of progress: items done, rate and time left.
 
     Attributes:
         stage: what is going on.
@@ -93,6 +93,7 @@ class Lines:
             self._write()
 
     def _tick(self) -> None:
+        """Write a line at every interval until the work ends."""
         wait = FIRST
         while not self._over.wait(wait):
             self._write()
@@ -105,6 +106,7 @@ class Lines:
             self.note = note
 
     def _write(self) -> None:
+        """Write the current line to standard error, as text or JSON."""
         with self._lock:
             self._last = time.monotonic()
             line = self.line(self._last - self._start)
@@ -113,7 +115,7 @@ class Lines:
         sys.stderr.flush()
 
     def line(self, seconds: float) -> Line:
-        """What has been done in so many seconds."""
+        """Compute the progress after so many seconds."""
         rate = self.done / seconds if self.done and seconds > 0 else None
         rest = None
         if rate is not None and self.total is not None:
@@ -131,6 +133,7 @@ class Lines:
 
 
 def _peak_mb() -> int | None:
+    """Peak memory of this process in MB; None on Windows."""
     try:
         import resource
     except ImportError:

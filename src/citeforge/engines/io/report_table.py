@@ -100,14 +100,15 @@ class Table:
 
         rows = [self._titles(), ["---"] * len(self.head), *self.rows]
         return "\n".join(
-            f"| {' | '.join(_marked(c, plain, bold, ' {}') for c in row)} |" for row in rows
+            f"| {' | '.join(_format_cell(c, plain, bold, ' {}') for c in row)} |" for row in rows
         )
 
     def latex(self) -> list[str]:
         """Lines for the package booktabs; notes stand beneath the rows."""
 
         def line(cells: Sequence[object]) -> str:
-            texts = (_marked(c, _latex, r"\textbf{{{}}}".format, _SUPERSCRIPT) for c in cells)
+            """Write one row in LaTeX."""
+            texts = (_format_cell(c, _latex, r"\textbf{{{}}}".format, _SUPERSCRIPT) for c in cells)
             return " & ".join(texts) + r" \\"
 
         columns = "l" * self.left + "r" * (len(self.head) - self.left)
@@ -130,7 +131,8 @@ class Table:
         """A table that scrolls in its frame; all texts are escaped."""
 
         def line(cells: Sequence[object]) -> str:
-            first, *others = (_marked(c, lambda v: escape(str(v)), "<b>{}</b>".format, "{}")
+            """Write one row in HTML."""
+            first, *others = (_format_cell(c, lambda v: escape(str(v)), "<b>{}</b>".format, "{}")
                               for c in cells)  # fmt: skip
             rest = "".join(f"<td{aligned[n]}>{text}</td>" for n, text in enumerate(others, 1))
             return f'<tr><th scope="row">{first}</th>{rest}</tr>'
@@ -145,6 +147,7 @@ class Table:
         )
 
     def _titles(self) -> list[str]:
+        """Titles of the columns, with their groups in brackets."""
         groups = self.groups or [""] * len(self.head)
         return [f"{t} ({g})" if g else t for t, g in zip(self.head, groups, strict=True)]
 
@@ -190,9 +193,10 @@ def comment(text: str) -> str:
 _SUPERSCRIPT = r"\textsuperscript{{{}}}"
 
 
-def _marked(
+def _format_cell(
     cell: object, plain: Callable[[object], str], bold: Callable[[str], str], mark: str
 ) -> str:
+    """Format a cell in one output format, in bold and with its mark if it has them."""
     if not isinstance(cell, MarkedCell):
         return plain(cell)
     text = bold(plain(cell.value)) if cell.is_bold else plain(cell.value)
@@ -200,11 +204,12 @@ def _marked(
 
 
 def _latex(value: object) -> str:
-    """Text that LaTeX sets as it is."""
+    """Escape a text for LaTeX."""
     return "".join(_LATEX.get(c, c) for c in str(value))
 
 
 def _csv(cell: object) -> object:
+    """Value of a cell for CSV: None for NaN, and no formulas."""
     if isinstance(cell, float) and math.isnan(cell):
         return None
     return harmless(cell) if isinstance(cell, str) else cell
@@ -234,7 +239,7 @@ def _widest_cell(rows: Sequence[Sequence[str]], width: int, keys: int) -> int:
 
 
 def _fold(row: Sequence[str], most: int | None) -> list[list[str]]:
-    """The lines of a row whose cells are at most so wide; None for any width."""
+    """Wrap the cells of a row to at most this width, into several lines; None for any width."""
     if most is None:
         return [list(row)]
     parts = [_folded(cell, most) for cell in row]
@@ -259,6 +264,7 @@ def _folded(cell: str, most: int) -> list[str]:
 
 
 def _line(row: Sequence[str], widths: Sequence[int], block: Sequence[int], left: int) -> str:
+    """Align the cells of some columns in one line of text."""
     from rich.cells import cell_len
 
     cells = []
@@ -272,6 +278,7 @@ def _blocks(widths: Sequence[int], width: int | None, keys: int) -> list[list[in
     """Columns beside each other: the keys in every block, the others evenly in as few as fit."""
 
     def fill(limit: int) -> list[list[int]]:
+        """Fill blocks of columns up to a width; every block starts with the keys."""
         blocks: list[list[int]] = []
         used = 0
         for i in range(keys, len(widths)):

@@ -82,7 +82,7 @@ class Store:
                 yield self._db
 
     def _make(self) -> None:
-        """Make an empty store beside its name, and rename it when it is whole."""
+        """Create an empty store under a temporary name, then rename it."""
         place = self.path.resolve()
         new = place.with_name(f".{place.name}.new")
         _remove_database(new)  # a killed process has left it
@@ -100,7 +100,7 @@ class Store:
         sync_folder(place.parent)
 
     def _check(self) -> None:
-        """Look at the file without changing it."""
+        """Check kind, version and integrity of the file without changing it."""
         with closing(_connect(self.path, "ro")) as db:
             (application,) = db.execute("PRAGMA application_id").fetchone()
             (version,) = db.execute("PRAGMA user_version").fetchone()
@@ -139,6 +139,7 @@ def _remove_database(path: Path) -> None:
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    """Open an SQLite database in a mode such as ``ro``."""
     return sqlite3.connect(
         f"{path.resolve().as_uri()}?mode={mode}", uri=True, timeout=BUSY_SECONDS,
         isolation_level=None, check_same_thread=False,
@@ -184,6 +185,7 @@ def store_errors(path: Path) -> Iterator[None]:
 
 
 def _damaged(path: Path, error: Exception) -> InputError:
+    """Build the error of a damaged store."""
     return InputError(
         f"is damaged, or not a store ({error})",
         path=path,
@@ -193,5 +195,5 @@ def _damaged(path: Path, error: Exception) -> InputError:
 
 
 def _full(path: Path) -> bool:
-    """Whether nothing fits beside a file: SQLite calls that an I/O error where it maps memory."""
+    """Whether the disk is full, which SQLite reports as an I/O error where it maps memory."""
     return shutil.disk_usage(path.parent).free < _A_FEW_PAGES

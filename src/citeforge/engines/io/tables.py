@@ -75,6 +75,7 @@ class TableWriter:
                     self._send()
 
     def _send(self) -> None:
+        """Hand the pending rows to the encoder thread as one row group."""
         table = pa.Table.from_batches(self._pending, self.schema)
         self.rows += table.num_rows
         self._pending, self._pending_rows = [], 0
@@ -102,6 +103,7 @@ class TableWriter:
                 path.unlink(missing_ok=True)
 
     def _encode(self, table: pa.Table) -> None:
+        """Write a row group; close the shard when it is full."""
         if self._writer is None:
             self._open_part()
         self._writer.write_table(table, row_group_size=ROWS_PER_GROUP)
@@ -135,6 +137,7 @@ class TableWriter:
             self._writer = None
 
     def _name_shards(self) -> None:
+        """Rename the shards to their final names, and hash them."""
         for old in self.folder.glob(f"{self.name}-?????-of-?????.parquet"):
             old.unlink()
         for number, path in enumerate(self._parts):
@@ -235,7 +238,7 @@ def iter_batches(
 
 
 def _target(field: pa.Field, schema: pa.Schema | None) -> pa.Field:
-    """What a column is read as: texts that rows share would grow where they are used."""
+    """Choose the type of a column to read: the schema's, else without dictionaries or views."""
     if schema is not None:
         return schema.field(field.name)
     if pa.types.is_dictionary(field.type):
@@ -261,6 +264,7 @@ def _batches(
     at_once = rows if harmless else max(1, min(rows, _PIECE_BYTES // max(most.page, 1)))
 
     def pieces() -> Iterator[pa.RecordBatch]:
+        """Decode and check small pieces; refuse a file that unpacks to far more than its size."""
         n_rows = n_bytes = of_file = 0
         for piece in file.iter_batches(batch_size=at_once, columns=schema.names):
             # Parquet keeps no promise about the bytes of its strings; Python would stumble
@@ -326,7 +330,7 @@ def read_schema(path: Path) -> pa.Schema:
 
 
 def _require(path: Path, names: list[str], there: list[str]) -> None:
-    """Refuse a file that lacks a column or has one twice."""
+    """Refuse a file in which a column is missing or comes twice."""
     missing = [n for n in names if n not in there]
     twice = next((n for n in names if there.count(n) > 1), None)
     if twice is not None:
@@ -347,6 +351,7 @@ def _require(path: Path, names: list[str], there: list[str]) -> None:
 
 
 def _require_filled(path: Path, table: pa.Table | pa.RecordBatch, schema: pa.Schema) -> None:
+    """Refuse a missing value in a column that allows none."""
     for name in table.schema.names:
         if not schema.field(name).nullable and table[name].null_count:
             raise InputError(

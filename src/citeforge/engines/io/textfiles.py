@@ -62,6 +62,7 @@ def read_csv(path: Path, needed: tuple[str, ...] = ()) -> Iterator[tuple[int, di
 
 
 def _check_header(path: Path, header: list[str], needed: tuple[str, ...]) -> None:
+    """Refuse a CSV header with missing or duplicate columns."""
     missing = [n for n in needed if n not in header]
     if missing:
         raise InputError(
@@ -136,7 +137,7 @@ def validated(
     allowed: str | None = None,
     version: tuple[str, int] | None = None,
 ) -> M:
-    """A record made of a file's content.
+    """Validate a file's content as a record.
 
     Args:
         record: pydantic model.
@@ -185,7 +186,7 @@ def validated(
 def record_error(
     record: type[BaseModel], error: ValidationError, path: Path, root: Any, what: str
 ) -> InputError:
-    """The first fault of a file of fields, with its line and what would be right.
+    """Describe the first error of a file of fields: its line and what would be right.
 
     Args:
         record: pydantic model of the whole file.
@@ -289,7 +290,7 @@ def count_text(count: int, noun: str) -> str:
 
 
 def harmless(cell: str) -> str:
-    """A CSV cell that no spreadsheet takes for a formula.
+    """Escape a CSV cell that a spreadsheet would take for a formula.
 
     An apostrophe stands before ``= + - @``, a tab or a carriage return (OWASP, "CSV injection");
     :func:`original` takes it away.

@@ -136,6 +136,7 @@ class ClassifierModel(NliModel):
         return [p.premise for p in pairs], [p.hypothesis for p in pairs]
 
     def _cut(self, pair: Pair, size: int) -> Encoded:
+        """Encode a pair that is too long: shorten the premise, if need be the hypothesis."""
         if self.profile.prompt is not None:
             return super()._cut(pair, size)
         alone = len(self.tokenizer(pair.hypothesis, verbose=False).input_ids)

@@ -12,7 +12,7 @@ Count = Callable[[str], int]
 
 
 def parts(profile: JudgeProfile, pair: Pair, count: Count) -> list[list[Pair]]:
-    """What is asked of a model about one pair.
+    """Split a pair into the smaller pairs that the model is asked about.
 
     Args:
         profile: how it is cut.
@@ -60,7 +60,7 @@ class PairParts:
 
 
 def combined(rows: Sequence[Sequence[Decision]], mean: bool = False) -> Decision:
-    """The decision of a pair by those of its parts; a failed part fails it.
+    """Combine the decisions on a pair's parts into one; a failed part fails it.
 
     The best chunk counts for each sentence; one that tells nothing leaves the decision to others.
     Of the sentences the least counts.
@@ -94,16 +94,16 @@ def sentence_chunks(premise: str, chunks: Chunks, count: Count) -> list[str]:
         each = max(len(pieces) // n_chunks, 1)
         joined = [" ".join(pieces[i : i + each]) for i in range(0, len(pieces), each)]
     elif chunks.of == "nltk-words":
-        joined = _gathered(sentences(premise), chunks.size, nltk_words, "\n")
+        joined = _group_sentences(sentences(premise), chunks.size, nltk_words, "\n")
     else:
         unit: Count = (lambda text: len(text.split())) if chunks.of == "words" else count
         pieces = [s for block in premise.split("\n") for s in (*sentences(block), "\n")][:-1]
-        joined = [c.replace(" \n ", "\n") for c in _gathered(pieces, chunks.size, unit, " ")]
+        joined = [c.replace(" \n ", "\n") for c in _group_sentences(pieces, chunks.size, unit, " ")]
     return [text for chunk in joined if (text := chunk.strip())]
 
 
-def _gathered(pieces: Sequence[str], size: int, unit: Count, join: str) -> list[str]:
-    """Sentences in a row as long as they have no more than ``size`` units together."""
+def _group_sentences(pieces: Sequence[str], size: int, unit: Count, join: str) -> list[str]:
+    """Join successive sentences into groups of at most ``size`` units."""
     groups: list[list[str]] = [[]]
     used_size = 0
     for sentence in pieces:
@@ -118,6 +118,7 @@ def _gathered(pieces: Sequence[str], size: int, unit: Count, join: str) -> list[
 
 @cache
 def _punkt() -> Callable[[str], list[tuple[int, int]]]:
+    """Load the function that splits a text into sentences as NLTK's punkt does."""
     from citeforge.engines.text.segmenters import PunktSegmenter
 
     return PunktSegmenter().split

@@ -81,7 +81,7 @@ class HfJudge:
 
     @property
     def comparable(self) -> bool:
-        """Whether a profile of ours declares this model, asked as it says."""
+        """Whether the model is run exactly as a built-in profile for it says."""
         declared = profile_of_model(self.name)
         is_plain = self.options.threshold is None and self.options.max_tokens is None
         same = declared is not None and self.profile == declared and is_plain
@@ -89,15 +89,15 @@ class HfJudge:
 
     @cached_property
     def profile(self) -> JudgeProfile:
-        """How the model is asked.
+        """Profile that defines the prompt and the verdicts.
 
         Raises:
             InputError: none is given, and none is declared for such a model.
         """
-        return self._given or self._plain()
+        return self._given or self._default_profile()
 
-    def _plain(self) -> JudgeProfile:
-        """MNLI's, for classifiers that name an entailment label."""
+    def _default_profile(self) -> JudgeProfile:
+        """Profile of a plain NLI classifier, if the model has an entailment label."""
         from transformers import AutoConfig
 
         mnli = built_in_profiles()[PLAIN]
@@ -118,16 +118,19 @@ class HfJudge:
 
     @cached_property
     def _located(self) -> Located:
+        """Find the files of the judge's model."""
         weights = None if self._given is None else self._given.weights
         return find_model(self.name, self.options.revision, _INSTEAD, weights)
 
     @cached_property
     def _foundation(self) -> Located | None:
+        """Find the base model whose configuration and tokenizer are used; None if its own are."""
         name = self.profile.foundation
         return None if name is None else find_model(name, None, _INSTEAD, weights="")
 
     @cached_property
     def _model(self) -> NliModel:
+        """Load the model when it is first needed."""
         o, foundation = self.options, self._foundation
         return load_model(NliSettings(
             self._located.folder, device_of(o.device), self.profile,
@@ -137,8 +140,10 @@ class HfJudge:
 
     @cached_property
     def _finer(self) -> "HfJudge":
-        """The same model in finer numbers, for what these cannot tell; float64 on the CPU, which
-        every device has beside it."""
+        """The same model at higher precision, for verdicts that are too close to call.
+
+        Float64 runs on the CPU, which every machine has.
+        """
         dtype = FINER[self._model.dtype]
         device = "cpu" if dtype == "float64" else self.options.device
         options = replace(self.options, dtype=dtype, device=device, runtime="torch")
@@ -166,6 +171,7 @@ class HfJudge:
 
     @property
     def _has_threshold(self) -> bool:
+        """Whether the profile's verdicts depend on a threshold."""
         return self.profile.architecture != "seq2seq" or bool(self.profile.unsupported)
 
     def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
@@ -180,6 +186,7 @@ class HfJudge:
         again = [pairs[i] for i in close]
 
         def keep_close(decisions: Sequence[tuple[int, Decision]]) -> None:
+            """Hand over the decisions on close calls under their original positions."""
             keep([(close[at], decision) for at, decision in decisions])
 
         if again and not self._has_room():
@@ -215,6 +222,7 @@ class HfJudge:
         close: list[int] = []
 
         def work(rows: list[int]) -> list[float | None]:
+            """Compute the margins of a batch of encoded pairs."""
             return self._model.margins([encoded[i] for i in rows])
 
         margins_of = one_thread_each(work, batches, self._model.settings.device)

@@ -60,7 +60,7 @@ class LlmJudge:
 
     @property
     def comparable(self) -> bool:
-        """Whether a profile of ours declares this model."""
+        """Whether a built-in profile declares this model."""
         declared = self.profile == profile_of_model(self.llm.model)
         return declared and is_ours(self.profile) and bool(self.profile.comparable_with)
 
@@ -71,6 +71,7 @@ class LlmJudge:
 
     @property
     def _name(self) -> str:
+        """Name of the model, with its reasoning effort if one is set."""
         effort = self.llm.identity().get("reasoning_effort")
         return f"openai:{self.llm.model}" + ("" if effort is None else f"+effort={effort}")
 
@@ -112,6 +113,7 @@ class LlmJudge:
         whole = PairParts([self._parts(pair) for pair in pairs])
 
         def learn(part: Pair, decision: Decision) -> None:
+            """Add the decision on a part, and hand over the pairs that it completes."""
             if complete := whole.add(part, decision):
                 keep(complete)
 
@@ -122,10 +124,11 @@ class LlmJudge:
                 return
 
     def _round(self, pairs: list[Pair], attempt: int, learn: Any) -> list[Pair]:
-        """Ask once; returns what has to be asked again, in order."""
+        """Ask about pairs once; returns those whose replies were unparsable, in order."""
         again: list[int] = []
 
         def settle(position: int, result: Result) -> None:
+            """Read a reply as a decision, or mark its pair to be asked again."""
             decision = read_decision(result, self.profile)
             if decision is None and attempt < TRIES - 1:
                 again.append(position)
@@ -138,7 +141,10 @@ class LlmJudge:
         return [pairs[position] for position in sorted(again)]
 
     def _parts(self, pair: Pair) -> list[list[Pair]]:
-        """An endpoint cuts nothing: it has its own limit, and only it counts tokens."""
+        """Split a pair into what is asked about it; premises stay whole.
+
+        An endpoint has its own limit, and only it counts tokens.
+        """
         return parts(self.profile.model_copy(update={"chunks": None}), pair, len)
 
     def _request(self, pair: Pair, sample: int) -> Request:
@@ -184,6 +190,7 @@ def read_decision(result: Result, profile: JudgeProfile) -> Decision | None:
 
 
 def _values(profile: JudgeProfile) -> tuple[bool | int | str, ...]:
+    """All legal values of the profile's verdicts."""
     p = profile
     return (*p.supported, *p.partial, *p.unsupported, *p.contradicted, *p.undecided)
 

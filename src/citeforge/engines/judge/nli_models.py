@@ -65,14 +65,14 @@ class Encoded:
 
 
 def at_least_float32(logits: Any) -> Any:
-    """Logits in numbers that hold the margins of any model: float64 stays."""
+    """Convert logits to float32; float64 stays."""
     import torch
 
     return logits if logits.dtype == torch.float64 else logits.float()
 
 
 class NliModel(ABC):
-    """Common ground of all architectures.
+    """Base of the models that a local judge runs.
 
     Attributes:
         engine: what computes it, and its version, when it is not torch.
@@ -94,13 +94,15 @@ class NliModel(ABC):
         self.limit = settings.max_tokens or self.profile.max_tokens or self._own_limit()
 
     def _own_limit(self) -> int:
+        """Most tokens of an input that the model takes, if neither user nor profile says."""
         return _LONGEST
 
     def parts(self, pair: Pair) -> list[list[Pair]]:
-        """What is asked about a pair: sentences of the hypothesis by chunks of the premise."""
+        """Split a pair: sentences of the hypothesis by chunks of the premise."""
         return parts(self.profile, pair, self._count)
 
     def _count(self, text: str) -> int:
+        """Count a text's tokens, without special ones."""
         return len(self.tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
 
     def prompt(self, premise: str, hypothesis: str) -> str:
@@ -137,12 +139,12 @@ class NliModel(ABC):
             room = max(0, room - max(1, len(ids) - self.limit))
 
     def _above(self, probabilities: Any) -> list[float]:
-        """Sums of the probabilities that mean support, minus the threshold."""
+        """Margins of support: its total probability minus the threshold."""
         margins: list[float] = (probabilities.sum(dim=1) - self.settings.threshold).tolist()
         return margins
 
     def _among(self, logits: Any) -> list[float]:
-        """Likewise, of support among the verdicts."""
+        """Margins of support, with probabilities among the verdicts only."""
         verdicts = logits[:, self._yes + self._no].softmax(dim=1)
         return self._above(verdicts[:, : len(self._yes)])
 
@@ -174,6 +176,7 @@ class NliModel(ABC):
             return self._forward(ids.to(self.settings.device), mask.to(self.settings.device), types)
 
     def _padded(self, row: list[int], width: int, pad: int) -> list[int]:
+        """Pad a row of tokens to a width, on the model's side."""
         filling = [pad] * (width - len(row))
         return filling + row if self.pads_left else row + filling
 

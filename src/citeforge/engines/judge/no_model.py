@@ -136,6 +136,7 @@ class TableJudge:
 
     @property
     def signature(self) -> str:
+        """Name of the file of verdicts with its digest, as signatures of scores show it."""
         return f"table:{self.path.name}@{self._sha256[:8]}"
 
     def identity(self) -> dict[str, Any]:

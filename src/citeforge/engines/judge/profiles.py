@@ -20,7 +20,7 @@ _BEFORE_PROFILES = {"true-t5": "true-nli/1", PLAIN: "pair/1", "llm-binary": ""}
 
 @cache
 def built_in_profiles() -> dict[str, JudgeProfile]:
-    """Ours by name."""
+    """Read citeforge's own profiles, by name."""
     profiles = (read_profile(path) for path in sorted(_DATA.glob("*.yaml")))
     return {profile.name: profile for profile in profiles}
 
@@ -41,7 +41,7 @@ def read_profile(path: Path) -> JudgeProfile:
 
 
 def named_profile(name: str) -> JudgeProfile:
-    """One of ours, or that of a ``.yaml`` file.
+    """Find a built-in profile by name, or read one from a ``.yaml`` file.
 
     Raises:
         InputError: as :func:`read_profile`.
@@ -55,18 +55,18 @@ def named_profile(name: str) -> JudgeProfile:
 
 
 def profile_of_model(model: str) -> JudgeProfile | None:
-    """Ours of a Hub repository; None when it has none."""
+    """Find the built-in profile for a repository of the Hub; None if it has none."""
     profiles = (p for p in built_in_profiles().values() if model in p.models)
     return next(profiles, None)
 
 
 def is_ours(profile: JudgeProfile) -> bool:
-    """Whether a profile is one of :func:`built_in`, unchanged."""
+    """Whether a profile is a built-in one, unchanged."""
     return built_in_profiles().get(profile.name) == profile
 
 
 def prompt_version(profile: JudgeProfile) -> str:
-    """What identities call the profile."""
+    """Name of the profile in identities of judges, with its digest unless it is an old one."""
     if is_ours(profile) and profile.name in _BEFORE_PROFILES:
         return _BEFORE_PROFILES[profile.name]
     return f"{profile.name}/{profile_digest(profile)}"
@@ -82,7 +82,7 @@ def profile_digest(profile: JudgeProfile) -> str:
 
 
 def in_signature(profile: JudgeProfile) -> str:
-    """What stands behind a judge's name: nothing for profiles that are older than profiles."""
+    """Suffix of the judge's name in score signatures; empty for the oldest profiles."""
     if is_ours(profile) and profile.name in _BEFORE_PROFILES:
         return ""
     return f"+{profile.name}@{profile_digest(profile)}"

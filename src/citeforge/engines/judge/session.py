@@ -39,7 +39,7 @@ class VerdictStore(ReplayStore):
             "(SELECT value FROM json_each(?))",
             *(_VERDICT_KIND, canonical_json(keys)),
         )
-        return {key: self._stored(key, text, _decode_verdict) for key, text in rows}
+        return {key: self._decode(key, text, _decode_verdict) for key, text in rows}
 
     def put_verdicts(self, verdicts: Iterable[tuple[str, Verdict]]) -> None:
         """Store verdicts in one transaction; those that are there stay."""
@@ -64,7 +64,7 @@ class VerdictStore(ReplayStore):
         """Pairs and seconds of all runs of a judge."""
         select = "SELECT content FROM kept WHERE kind = ? AND asked = ?"
         rows = self.rows(select, _SPEED_KIND, digest(identity))
-        return self._stored("speed", rows[0][0], _decode_speed) if rows else (0, 0.0)
+        return self._decode("speed", rows[0][0], _decode_speed) if rows else (0, 0.0)
 
 
 _VERDICT_KIND, _SPEED_KIND = "verdict", "speed"
@@ -167,13 +167,13 @@ class JudgeSession:
         return other
 
     def family_of(self, names: Iterable[str]) -> str | None:
-        """Of families and models, the first that the judge is of or is; None for none."""
+        """Find the first of some families and models that the judge belongs to, or None."""
         profile = getattr(self.judge, "profile", None)
         own = {
-            _bare(str(self._identities[0].get("name", ""))),
-            _bare(getattr(profile, "family", "")),
+            _without_provider(str(self._identities[0].get("name", ""))),
+            _without_provider(getattr(profile, "family", "")),
         }
-        return next((name for name in names if name and _bare(name) in own), None)
+        return next((name for name in names if name and _without_provider(name) in own), None)
 
     def begin(self) -> None:
         """Start counting anew for :meth:`failures` and :meth:`cuts`, e.g. for a new submission."""
@@ -189,7 +189,10 @@ class JudgeSession:
         return sum(isinstance(d, Verdict) and d.truncated for d in decisions)
 
     def ask(self, pairs: Iterable[Pair]) -> dict[Pair, Decision]:
-        """Decisions of all pairs. An empty premise entails nothing, and nobody is asked."""
+        """Decide all pairs, by stored verdicts or the judge.
+
+        An empty premise entails nothing, and the judge is not asked.
+        """
         keys = {pair: (self.repeat, pair) for pair in pairs}
         self._touched.update(keys.values())
         fresh = [p for p, key in keys.items() if key not in self._known]
@@ -204,7 +207,7 @@ class JudgeSession:
         return {pair: self._known[key] for pair, key in keys.items()}
 
     def plan(self, pairs: Iterable[Pair]) -> JudgePlan:
-        """What :meth:`ask` would ask; asks nothing."""
+        """Plan what :meth:`ask` would ask; asks nothing."""
         everything = list(pairs)
         distinct = [p for p in dict.fromkeys(everything) if p.premise.strip()]
         keys = {verdict_key(own, p): p for own in self._identities for p in distinct}
@@ -223,6 +226,7 @@ class JudgeSession:
         return self.plan(dict.fromkeys(pair for _, pair in self._known))
 
     def _without_stored(self, pairs: list[Pair]) -> list[Pair]:
+        """Take stored verdicts of pairs, and list the pairs that have none."""
         if self.store is None or not pairs:
             return pairs
         keys = list(map(self._key, pairs))
@@ -249,6 +253,7 @@ class JudgeSession:
         with progress("judging", len(pairs), "pairs") as advance:
 
             def keep(decisions: Sequence[tuple[int, Decision]]) -> None:
+                """Check, store and remember decisions as they come."""
                 for i, decision in decisions:
                     self._check_decision(i, decision, waiting, len(pairs))
                     waiting.remove(i)
@@ -287,6 +292,7 @@ class JudgeSession:
             raise self._wrong(f"decided {decision!r}", _VERDICT)
 
     def _wrong(self, message: str, allowed: str) -> InputError:
+        """Build the error of a judge that breaks its contract."""
         return InputError(
             f"the judge {self.judge.signature} {message}", allowed=allowed, code="broken-plugin"
         )
@@ -295,6 +301,7 @@ class JudgeSession:
         return verdict_key(self._identities[self.repeat], pair)
 
     def _learn(self, pair: Pair, decision: Decision) -> None:
+        """Remember a decision, and count failures and cut premises."""
         self._known[self.repeat, pair] = decision
         if isinstance(decision, JudgeFailure):
             self.n_failed += 1
@@ -303,12 +310,13 @@ class JudgeSession:
             self.n_truncated += decision.truncated
 
 
-def _bare(name: str) -> str:
-    """A model's or a family's name without what serves it."""
+def _without_provider(name: str) -> str:
+    """Remove a prefix such as ``openai:`` from the name of a model or family."""
     return re.sub(r"^(openai|vllm|hf):", "", name.strip().casefold())
 
 
 def _is_verdict(decision: object) -> bool:
+    """Whether a decision is a verdict with legal values."""
     return (
         isinstance(decision, Verdict)
         and decision.entailed in (True, False)

@@ -44,7 +44,7 @@ class Adaptation:
         self.changes: dict[str, str] = {}
 
     def apply(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        """The body to send instead of ``payload``."""
+        """Change a request's body as the server asked for before."""
         sent = {k: v for k, v in payload.items() if self.changes.get(k) != "nothing"}
         if LIMIT in self.changes and LIMIT in sent:
             sent[NEW_LIMIT] = sent.pop(LIMIT)
@@ -55,7 +55,7 @@ class Adaptation:
         return sent
 
     def learn(self, sent: Mapping[str, Any], error: EndpointError) -> str | None:
-        """Take up what a refusal of ``sent`` asks for.
+        """Remember the change that a refusal of ``sent`` asks for.
 
         Returns:
             The change, in one line; None when nothing can be changed.
@@ -69,6 +69,7 @@ class Adaptation:
         return f"does not take {what}; sends {instead} instead from now on"
 
     def _find(self, sent: Mapping[str, Any], error: EndpointError) -> tuple[str, str] | None:
+        """Find which field a refusal is about, and what to send in its place; None for none."""
         said = f"{error.code} {error.param} {error.message}"
         if (form := sent.get(FORMAT)) is not None and _FORMAT.search(said):
             return FORMAT, "json_object" if form["type"] == "json_schema" else "nothing"
@@ -102,7 +103,7 @@ def is_lasting(sent: Mapping[str, Any], error: EndpointError) -> bool:
 
 
 def _without_system(messages: list[dict[str, str]]) -> list[dict[str, str]]:
-    """System messages in front of the first user message."""
+    """Merge system messages into the first user message."""
     system = [m["content"] for m in messages if m["role"] == SYSTEM]
     rest = [m for m in messages if m["role"] != SYSTEM]
     first = next((m for m in rest if m["role"] == "user"), None)

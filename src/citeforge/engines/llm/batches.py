@@ -206,6 +206,7 @@ class Batches:
         )
 
     async def _retrieve(self, name: str, batch_id: str) -> Batch:
+        """Look up a batch at the provider."""
         try:
             batch: Batch = await self.client.batches.retrieve(batch_id)
             return batch
@@ -219,7 +220,7 @@ class Batches:
             self._refuse(error, f"batch {batch_id} cannot be looked up: ")
 
     async def _read(self, file_id: str) -> AsyncIterator[_Line]:
-        """Lines of an output or error file; what is no such line is left out."""
+        """Read the results in an output or error file; invalid lines are left out."""
         try:
             async for line in self._lines(file_id):
                 try:
@@ -230,6 +231,7 @@ class Batches:
             self._refuse(error, f"file {file_id} cannot be read: ")
 
     async def _lines(self, file_id: str) -> AsyncIterator[bytes]:
+        """Stream the lines of a file of the provider."""
         async with self.client.files.with_streaming_response.content(file_id) as reply:
             rest = b""
             async for part in reply.iter_bytes():
@@ -241,6 +243,7 @@ class Batches:
     def _refuse(
         self, error: Exception, start: str = "no batch was created: ", advice: str = _AGAIN
     ) -> NoReturn:
+        """Raise the error of a failed batch request, with advice."""
         message = str(error.__cause__ or error)
         if isinstance(error, openai.APIStatusError):
             read = read_error(error.status_code, error.response.content)

@@ -89,7 +89,7 @@ class RunPlan:
     notes: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
-        """Lines to print."""
+        """Describe requests, tokens and cost of the planned run, one line each."""
         about, most = self.about, self.most
 
         def limit(tokens: int | None) -> str:

@@ -129,7 +129,7 @@ class Endpoint:
             )
 
     def room(self, call: Call) -> int:
-        """Tokens for thoughts that a call gets beside its own limit."""
+        """Tokens for reasoning to add to the limit of a call."""
         is_limited = getattr(call, "limited_by", None) == THINKING and call.most_tokens is not None
         return self.options.thinking_tokens if is_limited else 0
 
@@ -141,7 +141,11 @@ class Endpoint:
         return SentRequest(key, body, call.sample, difference(asked, body))
 
     def adapt(self, sent: dict[str, Any], reply: object, room: int) -> int | None:
-        """Take up what a refusal asks for: the room to ask again with; None to give up."""
+        """Learn from a refusal how to ask again.
+
+        Returns:
+            Tokens for reasoning to ask again with; None to give up.
+        """
         if not isinstance(reply, EndpointError) or reply.status not in _ADAPTABLE:
             return None
         if self._adaptation.apply(sent) != sent:
@@ -187,13 +191,14 @@ class _Run(Generic[C]):
             raise self.stop
 
     def _open_batches(self, waiting: dict[str, C]) -> list[str]:
-        """Batches of earlier runs that must end first; with a ceiling all, for all will cost."""
+        """List unfinished batches of earlier runs to wait for; with a cost limit all of them."""
         if self.store is None:
             return []
         has_ceiling = self.options.max_cost is not None and self.route.batch_url
         return self.store.open_batches(None if has_ceiling else waiting)
 
     async def _ask_directly(self, client: Any, waiting: dict[str, C], advance: Advance) -> None:
+        """Make the calls one by one, several at a time."""
         if self._open_batches(waiting):
             raise InputError(  # asked directly, they would be paid twice
                 "has a batch under way: with some of these requests, or at a cost that --max-cost "
@@ -254,6 +259,7 @@ class _Run(Generic[C]):
             return Failure("exhausted", message)
 
     async def _ask_in_batches(self, client: Any, waiting: dict[str, C], advance: Advance) -> None:
+        """Submit the calls in batches, and wait for their results."""
         if self.store is None:
             raise UsageError(
                 "--batch requires --store FILE: a killed command finds its batch there",
@@ -266,6 +272,7 @@ class _Run(Generic[C]):
         held: dict[str, float] = {}
 
         def fitting(submitted: set[str]) -> Iterator[SentRequest]:
+            """Make requests that are not submitted yet, while their cost fits the budget."""
             for key in [key for key in rooms if key not in submitted]:
                 reserve = self.budget.try_hold(waiting[key], rooms[key])
                 if reserve is None:
@@ -303,7 +310,7 @@ class _Run(Generic[C]):
         self, call: C | None, sent: SentRequest, reply: Reply | None, is_new: bool = True,
         batch: str = ""
     ) -> Result:  # fmt: skip
-        """Read a reply as its call needs it, and store it before it is used."""
+        """Read the reply to a call, and store it."""
         if isinstance(reply, bytes):
             reply = self.route.read(call, reply)  # type: ignore[arg-type]
         elif isinstance(reply, EndpointError):
@@ -339,6 +346,7 @@ class _Run(Generic[C]):
         advance(1, f"{sum(self.budget.tokens):,} tokens{cost} · {self.failed} errors")
 
     def _check_start(self, call: C, result: Result) -> None:
+        """End the run without credit, or if the first calls all fail."""
         failure = result if isinstance(result, Failure) else Failure("no_room", "")
         if isinstance(result, LlmReply) and (
             result.finish_reason != TRUNCATED or result.text.strip()
@@ -368,12 +376,13 @@ class _Run(Generic[C]):
             self._end(f"the first {many} failed: {failure.message}", advice, kind)
 
     def _end(self, message: str, allowed: str, code: str) -> None:
+        """End the run with an error; an earlier one stays."""
         error = InputError(message, path=self.options.endpoint, allowed=allowed, code=code)
         self.stop = self.stop or error
 
 
 def _redacted(result: Result) -> Result:
-    """A result without the key: it is kept and shown from here on."""
+    """Remove the API key from a result before it is kept or shown."""
     if isinstance(result, Failure):
         return replace(result, message=one_line(result.message))
     text = encode_answer(result)

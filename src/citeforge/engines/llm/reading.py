@@ -129,6 +129,7 @@ def _read_content(content: str | list[Any] | None) -> tuple[str, list[str]]:
 
 
 def _strings(values: Iterable[Any]) -> Iterable[str]:
+    """List all texts in nested parts of a message."""
     for value in values:
         if isinstance(value, str):
             yield value
@@ -137,7 +138,7 @@ def _strings(values: Iterable[Any]) -> Iterable[str]:
 
 
 def _ended_by(reason: str | None) -> str | None:
-    """``finish_reason`` in OpenAI's words; None for an end of the model's own accord."""
+    """Translate ``finish_reason`` into OpenAI's terms; None if the model ended by itself."""
     name = (reason or "").lower()
     return None if name in _ENDED else TRUNCATED if name in _CUT else reason
 
@@ -181,7 +182,7 @@ def read_error(status: int, body: bytes) -> EndpointError:
 
 
 def status_of_body(body: bytes) -> int:
-    """Status that the body of a 200 stands for: some proxies put their errors there."""
+    """HTTP status that the body of a 200 reports: some proxies put their errors there."""
     try:
         content = msgspec.json.decode(body)
     except _UNREADABLE:
@@ -211,7 +212,7 @@ def is_unpaid(error: EndpointError, may_pass: bool) -> bool:
 
 
 def failure_of(error: EndpointError) -> Failure:
-    """The failure of a call that ended in an error."""
+    """Turn an endpoint's error into the failure of the call."""
     if error.status == NO_REPLY:
         return Failure("exhausted", error.message)
     reason: FailureReason = "refused"

@@ -123,7 +123,7 @@ class ReplayStore(Store):
             "SELECT content FROM kept WHERE kind = ? AND (asked = ? OR key = ?) LIMIT 1",
             *(REPLY, key, key),
         )
-        return self._stored(key, rows[0][0], decode_answer) if rows else None
+        return self._decode(key, rows[0][0], decode_answer) if rows else None
 
     def keep(
         self, asked: str, payload: Mapping[str, Any], sample: int, result: Result,
@@ -205,6 +205,7 @@ class ReplayStore(Store):
         """Count the replies, failures and tokens of the whole store."""
 
         def count(kind: str, place: str) -> dict[str, int]:
+            """Count the rows of a kind by a value in their JSON."""
             select = f"SELECT json_extract({place}), count(*) FROM kept WHERE kind = ? GROUP BY 1"
             return dict(self.rows(f"{select} ORDER BY 1", kind))
 
@@ -220,12 +221,12 @@ class ReplayStore(Store):
             for key, payload, sample, content, created, changes in self._db.execute(
                 f"{select} WHERE kind = ? ORDER BY key, asked", (REPLY,)
             ):
-                texts = (self._stored(key, t, _decode_object) for t in (payload, content, changes))
+                texts = (self._decode(key, t, _decode_object) for t in (payload, content, changes))
                 body, answer, asked = texts
                 yield ExportedRow(key, body, sample, answer, created, asked)
 
-    def _stored(self, key: str, text: str, decode: Callable[[str], T]) -> T:
-        """What a JSON column holds; SQLite checks its pages, not what they hold."""
+    def _decode(self, key: str, text: str, decode: Callable[[str], T]) -> T:
+        """Decode a JSON column of an answer; SQLite itself does not check its content."""
         try:
             return decode(text)
         except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
@@ -300,6 +301,7 @@ def ask_once(
     results: dict[int, Result] = {}
 
     def take(key: str, result: Result) -> None:
+        """Give a result to all calls with this key."""
         for place in places[key]:
             results[place] = result
             if on_result is not None:

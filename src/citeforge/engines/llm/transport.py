@@ -72,7 +72,7 @@ class EndpointClient(DefaultAsyncHttpxClient):
     """Sends every try at the rate, and reads its reply whole."""
 
     def __init__(self, options: ClientOptions, **settings: Any) -> None:
-        super().__init__(timeout=options.timeout, verify=_certificates(), **settings)
+        super().__init__(timeout=options.timeout, verify=_tls_context(), **settings)
         self._options = options
         self._gate = RateGate(options.requests_per_minute, options.tokens_per_minute)
         self._was_reached = False
@@ -149,13 +149,13 @@ async def _read_body(reply: httpx2.Response) -> bytes:
 
 
 @cache
-def _certificates() -> Any:
-    """Certificates of authorities; reading them takes longer than a call."""
+def _tls_context() -> Any:
+    """Load the certificate authorities once: it takes longer than a call."""
     return httpx2.create_ssl_context()
 
 
 def _json_body(request: httpx2.Request) -> dict[str, Any]:
-    """What a request asks for; empty where it uploads a file, or asks for one."""
+    """Decode a request's JSON body; empty for requests of other kinds."""
     is_json = request.method == "POST" and "json" in request.headers.get("content-type", "")
     return msgspec.json.decode(request.content, type=dict[str, Any]) if is_json else {}
 
@@ -199,6 +199,7 @@ def make_client(options: ClientOptions) -> Any:
 
 
 def _is_http(url: str) -> bool:
+    """Whether a text is a URL of HTTP with a host."""
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

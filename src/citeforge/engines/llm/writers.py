@@ -27,7 +27,7 @@ CHAT: Route[Request] = Route(
 
 
 def _with_effort(requests: Sequence[Request], options: ClientOptions) -> Sequence[Request]:
-    """Requests with ``--reasoning-effort``."""
+    """Add the option ``--reasoning-effort`` to requests."""
     if options.reasoning_effort is None:
         return requests
     effort = {"reasoning_effort": options.reasoning_effort}
@@ -35,6 +35,7 @@ def _with_effort(requests: Sequence[Request], options: ClientOptions) -> Sequenc
 
 
 def _identity(model: str, options: ClientOptions) -> dict[str, Any]:
+    """Identify a model in manifests: its name, and its reasoning effort if one is set."""
     effort = options.reasoning_effort
     more = {} if effort is None else {"reasoning_effort": effort}
     return {"name": f"openai:{model}", **more}
@@ -130,6 +131,7 @@ class ReplayLlm:
         """
 
         def refuse(missing: dict[str, Request], _: Take) -> None:
+            """Raise the error of requests that the store has no answer to."""
             first = next(iter(missing.values()))
             start = first.messages[-1][1][:80] if first.messages else ""
             raise InputError(
@@ -178,6 +180,7 @@ class TemplateWriter:
         return [self._fill(request) for request in requests]
 
     def _fill(self, request: Request) -> LlmReply:
+        """Fill in the template of the request's task."""
         if request.task not in self._templates:
             raise UnknownValueError("task of the template writer", request.task, self._templates)
         try:
@@ -219,6 +222,7 @@ def make_llm(name: str, **settings: Any) -> Llm:
 
 
 def _template_writer(settings: LlmSettings) -> Llm:
+    """Make the writer that fills in the command's templates."""
     if settings.templates is None:
         raise UsageError(
             "--llm template: this command has no templates; name openai: or replay:",
@@ -228,6 +232,7 @@ def _template_writer(settings: LlmSettings) -> Llm:
 
 
 def _replay_llm(argument: str, settings: LlmSettings) -> Llm:
+    """Make the LLM of ``replay:FILE#MODEL``, which answers from a store."""
     path, _, model = argument.partition("#")
     return ReplayLlm(Path(path), model or None, settings.options)
 

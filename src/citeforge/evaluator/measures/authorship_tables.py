@@ -94,6 +94,7 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
     """Make the table of CAB per pair of origins and label set (tables 3, 6, 8), with placebo."""
 
     def places(design: Design) -> Iterator[_Place]:
+        """List the rows of the table with the names of their measures."""
         for vanilla, labels, _ in _places(design):
             if labels != PLACEBO:
                 sets = (labels, PLACEBO)
@@ -101,6 +102,7 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
                 yield vanilla, labels, names
 
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
+        """Write the cells of a row."""
         return [
             text for own, placebo in zip(entries[:2], entries[2:], strict=True)
             for text in (_estimate(own, signed=True), _p(own), _estimate(placebo, signed=True))
@@ -122,6 +124,7 @@ def sensitivity(files: Sequence[ScoreFile]) -> Table:
     """Make the table of CAS per labelled cell against vanilla (tables 2, 5, 7), with placebo."""
 
     def places(design: Design) -> Iterator[_Place]:
+        """List the rows of the table with the names of their measures."""
         for vanilla, labels, cells in _places(design):
             if labels == PLACEBO and len(design.label_sets) > 1:
                 continue  # it is beside the others
@@ -134,6 +137,7 @@ def sensitivity(files: Sequence[ScoreFile]) -> Table:
                 ]  # fmt: skip
 
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
+        """Write the cells of a row."""
         sides = [
             (_estimate(own), _estimate(placebo), _estimate(more, signed=True), _p(more))
             for own, placebo, more in (entries[:3], entries[3:])
@@ -193,6 +197,7 @@ def _table_rows(
     """
 
     def places(design: Design) -> Iterator[_Place]:
+        """List the rows of the table with the names of their measures."""
         origins = [c.origins for c in design.cells]
         for cell in sorted(filter(keep, design.cells), key=lambda c: origins.index(c.origins)):
             yield cell, cell.labels, [f"{m}[{cell.context}]" for m in measures]
@@ -227,6 +232,7 @@ def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
     names = ("Auth.P", "Auth.R", "Auth.EM")
 
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
+        """Write the cells of a row."""
         parts = [*map(_estimate, entries[:2]), _number(entries[2], 3)]
         marks = [DAGGER * _beats_rivals(file, cell, name) for name in names]
         return [text + mark for text, mark in zip(parts, marks, strict=True)]
@@ -286,6 +292,7 @@ def confidence(files: Sequence[ScoreFile]) -> Table:
     """Make the table of attribution confidence of relevant and other passages (table 10)."""
 
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
+        """Write the cells of a row."""
         relevant, other = entries
         is_marked = relevant is not None and (relevant.p_t or 1.0) < 0.05
         return [_number(relevant, 4) + DAGGER * is_marked, _number(other, 4)]

@@ -143,6 +143,7 @@ def per_answer(value: Callable[[AnswerItem], float | None]) -> Compute:
         (measure,) = measures
 
         def number(item: AnswerItem, inputs: Inputs) -> tuple[float] | None:
+            """Value of one answer, checked against the measure's range."""
             defined = value(item)
             if defined is not None and not measure.low <= defined <= measure.range.high:
                 raise InputError(

@@ -28,9 +28,9 @@ REFERENCE = " (reference)"
 
 
 def named_rows(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """The same score files, with what they differ in beside the names of their systems.
+    """Copy score files with system names that tell the rows of a table apart.
 
-    ``k``, protocol and context set stand there wherever they differ between the files; benchmark
+    ``k``, protocol and context set are added wherever they differ between the files; benchmark
     and submission only while some rows could not be told apart without them. A control is called a
     reference.
     """
@@ -42,33 +42,34 @@ def named_rows(files: Sequence[ScoreFile]) -> list[ScoreFile]:
                 f"{name} · {text}" if text else name
                 for name, text in zip(names, texts, strict=True)
             ]
-    return [_called(file, name) for file, name in zip(files, names, strict=True)]
+    return [_with_system_name(file, name) for file, name in zip(files, names, strict=True)]
 
 
 def marked_references(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """The same score files, controls called references."""
-    return [_called(file, file.system) for file in files]
+    """Copy score files with ``(reference)`` behind the names of controls."""
+    return [_with_system_name(file, file.system) for file in files]
 
 
-def _called(file: ScoreFile, name: str) -> ScoreFile:
+def _with_system_name(file: ScoreFile, name: str) -> ScoreFile:
+    """Copy a score file under this system name, with ``(reference)`` behind it for a control."""
     if file.is_control and not name.endswith(REFERENCE):
         name += REFERENCE
     return file if file.system == name else file.model_copy(update={"system": name})
 
 
 def references_last(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """The same score files, those of controls behind the others."""
+    """Sort the score files of controls behind the others."""
     return sorted(files, key=lambda file: file.is_control)
 
 
 def counts_of(files: Sequence[ScoreFile]) -> tuple[int, int]:
-    """How many systems there are, and how many references."""
+    """Count the systems and the references."""
     systems = {f.system for f in files if not f.is_control}
     return len(systems), len({f.system for f in files} - systems)
 
 
 def systems_text(n_systems: int, n_references: int) -> str:
-    """Both in words; references alone have no ``0 systems`` before them."""
+    """Count systems and references in words; references alone get no ``0 systems``."""
     systems = [count_text(n_systems, "system")] if n_systems or not n_references else []
     references = [count_text(n_references, "reference")] if n_references else []
     return " and ".join(systems + references)

@@ -237,6 +237,7 @@ def _cells(d: Difference) -> tuple[str, ...]:
 
 
 def _p(p: float) -> str:
+    """Format a p-value."""
     if math.isnan(p):
         return "–"
     return "<0.0001" if p < 1e-4 else f"{p:.4f}"

@@ -137,6 +137,7 @@ def _in_brackets(report: str, mentions: Sequence[Mention]) -> list[Mention]:
 
 
 def _key(number: int, references: Mapping[int, str]) -> str:
+    """Name the page of a numbered mark: its URL in the reference list, else the mark."""
     return references.get(number, f"[{number}]")
 
 

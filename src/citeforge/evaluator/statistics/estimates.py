@@ -25,7 +25,7 @@ from citeforge.schemas.scores import MeasureScore
 
 
 def column(values: Sequence[float | None]) -> "Floats":
-    """Raw values as an array, NaN where there is none."""
+    """Turn values into an array, with NaN for None."""
     return np.array([math.nan if v is None else v for v in values], np.float64)
 
 
@@ -39,7 +39,7 @@ def jackknife_pseudovalues(entry: MeasureScore) -> "Floats":
 
 
 def change(a: MeasureScore, b: MeasureScore) -> "Floats":
-    """Second minus first of each query, as displayed; NaN where not defined.
+    """Difference of two systems on each query, second minus first; NaN where undefined.
 
     Of means, where both are defined. Else the mean is the difference of the two values that are
     displayed, over the queries that enter either.
@@ -56,7 +56,7 @@ def change(a: MeasureScore, b: MeasureScore) -> "Floats":
 
 
 def is_displayed(a: MeasureScore, b: MeasureScore) -> bool:
-    """Whether :func:`change` is of the values displayed."""
+    """Whether the mean of :func:`change` is the difference of the displayed values."""
     if a.influence is None and b.influence is None:
         return _is_plain_mean(a) and _is_plain_mean(b)
     return _influence(a) is not None and _influence(b) is not None
@@ -71,7 +71,7 @@ def _is_plain_mean(entry: MeasureScore) -> bool:
 
 
 def _influence(entry: MeasureScore) -> "Floats | None":
-    """What each query does to the value, NaN where it does not enter; None where nobody knows."""
+    """Influence of each query on the value; NaN where it has none, None if unknown."""
     if entry.influence is not None:
         return column(entry.influence)
     values = column(entry.per_query)
@@ -86,7 +86,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Sample:
-    """What one measure needs of every query.
+    """Sufficient statistics of a measure, for each run and query.
 
     Attributes:
         sums: sufficient statistics, shape (runs, queries, k); a query enters the value through
@@ -161,7 +161,7 @@ def ratio_sample(sums: Floats) -> Sample:
 
 
 def measured_between(make: Callable[[Floats], Sample], low: Floats, high: Floats) -> Measured:
-    """A sample of lower values, with one of upper values where these differ."""
+    """Make the sample of lower values, and one of upper values if these differ."""
     same = np.array_equal(low, high, equal_nan=True)
     return Measured(make(low), None if same else make(high))
 
@@ -265,7 +265,7 @@ def estimate_all(
 
 
 def influences(sample: Sample) -> Floats | None:
-    """What each query does to a value that is not the mean of its values by query.
+    """Compute each query's influence on a value that is not a plain mean over queries.
 
     Returns:
         Shape (queries,), with the sum 0, NaN where a query does not enter; n / (n − 1) times the
@@ -273,7 +273,7 @@ def influences(sample: Sample) -> Floats | None:
     """
     if _is_mean(sample) or not sample.has_interval:
         return None
-    enters = _enters(sample)
+    enters = _has_influence(sample)
     sums = sample.sums[:, enters]
     n = sums.shape[1]
     if n < 2 or np.isnan(sample.combine(_exact_sums(sample.sums))).any():
@@ -302,8 +302,8 @@ def _exact_sums(sums: Floats) -> Floats:
     return np.array([[math.fsum(run[:, k].tolist()) for k in range(sums.shape[2])] for run in sums])
 
 
-def _enters(sample: Sample) -> npt.NDArray[np.bool_]:
-    """Queries that the value depends on."""
+def _has_influence(sample: Sample) -> npt.NDArray[np.bool_]:
+    """Whether each query enters the value, shape (queries,)."""
     weighs: npt.NDArray[np.bool_] = (sample.sums != 0).any(axis=(0, 2))
     return weighs | ~np.isnan(sample.per_query).all(axis=0)
 
@@ -312,7 +312,7 @@ def _estimate(sample: Sample, level: float) -> Estimate:
     """Estimate a value, its standard error and its interval by the jackknife."""
     runs = sample.combine(_exact_sums(sample.sums))
     value = float(np.mean(runs))
-    sums = sample.sums[:, _enters(sample)]
+    sums = sample.sums[:, _has_influence(sample)]
     n = sums.shape[1]
     if math.isnan(value) or n < 2 or not sample.has_interval:
         return _without_interval(runs, sample)
@@ -349,10 +349,12 @@ def _is_binary(sums: Floats) -> bool:
 
 
 def _without_interval(runs: Floats, sample: Sample) -> Estimate:
+    """Make an estimate without standard error and interval."""
     nan = math.nan
     return Estimate(float(np.mean(runs)), nan, nan, nan, _sd(runs, sample), NONE)
 
 
 def _sd(layers: Floats, sample: Sample) -> float:
+    """Standard deviation over runs; NaN of a single run."""
     runs = layers.reshape(sample.judges, -1, sample.repeats).mean(axis=(0, 2))
     return float(np.std(runs, ddof=1)) if len(runs) > 1 else math.nan

@@ -25,7 +25,7 @@ class Range:
 
     @property
     def interval(self) -> str:
-        """The interval of such a measure.
+        """Choose the kind of interval for a measure with these values.
 
         Shares (and what else has two ends, neither below 0) get Wilson's, counts the one that
         allows for skewness; what may be negative is a difference, and gets Student's t, so that
@@ -112,6 +112,7 @@ def skewed(
     q = quantile(df, level)
 
     def inverse(y: float) -> float:
+        """Invert Hall's transformation."""
         if abs(skewness) < 1e-8:
             return y
         return 3 / skewness * (float(np.cbrt(1 + skewness * (y - skewness / 6))) - 1)
@@ -120,7 +121,7 @@ def skewed(
 
 
 def skewness_of(influence: npt.NDArray[np.float64]) -> float:
-    """κ of :func:`skewed`; 0 where nothing varies."""
+    """Estimate the skewness κ of :func:`skewed`; 0 where nothing varies."""
     squares = float(influence @ influence)
     return float((influence**3).sum()) / squares**1.5 if squares > 0 else 0.0
 
@@ -136,8 +137,10 @@ def sidak(level: float, intervals: int) -> float:
 
 
 def quantile(df: float, level: float = LEVEL) -> float:
-    """How many standard errors an interval goes to either side: Student's t; of the normal
-    distribution for infinite ``df``."""
+    """Number of standard errors from a value to the ends of its interval.
+
+    By Student's t; by the normal distribution for infinite ``df``.
+    """
     from scipy.special import (  # scipy.stats has the same, and takes half a second to import
         ndtri,
         stdtrit,

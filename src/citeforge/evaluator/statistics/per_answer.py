@@ -28,7 +28,7 @@ class Scored(Protocol):
 
 
 class AnswerScorer(Protocol):
-    """Makes the numbers of one answer at a time.
+    """Computes the numbers of one answer at a time.
 
     Attributes:
         columns: names of those that are kept: the first ones of each answer's.
@@ -68,7 +68,7 @@ class PerAnswerScores:
         return scored
 
     def fill(self) -> None:
-        """Missing answers score the worst value."""
+        """Fill in the worst value for every missing answer."""
         for values, answered in self._runs.values():
             for row in np.flatnonzero(np.frombuffer(answered, np.uint8) == 0).tolist():
                 values[row] = self.numbers.worst(row)[: self._k]

@@ -36,7 +36,7 @@ Components = dict[str, float]
 
 @dataclass(frozen=True)
 class Spread:
-    """What a mean over a crossed design varies by.
+    """Standard error of a mean over a crossed design, and where it comes from.
 
     Attributes:
         stderr: standard error of the mean over new queries, runs, judges and repeats.
@@ -52,7 +52,7 @@ class Spread:
 
 
 def spread_of(values: npt.NDArray[np.float64], sources: Sequence[str]) -> Spread:
-    """Spread of the mean of all values.
+    """Estimate the standard error of the mean of all values, by sources of variance.
 
     Args:
         values: one a cell; sources with one level say nothing, and are passed over.
@@ -62,7 +62,7 @@ def spread_of(values: npt.NDArray[np.float64], sources: Sequence[str]) -> Spread
     several = [s for s in sources if levels[s] > 1]
     squares = _mean_squares(values.squeeze())
     components = {
-        ":".join(several[i] for i in effect): _signed(squares, effect)
+        ":".join(several[i] for i in effect): _alternating_sum(squares, effect)
         / math.prod(levels[s] for i, s in enumerate(several) if i not in effect)
         for effect in squares
     }
@@ -114,7 +114,7 @@ def _spread(
 ) -> Spread:
     """Combine mean squares into a standard error and its degrees of freedom."""
     n = [k for k in levels.values() if k > 1]
-    total, df = -_signed(squares, ()), float(n[-1] - 1)  # of the sum of all values
+    total, df = -_alternating_sum(squares, ()), float(n[-1] - 1)  # of the sum of all values
     if len(n) > 1:
         from scipy.special import stdtridf
 
@@ -132,7 +132,7 @@ def _spread(
 def _half_width(
     of_queries: float, df_queries: int, others: Sequence[tuple[float, int]], chance: float
 ) -> float:
-    """Half of an interval.
+    """Compute half the width of an interval from mean squares.
 
     Args:
         of_queries: mean square of queries.
@@ -173,6 +173,7 @@ def _interval_weights(df: float, chance: float) -> tuple[float, float]:
     moves, z, t = (added + chance) * draws, quantile(math.inf), quantile(df)
 
     def misses(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """By how much intervals miss their level, for each added variance."""
         weight, bar = numbers
         squared = weight * z * z + t * t * np.maximum(0.0, moves - bar)
         squared = np.maximum(_LEAST_SHARE * z * z, squared)
@@ -186,11 +187,12 @@ def _interval_weights(df: float, chance: float) -> tuple[float, float]:
 
 
 def _effects(n: int) -> list[Effect]:
+    """List all main effects and interactions of ``n`` axes."""
     return [e for k in range(1, n + 1) for e in combinations(range(n), k)]
 
 
 def _mean_squares(values: npt.NDArray[np.float64]) -> dict[Effect, float]:
-    """Mean square of every effect: of the axes in its key."""
+    """Compute the mean square of every main effect and interaction."""
     axes, effects = range(values.ndim), [(), *_effects(values.ndim)]
     means = {
         e: values.mean(axis=tuple(a for a in axes if a not in e), keepdims=True) for e in effects
@@ -204,8 +206,11 @@ def _mean_squares(values: npt.NDArray[np.float64]) -> dict[Effect, float]:
     return mean_squares
 
 
-def _signed(squares: Mapping[Effect, float], effect: Effect) -> float:
-    """Mean squares of the effects that hold one, those of odd distance subtracted."""
+def _alternating_sum(squares: Mapping[Effect, float], effect: Effect) -> float:
+    """Add the mean squares of all effects that contain this one, with alternating signs.
+
+    Divided by the number of levels of the other sources, this is its variance component.
+    """
     return math.fsum(
         (-1) ** (len(e) - len(effect)) * value
         for e, value in squares.items()
@@ -214,8 +219,7 @@ def _signed(squares: Mapping[Effect, float], effect: Effect) -> float:
 
 
 def shares_of(components: Components, levels: Mapping[str, int]) -> dict[str, float]:
-    """What every source adds to the squared standard error, as shares of 1; empty where nothing
-    varies."""
+    """Share of each source in the squared standard error; empty if nothing varies."""
     shares = {s: 0.0 for s in _NESTED if levels.get(s, 1) > 1}
     for effect, value in components.items():
         sources = effect.split(":")

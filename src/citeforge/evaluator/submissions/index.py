@@ -120,7 +120,7 @@ class Submission:
 
     @property
     def header(self) -> Mapping[str, object]:
-        """Its header; empty where it has none."""
+        """Header of the submission; empty without one."""
         return self._origin.header
 
     @property

@@ -68,8 +68,10 @@ class Arranger:
         return docs
 
     def others(self, query: str) -> Docs:
-        """Its other passages, ``k`` at least, so that no relevant one need be shown; none where
-        there are fewer, which is counted."""
+        """Passages that are not relevant to a query, if there are at least ``k``; else none.
+
+        So no relevant passage need be shown. Queries with fewer are counted.
+        """
         others = self.base.negatives[query]
         if len(others) >= self.recipe.k:
             return others
@@ -77,7 +79,7 @@ class Arranger:
         return []
 
     def slots(self, query: str, docs: Docs) -> Docs:
-        """The passages in an order drawn for the query."""
+        """Shuffle passages into the query's own random order."""
         shuffled = list(docs)
         generator(self.recipe.seed, "bundle, order", query).shuffle(shuffled)
         return shuffled
@@ -155,6 +157,7 @@ def _sample_queries(arranger: Arranger, arranged: dict[str, Cells | None]) -> di
 def _write_tables(
     writer: PackageWriter, arranger: Arranger, cells: tuple[str, ...], by_query: dict[str, Cells]
 ) -> tuple[dict[str, ContextSet], Stats]:
+    """Write queries, contexts, mappings and passages; return context sets and statistics."""
     base, k = arranger.base, arranger.recipe.k
     writer.add("queries", "queries", rows_with(base.queries, "_id", by_query).cast(QUERIES))
     contexts = {}
@@ -234,13 +237,13 @@ _ARRANGEMENTS: dict[str, Callable[[Arranger, str], Cells | None]] = {
 
 
 def _replaced(slots: Docs, gone: Docs, spare: Docs) -> Docs:
-    """The slots with other passages in the places of some."""
+    """Replace some passages in their places by spare ones."""
     fillers: Iterator[dict[str, str]] = iter(spare)
     return [next(fillers) if doc in gone else doc for doc in slots]
 
 
 def wrong_bundle(package: Package) -> Problems:
-    """Cells that are not those of the manifest, or do not differ as they must."""
+    """Check that cells are those of the manifest and differ as they must."""
     try:
         bundle = design.bundle_of(package.manifest)
     except (KeyError, ValidationError) as error:

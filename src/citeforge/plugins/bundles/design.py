@@ -74,7 +74,7 @@ class PositionRecipe(BundleRecipe):
 
 
 def only_difference(before: Sequence[str], after: Sequence[str]) -> int:
-    """The place at which two cells of a query show another passage."""
+    """Find the first place at which two cells of a query show different passages."""
     return next(i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b)
 
 

@@ -41,12 +41,14 @@ class BundleKind(RageKind):
         return build_bundle(recipe, run)
 
     def reading(self, reads: str) -> Read:
+        """Choose the reader of submissions: cell by cell, or as of any other benchmark."""
         from citeforge.evaluator.measures.passages import read_passages
         from citeforge.plugins.bundles.reading import read_bundle
 
         return read_bundle if reads == "bundle" else read_passages
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+        """List what is wrong with a package, its cells included."""
         from citeforge.plugins.bundles.build import wrong_bundle
 
         yield from super().problems(package)

@@ -105,6 +105,7 @@ def deflection(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
     some = cells.tables[design.PARTIAL].relevant
 
     def in_part(run: int, row: int) -> float:
+        """Whether an answer refuses though some evidence is shown, 0 or 1; else NaN."""
         return refused(design.PARTIAL, run, row, True) if some[row] else math.nan
 
     samples = {
@@ -120,7 +121,7 @@ def deflection(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
 
 
 def _ratio(above: Floats, below: Floats) -> Sample:
-    """A quotient of sums over queries; queries that one lacks are left out of both."""
+    """Make a quotient of sums over the queries that define both."""
     sums = np.stack([above, below], axis=-1)
     return ratio_sample(np.where(np.isnan(sums).any(axis=-1, keepdims=True), 0.0, sums))
 
@@ -128,9 +129,10 @@ def _ratio(above: Floats, below: Floats) -> Sample:
 def _refusals(cells: CellAnswers) -> Callable[[str, int, int, bool], float]:
     """Make the function that says whether an answer in a cell is a refusal (1, 0 or NaN)."""
     detector = cells.bundle.refusals or JUDGE
-    judged = _judged(cells) if detector == JUDGE else {}
+    judged = _judge_refusals(cells) if detector == JUDGE else {}
 
     def refused(cell: str, run: int, row: int, missing: bool) -> float:
+        """Whether an answer is a refusal; ``missing`` is the value of a missing answer."""
         answer = cells.answer(cell, run, row)
         if answer is None:
             return math.nan
@@ -143,8 +145,8 @@ def _refusals(cells: CellAnswers) -> Callable[[str, int, int, bool], float]:
     return refused
 
 
-def _judged(cells: CellAnswers) -> dict[str, bool]:
-    """Whether each text refuses."""
+def _judge_refusals(cells: CellAnswers) -> dict[str, bool]:
+    """Ask the judge whether each text of an answer is a refusal."""
     judge = judge_of(cells.tools)
     texts = dict.fromkeys(a.text for cell in cells.by_cell.values() for a in cell.values())
     decisions = judge.ask(Pair(text, HYPOTHESIS) for text in texts)
@@ -170,17 +172,21 @@ def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
     gold = _gold(cells)
 
     def cites(run: int, row: int) -> float:
+        """Whether the original answer cites the target passage, 0 or 1; NaN if missing."""
         answer = cells.answer(design.ORIGINAL, run, row)
         return math.nan if answer is None else float(target[row] in answer.cited)
 
     def among_citing(cell: str, holds: Holds, worst: bool) -> Floats:
-        def value(run: int, row: int) -> float:
+        """Values of ``holds`` on queries whose original answer cites the target."""
+
+        def outcome(run: int, row: int) -> float:
+            """Whether the answer in the cell ``holds``; NaN if the original lacks the citation."""
             before, after = cells.answer(design.ORIGINAL, run, row), cells.answer(cell, run, row)
             if before is None or after is None or target[row] not in before.cited:
                 return math.nan
             return float(worst if after.is_missing else holds(before, after, row))
 
-        return cells.column(value)
+        return cells.column(outcome)
 
     columns = {
         "Faith.Cites": cells.column(cites),
@@ -198,6 +204,7 @@ def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
 
 
 def _gold(cells: CellAnswers) -> list[list[str]]:
+    """List the normalised gold short answers of each query."""
     from citeforge.builders.rage.exclusions import short_answers
 
     b = cells.benchmark
@@ -217,13 +224,16 @@ def position(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
     k = cells.bundle.k
 
     def rate(place: int) -> Floats:
-        def value(run: int, row: int) -> float:
+        """Share of rotations whose answer cites a place, shape (runs, queries)."""
+
+        def cited_share(run: int, row: int) -> float:
+            """Share of rotations whose answer cites this place; NaN if one is missing."""
             answers = [cells.answer(design.rotation_name(s), run, row) for s in range(k)]
             present = [a for a in answers if a is not None and not a.is_missing]
             # A rotation that is missing would leave a passage without its turn.
             return sum(place in a.cited for a in present) / k if len(present) == k else math.nan
 
-        return cells.column(value)
+        return cells.column(cited_share)
 
     rates = np.stack([rate(place) for place in range(k)])
     half = k // 2
@@ -249,6 +259,7 @@ def _queries_needed(effect: Floats) -> Sample:
     sums = np.stack([values, values**2, defined.astype(np.float64)], axis=-1)
 
     def needed(s: Floats) -> Floats:
+        """Compute how many queries make the interval narrow, from sums over queries."""
         n = s[..., 2]
         variance = ratio(s[..., 1] - ratio(s[..., 0] ** 2, n), n - 1)
         return np.ceil(np.maximum(variance, 0) * (_Z / _HALF_WIDTH) ** 2)

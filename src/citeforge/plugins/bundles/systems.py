@@ -57,7 +57,7 @@ def _answer_cells(
 def _refusing(
     cells: Cells, cell: str, row: int, rng: Random, *, chances: tuple[float, ...]
 ) -> Answer:
-    """Refuses by chance: where everything relevant is shown, some, nothing."""
+    """Refuse at random, with one chance each for all, some and no evidence shown."""
     if rng.random() < chances[design.DEFLECTION.index(cell)]:
         return _REFUSAL, set()
     relevant = sorted(cells[cell].relevant[row])
@@ -67,6 +67,7 @@ def _refusing(
 def _citing_evidence(
     cells: Cells, cell: str, row: int, rng: Random, *, is_faithful: bool
 ) -> Answer:
+    """Answer and cite the evidence; unless faithful, go on citing after it is removed."""
     before, without, decoyed = (cells[c].ids_of(row) for c in design.FAITHFULNESS)
     target = design.only_difference(before, without)
     other = rng.choice([p for p in range(len(before)) if p != target])

@@ -18,7 +18,7 @@ from citeforge.plugins.labels.ppi import (
     Powered,
     gradient,
     interval_of,
-    nothing,
+    undefined_estimate,
 )
 from citeforge.schemas.errors import InputError
 
@@ -48,7 +48,7 @@ class Rates:
 
     @property
     def youden_stderr(self) -> float:
-        """Its standard error; NaN of a single answer."""
+        """Standard error of :attr:`youden`; NaN of a single answer."""
         variance = self.sensitivity_stderr**2 + self.specificity_stderr**2 + 2 * self.covariance
         return math.nan if math.isnan(variance) else math.sqrt(max(0.0, variance))
 
@@ -57,7 +57,7 @@ class Rates:
 
 
 def why_not_corrected(estimate: Powered, rates: Rates, within: Range) -> str:
-    """Why a share corrected by error rates says nothing; empty where it does.
+    """Explain why a share cannot be corrected by error rates; empty if it can.
 
     Args:
         estimate: of :func:`rogan_gladen`.
@@ -107,7 +107,7 @@ def rogan_gladen(
     youden = rates.youden
     n = len(verdicts)
     if youden <= 0 or n < 2:
-        return nothing(0)
+        return undefined_estimate(0)
     yes, no = extremes
     span = yes - no
     false_alarm = 1 - rates.specificity
@@ -115,7 +115,7 @@ def rogan_gladen(
     mean = sums.mean(axis=0)
     value = float(combine(mean))
     if math.isnan(value):
-        return nothing(0)
+        return undefined_estimate(0)
     slope = gradient(combine, mean)
     over_answers = float(np.var(sums @ slope, ddof=1)) / n
     # d/dse and d/dsp of the corrected sums.
@@ -134,7 +134,7 @@ def rogan_gladen(
 
 
 def rates_of(answers: Sequence[Sequence[tuple[bool, bool]]]) -> Rates:
-    """Sensitivity and specificity, their errors clustered by answer.
+    """Compute sensitivity and specificity; standard errors are clustered by answer.
 
     Args:
         answers: (people say supported, judge says supported) of the statements of each answer.
@@ -189,7 +189,7 @@ class Calibration:
     drift: float
 
     def figures(self) -> dict[str, str | int | float | None]:
-        """As ``stats.json`` keeps it."""
+        """List the rates as ``stats.json`` keeps them."""
         rates = self.rates
         figures = {
             "statements": self.n,
@@ -210,7 +210,7 @@ class Calibration:
 def calibrate(
     labelled: Sequence[LabelledPair], judge: JudgeSession, path: Path | None = None
 ) -> Calibration:
-    """Ask the judge what people were asked.
+    """Measure a judge's error rates on statements that people labelled.
 
     Args:
         labelled: what people said.
@@ -251,7 +251,7 @@ def calibrate(
 
 
 def _drift(systems: Sequence[Sequence[bool]]) -> float:
-    """p of equal accuracy."""
+    """Test whether the judge is equally accurate on all systems; returns the p-value."""
     from scipy import stats
 
     table = [[sum(right), len(right) - sum(right)] for right in systems]

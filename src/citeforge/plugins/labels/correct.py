@@ -75,7 +75,7 @@ class LabelCorrection(Correction):
         sign: Mapping[str, Signature],
     ) -> list[str]:  # fmt: skip
         """See :class:`Correction`."""
-        judged = _judged(reading, entries)
+        judged = _judged_entries(reading, entries)
         if not judged:
             return ["--labels correct nothing: no measure asks a judge"]
         mine = of_system(self.labels, submission.system, submission.path.name)
@@ -91,7 +91,7 @@ class LabelCorrection(Correction):
         people = find_people(mine, inputs)
         by_people = _by_people(inputs, judged, people)
         nobody = _by_people(inputs, judged, HumanLabels())
-        warnings = _about(people)
+        warnings = _label_warnings(people)
         for name, (row, entry) in judged.items():
             if row.measure.unlabelled:
                 warnings.append(f"{name} is not corrected: {row.measure.unlabelled}")
@@ -105,7 +105,7 @@ class LabelCorrection(Correction):
             if why:
                 warnings.append(f"{name} is not corrected: {why}")
                 continue
-            warnings += _unlike(name, units, sample)
+            warnings += _sampling_warnings(name, units, sample)
             within = row.measure.range
             value = powered(units, sample.combine, within=within)
             alone = powered(units, sample.combine, tuning=0.0, within=within)
@@ -150,7 +150,7 @@ class RateCorrection(Correction):
         sign: Mapping[str, Signature],
     ) -> list[str]:  # fmt: skip
         """See :class:`Correction`."""
-        judged = _judged(reading, entries)
+        judged = _judged_entries(reading, entries)
         if not judged or reading.inputs is None:
             return []
         nobody = _by_people(reading.inputs, judged, HumanLabels())
@@ -204,7 +204,8 @@ Judged = Mapping[str, tuple[Row, MeasureScore]]
 """Measures that a judge decides, by name, with their entries."""
 
 
-def _judged(reading: Reading, entries: Sequence[MeasureScore]) -> Judged:
+def _judged_entries(reading: Reading, entries: Sequence[MeasureScore]) -> Judged:
+    """Results and scores of the judged measures that have intervals, by name."""
     return {
         r.measure.name: (r, e)
         for r, e in zip(reading.results[0], entries, strict=True)
@@ -221,7 +222,7 @@ def _by_people(inputs: Inputs, judged: Judged, people: HumanLabels) -> dict[str,
     return {row.measure.name: row.measured for row in rows}
 
 
-def _about(people: HumanLabels) -> list[str]:
+def _label_warnings(people: HumanLabels) -> list[str]:
     """Warn of labels that cannot be used or that say too little."""
     warnings = []
     if people.n_undecided:
@@ -254,20 +255,20 @@ def _units(
     people: HumanLabels,
     clusters: npt.NDArray[np.int64] | None,
 ) -> Units:
-    """Sums of each answer by judge and people.
+    """Collect each answer's sums, by the judge and by people.
 
     Labels are of the first run; answers without labels are the mean of their runs.
     """
-    open_ = _differs(nobody).any(axis=0)
+    open_ = _lacks_verdict(nobody).any(axis=0)
     rows = np.isin(np.arange(raw.sums.shape[1]), sorted(people.rows))
-    labelled = rows & open_ & ~_differs(human)[0]
+    labelled = rows & open_ & ~_lacks_verdict(human)[0]
     first = raw.sums[: raw.repeats].mean(axis=0)
     judged = np.where(labelled[:, None], first, raw.sums.mean(axis=0))
     return Units(judged, human.sample.sums[0], labelled, np.logical_not(open_), clusters)
 
 
-def _differs(measured: Measured) -> npt.NDArray[np.bool_]:
-    """Answers that a verdict is missing of, shape (runs, queries)."""
+def _lacks_verdict(measured: Measured) -> npt.NDArray[np.bool_]:
+    """Whether an answer's sums depend on missing verdicts, shape (runs, queries)."""
     if measured.upper is None:
         return np.zeros(measured.sample.sums.shape[:2], bool)
     differs: npt.NDArray[np.bool_] = (measured.sample.sums != measured.upper.sums).any(axis=-1)
@@ -298,8 +299,11 @@ def _why_not(units: Units, people: HumanLabels, sample: Sample) -> str:
     return ""
 
 
-def _unlike(name: str, units: Units, sample: Sample) -> list[str]:
-    """Whether the judge finds labelled answers unlike the others: no random sample, then."""
+def _sampling_warnings(name: str, units: Units, sample: Sample) -> list[str]:
+    """Warn if the judge's values of labelled answers differ from those of the others.
+
+    Then the labelled answers are no random sample.
+    """
     from scipy import stats
 
     rest = ~units.labelled & ~units.settled
@@ -340,13 +344,13 @@ def _record(
 
 
 def _displayed(value: float, measure: Measure) -> float | None:
-    """The nearest possible value, as displayed: an estimate may leave a measure's range."""
+    """Clip an estimate to its measure's range, and scale it for display."""
     high = math.inf if measure.high is None else measure.high
     inside = value if math.isnan(value) else min(max(value, measure.low), high)
     return displayed_value(inside, measure.scale)
 
 
 def _by_labels(values: Floats, units: Units) -> list[float | None]:
-    """Values of answers that people decided, or that need nobody; None elsewhere."""
+    """Values of the answers that labels decide or that need none; None elsewhere."""
     defined = (units.labelled | units.settled) & ~np.isnan(values)
     return [v if k else None for v, k in zip(values.tolist(), defined.tolist(), strict=True)]

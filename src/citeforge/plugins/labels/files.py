@@ -127,7 +127,7 @@ def read_labels(path: Path, form: str = "auto") -> list[Label]:
 
 
 def label_format(path: Path) -> str:
-    """The format of a file of labels, by what it looks like.
+    """Detect the format of a file of labels from its first bytes.
 
     Raises:
         InputError: it cannot be read.
@@ -152,6 +152,7 @@ class _Annotated(msgspec.Struct):
 
 
 def _annotated(path: Path) -> Iterator[Label]:
+    """Read the labels that ``labels import`` wrote."""
     for line, row in read_rows(path, _Annotated):
         if row.statement is None:
             continue
@@ -182,6 +183,8 @@ def _level(
 
 
 class _Claim(msgspec.Struct):
+    """A claim of an ExpertQA answer."""
+
     claim: str
     support: str | None = None
     evidence: list[str] = []
@@ -222,7 +225,7 @@ class _ClaimRow(msgspec.Struct):
 
 
 def _claims(path: Path) -> Iterator[Label]:
-    """Claims stay whole, marks included: what they cite is their references."""
+    """Read claims with their references, citation marks included."""
     for line, row in read_rows(path, _ClaimRow):
         field = "label" if row.attribution_label is None else "attribution_label"
         word = row.label if row.attribution_label is None else row.attribution_label
@@ -236,6 +239,8 @@ def _claims(path: Path) -> Iterator[Label]:
 
 
 class _AlceCitation(msgspec.Struct):
+    """People's score of one citation, in ALCE's layout."""
+
     citation_precision_score: int
 
 
@@ -271,6 +276,7 @@ def _alce(path: Path) -> Iterator[Label]:
 
 
 def _alce_item(path: Path, model: str, query: str, content: Mapping[str, Any]) -> Iterator[Label]:
+    """Read the labels of all sentences and citations of one ALCE answer."""
     item = msgspec.convert(content, _AlceItem)
     for at, sentence in enumerate(item.sentences):
         level = FULL if sentence.sentence_recall_score else NOT

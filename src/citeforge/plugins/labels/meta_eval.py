@@ -110,7 +110,7 @@ def labelled_pairs(
 
 
 def _texts(label: Label, answers: Mapping[tuple[str, str], AnswerDetail]) -> tuple[str | None, str]:
-    """Texts that a statement cites, None where it cites nothing, and the statement."""
+    """Premise and hypothesis of a label; the premise is None if nothing is cited."""
     if label.evidence is not None:
         evidence = "\n".join(label.evidence)
         return evidence if evidence.strip() else None, label.text or ""
@@ -232,7 +232,7 @@ def judge_quality(labelled: Sequence[LabelledPair], judge: JudgeSession) -> Judg
 def ask_labelled(
     labelled: Sequence[LabelledPair], judge: JudgeSession
 ) -> list[tuple[LabelledPair, Verdict]]:
-    """What the judge says of each; those that it failed on are left out."""
+    """Ask the judge about labelled pairs; those on which it fails are left out."""
     decisions = judge.ask(row.pair for row in labelled)
     return [(r, d) for r in labelled if isinstance(d := decisions[r.pair], Verdict)]
 
@@ -240,7 +240,7 @@ def ask_labelled(
 def decision_quality(
     pairs: Sequence[tuple[bool, bool]], classes: Sequence[tuple[str, str]] = (), n_failed: int = 0
 ) -> JudgeQuality:
-    """Compare decisions, people's first; classes likewise."""
+    """Compare pairs of decisions, and of classes; each pair has people's first."""
     n = len(pairs)
     yes, no = _class_quality(pairs, True), _class_quality(pairs, False)
     return JudgeQuality(
@@ -259,10 +259,12 @@ def decision_quality(
 
 
 def _class(supported: bool, contradicted: bool) -> str:
+    """Name the class of a label: supported, contradicted or neither."""
     return SUPPORTED if supported else CONTRADICTED if contradicted else NEITHER
 
 
 def _class_quality(pairs: Sequence[tuple[Hashable, Hashable]], name: Hashable) -> ClassQuality:
+    """Compute the judge's precision, recall and F1 on one class."""
     n_human, n_machine = (sum(pair[side] == name for pair in pairs) for side in (0, 1))
     n_both = pairs.count((name, name))
     return ClassQuality(

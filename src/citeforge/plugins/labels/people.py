@@ -42,7 +42,7 @@ class HumanLabels:
 
 @dataclass
 class _Levels:
-    """All levels of one pair.
+    """Levels of support that labels give to one pair.
 
     Attributes:
         statement: of statements with all that they cite, and of one of several citations.
@@ -55,7 +55,7 @@ class _Levels:
     is_single: bool = False
 
     def add(self, level: str, claim: Claim, citation: int | None) -> None:
-        """Take in what is said of a claim, or of one of its citations."""
+        """Add a label of a claim, or of one of its citations."""
         if citation is not None:
             self.citation.add(level)
         if citation is None or len(claim.cited) > 1:
@@ -82,6 +82,7 @@ class LabelJudge:
         keep([(i, self._decision(p)) for i, p in enumerate(pairs)])
 
     def _decision(self, pair: Pair) -> Decision:
+        """Verdict on a pair by its label; a failure without one."""
         if pair not in self._people.verdicts:
             return JudgeFailure("no label")
         level = self._people.levels.get(pair)
@@ -90,7 +91,7 @@ class LabelJudge:
 
 
 def of_system(labels: Sequence[Label], system: str, submission: str) -> list[Label]:
-    """Labels of one system: named as it is, or as its file (ALCE's labels name files)."""
+    """Select the labels of a system, named by its name or by its file as in ALCE's labels."""
     stem = submission.removesuffix(".gz").rpartition(".")[0] or submission
     names = {system, submission, stem}
     return [x for x in labels if x.system in names or x.system.removesuffix(".json") in names]
@@ -169,7 +170,7 @@ def _claim(label: Label, claims: Sequence[Claim]) -> Claim | None:
 
 
 def _words(text: str) -> str:
-    """A text without marks, case and punctuation."""
+    """Normalise a text: no citation marks, case or punctuation."""
     return normalise_answer(re.sub(r"\[\d+(?:,\s*\d+)*\]", " ", text))
 
 

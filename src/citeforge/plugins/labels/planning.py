@@ -122,7 +122,7 @@ def plan_labels(file: ScoreFile, options: LabelPlanOptions) -> LabelPlan:
         UsageError: the file has none at all.
     """
     require_values([file], "plan")
-    entry = _judged(file, options.measure)
+    entry = _find_judged_measure(file, options.measure)
     judged = entry.scale * column(entry.per_query)
     here = ~np.isnan(judged)
     sd, correlation, pilot = float(np.std(judged[here], ddof=1)), options.correlation, 0
@@ -169,7 +169,7 @@ def labels_needed(half: float, sd: float, answers: int, correlation: float) -> i
 def _draw(
     ids: Sequence[str], values: Sequence[float], size: int, options: LabelPlanOptions
 ) -> list[str]:
-    """Queries to label; every one as likely as any other."""
+    """Draw the queries to label, all with equal probability."""
     if options.design == "random":
         return sample_ids(ids, size, options.seed, "annotate plan")
     # Every N/n-th of the answers in the order of the judge's values, from a random start.
@@ -181,8 +181,8 @@ def _draw(
     return [q for i, q in enumerate(ids) if i in places]
 
 
-def _judged(file: ScoreFile, measure: str | None) -> MeasureScore:
-    """The measure that labels are planned for: the first judged one, unless it is named."""
+def _find_judged_measure(file: ScoreFile, measure: str | None) -> MeasureScore:
+    """Find the measure to plan labels for: the named one, else the first judged one."""
     judged = [m for m in file.measures if "|judge:" in m.signature and m.n > 1]
     if not judged:
         raise UsageError(

@@ -49,12 +49,12 @@ class PreferencePair:
 
     @property
     def key(self) -> tuple[str, tuple[str, str]]:
-        """What is compared."""
+        """Question and systems: what is compared."""
         return self.question, self.systems
 
     @property
     def preference(self) -> int:
-        """People's decision."""
+        """People's decision: 1 for the first system, -1 for the second, 0 for a tie."""
         return decision(self.people)
 
 
@@ -96,7 +96,7 @@ class AnnotatorAgreement:
 
 
 def decision(values: Values, threshold: float = 0.0) -> int:
-    """1 for the first, -1 for the second, 0 for a tie."""
+    """Compare two values: 1 if the first is higher, -1 if the second, 0 for a tie."""
     first, second = values
     if abs(first - second) <= threshold:
         return 0
@@ -162,9 +162,9 @@ def read_preferences(
                 allowed="query_id or question, and systems or models with two names",
                 code="missing-field",
             )
-        one = PreferencePair(question, systems, values, _defined(both))
+        one = PreferencePair(question, systems, values, _both_or_none(both))
         if systems[0] > systems[1]:
-            one = PreferencePair(question, systems[::-1], values[::-1], _defined(both[::-1]))
+            one = PreferencePair(question, systems[::-1], values[::-1], _both_or_none(both[::-1]))
         first, same = comparisons.setdefault(one.key, (number, one))
         if same != one:
             raise InputError(
@@ -178,8 +178,8 @@ def read_preferences(
     return [one for _, one in comparisons.values()], len(rows) - len(comparisons)
 
 
-def _defined(values: _OneOrNone) -> Values | None:
-    """The values of both; None where one has none."""
+def _both_or_none(values: _OneOrNone) -> Values | None:
+    """Return both values of a pair; None if one of them is missing."""
     first, second = values
     return None if first is None or second is None else (first, second)
 
@@ -210,7 +210,7 @@ def with_scores(
         if one.question not in a:
             raise UnknownValueError("query", one.question, a)
         both = (a[one.question], b.get(one.question))
-        scored.append(replace(one, measure=_defined(both)))
+        scored.append(replace(one, measure=_both_or_none(both)))
     return scored
 
 
@@ -294,7 +294,7 @@ def annotator_agreement(annotators: Sequence[Sequence[PreferencePair]]) -> Annot
 
 
 def agreed(annotators: Sequence[Sequence[PreferencePair]]) -> list[PreferencePair]:
-    """The first annotator's comparisons that all made, and decided alike."""
+    """Comparisons that all annotators made and decided alike."""
     others = [{c.key: c.preference for c in one} for one in annotators[1:]]
     return [c for c in annotators[0] if all(o.get(c.key) == c.preference for o in others)]
 

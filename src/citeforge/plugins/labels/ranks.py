@@ -114,6 +114,7 @@ def corrected_ranks(files: Sequence[ScoreFile]) -> list[CorrectedRanks]:
 
 
 def _is_corrected(entry: MeasureScore) -> bool:
+    """Whether labels corrected a score (PPI++) and gave it an interval."""
     c = entry.corrected
     return c is not None and c.method == "ppi++" and c.value is not None and c.df is not None
 
@@ -137,7 +138,7 @@ def _by_differences(pairs: Sequence[tuple[ScoreFile, MeasureScore]]) -> list[Ran
 
 
 def _simultaneous(entry: MeasureScore, systems: int) -> tuple[float, float]:
-    """Interval of a corrected value that holds together with those of the other systems."""
+    """Interval of a corrected value at a level that holds for all systems together."""
     c, declared = entry.corrected, find_measure(entry.name.partition("[")[0])
     assert c is not None and c.value is not None and c.stderr is not None and c.df is not None
     within = Range() if declared is None else declared.range
@@ -146,7 +147,9 @@ def _simultaneous(entry: MeasureScore, systems: int) -> tuple[float, float]:
 
 
 def ranks_of_intervals(intervals: Sequence[tuple[float, float]]) -> list[RankInterval]:
-    """Ranks by intervals that hold all values at once: who lies above whom wholly is better.
+    """Compute possible ranks from simultaneous intervals of unpaired systems.
+
+    A system is better than another where its interval is wholly above the other's.
 
     For systems of which nothing is paired (Klein, Wright & Wieczorek 2020, Journal of the Royal
     Statistical Society C 69): where each interval of m systems holds with 1 − .05 / m,

@@ -55,6 +55,7 @@ def read_sheet_labels(
 
 
 def _table(path: Path) -> Iterator[tuple[int, str, str, str]]:
+    """Read (line, item, annotator, label) from a CSV file."""
     for line, row in read_csv(path, (ITEM, LABEL)):
         yield (
             line,
@@ -101,6 +102,7 @@ class _Key(msgspec.Struct):
 
 
 def _label_studio(path: Path) -> Iterator[tuple[int, str, str, str]]:
+    """Read (number, item, annotator, label) from an export of Label Studio."""
     rows = read_typed(path, list[_Labelled], "is not a Label Studio export", "its JSON format")
     for number, task in enumerate(rows, 1):
         for annotation in task.annotations:

@@ -87,7 +87,7 @@ TASKS = {name: AnnotationTask(name=name, **row) for name, row in _ROWS.items()}
 
 
 def find_task(name: str) -> AnnotationTask:
-    """The task of a name.
+    """Look up an annotation task by its name.
 
     Raises:
         UnknownValueError: no such task.
@@ -321,7 +321,7 @@ def export_sheet(options: AnnotationOptions, scores: Sequence[Path] = ()) -> She
     if options.benchmark is not None:
         items = benchmark_items(task, options.benchmark, options.sample, options.seed)
     else:
-        items = _of_scores(task, [load_scores(p) for p in scores], options)
+        items = _score_items(task, [load_scores(p) for p in scores], options)
     key: dict[str, dict[str, object]] = {}
     rows: list[dict[str, str]] = []
     n_uncited = 0
@@ -346,10 +346,12 @@ def export_sheet(options: AnnotationOptions, scores: Sequence[Path] = ()) -> She
     return Sheet(task, len(rows), n_uncited)
 
 
-def _of_scores(
+def _score_items(
     task: AnnotationTask, files: Sequence[ScoreFile], options: AnnotationOptions
 ) -> Iterator[SheetItem]:
-    """Items of sampled queries, the same for all systems, or of those that were planned.
+    """List the items to label from score files: of sampled or of planned queries.
+
+    Sampled queries are the same for all systems.
 
     Raises:
         InputError: a score file holds no answers, or none has an answer to a planned query.
@@ -400,6 +402,7 @@ def _units(task: AnnotationTask, answer: AnswerDetail) -> Iterator[SheetItem]:
 
 
 def _text(passage: PassageDetail) -> str:
+    """Text of a passage, after its title if it has one."""
     return f"{passage.title}: {passage.text}" if passage.title else passage.text
 
 
@@ -430,7 +433,7 @@ def _label_studio_config(task: AnnotationTask) -> str:
 
 
 def read_typed(path: Path, kind: type[T], message: str, allowed: str) -> T:
-    """The content of a JSON file.
+    """Read a JSON file into a typed record.
 
     Raises:
         InputError: it cannot be read, or is of another layout.

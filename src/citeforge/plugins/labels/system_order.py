@@ -48,7 +48,7 @@ def spearman(judge: Floats, truth: Floats) -> float:
 
 
 def tau_ap(judge: Floats, truth: Floats) -> float:
-    """Yilmaz et al. 2008: mistakes at the top weigh more.
+    """Compute the AP rank correlation (Yilmaz et al. 2008): mistakes at the top weigh more.
 
     For every system but the judge's first, the share of those above it that truth puts above it
     less the share that it puts below; the mean of these. Systems that the judge ties stand in the

@@ -72,10 +72,10 @@ def export_beir(folder: Path, out: Path, options: Part) -> DroppedFields:
     base = Base(folder)
     with atomic_file(out / "corpus.jsonl") as file:
         for row in corpus_rows(base):
-            file.write(json_line(_with_metadata(row)))
+            file.write(json_line(_flatten_metadata(row)))
     with atomic_file(out / "queries.jsonl") as file:
         for row in base.queries.to_pylist():
-            file.write(json_line(_with_metadata(row)))
+            file.write(json_line(_flatten_metadata(row)))
     with atomic_file(out / "qrels" / "test.tsv") as file:
         file.write(b"query-id\tcorpus-id\tscore\n")
         for query, passage, score in judgements(base):
@@ -83,7 +83,8 @@ def export_beir(folder: Path, out: Path, options: Part) -> DroppedFields:
     return lost_of(base)
 
 
-def _with_metadata(row: dict[str, Any]) -> dict[str, Any]:
+def _flatten_metadata(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with the members of its metadata (JSON text) as fields of its own."""
     flat = {k: v for k, v in row.items() if k != "metadata"}
     if row.get("metadata"):
         flat["metadata"] = json.loads(row["metadata"])

@@ -139,7 +139,7 @@ def robustness(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> Robu
         for file in several:
             for entry in file.measures:
                 if _is_wanted(entry.name, names):
-                    _add(scores[entry.signature], system, file, entry)
+                    _add_score(scores[entry.signature], system, file, entry)
     common = []
     for signature, of_systems in scores.items():
         lacking = [s for s in systems if s not in of_systems or of_systems[s][1].value is None]
@@ -216,7 +216,7 @@ def _context(file: ScoreFile) -> str:
     return next(parts, file.context)
 
 
-def _add(
+def _add_score(
     entries: dict[str, tuple[ScoreFile, MeasureScore]],
     system: str, file: ScoreFile, entry: MeasureScore,
 ) -> None:  # fmt: skip

@@ -111,6 +111,7 @@ def ranks_table(result: Robustness) -> Table:
 
 
 def _rank(one: Definition, place: int) -> MarkedCell:
+    """Show a system's rank with its value, the best in bold."""
     rank = one.ranks[place]
     return MarkedCell(f"{rank:g} ({one.values[place]:.2f})", is_bold=rank == min(one.ranks))
 

@@ -70,7 +70,7 @@ class ComparedCell(msgspec.Struct, frozen=True):
 
     @property
     def difference(self) -> str:
-        """Ours less the printed one."""
+        """Reproduced minus printed value, as text; empty without a reproduced value."""
         if self.ours is None:
             return ""
         digits = decimals(self.printed)

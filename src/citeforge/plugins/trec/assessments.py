@@ -83,7 +83,7 @@ class PointLists:
     labels: dict[Key, Points] = field(default_factory=dict)
 
     def of(self, names: Sequence[str], topic: str) -> Points | None:
-        """Points of a topic, with the labels of a run where there are any.
+        """Find a topic's points, with labels if the run has some; None if it has no points.
 
         Args:
             names: what files may call the run.
@@ -93,7 +93,7 @@ class PointLists:
 
 
 def answer_labels(labels: Mapping[Key, V], names: Sequence[str], topic: str) -> V | None:
-    """Labels of an answer; None where there are none."""
+    """Look up the labels of a run's answer to a topic; None if there are none."""
     return next((labels[n, topic] for n in (*names, "") if (n, topic) in labels), None)
 
 
@@ -181,7 +181,7 @@ def read_assessments(paths: Iterable[Path]) -> Assessments:
     for path in files:
         if path.suffix != ".csv":
             for line, row in _json_rows(path) if path.suffix == ".json" else read_rows(path, _Row):
-                _add(row, assessments, partial(InputError, path=path, line=line))
+                _add_row(row, assessments, partial(InputError, path=path, line=line))
     _read_annotations([p for p in files if p.suffix == ".csv"], assessments.lists["dragun"])
     return assessments
 
@@ -198,6 +198,7 @@ def _files(path: Path) -> Sequence[Path]:
 
 
 def _json_rows(path: Path) -> Iterator[tuple[None, _Row]]:
+    """Read the rows of a JSON file that holds one row or a list."""
     content = read_json(path)
     for row in content if isinstance(content, list) else [content]:
         try:
@@ -208,8 +209,8 @@ def _json_rows(path: Path) -> Iterator[tuple[None, _Row]]:
             ) from error
 
 
-def _add(row: _Row, assessments: Assessments, wrong: Wrong) -> None:
-    """Keep what a row says."""
+def _add_row(row: _Row, assessments: Assessments, wrong: Wrong) -> None:
+    """Add the labels or points of one row to the assessments."""
     topic = _name(row.qid, row.topic_id, row.narrative_id, row.query_id)
     key = _name(row.run_id, row.runtag, row.run_tag, row.run), topic
     lists, criteria = assessments.lists, row.criteria if row.rubrics is None else row.rubrics
@@ -223,7 +224,7 @@ def _add(row: _Row, assessments: Assessments, wrong: Wrong) -> None:
             tuple(_label(c.support, SUPPORT, "support", wrong) for c in s.citations)
             for s in row.sentences
         )
-        _once(assessments.support, key, labels, wrong)
+        _set_once(assessments.support, key, labels, wrong)
     elif row.nuggets is not None:
         nuggets = (
             Point(
@@ -231,12 +232,12 @@ def _add(row: _Row, assessments: Assessments, wrong: Wrong) -> None:
             )
             for n in row.nuggets
         )
-        _keep(lists["nuggets"], key, tuple(nuggets), wrong)
+        _add_points(lists["nuggets"], key, tuple(nuggets), wrong)
     elif criteria is not None and any(c.short_answers is not None for c in criteria):
         answers = (p for c in criteria for p in _short_answers(c, wrong))
-        _keep(lists["dragun"], key, tuple(answers), wrong)
+        _add_points(lists["dragun"], key, tuple(answers), wrong)
     elif criteria is not None:
-        _keep(lists["rubric"], key, tuple(_criterion(c, wrong) for c in criteria), wrong)
+        _add_points(lists["rubric"], key, tuple(_criterion(c, wrong) for c in criteria), wrong)
     else:
         raise wrong(
             "assesses nothing", allowed="sentences, nuggets, criteria or rubrics",
@@ -297,6 +298,7 @@ def _label(
 
 
 def _name(*names: str | int | None) -> str:
+    """First of several fields that is filled in; empty if none is."""
     return next((str(n) for n in names if n not in (None, "")), "")
 
 
@@ -316,6 +318,7 @@ def _criterion(row: _Criterion, wrong: Wrong) -> Point:
 
 
 def _short_answers(row: _Criterion, wrong: Wrong) -> Iterator[Point]:
+    """Make a point of each short answer to one of DRAGUN's questions."""
     importance = row.importance.rpartition(":")[2].strip().lower()
     if importance not in IMPORTANCE:
         raise wrong(
@@ -327,18 +330,18 @@ def _short_answers(row: _Criterion, wrong: Wrong) -> Iterator[Point]:
         yield Point(text, None, IMPORTANCE[importance], row.question_id, answer.answer_id)
 
 
-def _keep(lists: PointLists, key: Key, points: Points, wrong: Wrong) -> None:
-    """Keep the points of a row, and its labels where it has any."""
+def _add_points(lists: PointLists, key: Key, points: Points, wrong: Wrong) -> None:
+    """Add the points of one row to the lists of topics, and its labels to those of runs."""
     bare = tuple(replace(p, value=None) for p in points)
     if points == bare:
-        _once(lists.points, key[1], bare, wrong)
+        _set_once(lists.points, key[1], bare, wrong)
     else:
-        _once(lists.labels, key, points, wrong)
+        _set_once(lists.labels, key, points, wrong)
         lists.points.setdefault(key[1], bare)
 
 
-def _once(table: dict[K, V], key: K, value: V, wrong: Wrong) -> None:
-    """Set what may be set once; the same again changes nothing."""
+def _set_once(table: dict[K, V], key: K, value: V, wrong: Wrong) -> None:
+    """Set an entry of a table; refuse a second, different value."""
     if table.setdefault(key, value) != value:
         raise wrong(
             f"a second, different row for {key!r}", allowed="one row each", code="duplicate-id"
@@ -346,7 +349,7 @@ def _once(table: dict[K, V], key: K, value: V, wrong: Wrong) -> None:
 
 
 def assessments_of(inputs: Inputs) -> Assessments:
-    """What the files of ``--assessments`` say; nothing without any.
+    """Read the files of ``--assessments`` once per submission; empty without any.
 
     Raises:
         InputError: a file is wrong; says where.
@@ -383,5 +386,5 @@ def files_signature(tools: Tools, protocol: str) -> str | None:
 
 
 def full_support(value: Value) -> Value:
-    """The same with partial support as none."""
+    """Count full support only: partial support becomes 0."""
     return Value(float(value.low >= 1), float(value.high >= 1))

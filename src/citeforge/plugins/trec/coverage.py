@@ -46,17 +46,17 @@ Worth = Callable[[Value], Value]
 
 
 def as_labelled(value: Value) -> Value:
-    """A label as it is."""
+    """Return a label unchanged, contradictions included."""
     return value
 
 
 def supportive(value: Value) -> Value:
-    """Support; a contradiction is none."""
+    """Count support only: a contradiction becomes 0."""
     return Value(max(value.low, 0.0), max(value.high, 0.0))
 
 
 def contradictory(value: Value) -> Value:
-    """Contradiction; support is none."""
+    """Count contradictions only: support becomes 0."""
     return Value(max(-value.high, 0.0), max(-value.low, 0.0))
 
 
@@ -87,12 +87,13 @@ def dragun(points: Valued, worth: Worth) -> Value | None:
 
 
 def _mean(values: Iterable[Value]) -> Value:
+    """Mean of the values; 0 if there are none."""
     several = list(values)
     return sum(several, NOTHING) / (len(several) or 1)
 
 
 def _weighted(values: Iterable[tuple[float, Value]], total: float) -> Value | None:
-    """The sum of weighted values over a total; None of no total."""
+    """Divide the weighted sum of values by a total; None if the total is 0."""
     ends = [(w * v.low, w * v.high) for w, v in values]
     low, high = (sum(map(worst, ends)) for worst in (min, max))
     return Value(low, high) / total if total else None
@@ -146,12 +147,12 @@ _DRAGUN = _Family(
 
 def _compute(family: _Family, inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """Compute the measures of a family from the points that answers cover."""
-    rows = _answers(family, inputs)
+    rows = _answers_with_points(family, inputs)
     session = inputs.tools.judge
     is_open = any(p.value is None for _, _, row in rows for p in row)
     judge = session.judge if session is not None and is_open else None
     is_blind = judge is not None and not getattr(judge, "tells_contradictions", False)
-    valued = list(_valued(family, inputs, rows))
+    valued = list(_with_values(family, inputs, rows))
     for measure in measures:
         is_worst_high = not measure.higher_is_better
         if is_worst_high and is_blind:
@@ -169,8 +170,8 @@ def _compute(family: _Family, inputs: Inputs, measures: Sequence[Measure]) -> Fo
         yield bounded(inputs, measure.name, values)
 
 
-def _answers(family: _Family, inputs: Inputs) -> list[tuple[Key, AnswerItem, Points]]:
-    """Answers to the queries that have a list, with its points; labelled where labels are.
+def _answers_with_points(family: _Family, inputs: Inputs) -> list[tuple[Key, AnswerItem, Points]]:
+    """List the answers to assessed queries with the points that each is held against.
 
     Raises:
         CannotError: there is no list, or nothing that labels.
@@ -198,10 +199,10 @@ def _answers(family: _Family, inputs: Inputs) -> list[tuple[Key, AnswerItem, Poi
     return rows
 
 
-def _valued(
+def _with_values(
     family: _Family, inputs: Inputs, rows: Sequence[tuple[Key, AnswerItem, Points]]
 ) -> Iterator[tuple[Key, AnswerItem, Valued]]:
-    """The same with what labels and the judge say of each point."""
+    """Add to each point its value in the answer, by its label or the judge."""
     judge = inputs.tools.judge
     texts = {key: _answer_text(inputs, item) for key, item, _ in rows}
     decisions = {} if judge is None else judge.ask(
@@ -213,6 +214,7 @@ def _valued(
     anything = Value(family.lowest, 1.0)
 
     def value(key: Key, item: AnswerItem, point: Point) -> Value | None:
+        """Value of a point in an answer, as a range if unknown; None if it does not count."""
         if item.is_missing:
             return anything
         support, decision = point.value, decisions.get(Pair(texts[key], point.text))

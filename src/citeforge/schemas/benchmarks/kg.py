@@ -87,7 +87,7 @@ class Triple:
 
     @property
     def key(self) -> Key:
-        """What a citation of it says."""
+        """Entity, relation and value: the triple as a citation names it."""
         return Key(self.qid, self.relation, self.value)
 
     @property

@@ -364,7 +364,7 @@ def mentions(output: str, base: int, n_docs: int, cited: Set[int]) -> Iterator[t
 
 
 def _definitions(output: str, lists: Sequence[tuple[int, int]]) -> dict[int, int]:
-    """Numbers whose entry in a reference list is a passage of another number."""
+    """Map the numbers in a reference list to the numbers of passages that they stand for."""
     stands_for: dict[int, int] = {}
     for start, end in lists:
         for line in output[start:end].splitlines():

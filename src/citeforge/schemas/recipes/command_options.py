@@ -222,7 +222,7 @@ class ReportOptions(TableOptions):
 
     @property
     def is_plot(self) -> bool:
-        """Whether a plot was asked for, or what a plot writes itself."""
+        """Whether --plot, --measure or --robustness is set, which tables cannot show."""
         return self.robustness or (self.plot, self.measure) != (None, None)
 
 

@@ -118,12 +118,14 @@ def interact(setting: Setting[InteractOptions]) -> MakeSteps:
         return f"Check: Document {marks}" if marks else ""
 
     def example(demo: Demonstration) -> str:
+        """Write a worked example with its steps."""
         docs = demo.docs(o.k, base, short=True)
         return fill(query=demo.question, docs=docs, steps=_worked_steps(demo, base, check))
 
     examples = worked(setting, example)  # type: ignore[arg-type]
 
     def steps(task: Task) -> Steps:
+        """Condense the passages, then ask step by step."""
         full = {doc.number: doc for doc in setting.docs(task.item)}
         short = yield from condensed(task)
 
@@ -134,6 +136,7 @@ def interact(setting: Setting[InteractOptions]) -> MakeSteps:
             return [full[n] for n in action.numbers if n in numbers][:_MOST_SHOWN]
 
         def prompt(done: Sequence[str], seen: Sequence[PromptDoc], forced: bool) -> str:
+            """Write the prompt for the next step."""
             more = {"demos": examples(task.run), "steps": done, "open": seen, "forced": forced}
             query = task.item.query
             return setting.fitted(task, short, lambda some: fill(query=query, docs=some, **more))
@@ -150,6 +153,7 @@ def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
     fill = _filling(setting, "inline_search")
 
     def example(demo: Demonstration) -> str:
+        """Write a worked example with its searches."""
         # What a search shows is gone from the prompt by the next step.
         steps = _worked_steps(demo, base, lambda s: f"Search: {s.search}" if s.search else "")
         return fill(query=demo.question, steps=steps)
@@ -157,6 +161,7 @@ def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
     examples = worked(setting, example)  # type: ignore[arg-type]
 
     def steps(task: Task) -> Steps:
+        """Ask step by step; each search shows a passage."""
         shelf = shelf_of(task.item)
 
         def show(action: Action) -> list[PromptDoc]:
@@ -168,6 +173,7 @@ def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
             return [setting.docs(task.item, shelf.shown)[place]]
 
         def prompt(done: Sequence[str], seen: Sequence[PromptDoc], forced: bool) -> str:
+            """Write the prompt for the next step."""
             more = {"demos": examples(task.run), "steps": done, "forced": forced}
             query = task.item.query
             return setting.fitted(task, seen, lambda some: fill(query=query, open=some, **more))

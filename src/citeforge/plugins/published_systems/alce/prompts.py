@@ -51,6 +51,7 @@ def worked(setting: Setting[ShotOptions], render: Callable[[Demonstration], str]
 
     @cache
     def examples(run: int) -> list[str]:
+        """Draw and write the worked examples of a run."""
         return [render(d) for d in choose_examples(pool, o.shots, setting.seed, run, questions)]
 
     return examples
@@ -61,6 +62,7 @@ def vanilla(setting: Setting[AlceOptions]) -> MakeSteps:
     prompt = _prompting(setting, short=False)
 
     def steps(task: Task) -> Steps:
+        """Ask for the answer in one request."""
         docs = setting.docs(task.item)[: setting.options.k]
         (answer,) = yield [setting.request(prompt(task, docs), task)]
         return Reply.of(answer)
@@ -77,6 +79,7 @@ def short_versions(how: str, setting: Setting[CondensedOptions]) -> MakeSteps:
     condensed = condenser(setting, how, setting.options.k)
 
     def steps(task: Task) -> Steps:
+        """Condense the passages, then ask for the answer."""
         docs = yield from condensed(task)
         (answer,) = yield [setting.request(prompt(task, docs), task)]
         return Reply.of(answer)
@@ -91,6 +94,7 @@ def _prompting(
     o, base = setting.options, setting.base
 
     def fill(query: str, docs: Sequence[PromptDoc], demos: Sequence[str], answer: str) -> str:
+        """Write a prompt, or a worked example with its answer."""
         return setting.render(
             "alce",
             query=query,
@@ -125,11 +129,13 @@ def closed_book(setting: Setting[ShotOptions]) -> MakeSteps:
     own = () if cites_candidates(setting.options, setting.benchmark) else None
 
     def fill(query: str, demos: Sequence[str], answer: str) -> str:
+        """Write a prompt, or a worked example with its answer."""
         return setting.render("closed_book", query=query, demos=demos, answer=answer)
 
     examples = worked(setting, lambda d: fill(d.question, (), d.plain()))
 
     def steps(task: Task) -> Steps:
+        """Ask for the answer in one request."""
         demos = examples(task.run)
         text = setting.fitted(task, (), lambda _: fill(task.item.query, demos, ""))
         (answer,) = yield [setting.request(text, task)]

@@ -27,6 +27,7 @@ def best_by_vectors(ids: Sequence[str], texts: Sequence[str], embedder: Embedder
     passages = embedder.encode(list(texts), "passage").astype("float64")[order]
 
     def best(words: str) -> str | None:
+        """Find the passage nearest to some words."""
         cosines = passages @ embedder.encode([words], "query")[0]
         return ids[order[int(cosines.round(6).argmax())]] if order else None
 
@@ -75,6 +76,7 @@ def candidate_shelves(setting: Setting[SearchOptions]) -> Callable[[Item], Shelf
 
     @cache
     def index(query: str) -> Best:
+        """Index the candidates of a query for searching."""
         ids = ids_of[query]
         words = [" ".join(texts[name]).strip() for name in ids]
         return (
@@ -82,6 +84,7 @@ def candidate_shelves(setting: Setting[SearchOptions]) -> Callable[[Item], Shelf
         )
 
     def shelf(item: Item) -> Shelf:
+        """List the candidates of a query."""
         passages = {name: Passage(name, *texts[name]) for name in ids_of[item.query_id]}
         return Shelf(passages, index(item.query_id))
 

@@ -38,6 +38,7 @@ class RetrievalOptions(LlmOptions):
     @field_validator("retriever")
     @classmethod
     def _refuse_run_file(cls, retriever: str) -> str:
+        """Refuse a run file as the first stage: it knows no sub-queries."""
         if retriever.startswith("run:"):
             raise ValueError(
                 "a run file knows the benchmark's queries alone; `build alce --retriever run:FILE` "
@@ -76,6 +77,7 @@ class QueryGenOptions(VanillaOptions):
     @field_validator("fusion")
     @classmethod
     def _check_fusion(cls, fusion: str) -> str:
+        """Refuse an unknown way to fuse rankings."""
         name, _, number = fusion.partition(":")
         if fusion not in FUSIONS and not (name == "query" and number.isdecimal()):
             raise ValueError(f"expected {', '.join(FUSIONS)} or query:N")

@@ -35,6 +35,7 @@ def query_gen(setting: Setting[QueryGenOptions]) -> MakeSteps:
     search, options = Search(setting), setting.options
 
     def steps(task: Task) -> Steps:
+        """Ask for sub-queries, search, fuse the rankings, and ask for the answer."""
         words = {"query": task.item.query, "queries": options.queries}
         demos = shots()[: options.shots]
         text = setting.fitted(

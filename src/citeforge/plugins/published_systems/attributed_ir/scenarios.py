@@ -39,6 +39,7 @@ def generate(setting: Setting[LlmOptions]) -> MakeSteps:
     """Make the system ``g``: answers from what the model knows, without citations (section 2.3)."""
 
     def steps(task: Task) -> Steps:
+        """Ask for the answer in one request."""
         (answer,) = yield [_closed(setting, task)]
         return replace(Reply.of(answer), passages=())
 
@@ -77,6 +78,7 @@ def gold(setting: Setting[GoldPassagesOptions]) -> MakeSteps:
     texts = benchmark.texts({i for ids in relevant.values() for i in ids})
 
     def steps(task: Task) -> Steps:
+        """Ask for an answer from the relevant passages."""
         ids = relevant[task.item.query_id]
         return ask_with_passages(setting, task, [Passage(i, *texts[i]) for i in ids if i in texts])
 
@@ -88,6 +90,7 @@ def retrieve_first(setting: Setting[VanillaOptions]) -> MakeSteps:
     search = Search(setting)
 
     def steps(task: Task) -> Steps:
+        """Search, then ask for an answer from what is found."""
         (ranking,) = search.rankings(task.item, [task.item.query], setting.options.k)
         return ask_with_passages(
             setting, task, search.passages(task.item, [name for name, _ in ranking])
@@ -101,6 +104,7 @@ def gtr(setting: Setting[GtrOptions]) -> MakeSteps:
     search, segmenter = Search(setting), SentenceSegmenter()
 
     def steps(task: Task) -> Steps:
+        """Ask for an answer, search for each statement, and add citations."""
         (answer,) = yield [_closed(setting, task)]
         text = neutralise(answer.text)  # marks of its own would cite what nobody showed
         spans = [s for s in segmenter.split(text) if any(c.isalnum() for c in text[slice(*s)])]

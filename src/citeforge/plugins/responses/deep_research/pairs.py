@@ -47,7 +47,7 @@ def statement_pairs(
     read = strict_statements(numbered.text, Grammar(), segmenter, len(numbered.keys))
     bare = _bare_links(numbered, read.statements)
     if bare:
-        markup.mentions = _merged(report, markup.mentions, bare)
+        markup.mentions = _merge_mentions(report, markup.mentions, bare)
         numbered = _with_marks(report, markup, key)
         read = strict_statements(numbered.text, Grammar(), segmenter, len(numbered.keys))
     keys = numbered.keys
@@ -76,6 +76,7 @@ class _Written:
 
 
 def _with_marks(report: str, markup: Markup, key: Callable[[str], str]) -> _Written:
+    """Replace links by numbered marks, and remove the list of references."""
     numbers: dict[str, int] = {}
     edits: list[Edit] = []
     links: list[tuple[Edit, int, Mention]] = []  # with the place of the link's text in it
@@ -134,7 +135,7 @@ def _bare_links(numbered: _Written, statements: Sequence[Statement]) -> list[lis
     return groups
 
 
-def _merged(
+def _merge_mentions(
     report: str, mentions: Sequence[Mention], groups: Sequence[Sequence[Mention]]
 ) -> list[Mention]:
     """Merge each group of mentions into one that spans them all, without their texts."""

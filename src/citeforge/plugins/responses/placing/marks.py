@@ -170,7 +170,7 @@ def _insert_marks(
 ) -> Shift:
     """Insert marks for spans of words where the grammar reads them as meant."""
     before = read(text).statements
-    missing, loose = _missing(text, spans, before)
+    missing, loose = _missing_numbers(text, spans, before)
     agrees = le if loose else eq
     tries = dict.fromkeys(missing, 0)
     for _ in range(_TRIES if len(text) < _LONG else _FEW_TRIES):
@@ -202,7 +202,7 @@ def _insert_marks(
     return shift
 
 
-def _missing(
+def _missing_numbers(
     text: str, spans: Sequence[tuple[int, int, int]], statements: Sequence[Statement]
 ) -> tuple[dict[int, list[int]], list[tuple[int, int]]]:
     """Find numbers that statements should cite and do not, by statement.

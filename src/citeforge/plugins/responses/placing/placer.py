@@ -127,6 +127,7 @@ class CitationPlacer:
 
     @cached_property
     def segmenter(self) -> Segmenter:
+        """Segmenter that finds the statement to put a mark in."""
         from citeforge.engines.text.sentences import SentenceSegmenter
 
         return SentenceSegmenter()

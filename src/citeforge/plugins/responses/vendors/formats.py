@@ -132,7 +132,7 @@ class _File:
         return not is_framework and bool(marks_beside(response.text, [], self._grammar, 99))
 
     def has_both(self, response: Response) -> bool:
-        """Whether a response has citations beside its text, and marks that do not count then."""
+        """Whether a response has citations and also marks, which then do not count."""
         spans = sorted((c.start, c.end) for c in response.cited if c.is_mark)
         beside = marks_beside(response.text, spans, self._grammar, 99) if response.cited else []
         return bool(beside) and not self._only_marks
@@ -223,6 +223,7 @@ def _require_answer(row: Node) -> None:
 
 
 def _json_lines(path: Path, on_error: OnError) -> Rows:
+    """Read the rows of a JSON Lines file."""
     return read_rows(path, _ROW, HEADER, on_error)
 
 
@@ -230,6 +231,7 @@ def _lines(
     form: str, rows: Callable[[Path, OnError], Rows], path: Path, benchmark: Benchmark,
     options: str, on_error: OnError,
 ) -> Lines:  # fmt: skip
+    """Read the answers of a file of responses in a format."""
     return _File(form, rows, path, benchmark, options).lines(on_error)
 
 
@@ -276,6 +278,7 @@ def _warnings(
 
 
 def _format(form: str, rows: Callable[[Path, OnError], Rows] = _json_lines) -> Format:
+    """Declare the format of a tool's responses."""
     return Format(
         form,
         partial(_lines, form, rows),

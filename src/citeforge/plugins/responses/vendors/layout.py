@@ -132,6 +132,7 @@ def layouts() -> tuple[Layout, ...]:
 
 
 def _has(body: Node, sign: str) -> bool:
+    """Whether a response has the value or path that a sign names."""
     path, equals, value = sign.partition("=")
     try:
         nodes = body.each(path)
