@@ -136,7 +136,7 @@ class Lines:
 
 class Nothing:
     def info(self): return SourceInfo(spec="nothing:x", kind="nothing")
-    passages = queries = relevant = gold = mined = where = None
+    passages = queries = relevant = gold = mined = locate_judgement = None
 
 NOTHING = Declaration(name="nothing", title="", factory=lambda *_: Nothing(), argument="X",
                       splits="", becomes="", licence="", citation="")
