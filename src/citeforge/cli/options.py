@@ -78,7 +78,7 @@ class OneOf(click.Choice[str]):
 def field_options(
     record: type[BaseModel], only: Collection[str] | None = None, required: Collection[str] = ()
 ) -> list[click.Option]:
-    """One option a field.
+    """Make a click option of each field of a record.
 
     Args:
         record: pydantic model.

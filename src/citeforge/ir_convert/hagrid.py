@@ -200,6 +200,7 @@ class HagridSource(FileSource):
         return pa.Table.from_pylist(rows, schema=GOLD)
 
     def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
+        """Give the file, and the line of the query."""
         row = self._rows.get(query_id)
         return str(self.path), None if row is None else row[0]
 

@@ -9,10 +9,14 @@ from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
 
 
 def from_passages(template: str, setting: Setting[LlmOptions]) -> MakeSteps:
-    """Every passage of the context in its order (RAGE, section 4), with the labels of the cell
-    where it is one of an authorship experiment."""
+    """Make a system that asks once, with every passage in its order (RAGE, section 4).
+
+    In a cell of an authorship experiment the prompt names each passage's author.
+    """
 
     def steps(task: Task) -> Steps:
+        """Ask for the answer to one query."""
+
         def prompt(docs: Sequence[PromptDoc]) -> str:
             return setting.render(
                 template,
@@ -30,13 +34,14 @@ def from_passages(template: str, setting: Setting[LlmOptions]) -> MakeSteps:
 
 
 def from_graphs(setting: Setting[LlmOptions]) -> MakeSteps:
-    """``kalma``: one-shot generation from sub-graphs, [NA] for what they lack (KaLMA, section 3).
+    """Make ``kalma``: one prompt with the sub-graphs, [NA] for what they lack (KaLMA, section 3).
 
     Retrieval and ranking are frozen in the context set (``build kalma --retrieved``), so that all
     systems are shown the same; facts that do not fit are left out from the end.
     """
 
     def steps(task: Task) -> Steps:
+        """Ask for the answer to one query."""
         facts = [t for graph in task.item.graphs for t in graph.triples]
 
         def prompt(some: Sequence[Triple]) -> str:

@@ -197,7 +197,7 @@ def _merged(
     both: dict[str, tuple[str, str]],
     source: Source,
 ) -> Iterator[pa.RecordBatch]:
-    """Join two corpora; passages of both appear once."""
+    """Yield the passages of two corpora; those in both once, with a title if either has one."""
     names = pa.array(list(both), pa.string())
     for batch in iter_batches(first):
         shared = np.flatnonzero(pc.is_in(batch["_id"], value_set=names).to_numpy(False))

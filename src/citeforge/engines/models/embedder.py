@@ -48,7 +48,7 @@ class Refinable(Embedder, Protocol):
         ...
 
     def count_cut(self, pieces: Iterable[pa.Array], kind: Kind) -> tuple[int, int] | None:
-        """(Texts longer than the model reads, tokens that it reads); None if unknown."""
+        """Count the texts that are cut: (number, tokens that the model reads); None if unknown."""
         ...
 
 

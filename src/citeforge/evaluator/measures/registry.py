@@ -101,9 +101,9 @@ def direction(name: str) -> bool | None:
 
 
 def declared_place(name: str) -> tuple[int, int]:
-    """Give the sort key of a measure: declared order, unlisted cutoffs after their form's.
+    """Give the key that sorts measures by name in the order in which they are declared.
 
-    Names that no measure has come last.
+    ``P@7``, which is not listed, follows ``P@10``; names that no measure has come last.
     """
     listed = measures()
     names = list(listed)

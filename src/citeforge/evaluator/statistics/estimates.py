@@ -161,7 +161,7 @@ def ratio_sample(sums: Floats) -> Sample:
 
 
 def measured_between(make: Callable[[Floats], Sample], low: Floats, high: Floats) -> Measured:
-    """Make the sample of lower values, and one of upper values if these differ."""
+    """Make a sample of the lowest possible values, with one of the highest if these differ."""
     same = np.array_equal(low, high, equal_nan=True)
     return Measured(make(low), None if same else make(high))
 

@@ -327,7 +327,7 @@ class _Scan:
             self.unparsed.extend(span for span in suspects if not overlaps(span, spans))
 
     def parsed(self) -> Parsed:
-        """What was read, with the reference lists."""
+        """Give the marks that were read, numbered as the reference lists of the answer say."""
         output, markers, unparsed = self.output, self.markers, self.unparsed
         lists = find_lists(output, [(m.start, m.end, m.numbers) for m in markers if m.numbers])
         if lists:

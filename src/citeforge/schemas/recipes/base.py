@@ -99,6 +99,7 @@ def _pair(expected: str) -> BeforeValidator:
     """Make a validator that reads ``"0.8,1.25"`` as two numbers; errors name ``expected``."""
 
     def read(value: Any) -> Any:
+        """Split a text at its comma into two numbers; other values stay as they are."""
         if not isinstance(value, str):
             return value
         try:

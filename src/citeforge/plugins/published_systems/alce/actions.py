@@ -35,7 +35,7 @@ class Action:
 
 
 def read_action(reply: str, forced: bool = False, bare: bool = False) -> Action:
-    """The first step of a reply; what follows its line is not looked at.
+    """Read the first line of a model's reply as an action: check, search, output, end or other.
 
     Args:
         reply: what the model said.
