@@ -12,7 +12,7 @@ from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Failure, LlmReply, Price, Request, Result
 from citeforge.engines.llm.replay import ReplayStore, export_store
 from citeforge.engines.llm.writers import OpenAiLlm
-from conftest import refused
+from conftest import Inline, refused
 from servers.batch_server import BatchServer, Fate, batch_server, complete
 from servers.provider import Body, Sent, chat, refusal
 
@@ -195,7 +195,7 @@ def test_a_lost_reply_to_the_creation_makes_no_second_batch(store: ReplayStore, 
 
 @pytest.mark.parametrize("fault", [None, refusal("Overloaded", status=503)], ids=["made", "not"])
 def test_only_the_user_says_that_a_lost_batch_was_not_made(
-    store: ReplayStore, fault: Sent | None
+    store: ReplayStore, fault: Sent | None, inline: Inline
 ) -> None:
     """Unlisted, it is neither made anew nor asked directly; a batch that was made is found later,
     and one that was not is made when the user has said so."""
@@ -212,7 +212,8 @@ def test_only_the_user_says_that_a_lost_batch_was_not_made(
         if fault is not None:
             with refused("unknown-name", path=store.path):
                 store.forget_batch("file-1")
-            assert store.forget_batch("file-0") == 2
+            told = inline("llm", "forget", store.path, "file-0")
+            assert told.stdout == f"{store.path}: 2 requests will be asked again\n"
         assert texts(llm(server, store).complete(requests(2))) == ["echo t0", "echo t1"]
         assert len(server.batches) == 1 and server.direct == []
     assert sum(store.tokens()) == 2 * PAID
