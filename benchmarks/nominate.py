@@ -25,7 +25,7 @@ def unit(vectors: Any) -> Any:
 
 def seconds(way: Any, queries: Any, corpus: Any) -> float:
     """Processor time of a whole search."""
-    from citeforge.engines.search.exact import Best
+    from citeforge.engines.retrieval.exact import Best
 
     best, begun = Best(len(queries), NOMINATIONS), time.process_time()
     for start in range(0, len(corpus), BLOCK):
@@ -40,7 +40,7 @@ def main() -> None:
     import faiss
     import torch
 
-    from citeforge.engines.search.exact import Faiss, TorchSearch, choose_first_stage
+    from citeforge.engines.retrieval.exact import Faiss, TorchSearch, choose_first_stage
 
     faiss.omp_set_num_threads(1)
     torch.set_num_threads(1)

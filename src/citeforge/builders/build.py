@@ -48,7 +48,7 @@ def build(recipe: Recipe, run: RunOptions) -> Manifest:
 
 
 def plan_build(recipe: Recipe, run: RunOptions) -> RunPlan:
-    """What a build would ask of a model, and what it would cost; nothing is asked.
+    """Count what a build would ask of a model, and its cost; nothing is asked.
 
     Raises:
         InputError: a source or a plugin is at fault.
@@ -142,7 +142,7 @@ def _rows(table: Path) -> Iterator[dict[str, Any]]:
 
 
 def refuse(uses: Sequence[str]) -> None:
-    """Refuse a recipe that uses files, models or endpoints, listing them.
+    """Raise the error of a recipe that uses files, models or endpoints without consent.
 
     Raises:
         UsageError: always; lists what is used.

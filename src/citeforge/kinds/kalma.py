@@ -13,7 +13,8 @@ from citeforge.package.reading import graph_items
 from citeforge.schemas.benchmarks.kg import GENERAL
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import KG_BY_CONFIG
-from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
+from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.kalma import KalmaRecipe
 
 if TYPE_CHECKING:
     from citeforge.evaluator.check import Triples

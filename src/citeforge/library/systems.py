@@ -15,7 +15,7 @@ from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
-from citeforge.engines.running.setup import client_options, costs
+from citeforge.engines.running.setup import client_options, is_expensive
 from citeforge.evaluator.reports.compare import compare_pairs
 from citeforge.evaluator.reports.notes import limit_lines
 from citeforge.evaluator.reports.rows import named_rows
@@ -121,7 +121,7 @@ def plan_run(
 
 @dataclass
 class Bench:
-    """What :func:`bench` made.
+    """Result of :func:`bench`.
 
     Attributes:
         ran: one a system, in order.
@@ -224,7 +224,7 @@ def _require(
 
 
 def _differences(scores: Sequence[Scores]) -> Comparisons:
-    """Systems are compared where they were shown the same; all these rows are one table."""
+    """Compare systems where they were shown the same; all rows are one table."""
     files = named_rows([s.file for s in scores])
     pairs = [(a, b) for a, b in combinations(files, 2) if a.context == b.context]
     names = {name for s in scores for name in s}
@@ -252,6 +252,6 @@ def _llm(llm: str | Llm | None, store: Path, endpoint: RunOptions | None) -> Llm
     if not isinstance(llm, str):
         return llm
     run = endpoint or RunOptions()
-    path = run.store or (store if costs(llm) else None)
+    path = run.store or (store if is_expensive(llm) else None)
     replay = None if path is None else ReplayStore(path)
     return make_llm(llm, store=replay, options=client_options(run))

@@ -38,7 +38,7 @@ def passage_items(package: Package, context: str, query_id: str | None) -> Itera
 
 
 def graph_items(package: Package, context: str, query_id: str | None) -> Iterator[Item]:
-    """Queries with sub-graphs (schema KG_CONTEXTS); arguments and errors as of passages."""
+    """Yield queries with sub-graphs (schema KG_CONTEXTS)."""
     table, questions = package.context_table(context), package.questions(context)
     gold = by_query(package.gold.to_pylist())
     for row, (query, triples) in enumerate(rows_of(table, "query_id", "triples")):

@@ -23,7 +23,7 @@ the same draw wherever the same text is shown."""
 def lines(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Lines of a submission to an authorship benchmark; other kinds refuse these systems."""
+    """Yield the lines of a control system's submission to an authorship benchmark."""
     design = design_of(benchmark.manifest.config)
 
     def choose(table: ContextTable, row: int, query: str, run: int) -> Iterator[int]:

@@ -15,7 +15,7 @@ Choose = Callable[[ContextTable, int, str, int], Iterable[int]]
 def citing(
     benchmark: Benchmark, contexts: Iterable[str], runs: int, choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Lines of a submission that says nothing but citations."""
+    """Yield lines of a submission whose answers are citations alone."""
     base = benchmark.manifest.grammar.base
     for context in contexts:
         table = benchmark.context(context)
@@ -28,7 +28,7 @@ def citing(
 def lines(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Lines of a submission.
+    """Yield the lines of a baseline's submission to a RAGE benchmark.
 
     Raises:
         InputError: the relevant passages are to be cited, and nothing says which they are.
@@ -49,7 +49,7 @@ def lines(
 
 
 def _drawn(seed: int, table: ContextTable, row: int, query: str, run: int) -> list[int]:
-    """One to three distinct passages, all equally likely (the baseline of RAGE, Table 1)."""
+    """Draw one to three distinct passages, all equally likely (RAGE, Table 1)."""
     rng = generator(seed, "random baseline", table.name, query, run)
     size = table.sizes[row]
     return rng.sample(range(size), min(rng.randint(1, 3), size))

@@ -7,8 +7,8 @@ from typing import Any
 from citeforge.engines import plugins
 from citeforge.engines.registry import Registry
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import UnknownValueError, UsageError
-from citeforge.schemas.models.choices import Choice
 from citeforge.schemas.recipes.systems import System
 from citeforge.systems import authorship, kalma, passages, rage
 from citeforge.systems.asking import from_graphs, from_passages
@@ -101,14 +101,14 @@ SYSTEMS: Registry[Choice, Any] = Registry("system", "systems", DECLARED, {}, "",
 
 
 def as_system(declared: Choice) -> System:
-    """A declaration with all that is said of systems; a plugin's ``Choice`` says less."""
+    """Complete a declaration to a ``System``; a plugin's ``Choice`` has fewer fields."""
     if isinstance(declared, System):
         return declared
     return System(declared.name, "", declared.what, declared.factory, family="plugin")
 
 
 def system_of(name: str) -> System:
-    """The declaration of a system.
+    """Look up the declaration of a system.
 
     Raises:
         UnknownValueError: no such system.
@@ -118,12 +118,12 @@ def system_of(name: str) -> System:
 
 
 def systems() -> dict[str, System]:
-    """Every system by its name: ours, then plugins'."""
+    """Get every system by name, built-in ones first."""
     return {name: as_system(declared) for name, declared in SYSTEMS.all().items()}
 
 
 def refusal(system: System, benchmark: Benchmark) -> str | None:
-    """Why a system does not answer a benchmark, in words for the user; None where it does."""
+    """Explain why a system does not answer a benchmark; None where it does."""
     kind = benchmark.kind
     if reason := kind.refusal(f"run {system.name}"):
         return reason

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import citeforge as cf
-from citeforge.builders.kalma.asking import template_writer_templates
+from citeforge.builders.kalma.asking import embedded_templates
 from citeforge.builders.kalma.build import build_kalma
 from citeforge.builders.kalma.evolve import Specificity, rank_triples
 from citeforge.builders.kalma.mentions import marker
@@ -41,7 +41,7 @@ def open_graph() -> KnowledgeGraph:
 
 
 def template() -> TemplateWriter:
-    return TemplateWriter(template_writer_templates(PEOPLE))
+    return TemplateWriter(embedded_templates(PEOPLE))
 
 
 def fact(qid: str, relation: str, value: str, **more: str) -> kg.Triple:

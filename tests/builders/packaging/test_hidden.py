@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 import citeforge as cf
+from citeforge.builders.authorship.twins import build_twins
+from citeforge.builders.packaging import build as stages
 from citeforge.builders.packaging.hiding import _renumbered
 from citeforge.builders.packaging.verify import verify
-from citeforge.builders.stages import build as stages
-from citeforge.builders.twins.build import build_twins
 from citeforge.engines.draws import generator, keyed
 from citeforge.package.package import Package
-from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.rage import Mixture
 from conftest import EXAMPLES, Inline, refused
 
 FACTS = f"beir:{EXAMPLES / 'facts'}"

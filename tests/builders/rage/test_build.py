@@ -13,13 +13,12 @@ import citeforge as cf
 from citeforge.builders.packaging.licences import conflicts
 from citeforge.builders.packaging.verify import verify
 from citeforge.builders.rage.build import build_rage
-from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.io.progress import Lines
+from citeforge.engines.models.embed import make_embedder
 from citeforge.engines.models.embedder import Kind
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.benchmarks.manifest import Manifest, benchmark_hash
-from citeforge.schemas.recipes.mixture import Mixture
-from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.recipes.rage import Mining, Mixture
 from conftest import (
     EXAMPLES,
     offline_embedder,

@@ -11,8 +11,8 @@ import pytest
 import citeforge as cf
 from citeforge.builders.rage.mining import Mined
 from citeforge.builders.rage.negatives import count_far
-from citeforge.engines.embedding.vectors import VectorShard
-from citeforge.engines.search.certain import CertainSearch
+from citeforge.engines.models.vectors import VectorShard
+from citeforge.engines.retrieval.certain import CertainSearch
 from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.manifest import COMPARED, FAR

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from citeforge.builders.kalma.words import GENERIC, RelationWords, meaning_words
-from citeforge.builders.stages.writing import writer_prompt
+from citeforge.builders.packaging.writer_prompts import writer_prompt
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Failure, Llm, Request, Result
 from citeforge.engines.llm.replay import ReplayStore
@@ -44,7 +44,7 @@ class Asking:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a question asks for.
+    """Facts, and other things, that a question asks for.
 
     Attributes:
         missing: gold facts that it does not ask for.
@@ -90,7 +90,7 @@ class QuestionCheck:
 
     @property
     def checked_by(self) -> str:
-        """Name what checks, for manifests."""
+        """Name of the rule or model that checks, for manifests."""
         if self.llm is None:
             return "rule: words of the relations"
         return f"{self.llm.identity()['name']}, prompt {writer_prompt('kalma/asks').sha256[:8]}"
@@ -108,8 +108,7 @@ class QuestionCheck:
         return [self._known[a] for a in askings]
 
     def _by_rule(self, asking: Asking) -> Asked:
-        """A fact is asked for where its entity is named and all words of one way to ask for its
-        relation are in the question."""
+        """Find facts asked for: the entity and all words of a way to ask are there."""
         names = {t.qid: t.name for t in asking.shown} | {t.qid: t.name for t in asking.facts}
         text = asking.question
         for name in sorted(names.values(), key=len, reverse=True):
@@ -119,7 +118,7 @@ class QuestionCheck:
         missing = tuple(
             t
             for t in asking.facts
-            if not self._match(t.relation, words)
+            if not self._matching_ways(t.relation, words)
             or not (speaks_on or _is_named(t.name, asking.question))
         )
         gold = {relation_key(t.relation) for t in asking.facts}
@@ -130,11 +129,11 @@ class QuestionCheck:
             for t in asking.shown
             if t.relation not in self.domain.uninformative
             and relation_key(t.relation) not in gold
-            and any(way - known for way in self._match(t.relation, words))
+            and any(way - known for way in self._matching_ways(t.relation, words))
         }
         return Asked(missing, tuple(beyond.values()))
 
-    def _match(self, relation: str, words: frozenset[str]) -> list[frozenset[str]]:
+    def _matching_ways(self, relation: str, words: frozenset[str]) -> list[frozenset[str]]:
         return [way for way in self._words.ways(relation) if way <= words]
 
 
@@ -143,7 +142,7 @@ def _is_named(name: str, question: str) -> bool:
 
 
 class _Reply(msgspec.Struct):
-    """What a model replies: numbers of the facts asked for, and what else is asked for."""
+    """Reply of a model: numbers of the facts asked for, and what else is asked for."""
 
     asked: list[int]
     other: list[str] = []
@@ -178,7 +177,7 @@ def _request(asking: Asking, sample: int) -> Request:
 
 
 def _read(result: Result, asking: Asking) -> Asked:
-    """What a reply says; numbers of no fact are passed over."""
+    """Read which facts a reply names; numbers of unknown facts are ignored."""
     if isinstance(result, Failure):
         return Asked(failure=f"{result.reason}: {result.message}")
     replies: list[_Reply] = []
@@ -214,8 +213,7 @@ def share_text(hits: int, of: int) -> str:
 
 
 def share_stats(check: QuestionCheck, askings_of: Mapping[str, Sequence[Asking]]) -> dict[str, str]:
-    """Count the gold facts that the questions of each form ask for, and the questions that ask for
-    more; the paper calls the first share relevance."""
+    """Count gold facts that questions of each form ask for, and questions that ask for more."""
     stats = {}
     for form, askings in askings_of.items():
         read = [(a, r) for a, r in zip(askings, check.check(askings), strict=True) if not r.failure]
@@ -232,7 +230,7 @@ Controls = Iterable[tuple[Asking, frozenset[Triple]]]
 
 
 def error_stats(check: QuestionCheck, controls: Controls) -> dict[str, str]:
-    """Count the errors of a check on questions of which is known what they ask for."""
+    """Count the errors of a check on questions whose facts are known."""
     rows = list(controls)
     n_asked = n_overlooked = n_absent = n_imagined = 0
     for (asking, absent), found in zip(rows, check.check([a for a, _ in rows]), strict=True):

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from citeforge.builders.stages.writing import writer_prompt
+from citeforge.builders.packaging.writer_prompts import writer_prompt
 from citeforge.engines.io.progress import progress
 from citeforge.engines.llm.records import Failure, Llm, Request
 from citeforge.engines.llm.writers import TemplateWriter
@@ -26,9 +26,8 @@ _FIRST_TEMPERATURE, _TEMPERATURE_STEP = 0.1, 0.3
 _STOOD_IN = "no reply could be taken: the template wrote it"
 
 
-def template_writer_templates(domain: Domain) -> dict[str, str]:
-    """Templates of the embedded writer: sentences as they are, and composed questions but where the
-    domain has templates of its own for them."""
+def embedded_templates(domain: Domain) -> dict[str, str]:
+    """Give the templates of the embedded writer; a domain may replace those of questions."""
     return {
         "seed": "{{ fact }}",
         "annotate": "{{ annotated }}",
@@ -39,7 +38,7 @@ def template_writer_templates(domain: Domain) -> dict[str, str]:
 
 
 def refusal_kind(reason: str) -> str:
-    """A reason without the names and values in it, by which refusals are counted.
+    """Strip names and values from a reason, so that refusals of one kind are counted together.
 
     ``does not name 'Ada Lovelace'`` → ``does not name …``; ``says 1850; date of birth of Ada is
     1815`` → ``says …``.
@@ -73,13 +72,13 @@ def cleaned(text: str) -> str:
     return text
 
 
-def each(wrong: Callable[[str, str], str | None]) -> Check:
+def check_each(wrong: Callable[[str, str], str | None]) -> Check:
     """Turn a check of single replies into a check of a batch."""
     return lambda replies: {name: wrong(name, reply) for name, reply in replies.items()}
 
 
 class Replies(NamedTuple):
-    """What a writer said, by pair id.
+    """Replies of a writer by pair id: those taken, and those refused.
 
     Attributes:
         taken: the reply of each pair that has one.
@@ -101,19 +100,18 @@ class Asker:
     def __init__(self, llm: Llm, choices: Choices, domain: Domain) -> None:
         self.llm, self.choices = llm, choices
         self.refused, self.stood_in = Counter[str](), Counter[str]()
-        template = TemplateWriter(template_writer_templates(domain))
+        template = TemplateWriter(embedded_templates(domain))
         self._turns = [(llm, at) for at in range(1 if self.is_template else choices.attempts)]
         if choices.stand_in and not self.is_template:
             self._turns.append((template, 0))
 
     @property
     def is_template(self) -> bool:
-        """Whether the embedded writer writes, which says the same whenever it is asked."""
+        """Whether the embedded writer writes; asking it again gives the same reply."""
         return self.llm.identity().get("name") == "template"
 
     def ask(self, task: str, values: Mapping[str, dict[str, Any]], check: Check) -> Replies:
-        """Ask until every reply is taken or no attempt is left; prompts get the reason of the last
-        refusal as ``again``.
+        """Ask until every reply passes its check or attempts run out; retries get the last reason.
 
         Args:
             task: name of the prompt.

@@ -96,7 +96,7 @@ def values_by_relation(pool: Iterable[Triple]) -> dict[tuple[str, str], list[Tri
 def missing_values(
     pool: Iterable[Triple], gold: Iterable[Triple], named: Collection[str]
 ) -> list[Triple]:
-    """Values that the gold lacks of relations that it has other values of.
+    """List values that the gold lacks of relations of which it has other values.
 
     A question for a relation asks for all of its values, and a system that gives one of these
     would be right and marked as wrong. Values that are ``named`` entities do not count: the
@@ -151,7 +151,7 @@ def read_stated(path: Path) -> list[Stated]:
 
 
 def disambiguate(kg: KnowledgeGraph, stated: Sequence[Stated]) -> Selected:
-    """Entities of the two names of each paragraph that the graph connects as stated.
+    """Find the entities of each paragraph's two names that the graph connects as stated.
 
     All entities of each name are candidates; a pair is kept when exactly one combination of them is
     connected by an edge that agrees with the stated relation, in either direction.
@@ -191,7 +191,7 @@ def disambiguate(kg: KnowledgeGraph, stated: Sequence[Stated]) -> Selected:
 def _connections(
     kg: KnowledgeGraph, relation: str, first: list[Graph], second: list[Graph]
 ) -> tuple[bool, list[tuple[Graph, Graph, Triple]]]:
-    """Whether any two are connected, and those whose edge agrees with the stated relation."""
+    """Find connected entities: (whether any are, those connected by the stated relation)."""
     label = kg.domain.relation_of(relation)
     stated = relation_key(label)
     inverse = {relation_key(r) for r in kg.domain.inverses(label)}
@@ -210,7 +210,7 @@ def _connections(
 def from_graph(
     kg: KnowledgeGraph, where: str | None, relations: Sequence[str], limit: int | None, seed: int
 ) -> Selected:
-    """Connected pairs of the graph itself; ``where`` names it in messages.
+    """Draw connected pairs from the graph itself.
 
     Raises:
         InputError: the graph has no such relation, or no pair.
@@ -258,7 +258,7 @@ def from_graph(
 
 
 def _other_ends(kg: KnowledgeGraph, relations: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """One line per relation that connects no pair of the domain's class: where it leads to."""
+    """Describe where each relation leads that connects no pair of the domain's class."""
     ends = kg.ends([i for ids in relations.values() for i in ids]) if relations else {}
     for relation, ids in relations.items():
         classes = Counter[str]()

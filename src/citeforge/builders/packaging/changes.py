@@ -20,7 +20,7 @@ _MOST_LISTED = 6
 
 
 def recipe_of(manifest: Manifest) -> Recipe | None:
-    """The recipe that a package was made by; None when its manifest does not hold all choices."""
+    """Read the recipe that a package was made by; None if its manifest lacks choices."""
     record = recipe_named(manifest.kind)
     try:
         return None if record is None else record.of(manifest)
@@ -29,7 +29,7 @@ def recipe_of(manifest: Manifest) -> Recipe | None:
 
 
 def recipe_differences(earlier: Manifest, draft: Manifest) -> list[str]:
-    """``field: old → new`` of everything that tables or the manifest's identity depend on.
+    """List ``field: old → new`` of everything that tables or the manifest's identity depend on.
 
     Args:
         earlier: manifest of a finished package.
@@ -60,7 +60,7 @@ def option_differences(old: Manifest, draft: Manifest) -> list[str]:
 
 
 def _record(manifest: Manifest) -> dict[str, Any]:
-    """The part of ``config`` that is the recipe; all of it in packages of unknown makers."""
+    """Get the recipe part of ``config``; all of it in packages of unknown kinds."""
     recipe = recipe_of(manifest)
     return manifest.config if recipe is None else recipe.recorded()
 
@@ -73,7 +73,7 @@ def _sources(manifest: Manifest) -> dict[str, Any]:
 
 
 def unlike(place: str, old: Any, new: Any) -> Iterator[str]:
-    """``field: old → new`` of what differs in two values of JSON."""
+    """List ``field: old → new`` of what differs in two JSON values."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*old, *new]):
             inner = f"{place}.{key}" if place else str(key)
@@ -90,16 +90,16 @@ def _value_text(value: Any) -> str:
 
 
 def require_same(old: Manifest, draft: Manifest, out: Path) -> None:
-    """Refuse to take a finished package for what another recipe would give.
+    """Refuse to reuse a finished package that was made by another recipe.
 
     Raises:
         InputError: names what differs.
     """
-    _refuse("a finished package", recipe_differences(old, draft), out, "another --out")
+    _refuse_other_recipe("a finished package", recipe_differences(old, draft), out, "another --out")
 
 
 def require_same_choices(begun: Manifest, draft: Manifest, partial: Path) -> None:
-    """Refuse to go on with a half-done build of another recipe.
+    """Refuse to continue a half-done build of another recipe.
 
     A changed source, model or library is no other recipe: the stages notice it by their keys.
 
@@ -107,10 +107,10 @@ def require_same_choices(begun: Manifest, draft: Manifest, partial: Path) -> Non
         InputError: names what differs.
     """
     advice = "the options it began with, another --out"
-    _refuse("a half-done build", option_differences(begun, draft), partial, advice)
+    _refuse_other_recipe("a half-done build", option_differences(begun, draft), partial, advice)
 
 
-def _refuse(what: str, different: Iterable[str], path: Path, allowed: str) -> None:
+def _refuse_other_recipe(what: str, different: Iterable[str], path: Path, allowed: str) -> None:
     if differences := differences_text(different):
         raise InputError(
             f"is {what} of another recipe ({differences})",
@@ -121,14 +121,14 @@ def _refuse(what: str, different: Iterable[str], path: Path, allowed: str) -> No
 
 
 def differences_text(differences: Iterable[str]) -> str:
-    """The first of some differences, and how many more there are; empty where there are none."""
+    """Join the first of some differences and the number of the others; empty without any."""
     first = list(differences)
     more = f"; and {len(first) - _MOST_LISTED} more" if first[_MOST_LISTED:] else ""
     return "; ".join(first[:_MOST_LISTED]) + more
 
 
 def command_of(manifest: Manifest) -> str | None:
-    """The ``citeforge build`` command of a package, as a user would type it.
+    """Write the ``citeforge build`` command of a package, as a user would type it.
 
     Folders stand as their names: where a benchmark was built from is nobody's path. None when the
     manifest does not hold all choices, as that of a package which another program made.

@@ -9,23 +9,30 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from citeforge.builders.packaging.build import Workspace
 from citeforge.builders.rage.hidden_negatives import near_numbers
-from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.mining import Mined, SeeminglyRelevant, draw_irrelevant, mine_ranked
-from citeforge.builders.stages.build import Workspace
-from citeforge.builders.stages.embedding import corpus_model, given_search
+from citeforge.builders.rage.sources import Material
 from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.io.corpus import names_at
+from citeforge.engines.io.progress import progress
 from citeforge.engines.io.tables import (
+    count_rows,
+    iter_batches,
     read_table,
     rows_with,
     shard_paths,
     table_of,
     write_table,
 )
+from citeforge.engines.models.compute import choose_compute
+from citeforge.engines.models.embedder import Embedder, Refinable
+from citeforge.engines.models.precomputed import PrecomputedVectors, passage_shards, query_rows
+from citeforge.engines.retrieval.certain import CertainSearch
+from citeforge.engines.retrieval.corpus import CorpusModel
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
-from citeforge.engines.search.certain import CertainSearch
+from citeforge.engines.running.runner import LOCAL, make_runner
 from citeforge.schemas.benchmarks.manifest import COMPARED, FAR
 from citeforge.schemas.benchmarks.tables import (
     COSINES,
@@ -34,9 +41,13 @@ from citeforge.schemas.benchmarks.tables import (
     RELEVANT,
     SEEMINGLY_RELEVANT,
 )
+from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.version import __version__
 
 Models = dict[str, dict[str, Any]]
+_DECIDED_PER_QUERY = 12
+"""Passages a query that are embedded twice where the first vectors are rough; measured on HAGRID's
+passages (docs/performance.md)."""
 _RANDOM_PASSAGES = 50
 """Passages of the corpus, drawn once, whose median cosine is the level of random passages."""
 _QUERIES_AT_ONCE = 1000
@@ -62,7 +73,7 @@ class MadeMappings:
 
 
 def make_mappings(material: Material, place: Workspace, draw_seed: int) -> MadeMappings:
-    """The mappings of a build.
+    """Make the mappings of a build: take those of the source, or mine and draw negatives.
 
     Args:
         material: of the build.
@@ -135,7 +146,7 @@ def _candidates(material: Material) -> tuple[Models, Rankings | None]:
 
 
 def _mining_key(material: Material, models: Models) -> dict[str, Any]:
-    """Everything that mining depends on."""
+    """Collect everything that mining depends on."""
     recipe, vectors = material.recipe, material.sources.vectors
     return {
         "vectors": None if vectors is None else [v.sha256 for v in vectors],
@@ -158,7 +169,7 @@ def _mine(
     positions: np.ndarray,
     draw_seed: int,
 ) -> tuple[dict[str, str], dict[str, Any]]:
-    """Mine and draw negatives; digests of the tables' files, and the record of the stage."""
+    """Mine and draw negatives; give the files of the tables, and the record of the stage."""
     ids, corpus, recipe = material.ids, material.corpus, material.recipe
     exclusions = material.exclusions(positions)
     counts = exclusions.counts
@@ -202,6 +213,59 @@ def _search(material: Material, place: Workspace) -> tuple[CertainSearch, dict[s
     texts = pa.concat_arrays(queries.chunks)
     material.counts.update(model.count_cut(texts))
     return model.search(texts), model.computed()
+
+
+def corpus_model(
+    embedder: Embedder, corpus: list[Path], n_queries: int, folder: Path, run: RunOptions
+) -> CorpusModel:
+    """Set up embedding of the corpus in the numeric format that takes the least time.
+
+    Args:
+        embedder: of the build.
+        corpus: Parquet files of the passages.
+        n_queries: how many are mined for.
+        folder: where vectors are kept.
+        run: where and how.
+
+    Raises:
+        UsageError: ``--compute`` of an embedder that does not compute here.
+    """
+    search = make_runner(run).first_stage(run.device)
+    compute = run.compute
+    if compute == "auto" and isinstance(embedder, Refinable):
+        if count_rows(corpus) < 2 * _DECIDED_PER_QUERY * n_queries:
+            compute = "fp32"  # most passages would be embedded twice
+        elif run.engine == LOCAL.name and choose_compute("auto", run.device) == "int8":
+            compute = "int8"
+    return CorpusModel(embedder, corpus, folder, compute, run.shard_rows, search)
+
+
+def given_search(
+    precomputed: tuple[PrecomputedVectors, PrecomputedVectors],
+    corpus: list[Path],
+    all_queries: Sequence[str],
+    queries: Sequence[str],
+    folder: Path,
+    rows: int,
+) -> CertainSearch:
+    """Make the search over vectors that the user supplies.
+
+    Args:
+        precomputed: of passages and of queries.
+        corpus: Parquet files of the passages.
+        all_queries: queries of the source.
+        queries: those of the build.
+        folder: for what is not read where it lies.
+        rows: vectors a shard.
+
+    Raises:
+        InputError: they are not of these passages or queries, or no vectors.
+    """
+    total = count_rows(corpus)
+    ids = (pa.array(b["_id"]) for b in iter_batches(corpus, ["_id"], rows=rows))
+    with progress("checking vectors", total, "vectors") as advance:
+        shards = passage_shards(precomputed[0], ids, total, folder, advance)
+    return CertainSearch(shards).set_queries(query_rows(precomputed[1], all_queries, queries))
 
 
 def _precision(search: CertainSearch) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class Line(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Lines:
-    """Writes lines to standard error: one an interval, and one at the end of what took longer.
+    """Progress lines on standard error: one per interval, and one at the end of long work.
 
     JSON lines, which are for programs, tell the end of whatever was done.
     """

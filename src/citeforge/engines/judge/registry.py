@@ -14,9 +14,9 @@ from citeforge.engines.judge.records import Judge
 from citeforge.engines.llm.options import URL_VARIABLE, ClientOptions
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.registry import Registry, expected
+from citeforge.schemas.choices import JUDGES as CHOICES
+from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.models.choices import JUDGES as CHOICES
-from citeforge.schemas.models.choices import Choice
 
 VLLM_URL = "http://localhost:8000/v1"
 """Where `vllm serve` listens if nothing else is said."""

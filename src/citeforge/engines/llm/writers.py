@@ -17,9 +17,9 @@ from citeforge.engines.llm.reading import read_reply
 from citeforge.engines.llm.records import Llm, LlmReply, Request, Result, settle
 from citeforge.engines.llm.replay import OnResult, ReplayStore, Take, ask_once
 from citeforge.engines.registry import Registry, expected
+from citeforge.schemas.choices import LLMS as CHOICES
+from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
-from citeforge.schemas.models.choices import LLMS as CHOICES
-from citeforge.schemas.models.choices import Choice
 
 CHAT: Route[Request] = Route(
     "LLM", "chat.completions", lambda _, body: read_reply(body), settle, "/v1/chat/completions"

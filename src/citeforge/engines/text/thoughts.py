@@ -26,6 +26,8 @@ class Spoken:
 
 
 class _Tags(NamedTuple):
+    """Pair of tags around the thoughts of a model."""
+
     opening: str
     closing: str
 
