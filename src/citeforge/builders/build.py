@@ -100,17 +100,21 @@ class Rebuilt(Displayed):
         return self.old.benchmark_hash == self.new.benchmark_hash
 
     @property
-    def unlike(self) -> list[str]:
+    def differing_tables(self) -> list[str]:
         """Tables that differ, or that only one of the two has; not those of MEASURED."""
         names = {n for m in (self.old, self.new) for n in m.files if is_hashed(n)}
         return sorted(n for n in names if self.old.files.get(n) != self.new.files.get(n))
 
     def _headline(self) -> str:
-        outcome = "all tables are equal" if self.equal else f"{len(self.unlike):,} tables differ"
+        outcome = (
+            "all tables are equal"
+            if self.equal
+            else f"{len(self.differing_tables):,} tables differ"
+        )
         return f"{self.old.name} made again: {outcome}"
 
     def _tables(self) -> Iterator[Table]:
-        yield Table(["tables that differ"], [[name] for name in self.unlike])
+        yield Table(["tables that differ"], [[name] for name in self.differing_tables])
 
 
 def first_difference(old: Path, new: Path, tables: Sequence[str]) -> str:

@@ -69,8 +69,8 @@ def rebuild(folder: Path, inputs: tuple[str, ...], trust: bool, **parameters: An
     if result.equal:
         click.echo("equal: every table is the same, byte for byte")
         return
-    click.echo(f"{folder}: not equal: {', '.join(result.unlike)}", err=True)
-    if first := first_difference(folder, run.folder, result.unlike):
+    click.echo(f"{folder}: not equal: {', '.join(result.differing_tables)}", err=True)
+    if first := first_difference(folder, run.folder, result.differing_tables):
         click.echo(first, err=True)
     sys.exit(1)
 
@@ -140,7 +140,7 @@ def from_file(file: Path, trust: bool, **parameters: Any) -> None:
     _run(recipe, record_from(RunOptions, parameters))
 
 
-_BESIDE = {FILE: from_file, FROM: rebuild, PRINT: print_recipe, "demo": demo}
+_OTHER_COMMANDS = {FILE: from_file, FROM: rebuild, PRINT: print_recipe, "demo": demo}
 """What stands where a kind would: a file, two options, each a command of its own, and the demo."""
 _IDENTITY = ("name", "licence", "hidden")
 
@@ -173,16 +173,16 @@ class Builds(NamedCommands):
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*_BESIDE, *sorted(k.name for k in built_in_kinds() if k.recipe)]
+        return [*_OTHER_COMMANDS, *sorted(k.name for k in built_in_kinds() if k.recipe)]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name in _BESIDE:
-            return _BESIDE[name]
+        if name in _OTHER_COMMANDS:
+            return _OTHER_COMMANDS[name]
         recipe = recipe_named(name)
         return None if recipe is None else _command(recipe)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        texts = {n: c.short_help or c.help or "" for n, c in _BESIDE.items()}
+        texts = {n: c.short_help or c.help or "" for n, c in _OTHER_COMMANDS.items()}
         texts |= {k.name: k.recipe.__doc__ or "" for k in built_in_kinds() if k.recipe}
         with formatter.section("Commands"):
             own = (click.Command(name, help=texts[name]) for name in sorted(texts))

@@ -19,7 +19,7 @@ def key(seed: int, purpose: str, *ids: object) -> int:
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
 
 
-def keyed(seed: int, secret: bytes | None) -> int:
+def mix_secret(seed: int, secret: bytes | None) -> int:
     """Mix a secret into a seed; without a secret return the seed itself."""
     if secret is None:
         return seed

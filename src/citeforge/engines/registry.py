@@ -165,7 +165,7 @@ class Registry(Generic[D, T]):
         return cast(T, plugins.PluginProxy(product, origin)) if origin else product
 
 
-def expected(option: str, choices: Sequence[Choice]) -> Callable[[str], UsageError]:
+def unknown_choice_error(option: str, choices: Sequence[Choice]) -> Callable[[str], UsageError]:
     """Make the function that makes the error for an unknown choice of an option."""
 
     def error(spec: str) -> UsageError:

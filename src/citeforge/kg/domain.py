@@ -198,7 +198,7 @@ class Domain(FrozenRecord):
         same_value: groups of relations; with the same value, two of one group state one fact.
         relation_words: words of input files to relation labels.
         forms: relation label to its form, where the rule of :mod:`verbalise` is wrong.
-        templates: sentences by task; see :mod:`citeforge.builders.kalma.asking`.
+        templates: sentences by task; see :mod:`citeforge.builders.kalma.asker`.
         questions: how the template writer asks for its relations, or the name of the built-in
             domain whose words it takes; None for plain words.
     """

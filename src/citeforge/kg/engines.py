@@ -12,7 +12,7 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store, parse
 
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.jsonlines import open_bytes, raw_lines, read_errors
-from citeforge.engines.registry import Registry, expected
+from citeforge.engines.registry import Registry, unknown_choice_error
 from citeforge.kg.endpoint import EndpointEngine, EndpointOptions, Limits, ReplayEngine, ReplyStore
 from citeforge.kg.plain import PlainModel
 from citeforge.kg.translation import Translated, Translation
@@ -199,7 +199,7 @@ def open_endpoint(url: str, run: RunOptions) -> SparqlEngine:
     """Open the endpoint of ``sparql:URL``, with its limits and store of replies."""
     if not url.startswith(("http://", "https://")):
         address = "…" if "@" in url else url  # it may hold a password
-        raise expected("--kg", CHOICES)(f"sparql:{address}")
+        raise unknown_choice_error("--kg", CHOICES)(f"sparql:{address}")
     store = None if run.kg_store is None else ReplyStore(run.kg_store)
     options = EndpointOptions(timeout=run.kg_timeout, limits=Limits(seconds=run.kg_seconds))
     return EndpointEngine(url, options, store)
@@ -215,5 +215,5 @@ GRAPHS: Registry[Choice, SparqlEngine] = Registry(
         "replay": lambda path, run: ReplayEngine(Path(path)),
     },
     "select identity",
-    expected("--kg", CHOICES),
+    unknown_choice_error("--kg", CHOICES),
 )

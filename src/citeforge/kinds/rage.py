@@ -75,9 +75,9 @@ class RageKind(Kind):
         return Marks(benchmark)
 
     def blind(self, config: str, table: pa.Table) -> pa.Table:
-        from citeforge.publishing.hidden import unlabelled
+        from citeforge.publishing.hidden import remove_labels
 
-        return unlabelled(table)
+        return remove_labels(table)
 
 
 RAGE = RageKind()

@@ -172,7 +172,7 @@ class Item(Displayed):
         yield Table(["number", "title", "text", "label"], rows, left=3)
 
 
-def condensed(items: Iterable[Item], shorter: Mapping[tuple[str, str], str]) -> Iterator[Item]:
+def replace_texts(items: Iterable[Item], shorter: Mapping[tuple[str, str], str]) -> Iterator[Item]:
     """Replace the texts of shown passages by summaries or snippets.
 
     Args:

@@ -85,7 +85,7 @@ def load_manifest(folder: Path) -> Manifest:
             allowed="a folder that citeforge build made",
             code="not-a-package",
         )
-    content = read_json(plain_file(folder, MANIFEST))
+    content = read_json(resolve_package_file(folder, MANIFEST))
     version = ("schema_version", SCHEMA_VERSION)
     manifest = validated(Manifest, content, path, version=version)
     # Of what the file says, not of the record made from it: a newer record has more fields.
@@ -113,7 +113,7 @@ def damaged_files(folder: Path, manifest: Manifest) -> Iterator[Problem]:
     """Find files that are missing, are links, or whose sha256 is not the manifest's."""
     for name, expected in manifest.files.items():
         try:
-            actual = sha256_file(plain_file(folder, name))
+            actual = sha256_file(resolve_package_file(folder, name))
         except InputError as error:
             yield Problem(name, error.message, error.code)
             continue
@@ -122,7 +122,7 @@ def damaged_files(folder: Path, manifest: Manifest) -> Iterator[Problem]:
             yield Problem(name, message, "hash-mismatch")
 
 
-def plain_file(folder: Path, name: str) -> Path:
+def resolve_package_file(folder: Path, name: str) -> Path:
     """Get the path of a file of a package; refuse links out of its folder.
 
     Links are followed to the ``blobs`` of the Hub's cache alone.

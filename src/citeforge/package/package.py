@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.io.tables import iter_batches, read_table, rows_of, rows_with
 from citeforge.engines.retrieval.records import Rankings, Retrieved
-from citeforge.package.items import Gold, GoldRows, Item, by_query, condensed
+from citeforge.package.items import Gold, GoldRows, Item, by_query, replace_texts
 from citeforge.package.kinds import Kind, kind_of
 from citeforge.package.manifest import load_intact, splits_of
 from citeforge.schemas.benchmarks.manifest import Manifest
@@ -332,7 +332,7 @@ class Package(Displayed):
                 rankings[query].append(Retrieved(query, passage, rank, score))
         return rankings
 
-    def condensed(self, form: str) -> dict[tuple[str, str], str]:
+    def replace_texts(self, form: str) -> dict[tuple[str, str], str]:
         """Summaries or snippets by (query, passage); without those that are irrelevant.
 
         Args:
@@ -414,7 +414,7 @@ class Package(Displayed):
         if query_id is not None and query_id not in self.row_of:
             raise UnknownValueError("query", query_id, self.query_ids)
         items = self.kind.items(self, name, query_id)
-        return items if show is None else condensed(items, self.condensed(show))
+        return items if show is None else replace_texts(items, self.condensed(show))
 
 
 def rows_about(table: pa.Table, config: str, queries: frozenset[str]) -> pa.Table:

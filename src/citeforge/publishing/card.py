@@ -16,7 +16,7 @@ import yaml
 
 from citeforge.builders.packaging.card import SidecarFiles
 from citeforge.builders.packaging.licences import with_licence
-from citeforge.builders.packaging.package import WORDS, refreshed, word_lengths
+from citeforge.builders.packaging.package import WORDS, render_again, word_lengths
 from citeforge.engines.io.folders import amending
 from citeforge.engines.io.tables import read_schema
 from citeforge.package.kinds import kind_of
@@ -247,6 +247,6 @@ def write_card(
         if evals is not None:
             changed[EVALS] = evals
         changed[CROISSANT] = render_croissant(folder, manifest, content)
-        manifest, new_files = refreshed(folder, manifest, stats, changed)
+        manifest, new_files = render_again(folder, manifest, stats, changed)
         files |= new_files
         return manifest

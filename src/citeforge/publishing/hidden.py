@@ -25,8 +25,8 @@ from citeforge.package.manifest import (
     MANIFEST,
     load_intact,
     load_manifest,
-    plain_file,
     pretty_json,
+    resolve_package_file,
 )
 from citeforge.package.package import Package
 from citeforge.publishing.card import EVALS, render_evals
@@ -204,7 +204,7 @@ def _public_stats(half: Package, contexts: Sequence[str]) -> dict[str, object]:
     return stats | {WORDS: word_lengths(half)}
 
 
-def unlabelled(table: pa.Table) -> pa.Table:
+def remove_labels(table: pa.Table) -> pa.Table:
     """Remove the labels from contexts of passages (schema CONTEXTS)."""
     rows = [
         {
@@ -252,7 +252,7 @@ def matching_gold(half: Manifest, gold: Path) -> Manifest:
             allowed="what publish --hide-gold made",
             code="hidden-gold",
         )
-    path = plain_file(gold, LINK)
+    path = resolve_package_file(gold, LINK)
     link = validated(GoldLink, read_json(path), path, allowed="what publish --hide-gold made")
     whole, expected = load_manifest(gold), str(half.config.get("joined_hash"))
     if half.benchmark_hash != link.public_hash or whole.benchmark_hash != expected:

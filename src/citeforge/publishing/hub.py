@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 from citeforge.builders.packaging.licences import conflicts
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.io.files import digest, read_json, sha256_file
-from citeforge.package.manifest import CARD, MANIFEST, load_manifest, plain_file, pretty_json
+from citeforge.package.manifest import (
+    CARD,
+    MANIFEST,
+    load_manifest,
+    pretty_json,
+    resolve_package_file,
+)
 from citeforge.publishing.hub_changes import (
     LocalFile,
     Published,
@@ -427,4 +433,4 @@ def copy_files(source: Path, names: Sequence[str], out: Path) -> None:
     for name in names:
         target = out / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(plain_file(source, name), target)
+        shutil.copyfile(resolve_package_file(source, name), target)

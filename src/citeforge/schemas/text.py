@@ -121,7 +121,7 @@ def normalise_em(text: str) -> str:
     return " ".join(text.lower().translate(_PUNCTUATION).split())
 
 
-def spliced(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
+def splice(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
     """Replace some spans of a text.
 
     Args:

@@ -20,7 +20,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.text import spliced
+from citeforge.schemas.text import splice
 from citeforge.systems.options import EditedOptions
 from citeforge.systems.system import Reply, Task
 
@@ -124,12 +124,12 @@ def _add_candidates(
             names = {p.id for p in passages}
             others = (r.docid for r in ranked[task.item.query_id] if r.docid not in names)
             pools[place] = [*passages, *(Passage(i, *texts[i]) for i in others)]
-            text = _raised(end.text, benchmark.grammar, len(passages), len(pools[place]))
+            text = _raise_numbers(end.text, benchmark.grammar, len(passages), len(pools[place]))
             results[place] = replace(end, text=text, passages=passages)
     return results, pools
 
 
-def _raised(text: str, grammar: Grammar, n_passages: int, by: int) -> str:
+def _raise_numbers(text: str, grammar: Grammar, n_passages: int, by: int) -> str:
     """Raise every number beyond what was shown by a fixed amount."""
     first = grammar.base + n_passages
     for mark in reversed(grammar.parse(text, n_passages).markers):
@@ -181,7 +181,7 @@ def post_cite(
             number = counted.index(passage) + grammar.base
             marks.append((*_before_stop(reply.text, statement), f" [{number}]"))
         passages = reply.passages if over_own else tuple(counted)
-        text = spliced(reply.text, marks)
+        text = splice(reply.text, marks)
         edited[place] = replace(reply, text=text, passages=passages, logprobs=None)
     return edited, len(bare)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from citeforge.builders.authorship.checks import Checker, SourcePassage, measure
+from citeforge.builders.authorship.checks import Checker, SourcePassage, compare_texts
 from citeforge.builders.authorship.facts import (
     Entities,
     dates_of,
@@ -131,7 +131,7 @@ def test_entailment_is_asked_both_ways_and_only_of_twins_that_pass_the_rest() ->
 
 
 def test_measures_by_hand() -> None:
-    result = measure("a b c d", "a b c e f", 3)
+    result = compare_texts("a b c d", "a b c e f", 3)
     assert result.length_ratio == 5 / 4
     # "a b c d" (7 characters) to "a b c e f" (9): change one, add two.
     assert result.edit_similarity == pytest.approx(1 - 3 / 9, abs=1e-6)

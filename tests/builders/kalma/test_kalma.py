@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import citeforge as cf
-from citeforge.builders.kalma.asking import embedded_templates
+from citeforge.builders.kalma.asker import embedded_templates
 from citeforge.builders.kalma.build import build_kalma
 from citeforge.builders.kalma.evolve import Specificity, rank_triples
 from citeforge.builders.kalma.mentions import marker

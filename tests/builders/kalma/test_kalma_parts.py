@@ -3,7 +3,7 @@
 import pytest
 
 from citeforge.builders.kalma import check
-from citeforge.builders.kalma.asking import TASKS, refusal_kind, request
+from citeforge.builders.kalma.asker import TASKS, refusal_kind, request
 from citeforge.builders.kalma.check import Extension, ExtensionCheck
 from citeforge.builders.kalma.contexts import KalmaQuestion, make_contexts
 from citeforge.builders.kalma.evolve import Specificity

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import citeforge as cf
-from citeforge.builders.kalma.asking import embedded_templates
+from citeforge.builders.kalma.asker import embedded_templates
 from citeforge.builders.kalma.build import build_kalma
 from citeforge.builders.kalma.package import wrong_kalma
 from citeforge.builders.kalma.phrasing import compose, gives_away

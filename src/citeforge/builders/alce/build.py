@@ -13,9 +13,9 @@ from citeforge.builders.alce.coverage import (
     Coverage,
     Named,
     Texts,
-    claims,
     covered_answers,
-    judged,
+    entailed_claims,
+    judged_relevant,
     recalls,
 )
 from citeforge.builders.alce.questions import (
@@ -250,8 +250,8 @@ def _compare(
     whole = {name: name if recipe.chunk is None else whole_id(name) for name in texts}
     coverages = [
         covered_answers(rows, ids_of, texts),
-        *([] if judge is None else [claims(rows, ids_of, texts, judge)]),
-        judged(relevant, ids_of, whole),
+        *([] if judge is None else [entailed_claims(rows, ids_of, texts, judge)]),
+        judged_relevant(relevant, ids_of, whole),
     ]
     if failed := sum(coverage.failures for coverage in coverages):
         counts["claims on which the judge failed"] = failed

@@ -16,7 +16,7 @@ from citeforge.builders.alce.coverage import (
     oracle,
     recalls,
 )
-from citeforge.builders.alce.writing import condensed_stats, usable
+from citeforge.builders.alce.writing import condensed_stats, usable_texts
 from citeforge.builders.packaging.build import Stats
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.engines.io.corpus import find_rows
@@ -130,6 +130,6 @@ class ContextWriter:
         """
         self._writer.add("condensed", form, table)
         self.stats |= condensed_stats(form, table, texts)
-        there = usable(table)
+        there = usable_texts(table)
         rows = {q: [i for i in row if (q, i) in there][:k] for q, row in ids_of.items()}
         self.add(form, rows, f"the first {k} with a {form} {where}")

@@ -85,7 +85,7 @@ def covered_answers(gold: Mapping[str, GoldRows], ids_of: Named, texts: Texts) -
     return coverage
 
 
-def claims(
+def entailed_claims(
     gold: Mapping[str, GoldRows], ids_of: Named, texts: Texts, judge: JudgeSession
 ) -> Coverage:
     """Ask a judge which gold claims each candidate entails."""
@@ -112,7 +112,7 @@ def claims(
     return coverage
 
 
-def judged(relevant: Named, ids_of: Named, whole: Mapping[str, str]) -> Coverage:
+def judged_relevant(relevant: Named, ids_of: Named, whole: Mapping[str, str]) -> Coverage:
     """Find which candidates the source judges relevant.
 
     Args:

@@ -157,7 +157,7 @@ def condense(
     return table_of(condensed, CONDENSED)
 
 
-def usable(table: pa.Table) -> dict[tuple[str, str], str]:
+def usable_texts(table: pa.Table) -> dict[tuple[str, str], str]:
     """(query, passage) to text, of rows that are not irrelevant."""
     columns = (c.to_pylist() for c in table.columns)
     return {
@@ -167,7 +167,7 @@ def usable(table: pa.Table) -> dict[tuple[str, str], str]:
 
 def condensed_stats(form: str, table: pa.Table, texts: Texts) -> dict[str, object]:
     """Compute lengths of condensed texts, and the share of snippets found word for word."""
-    good = usable(table)
+    good = usable_texts(table)
     stats: dict[str, object] = {
         f"{form}: share of passages found irrelevant": round(
             1 - len(good) / table.num_rows, 4

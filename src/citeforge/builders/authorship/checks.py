@@ -135,7 +135,7 @@ class Checker:
         return reports
 
     def _report(self, passage: SourcePassage, twin: str) -> TwinReport:
-        figures = measure(passage.text, twin, _NGRAM)
+        figures = compare_texts(passage.text, twin, _NGRAM)
         return TwinReport(figures, dict(self._faults(passage, twin, figures)))
 
     def _faults(
@@ -170,7 +170,7 @@ class Checker:
                 yield "units", "; ".join(units)
 
 
-def measure(human: str, twin: str, n: int) -> TwinFigures:
+def compare_texts(human: str, twin: str, n: int) -> TwinFigures:
     """Compute length ratio, normalised edit similarity (1 for a copy) and shared n-grams."""
     a, b = bare_words(human), bare_words(twin)
     similarity = Levenshtein.normalized_similarity(" ".join(a), " ".join(b))

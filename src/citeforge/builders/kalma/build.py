@@ -6,14 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from citeforge.builders.kalma.asked import (
-    LEAST,
-    QuestionCheck,
-    error_stats,
-    question_check,
-    share_stats,
-)
-from citeforge.builders.kalma.asking import embedded_templates, prompt_hashes
+from citeforge.builders.kalma.asker import embedded_templates, prompt_hashes
 from citeforge.builders.kalma.check import ExtensionCheck
 from citeforge.builders.kalma.contexts import (
     RETRIEVED,
@@ -26,6 +19,13 @@ from citeforge.builders.kalma.contexts import (
 )
 from citeforge.builders.kalma.evolve import Evolution, Evolver, controls
 from citeforge.builders.kalma.package import kalma_stats, write_tables
+from citeforge.builders.kalma.question_check import (
+    LEAST,
+    QuestionCheck,
+    error_stats,
+    question_check,
+    share_stats,
+)
 from citeforge.builders.kalma.selection import Selected, disambiguate, from_graph, read_stated
 from citeforge.builders.packaging.build import Build, open_build
 from citeforge.engines.io.files import sha256_file

@@ -4,7 +4,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from citeforge.builders.kalma.mentions import Mentions, holds, is_denied, renderings, words_in
+from citeforge.builders.kalma.mentions import (
+    Mentions,
+    contains_value,
+    is_denied,
+    renderings,
+    words_in,
+)
 from citeforge.builders.kalma.words import GENERIC, STOP, RelationWords, meaning_words
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
@@ -193,11 +199,11 @@ class ExtensionCheck:
         if not 0 <= grown <= 1:
             return f"is {grown} sentences longer", ""
         shapes = (*renderings(triple), *extension.aliases)
-        if not any(holds(text, s) for s in shapes):
+        if not any(contains_value(text, s) for s in shapes):
             return f"does not name {triple.value!r}", ""
         sentences = {normalise_em(s) for s in before}
         added = " ".join(s for s in after if normalise_em(s) not in sentences)
-        if not any(holds(added, s) for s in shapes):
+        if not any(contains_value(added, s) for s in shapes):
             return f"does not name {triple.value!r} in the new sentence", added
         begin, reason = text.find(added), None
         # Not looked at: a value in another spelling, and new sentences in several places.
@@ -264,7 +270,7 @@ def _find_clash(sentence: str, fact: Triple, pool: Sequence[Triple]) -> str | No
     }  # fmt: skip
     own = {t.value for t in pool if t.qid == fact.qid}
     for rival in sorted(rivals - own):
-        if holds(sentence, rival) and not holds(sentence, fact.value):
+        if contains_value(sentence, rival) and not contains_value(sentence, fact.value):
             other = next(t.name for t in pool if t.value == rival and t.relation == fact.relation)
             if other.split()[-1] in sentence and other != fact.name:
                 continue  # it speaks of the other one, too

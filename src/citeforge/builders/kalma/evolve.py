@@ -9,10 +9,10 @@ from itertools import islice
 from typing import Any
 
 from citeforge.builders.kalma import check
-from citeforge.builders.kalma.asked import Asking, Controls, QuestionCheck
-from citeforge.builders.kalma.asking import Asker, Replies, check_each
+from citeforge.builders.kalma.asker import Asker, Replies, check_each
 from citeforge.builders.kalma.mentions import annotate, marker
 from citeforge.builders.kalma.phrasing import compose, gives_away
+from citeforge.builders.kalma.question_check import Controls, QuestionCheck, QuestionToCheck
 from citeforge.builders.kalma.selection import EntityPair
 from citeforge.builders.kalma.themes import Plan, Planner
 from citeforge.engines.io.progress import progress
@@ -145,9 +145,9 @@ class Evolution:
         """Gold facts except the link between the two entities."""
         return [triple for triple, _ in self.gold if triple.key != self.pair.link.key]
 
-    def asking(self, question: str) -> Asking:
+    def asking(self, question: str) -> QuestionToCheck:
         """Question with the facts that it should ask for, to be checked."""
-        return Asking(question, tuple(self.further_facts), self.pair.pool, self.pair.link)
+        return QuestionToCheck(question, tuple(self.further_facts), self.pair.pool, self.pair.link)
 
     @property
     def remaining_facts(self) -> list[Triple]:
@@ -355,7 +355,7 @@ def controls(domain: Domain, pairs: Iterable[tuple[EntityPair, Sequence[Triple]]
         )
         if facts := [t for t in gold if t not in absent]:
             text = compose(domain, pair, facts, False, is_general=False)
-            yield Asking(text, tuple(gold), pair.pool, pair.link), absent
+            yield QuestionToCheck(text, tuple(gold), pair.pool, pair.link), absent
 
 
 def _question_values(e: Evolution) -> dict[str, Any]:

@@ -139,7 +139,7 @@ def marker(triple: Triple) -> str:
     return render(triple.qid, [(triple.relation, triple.value)])
 
 
-def holds(text: str, value: str) -> bool:
+def contains_value(text: str, value: str) -> bool:
     """Whether a text contains a value, as whole words and in any spelling."""
     words = normalise_em(value)
     return bool(words) and f" {words} " in f" {normalise_em(text)} "

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from citeforge.builders.kalma.mentions import holds, renderings
+from citeforge.builders.kalma.mentions import contains_value, renderings
 from citeforge.builders.kalma.selection import EntityPair
 from citeforge.kg.domain import Domain, Phrase, Phrasing, plain_phrase, with_article
 from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
@@ -205,4 +205,4 @@ def _joined(clauses: Iterable[Clause]) -> list[Clause]:
 
 def gives_away(question: str, facts: Sequence[Triple]) -> Triple | None:
     """Find the first fact whose value is in the question that asks for it; None for none."""
-    return next((t for t in facts if any(holds(question, s) for s in renderings(t))), None)
+    return next((t for t in facts if any(contains_value(question, s) for s in renderings(t))), None)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from citeforge.builders.kalma.asking import embedded_templates
+from citeforge.builders.kalma.asker import embedded_templates
 from citeforge.builders.kalma.build import select_pairs
 from citeforge.builders.kalma.check import ExtensionCheck
 from citeforge.builders.kalma.evolve import TRIPLES_PER_ROUND, Evolver

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import chain, combinations
 from typing import NamedTuple
 
-from citeforge.builders.kalma.mentions import holds
+from citeforge.builders.kalma.mentions import contains_value
 from citeforge.builders.kalma.phrasing import compose, find_phrase, gives_away
 from citeforge.builders.kalma.selection import EntityPair, values_by_relation
 from citeforge.engines.draws import generator
@@ -162,7 +162,7 @@ class Planner:
             facts = self._without_restated(facts)
             # Ids and values without words cannot be answers, and "X discography" is none about X.
             if facts and all(
-                t.has_label and not any(holds(t.value, name) for name in named.values())
+                t.has_label and not any(contains_value(t.value, name) for name in named.values())
                 for t in facts
             ):
                 wordless = sum(self._domain.phrasing.phrase(t.relation) is None for t in facts)

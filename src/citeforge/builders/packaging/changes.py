@@ -36,18 +36,22 @@ def recipe_differences(earlier: Manifest, draft: Manifest) -> list[str]:
         draft: manifest of a build before its tables are made. Models that it does not name yet,
             and of those that it names, what it does not say yet, are not compared.
     """
-    differences = list(unlike("citeforge", earlier.citeforge, draft.citeforge))
+    differences = list(list_differences("citeforge", earlier.citeforge, draft.citeforge))
     differences += option_differences(earlier, draft)
     facts = [{k: v for k, v in m.config.items() if k not in _record(m)} for m in (earlier, draft)]
     shared = facts[0].keys() & facts[1].keys()
     for name in sorted(shared):
-        differences += unlike(name, facts[0][name], json.loads(json.dumps(facts[1][name])))
-    differences += unlike("grammar", earlier.grammar.model_dump(), draft.grammar.model_dump())
+        differences += list_differences(
+            name, facts[0][name], json.loads(json.dumps(facts[1][name]))
+        )
+    differences += list_differences(
+        "grammar", earlier.grammar.model_dump(), draft.grammar.model_dump()
+    )
     for role, model in draft.models.items():
         old = earlier.models.get(role)
         mine = None if old is None else {k: v for k, v in old.items() if k in model}
-        differences += unlike(role, mine, json.loads(json.dumps(model)))
-    differences += unlike("sources", _sources(earlier), _sources(draft))
+        differences += list_differences(role, mine, json.loads(json.dumps(model)))
+    differences += list_differences("sources", _sources(earlier), _sources(draft))
     return differences
 
 
@@ -55,8 +59,8 @@ def option_differences(old: Manifest, draft: Manifest) -> list[str]:
     """List ``field: old → new`` of two recipes; what the builds found is not compared."""
     differences: list[str] = []
     for field in ("kind", "name", "licence"):
-        differences += unlike(field, getattr(old, field), getattr(draft, field))
-    return [*differences, *unlike("", _record(old), _record(draft))]
+        differences += list_differences(field, getattr(old, field), getattr(draft, field))
+    return [*differences, *list_differences("", _record(old), _record(draft))]
 
 
 def _record(manifest: Manifest) -> dict[str, Any]:
@@ -72,12 +76,12 @@ def _sources(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def unlike(place: str, old: Any, new: Any) -> Iterator[str]:
+def list_differences(place: str, old: Any, new: Any) -> Iterator[str]:
     """List ``field: old → new`` of what differs in two JSON values."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*old, *new]):
             inner = f"{place}.{key}" if place else str(key)
-            yield from unlike(inner, old.get(key, _ABSENT), new.get(key, _ABSENT))
+            yield from list_differences(inner, old.get(key, _ABSENT), new.get(key, _ABSENT))
     elif old != new:
         yield f"{place}: {_value_text(old)} → {_value_text(new)}"
 

@@ -31,7 +31,7 @@ from citeforge.schemas.benchmarks.manifest import SECRET
 from citeforge.schemas.benchmarks.tables import BY_CONFIG, CORPUS
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.text import spliced
+from citeforge.schemas.text import splice
 
 _BYTES = 32
 _OWNER_ONLY = 0o600
@@ -181,7 +181,7 @@ def _renumbered(text: str, places: dict[int, int]) -> str:
     """Renumber the marks of a gold answer to the new places of their passages."""
     marks = [m for m in Grammar(base=1).parse(text, len(places)).markers if not m.is_residue]
     new = ("".join(f"[{places.get(n - 1, n - 1) + 1}]" for n in m.numbers) for m in marks)
-    return spliced(text, ((m.start, m.end, t) for m, t in zip(marks, new, strict=True)))
+    return splice(text, ((m.start, m.end, t) for m, t in zip(marks, new, strict=True)))
 
 
 def _hide_corpus(writer: PackageWriter, split: str, secret: bytes, scratch: Path) -> None:

@@ -181,7 +181,7 @@ class PackageWriter:
                 "libraries": {n: version(n) for n in ("numpy", "pyarrow")} | manifest.libraries,
             }
         )
-        manifest, files = refreshed(self.folder, manifest, stats, further or {})
+        manifest, files = render_again(self.folder, manifest, stats, further or {})
         for name, text in files.items():
             write_text(self.folder / name, text)
         return manifest
@@ -203,12 +203,12 @@ def amend_stats(folder: Path, extra: dict[str, object]) -> Manifest:
     with amending(folder) as files:
         manifest = load_intact(folder)
         stats: dict[str, object] = {**read_stats(folder), **extra}
-        manifest, new_files = refreshed(folder, manifest, stats, {})
+        manifest, new_files = render_again(folder, manifest, stats, {})
         files |= new_files
         return manifest
 
 
-def refreshed(
+def render_again(
     folder: Path, manifest: Manifest, stats: dict[str, object], changed: Mapping[str, str]
 ) -> tuple[Manifest, dict[str, str]]:
     """Render statistics, card and manifest again: (new manifest, file name to text).

@@ -19,7 +19,7 @@ from citeforge.package.package import Package
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.submission import make_header
-from citeforge.schemas.text import spliced
+from citeforge.schemas.text import splice
 
 FOLDER = Path(__file__).parent.parent / "templates"
 TEMPLATES = {name: FOLDER / f"{name}.j2" for name in ("rage", "authorship", "kalma")}
@@ -72,7 +72,7 @@ def neutralise(text: str) -> str:
     """Put a passage's own citation marks into round brackets, which prompts do not count."""
     marks = Grammar().parse(text, 1 << 30).markers
     in_brackets = [m for m in marks if text[m.start] in "[【［" and not m.is_residue]
-    return spliced(
+    return splice(
         text,
         ((m.start, m.end, f"({_BRACKETS.sub('', text[m.start : m.end])})") for m in in_brackets),
     )

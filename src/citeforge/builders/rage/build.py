@@ -14,7 +14,7 @@ from citeforge.builders.rage.hidden_contexts import freeze_hidden
 from citeforge.builders.rage.mixture import Contexts, OneSize, Pools, freeze, short_mappings
 from citeforge.builders.rage.negatives import make_mappings
 from citeforge.builders.rage.sources import EmbedderMaker, Material, open_sources, read_material
-from citeforge.engines.draws import keyed
+from citeforge.engines.draws import mix_secret
 from citeforge.engines.io.tables import rows_of
 from citeforge.engines.plugins import built_in
 from citeforge.schemas.benchmarks.manifest import ContextSet, Manifest
@@ -60,7 +60,7 @@ def build_rage(
         if (finished := build.finished(draft)) is not None:
             return finished
         material = read_material(sources, build.workspace)
-        draw_seed = keyed(recipe.seed, build.secret())
+        draw_seed = mix_secret(recipe.seed, build.secret())
         made = make_mappings(material, build.workspace, draw_seed)
         writer = build.package()
         tables = drop_negatives(material, made.tables)

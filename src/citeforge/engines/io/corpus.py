@@ -17,10 +17,10 @@ from citeforge.schemas.text import normalise_passages
 def embedding_texts(corpus: list[Path], shard_rows: int) -> Iterator[pa.Array]:
     """Stream the text that embedders read of each passage, in arrays of ``shard_rows``."""
     batches = iter_batches(corpus, ["title", "text"], rows=min(shard_rows, ROWS_PER_GROUP))
-    return map(pa.concat_arrays, regroup(map(titled, batches), shard_rows))
+    return map(pa.concat_arrays, regroup(map(join_titles, batches), shard_rows))
 
 
-def titled(rows: pa.RecordBatch | pa.Table) -> pa.Array:
+def join_titles(rows: pa.RecordBatch | pa.Table) -> pa.Array:
     """Join title and text of each passage; a text that is the title comes once."""
     joined = pc.binary_join_element_wise(rows["title"], rows["text"], " ")
     is_bare = pc.or_(pc.equal(rows["title"], ""), pc.equal(rows["title"], rows["text"]))

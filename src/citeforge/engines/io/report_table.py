@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from itertools import groupby, zip_longest
 
-from citeforge.engines.io.textfiles import harmless
+from citeforge.engines.io.textfiles import escape_formula
 
 _GAP = 2
 _LATEX = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -212,7 +212,7 @@ def _csv(cell: object) -> object:
     """Value of a cell for CSV: None for NaN, and no formulas."""
     if isinstance(cell, float) and math.isnan(cell):
         return None
-    return harmless(cell) if isinstance(cell, str) else cell
+    return escape_formula(cell) if isinstance(cell, str) else cell
 
 
 def _group_lines(groups: Sequence[str]) -> list[str]:

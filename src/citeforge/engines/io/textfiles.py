@@ -288,15 +288,15 @@ def count_text(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
-def harmless(cell: str) -> str:
+def escape_formula(cell: str) -> str:
     """Escape a CSV cell that a spreadsheet would take for a formula.
 
     An apostrophe stands before ``= + - @``, a tab or a carriage return (OWASP, "CSV injection");
-    :func:`original` takes it away.
+    :func:`unescape_formula` takes it away.
     """
     return f"'{cell}" if _FORMULA.match(cell) else cell
 
 
-def original(cell: str) -> str:
-    """Undo :func:`harmless`."""
+def unescape_formula(cell: str) -> str:
+    """Undo :func:`escape_formula`."""
     return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell) else cell

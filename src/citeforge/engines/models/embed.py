@@ -26,7 +26,7 @@ from citeforge.engines.models.files import (
 )
 from citeforge.engines.models.parallel import batched, in_halves, one_thread_each
 from citeforge.engines.models.prefixes import Prefixes, prefixes_of
-from citeforge.engines.registry import Registry, expected
+from citeforge.engines.registry import Registry, unknown_choice_error
 from citeforge.schemas.choices import EMBEDDERS as CHOICES
 from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError
@@ -104,7 +104,7 @@ def make_local_embedder(name: str, settings: EmbedderSettings) -> Embedder:
     """
     is_folder = Path(name).is_dir()
     if not is_folder and (":" in name or get_close_matches(name, [OFFLINE], cutoff=0.8)):
-        raise expected("--embedder", CHOICES)(name)
+        raise unknown_choice_error("--embedder", CHOICES)(name)
     locate = partial(find_model, name, settings.revision, f"--embedder {OFFLINE}")
     return LocalEmbedder(name, locate, partial(locate, weights=""), settings)
 
@@ -372,5 +372,5 @@ EMBEDDERS: Registry[Choice, Embedder] = Registry(
     CHOICES,
     {"offline": make_offline_embedder, "": make_local_embedder},
     "fingerprint encode",
-    expected("--embedder", CHOICES),
+    unknown_choice_error("--embedder", CHOICES),
 )

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from citeforge.engines.io.files import digest
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.registry import Registry, expected
+from citeforge.engines.registry import Registry, unknown_choice_error
 from citeforge.schemas.choices import PERPLEXITY as CHOICES
 from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError
@@ -142,5 +142,5 @@ PERPLEXITY: Registry[Choice, Perplexity] = Registry(
     CHOICES,
     {"ngram": lambda settings: NgramModel(settings.training)},
     "identity of",
-    expected("--perplexity", CHOICES),
+    unknown_choice_error("--perplexity", CHOICES),
 )

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from citeforge.engines.draws import distinct_below, generator
-from citeforge.engines.io.corpus import take_rows, titled
+from citeforge.engines.io.corpus import join_titles, take_rows
 from citeforge.engines.io.progress import progress
 from citeforge.engines.models.vectors import VectorShard
 from citeforge.engines.retrieval.exact import (
@@ -191,7 +191,7 @@ class CertainSearch:
 
     def _embed_finer(self, positions: Rows, level: int) -> None:
         """Embed passages again at a level of exactness, and keep their vectors."""
-        texts = titled(take_rows(self._corpus, positions, ["title", "text"]))
+        texts = join_titles(take_rows(self._corpus, positions, ["title", "text"]))
         refined = self._refined[level]
         shards = self._embed_passages(level, f"refined-{level}-{len(refined)}", texts)
         refined.append((positions, shards))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from citeforge.engines.draws import distinct_below, generator
-from citeforge.engines.io.corpus import embedding_texts, take_rows, titled
+from citeforge.engines.io.corpus import embedding_texts, join_titles, take_rows
 from citeforge.engines.io.progress import progress
 from citeforge.engines.io.tables import count_rows
 from citeforge.engines.models.embedder import (
@@ -168,7 +168,9 @@ class CorpusModel:
         """Draw passages at random, to calibrate int8 on."""
         drawn = distinct_below(self.size, CALIBRATION, generator(0, "calibration"), ())
         positions = np.sort(np.array(drawn, np.int64))
-        texts: list[str] = titled(take_rows(self.corpus, positions, ["title", "text"])).to_pylist()
+        texts: list[str] = join_titles(
+            take_rows(self.corpus, positions, ["title", "text"])
+        ).to_pylist()
         return texts
 
     def _read_id(self, position: int) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.models.vectors import SHARD_ROWS
-from citeforge.engines.registry import Registry, expected
+from citeforge.engines.registry import Registry, unknown_choice_error
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.corpus import CorpusModel
 from citeforge.engines.retrieval.dense import DenseCorpus
@@ -54,6 +54,6 @@ RETRIEVERS: Registry[Choice, Retriever] = Registry(
         ),
     },
     "identity rank",
-    expected("--retriever", CHOICES),
+    unknown_choice_error("--retriever", CHOICES),
 )
 make_retriever = RETRIEVERS.make

@@ -26,7 +26,7 @@ _PRONOUN = re.compile(r"\b(?:he|his|him|she|her|hers|they|their|them|both|each|t
 
 
 @dataclass(frozen=True)
-class Asking:
+class QuestionToCheck:
     """A question that is to be checked.
 
     Attributes:
@@ -43,7 +43,7 @@ class Asking:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedFacts:
     """Facts, and other things, that a question asks for.
 
     Attributes:
@@ -56,7 +56,7 @@ class Asked:
     beyond: tuple[str, ...] = ()
     failure: str = ""
 
-    def wrong(self, form: str, asking: Asking, has_model: bool) -> str | None:
+    def wrong(self, form: str, asking: QuestionToCheck, has_model: bool) -> str | None:
         """Say why a question of a form cannot be taken; None where it can."""
         if form == "general" and not has_model:
             return None
@@ -70,7 +70,7 @@ class Asked:
         return None
 
 
-_UNREAD = Asked(failure="not asked yet")
+_UNREAD = AskedFacts(failure="not asked yet")
 
 
 class QuestionCheck:
@@ -85,7 +85,7 @@ class QuestionCheck:
     def __init__(self, domain: Domain, llm: Llm | None = None) -> None:
         self.domain, self.llm = domain, llm
         self.failed = 0
-        self._known: dict[Asking, Asked] = {}
+        self._known: dict[QuestionToCheck, AskedFacts] = {}
         self._words = RelationWords(domain)
 
     @property
@@ -95,7 +95,7 @@ class QuestionCheck:
             return "rule: words of the relations"
         return f"{self.llm.identity()['name']}, prompt {writer_prompt('kalma/asks').sha256[:8]}"
 
-    def check(self, askings: Sequence[Asking]) -> list[Asked]:
+    def check(self, askings: Sequence[QuestionToCheck]) -> list[AskedFacts]:
         """Say what each question asks for; a model gets one call per question."""
         if self.llm is None:
             return [self._by_rule(a) for a in askings]
@@ -107,7 +107,7 @@ class QuestionCheck:
         self.failed += sum(bool(self._known[a].failure) for a in askings)
         return [self._known[a] for a in askings]
 
-    def _by_rule(self, asking: Asking) -> Asked:
+    def _by_rule(self, asking: QuestionToCheck) -> AskedFacts:
         """Find facts asked for: the entity and all words of a way to ask are there."""
         names = {t.qid: t.name for t in asking.shown} | {t.qid: t.name for t in asking.facts}
         text = asking.question
@@ -131,7 +131,7 @@ class QuestionCheck:
             and relation_key(t.relation) not in gold
             and any(way - known for way in self._matching_ways(t.relation, words))
         }
-        return Asked(missing, tuple(beyond.values()))
+        return AskedFacts(missing, tuple(beyond.values()))
 
     def _matching_ways(self, relation: str, words: frozenset[str]) -> list[frozenset[str]]:
         return [way for way in self._words.ways(relation) if way <= words]
@@ -166,7 +166,7 @@ _FORMAT = {
 }
 
 
-def _request(asking: Asking, sample: int) -> Request:
+def _request(asking: QuestionToCheck, sample: int) -> Request:
     facts = [*asking.facts, *([asking.link] if asking.link else [])]
     lines = "\n".join(
         f"{n}. {t.relation} of {t.name}: {t.value}" for n, t in enumerate(facts, start=1)
@@ -176,10 +176,10 @@ def _request(asking: Asking, sample: int) -> Request:
     return writer_prompt("kalma/asks").request(values, params, sample)
 
 
-def _read(result: Result, asking: Asking) -> Asked:
+def _read(result: Result, asking: QuestionToCheck) -> AskedFacts:
     """Read which facts a reply names; numbers of unknown facts are ignored."""
     if isinstance(result, Failure):
-        return Asked(failure=f"{result.reason}: {result.message}")
+        return AskedFacts(failure=f"{result.reason}: {result.message}")
     replies: list[_Reply] = []
     for row in json_objects(result.text):
         try:
@@ -187,10 +187,10 @@ def _read(result: Result, asking: Asking) -> Asked:
         except msgspec.ValidationError:
             continue  # another object; without the one asked for the reply is counted as failed
     if len(replies) != 1:
-        return Asked(failure=f"the reply {result.text[:60]!r} is not the object asked for")
+        return AskedFacts(failure=f"the reply {result.text[:60]!r} is not the object asked for")
     asked = set(replies[0].asked)
     missing = tuple(t for n, t in enumerate(asking.facts, start=1) if n not in asked)
-    return Asked(missing, tuple(" ".join(o.split()) for o in replies[0].other if o.strip()))
+    return AskedFacts(missing, tuple(" ".join(o.split()) for o in replies[0].other if o.strip()))
 
 
 def question_check(
@@ -212,7 +212,9 @@ def share_text(hits: int, of: int) -> str:
     return f"{hits:,} of {of:,} ({100 * hits / of:.1f} %)" if of else "0 of 0"
 
 
-def share_stats(check: QuestionCheck, askings_of: Mapping[str, Sequence[Asking]]) -> dict[str, str]:
+def share_stats(
+    check: QuestionCheck, askings_of: Mapping[str, Sequence[QuestionToCheck]]
+) -> dict[str, str]:
     """Count gold facts that questions of each form ask for, and questions that ask for more."""
     stats = {}
     for form, askings in askings_of.items():
@@ -225,7 +227,7 @@ def share_stats(check: QuestionCheck, askings_of: Mapping[str, Sequence[Asking]]
     return stats
 
 
-Controls = Iterable[tuple[Asking, frozenset[Triple]]]
+Controls = Iterable[tuple[QuestionToCheck, frozenset[Triple]]]
 """Composed questions, each with those of its facts that it does not ask for."""
 
 

@@ -1,4 +1,4 @@
-"""What the writer is asked, until what it says can be taken, and who writes where it cannot."""
+"""Requests to the writer, repeated until a reply passes its check; the template as fallback."""
 
 import re
 from collections import Counter
@@ -61,7 +61,7 @@ def request(task: str, values: Mapping[str, Any], attempt: int, temperature: flo
     return writer_prompt(f"kalma/{task}").request(values, params, attempt)
 
 
-def cleaned(text: str) -> str:
+def clean_reply(text: str) -> str:
     """Clean a reply: no leading label or quotation marks, on one line."""
     text = " ".join(text.split())
     for label in ("answer", "question", "sentence"):
@@ -133,7 +133,7 @@ class Asker:
                 results = dict(zip(waiting, llm.complete(requests), strict=True))
                 advance(len(requests))
             texts = {
-                n: cleaned(without_tags(r.text))
+                n: clean_reply(without_tags(r.text))
                 for n, r in results.items()
                 if not isinstance(r, Failure)
             }

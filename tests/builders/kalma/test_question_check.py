@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from citeforge.builders.kalma.asked import Asking, QuestionCheck, error_stats
 from citeforge.builders.kalma.check import find_misplaced_mark
 from citeforge.builders.kalma.mentions import annotate, marker
+from citeforge.builders.kalma.question_check import QuestionCheck, QuestionToCheck, error_stats
 from citeforge.builders.kalma.words import RelationWords
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.kg.domain import load_domain
@@ -24,8 +24,8 @@ BRANCH, RANK = fact("military branch", "army"), fact("military rank", "general")
 SHOWN = (BRANCH, RANK, fact("residence", "Bern"), fact("date of birth", "1952"))
 
 
-def asking(question: str, *facts: Triple) -> Asking:
-    return Asking(question, facts or (BRANCH, RANK), SHOWN)
+def asking(question: str, *facts: Triple) -> QuestionToCheck:
+    return QuestionToCheck(question, facts or (BRANCH, RANK), SHOWN)
 
 
 @pytest.mark.parametrize(
