@@ -240,21 +240,23 @@ def answer_all(
         InputError: the first calls all fail.
         BudgetError: the next call could pass the cost limit.
     """
-    talks = [steps(task) for task, steps in jobs]
+    coroutines = [steps(task) for task, steps in jobs]
     ends: dict[int, Reply | Failure] = {}
     waiting: dict[int, Sequence[Request]] = {}
 
     def advance(place: int, answers: Sequence[LlmReply] | None) -> None:
         """Pass replies to a task until it makes requests or ends."""
         try:
-            requests = next(talks[place]) if answers is None else talks[place].send(answers)
+            requests = (
+                next(coroutines[place]) if answers is None else coroutines[place].send(answers)
+            )
             while not requests:
-                requests = talks[place].send([])
+                requests = coroutines[place].send([])
             waiting[place] = requests
         except StopIteration as done:
             ends[place] = done.value
 
-    for place in range(len(talks)):
+    for place in range(len(coroutines)):
         advance(place, None)
     _announce(
         what, llm, [r for requests in waiting.values() for r in requests], later_calls * len(jobs)
@@ -268,9 +270,9 @@ def answer_all(
             if failure is None:
                 advance(place, _without_thoughts(requests, some))
             else:
-                talks[place].close()
+                coroutines[place].close()
                 ends[place] = failure
-    return [ends[place] for place in range(len(talks))]
+    return [ends[place] for place in range(len(coroutines))]
 
 
 def _without_thoughts(requests: Sequence[Request], results: Sequence[Result]) -> list[LlmReply]:

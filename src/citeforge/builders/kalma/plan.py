@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from citeforge.builders.kalma.asker import embedded_templates
@@ -52,13 +53,10 @@ def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
     kg = open_graph(recipe.kg, recipe.domain, recipe.languages, run)
     pairs = select_pairs(recipe, kg).pairs
     recorder = _Recorder(recipe.writer, TemplateWriter(embedded_templates(kg.domain)))
+    ngram = partial(make_perplexity, "ngram")
     check = ExtensionCheck(kg.domain, SentenceSegmenter(), None)
-
-    def make_ngram(training: Sequence[str]) -> Any:
-        return make_perplexity("make_ngram", training)
-
     equivalence = read_equivalence(kg, (g for p in pairs for g in p.graphs))
-    Evolver(kg, recorder, make_ngram, check, recipe.choices, recipe.seed).evolve(pairs, equivalence)
+    Evolver(kg, recorder, ngram, check, recipe.choices, recipe.seed).evolve(pairs, equivalence)
     plan = llm.plan(recorder.requests)
     per_pair = {
         "seed": 1,

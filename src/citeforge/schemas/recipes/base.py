@@ -1,6 +1,6 @@
 """What every recipe is: a frozen record of all that the tables of a benchmark depend on.
 
-Also what a build is to_manifest beside it, and how fields become options.
+Also the options of a run, and how fields become options.
 
 Help texts of options stand below the fields in the source, and are read when somebody asks:
 pydantic's ``use_attribute_docstrings`` reads them whenever a class is made, which took a tenth of
