@@ -113,7 +113,9 @@ class Base(Package):
         passages = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()} | {*ids}
         if extra is not None:
             passages.difference_update(extra["_id"].to_pylist())
-        writer.note("corpus", "corpus", copy_corpus(writer.folder, self.corpus, passages, extra))
+        writer.add_shards(
+            "corpus", "corpus", copy_corpus(writer.folder, self.corpus, passages, extra)
+        )
         for label, table in mappings.items():
             writer.add("mapping", label, table)
         writer.add("gold", "gold", rows_with(self.gold, "query_id", queries).cast(GOLD))

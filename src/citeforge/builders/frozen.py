@@ -91,7 +91,7 @@ def _build(
             return finished
         writer = build.package()
         files = write_batches(writer.folder / "corpus", source.passages(), source)
-        writer.note("corpus", "corpus", files)
+        writer.add_shards("corpus", "corpus", files)
         queries, relevant, gold = source.queries(), source.relevant(), source.gold()
         writer.add("queries", "queries", queries.cast(QUERIES))
         writer.add("mapping", RELEVANT, relevant.cast(MAPPING))

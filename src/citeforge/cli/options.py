@@ -29,7 +29,7 @@ class _Option(click.Option):
 
     @property
     def help(self) -> str | None:
-        """What the flag says of itself."""
+        """Help text of the flag."""
         return self.flag.help
 
     @help.setter

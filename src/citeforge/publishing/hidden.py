@@ -83,7 +83,7 @@ def split_package(
                         pc.is_in(batch["_id"], value_set=passages)
                     )  # fmt: skip
                     table.write(here)
-            writer.note(config, split, table.files)
+            writer.add_shards(config, split, table.files)
     half = Package(public, manifest)
     stats = _public_stats(half, contexts)
     open_half = _open_manifest(half, contexts, metadata)

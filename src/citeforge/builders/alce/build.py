@@ -145,7 +145,7 @@ def build_retrieved(
             files = copy_corpus(writer.folder, corpus, passages)
         else:
             files = link_corpus(writer.folder, corpus)
-        writer.note("corpus", "corpus", files)
+        writer.add_shards("corpus", "corpus", files)
         writer.add("queries", "queries", questions.table.cast(QUERIES))
         writer.add("mapping", RELEVANT, relevant)
         writer.add("gold", "gold", gold.cast(GOLD))

@@ -28,7 +28,6 @@ from citeforge.builders.packaging.package import PackageWriter, corpus_stats, ma
 from citeforge.builders.packaging.writer_prompts import writer_prompt
 from citeforge.engines.io.folders import beside
 from citeforge.engines.io.tables import rows_with
-from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Llm, Request
 from citeforge.engines.llm.replay import replayed_note
@@ -47,9 +46,7 @@ from citeforge.schemas.recipes.base import RunOptions, model_name
 from citeforge.schemas.recipes.twins import TwinsRecipe
 
 
-def build_twins(
-    recipe: TwinsRecipe, run: RunOptions, llm: Llm | None = None, judge: JudgeSession | None = None
-) -> Manifest:
+def build_twins(recipe: TwinsRecipe, run: RunOptions, llm: Llm | None = None) -> Manifest:
     """Rewrite every passage that the contexts name; keep passages and twins as pairs.
 
     A passage whose twin fails every attempt is replaced, when it is not relevant, by the next
@@ -59,7 +56,6 @@ def build_twins(
         recipe: everything that the tables depend on.
         run: where and how.
         llm: the writer; None for the recipe's.
-        judge: checks entailment; None for the recipe's, if it names one.
 
     Raises:
         InputError: the package, the writer's store or the output folder is at fault.
@@ -67,8 +63,7 @@ def build_twins(
     """
     _refuse_lexical(recipe)
     store = replay_store(run, recipe.llm) if llm is None else None
-    if judge is None:
-        judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
+    judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
     llm = llm or make_llm(recipe.llm, store=store, options=client_options(run))
     base = Base(recipe.benchmark)
     if recipe.hidden and SECRET not in base.manifest.files:

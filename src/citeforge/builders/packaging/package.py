@@ -137,9 +137,9 @@ class PackageWriter:
 
     def add(self, config: str, split: str, table: pa.Table) -> None:
         """Write one table; one without rows is noted and not written."""
-        self.note(config, split, write_table(self.folder / config, split, table))
+        self.add_shards(config, split, write_table(self.folder / config, split, table))
 
-    def note(self, config: str, split: str, files: dict[str, str]) -> None:
+    def add_shards(self, config: str, split: str, files: dict[str, str]) -> None:
         """Add the shards of a table that are already in ``folder/config``."""
         if not files:
             self.empty.append(f"{config}/{split}")

@@ -127,7 +127,7 @@ def write_rage_tables(
         files = copy_corpus(writer.folder, material.corpus, pool)
     else:
         files = link_corpus(writer.folder, material.corpus)
-    writer.note("corpus", "corpus", files)
+    writer.add_shards("corpus", "corpus", files)
     writer.add("queries", "queries", material.queries.cast(QUERIES))
     stats: Stats = {"queries": n, **corpus_stats(writer.folder)}
     pools = Pools(material.ids)

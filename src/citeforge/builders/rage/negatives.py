@@ -189,7 +189,7 @@ def _mine(
         exclusions.note_dropped("seemingly relevant", miner.dropped)
         for option, n in miner.above.items():
             counts[f"seemingly relevant candidates dropped: above {option}"] = n
-        counts |= count_far(search, exclusions.relevant, cosines, recipe.seed)
+        counts |= count_easy_negatives(search, exclusions.relevant, cosines, recipe.seed)
         computed |= _precision(search)
     irrelevant = draw_irrelevant(ids, exclusions, mined, draw_seed)
     folder = place.start("mapping")
@@ -308,7 +308,7 @@ def _with_passage_ids(
     return ((query, name, one) for (query, one), name in zip(flat, names, strict=True))
 
 
-def count_far(
+def count_easy_negatives(
     search: CertainSearch,
     relevant: Sequence[Sequence[int]],
     mined: Sequence[Sequence[Mined]],
