@@ -106,11 +106,8 @@ class Rebuilt(Displayed):
         return sorted(n for n in names if self.old.files.get(n) != self.new.files.get(n))
 
     def _headline(self) -> str:
-        outcome = (
-            "all tables are equal"
-            if self.equal
-            else f"{len(self.differing_tables):,} tables differ"
-        )
+        n = len(self.differing_tables)
+        outcome = f"{n:,} tables differ" if n else "all tables are equal"
         return f"{self.old.name} made again: {outcome}"
 
     def _tables(self) -> Iterator[Table]:

@@ -126,16 +126,11 @@ class Workspace:
             self.finished_package = load_intact(self.out)
             require_same(self.finished_package, draft, self.out)
             return self.finished_package
-        if begun := self._half_done():
-            require_same_choices(begun, draft, self.root)
-        write_text(self.root / _RECIPE, canonical_json(draft.model_dump(mode="json")) + "\n")
-        return None
-
-    def _half_done(self) -> Manifest | None:
         marker = self.root / _RECIPE
-        if not (self.had_stages and marker.is_file()):
-            return None
-        return Manifest.model_validate(read_json(marker))
+        if self.had_stages and marker.is_file():
+            require_same_choices(Manifest.model_validate(read_json(marker)), draft, self.root)
+        write_text(marker, canonical_json(draft.model_dump(mode="json")) + "\n")
+        return None
 
     def stage(self, name: str) -> Path:
         """Folder of a stage."""
