@@ -26,7 +26,7 @@ from citeforge.engines.io.tables import (
     write_table,
 )
 from citeforge.engines.models.compute import choose_compute
-from citeforge.engines.models.embedder import Embedder, Refinable
+from citeforge.engines.models.embedder import Refinable
 from citeforge.engines.models.precomputed import PrecomputedVectors, passage_shards, query_rows
 from citeforge.engines.retrieval.certain import CertainSearch
 from citeforge.engines.retrieval.corpus import CorpusModel
@@ -41,7 +41,6 @@ from citeforge.schemas.benchmarks.tables import (
     RELEVANT,
     SEEMINGLY_RELEVANT,
 )
-from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.version import __version__
 
 Models = dict[str, dict[str, Any]]
@@ -202,70 +201,47 @@ def _mine(
 
 def _search(material: Material, place: Workspace) -> tuple[CertainSearch, dict[str, Any]]:
     """Open the search over all passages, and the record of how its vectors are computed."""
-    sources, queries = material.sources, material.queries["text"]
-    run, corpus = sources.run, material.corpus
-    folder = run.embeddings or place.stage("embeddings")
-    if sources.vectors is not None:
-        names = sources.source.queries()["_id"].to_pylist()
-        rows = run.shard_rows
-        return given_search(sources.vectors, corpus, names, material.ids, folder, rows), {}
-    model = corpus_model(sources.embedder(), corpus, len(queries), folder, run)
-    texts = pa.concat_arrays(queries.chunks)
+    folder = material.sources.run.embeddings or place.stage("embeddings")
+    if material.sources.vectors is not None:
+        return _search_given_vectors(material, *material.sources.vectors, folder), {}
+    model = _corpus_model(material, folder)
+    texts = pa.concat_arrays(material.queries["text"].chunks)
     material.counts.update(model.count_cut(texts))
     return model.search(texts), model.computed()
 
 
-def corpus_model(
-    embedder: Embedder, corpus: list[Path], n_queries: int, folder: Path, run: RunOptions
-) -> CorpusModel:
+def _corpus_model(material: Material, folder: Path) -> CorpusModel:
     """Set up embedding of the corpus in the numeric format that takes the least time.
-
-    Args:
-        embedder: of the build.
-        corpus: Parquet files of the passages.
-        n_queries: how many are mined for.
-        folder: where vectors are kept.
-        run: where and how.
 
     Raises:
         UsageError: ``--compute`` of an embedder that does not compute here.
     """
-    search = make_runner(run).first_stage(run.device)
+    run, corpus, embedder = material.sources.run, material.corpus, material.sources.embedder()
     compute = run.compute
     if compute == "auto" and isinstance(embedder, Refinable):
-        if count_rows(corpus) < 2 * _DECIDED_PER_QUERY * n_queries:
+        if count_rows(corpus) < 2 * _DECIDED_PER_QUERY * material.queries.num_rows:
             compute = "fp32"  # most passages would be embedded twice
         elif run.engine == LOCAL.name and choose_compute("auto", run.device) == "int8":
             compute = "int8"
+    search = make_runner(run).first_stage(run.device)
     return CorpusModel(embedder, corpus, folder, compute, run.shard_rows, search)
 
 
-def given_search(
-    precomputed: tuple[PrecomputedVectors, PrecomputedVectors],
-    corpus: list[Path],
-    all_queries: Sequence[str],
-    queries: Sequence[str],
-    folder: Path,
-    rows: int,
+def _search_given_vectors(
+    material: Material, passages: PrecomputedVectors, queries: PrecomputedVectors, folder: Path
 ) -> CertainSearch:
     """Make the search over vectors that the user supplies.
-
-    Args:
-        precomputed: of passages and of queries.
-        corpus: Parquet files of the passages.
-        all_queries: queries of the source.
-        queries: those of the build.
-        folder: for what is not read where it lies.
-        rows: vectors a shard.
 
     Raises:
         InputError: they are not of these passages or queries, or no vectors.
     """
+    corpus, rows = material.corpus, material.sources.run.shard_rows
     total = count_rows(corpus)
     ids = (pa.array(b["_id"]) for b in iter_batches(corpus, ["_id"], rows=rows))
     with progress("checking vectors", total, "vectors") as advance:
-        shards = passage_shards(precomputed[0], ids, total, folder, advance)
-    return CertainSearch(shards).set_queries(query_rows(precomputed[1], all_queries, queries))
+        shards = passage_shards(passages, ids, total, folder, advance)
+    all_queries = material.sources.source.queries()["_id"].to_pylist()
+    return CertainSearch(shards).set_queries(query_rows(queries, all_queries, material.ids))
 
 
 def _precision(search: CertainSearch) -> dict[str, Any]:
