@@ -10,25 +10,26 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.recipes.systems import System
-from citeforge.systems import authorship, kalma, passages, rage
+from citeforge.systems import kalma
 from citeforge.systems.asking import from_graphs, from_passages
+from citeforge.systems.baselines import cite_bounds, cite_by_label, copy_texts
 from citeforge.systems.options import EditedOptions, LlmOptions
 
 Lines = Callable[[str, Benchmark, list[str], int, int], Iterator[dict[str, Any]]]
 """(system, benchmark, context sets, runs, seed) to the lines of a submission."""
 
 _rage = partial(System, argument="", family="RAGE", paper="rage", section="4")
-_bound = partial(_rage, factory=rage.lines, is_control=True)
+_bound = partial(_rage, factory=cite_bounds, is_control=True)
 _hagrid = partial(
-    System, argument="", factory=passages.lines, family="Attributed-IR", paper="attributed_ir",
+    System, argument="", factory=copy_texts, family="Attributed-IR", paper="attributed_ir",
     section="3.2", shows="passages", is_control=True,
 )  # fmt: skip
 _top = partial(
-    System, argument="", factory=passages.lines, family="ALCE", paper="alce", section="D",
+    System, argument="", factory=copy_texts, family="ALCE", paper="alce", section="D",
     shows="passages",
 )  # fmt: skip
 _authorship = partial(System, argument="", family="authorship", design=True)
-_reader = partial(_authorship, factory=authorship.lines, is_control=True)
+_reader = partial(_authorship, factory=cite_by_label, is_control=True)
 _kalma = partial(System, argument="", family="KaLMA", shows="triples")
 _absent = partial(_kalma, factory=kalma.lines, is_control=True)
 
