@@ -25,9 +25,9 @@ def unit(vectors: Any) -> Any:
 
 def seconds(way: Any, queries: Any, corpus: Any) -> float:
     """Processor time of a whole search."""
-    from citeforge.engines.retrieval.exact import Best
+    from citeforge.engines.retrieval.exact import TopScores
 
-    best, begun = Best(len(queries), NOMINATIONS), time.process_time()
+    best, begun = TopScores(len(queries), NOMINATIONS), time.process_time()
     for start in range(0, len(corpus), BLOCK):
         scores, rows = way(corpus[start : start + BLOCK], NOMINATIONS)
         best.add(scores, rows + start)

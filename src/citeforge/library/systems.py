@@ -28,7 +28,7 @@ from citeforge.schemas.errors import UsageError, extras_named
 from citeforge.schemas.recipes.base import Part, RunOptions
 from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.systems.registry import refusal, system_of
-from citeforge.systems.run import Ran, plan_system, run_system
+from citeforge.systems.run import Outcome, plan_system, run_system
 
 Options = Mapping[str, Any] | Part | None
 """Options of a system: its record, or names of its fields to values."""
@@ -41,7 +41,7 @@ def run(
     limit: int | None = None, options: Options = None,
     judge: str | Judge | JudgeSession | None = None, title: str | None = None,
     endpoint: RunOptions | None = None,
-) -> Ran:  # fmt: skip
+) -> Outcome:  # fmt: skip
     """Run a system and write its submission; what ``citeforge run`` does.
 
     Args:
@@ -130,7 +130,7 @@ class Bench:
         report: the HTML page.
     """
 
-    ran: list[Ran]
+    ran: list[Outcome]
     scores: list[Scores]
     differences: Comparisons = field(default_factory=Comparisons)
     report: Path = Path()
@@ -142,7 +142,7 @@ def bench(
     llm: str | Llm | None = None, measures: Sequence[str] = (), context: str | None = None,
     runs: int = 1, seed: int = 0, limit: int | None = None,
     judge: str | Judge | JudgeSession | None = None, options: Mapping[str, Options] | None = None,
-    endpoint: RunOptions | None = None, tell: Callable[[str, Ran], None] = lambda system, ran: None,
+    endpoint: RunOptions | None = None, tell: Callable[[str, Outcome], None] = lambda system, ran: None,
 ) -> Bench:  # fmt: skip
     """Run, score and compare systems, and make a report; what ``citeforge bench`` does.
 

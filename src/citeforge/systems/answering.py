@@ -17,7 +17,7 @@ from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import NO_TEMPERATURE, RunOptions
 from citeforge.schemas.recipes.command_options import PromptingOptions
 from citeforge.schemas.submission import make_header
-from citeforge.systems.run import Ran
+from citeforge.systems.run import Outcome
 from citeforge.systems.writing import answer_line, endings, write_submission
 
 
@@ -71,7 +71,7 @@ def _benchmark_text(row: PromptRow) -> str:
     return f"{row.benchmark or 'the benchmark'} with hash {row.benchmark_hash[:16]}…"
 
 
-def answer_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> Ran:
+def answer_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> Outcome:
     """Answer prompts and write the submission ``run.out``: what ``citeforge llm run`` does.
 
     Args:
@@ -100,7 +100,7 @@ def answer_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) ->
     contexts = [row.context for row in rows if row.context is not None]
     header = make_header(system, rows[0].benchmark, rows[0].benchmark_hash, contexts)
     count = write_submission(run.folder, header, answers)
-    return Ran(
+    return Outcome(
         system, count, failures, +Counter(endings(results, options.max_answer, options.logprobs))
     )
 

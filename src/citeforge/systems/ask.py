@@ -33,7 +33,7 @@ _BYTES_PER_TOKEN = 4
 
 
 @dataclass(frozen=True)
-class Asked:
+class SystemAnswers:
     """Answers of a system to every query.
 
     Attributes:
@@ -62,7 +62,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedJobs:
     """Jobs of a system before anything is asked.
 
     Attributes:
@@ -85,7 +85,7 @@ class Prepared:
 def prepare(
     system: System, make: Make, benchmark: Benchmark, contexts: Sequence[str], runs: int,
     seed: int, llm: Llm, options: Part, limit: int | None,
-) -> Prepared:  # fmt: skip
+) -> PreparedJobs:  # fmt: skip
     """Make the jobs of a system; see :func:`citeforge.systems.run.run_system`.
 
     Raises:
@@ -127,7 +127,7 @@ def prepare(
             for item in items
             for draw in range(draws)
         ]
-    return Prepared(jobs, options, prompts, window, counts, facts)
+    return PreparedJobs(jobs, options, prompts, window, counts, facts)
 
 
 def ask(
@@ -141,7 +141,7 @@ def ask(
     options: Part,
     limit: int | None,
     judge: JudgeSession | None = None,
-) -> Asked:
+) -> SystemAnswers:
     """Ask an LLM for a system's answers; see :func:`citeforge.systems.run.run_system`.
 
     Raises:
@@ -174,10 +174,10 @@ def ask(
         **prepared.facts,
         **({} if limit is None else {"limit": limit}),
     }
-    return Asked(tasks, replies, recipe, +counts)
+    return SystemAnswers(tasks, replies, recipe, +counts)
 
 
-def plan_jobs(prepared: Prepared, llm: Llm) -> RunPlan:
+def plan_jobs(prepared: PreparedJobs, llm: Llm) -> RunPlan:
     """Count the calls of a system: those of the first round, and all that may follow.
 
     Later prompts are not known: they are counted as the longest one of the first round, with all

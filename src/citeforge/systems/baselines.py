@@ -74,7 +74,7 @@ def cite_only(
 def cite_bounds(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a bound, lower or upper, to a RAGE benchmark.
+    """Yield the answers of a bound on RAGE: citations of random, or of all relevant passages.
 
     Raises:
         InputError: the relevant passages are to be cited, and nothing says which they are.

@@ -25,8 +25,8 @@ from citeforge.systems.writing import write_submission
 
 
 @dataclass(frozen=True)
-class Ran:
-    """Outcome of a run.
+class Outcome:
+    """Counts and failures of a run, and the name of its system.
 
     Attributes:
         system: its name in the submission's header.
@@ -45,7 +45,7 @@ def run_system(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, out: Path, *,
     llm: Llm | None = None, judge: JudgeSession | None = None, options: Part | None = None,
     limit: int | None = None, title: str | None = None,
-) -> Ran:  # fmt: skip
+) -> Outcome:  # fmt: skip
     """Run a system on a benchmark, and write its submission.
 
     Args:
@@ -90,7 +90,7 @@ def run_system(
         more: dict[str, Any] = {} if limit is None else {"limit": limit}
         more |= {CONTROL: True} if system.is_control else {}
         header = start(title or name, contexts=sets, **more)
-        return Ran(title or name, write_submission(out, header, chain([first], rows)))
+        return Outcome(title or name, write_submission(out, header, chain([first], rows)))
     llm = _require_llm(name, llm)
     settings = options if options is not None else system.options()
     answers = ask(
@@ -106,7 +106,7 @@ def run_system(
     title = title or f"{name} ({llm.identity()['name']})"
     header = start(title, contexts=sets, **answers.recipe)
     count = write_submission(out, header, answers.lines())
-    return Ran(title, count, answers.failures, answers.counts)
+    return Outcome(title, count, answers.failures, answers.counts)
 
 
 def plan_system(

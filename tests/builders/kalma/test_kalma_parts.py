@@ -9,7 +9,7 @@ from citeforge.builders.kalma.contexts import KalmaQuestion, make_contexts
 from citeforge.builders.kalma.evolve import Specificity
 from citeforge.builders.kalma.mentions import Mentions, annotate, marker
 from citeforge.builders.kalma.package import year_of
-from citeforge.builders.kalma.selection import Stated, disambiguate
+from citeforge.builders.kalma.selection import StatedPair, disambiguate
 from citeforge.builders.kalma.words import RelationWords
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.sentences import SentenceSegmenter
@@ -322,7 +322,7 @@ def test_years(date: str, year: int | None) -> None:
 def test_case_does_not_distinguish_relations() -> None:
     kg = KnowledgeGraph(StoreEngine(EXAMPLES / "people" / "graph.ttl"), PEOPLE)
     for word in ("Daughter", "DAUGHTER", "daughter", "Child"):
-        stated = [Stated(1, "text", "Marie Curie", word, "Irène Joliot-Curie")]
+        stated = [StatedPair(1, "text", "Marie Curie", word, "Irène Joliot-Curie")]
         assert [p.id for p in disambiguate(kg, stated).pairs] == ["Q901-Q903"], word
     assert PEOPLE.inverses("Father") == PEOPLE.inverses("father")
     graphs = [

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from citeforge.engines.models.vectors import VectorShard
 from citeforge.engines.retrieval import exact as search
 from citeforge.engines.retrieval.exact import (
-    Best,
     Faiss,
+    TopScores,
     TorchSearch,
     choose_first_stage,
     rescore,
@@ -87,9 +87,9 @@ def test_both_ways_agree_after_rescoring(
         assert ours[:shorter] == theirs[:shorter]
 
 
-def blockwise(way: Any, k: int, sizes: tuple[int, ...] = (2048, 2048, 904)) -> Best:
+def blockwise(way: Any, k: int, sizes: tuple[int, ...] = (2048, 2048, 904)) -> TopScores:
     """The best of a corpus that is searched block by block."""
-    best, start = Best(len(way.queries), k), 0
+    best, start = TopScores(len(way.queries), k), 0
     for size in sizes:
         scores, rows = way(CORPUS[start : start + size], min(k, size))
         best.add(scores, rows + start)

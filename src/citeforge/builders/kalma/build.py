@@ -26,7 +26,7 @@ from citeforge.builders.kalma.question_check import (
     question_check,
     share_stats,
 )
-from citeforge.builders.kalma.selection import Selected, disambiguate, from_graph, read_stated
+from citeforge.builders.kalma.selection import SelectedPairs, disambiguate, from_graph, read_stated
 from citeforge.builders.packaging.build import Build, open_build
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.folders import beside
@@ -187,7 +187,7 @@ def _config(
     )
 
 
-def select_pairs(recipe: KalmaRecipe, kg: KnowledgeGraph) -> Selected:
+def select_pairs(recipe: KalmaRecipe, kg: KnowledgeGraph) -> SelectedPairs:
     """Select the entity pairs that questions are about.
 
     Raises:

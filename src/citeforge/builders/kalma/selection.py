@@ -24,7 +24,7 @@ _FIELDS = {
 
 
 @dataclass(frozen=True)
-class Stated:
+class StatedPair:
     """A paragraph with the relation that it states between two names.
 
     Attributes:
@@ -110,7 +110,7 @@ def missing_values(
 
 
 @dataclass
-class Selected:
+class SelectedPairs:
     """Pairs, and why others were dropped."""
 
     pairs: list[EntityPair] = field(default_factory=list)
@@ -123,7 +123,7 @@ _Row = msgspec.defstruct(
 """A line of a pairs file."""
 
 
-def read_stated(path: Path) -> list[Stated]:
+def read_stated(path: Path) -> list[StatedPair]:
     """Paragraphs with relation triples, from JSON Lines or CSV; fields by any of their known names.
 
     Raises:
@@ -144,19 +144,19 @@ def read_stated(path: Path) -> list[Stated]:
                     "is missing or empty", path=path, line=line, field=name,
                     allowed=f"one of {', '.join(others)}", code="missing-field"
                 )  # fmt: skip
-        triples.append(Stated(line, **values))
+        triples.append(StatedPair(line, **values))
     if not triples:
         raise InputError("has no paragraphs", path=path, code="empty-file")
     return triples
 
 
-def disambiguate(kg: KnowledgeGraph, stated: Sequence[Stated]) -> Selected:
+def disambiguate(kg: KnowledgeGraph, stated: Sequence[StatedPair]) -> SelectedPairs:
     """Find the entities of each paragraph's two names that the graph connects as stated.
 
     All entities of each name are candidates; a pair is kept when exactly one combination of them is
     connected by an edge that agrees with the stated relation, in either direction.
     """
-    selected = Selected()
+    selected = SelectedPairs()
     least = kg.domain.min_name_parts
     usable = []
     for row in stated:
@@ -209,13 +209,13 @@ def _connections(
 
 def from_graph(
     kg: KnowledgeGraph, where: str | None, relations: Sequence[str], limit: int | None, seed: int
-) -> Selected:
+) -> SelectedPairs:
     """Draw connected pairs from the graph itself.
 
     Raises:
         InputError: the graph has no such relation, or no pair.
     """
-    selected = Selected()
+    selected = SelectedPairs()
     ids = kg.properties(relations)
     missing = [r for r in relations if not ids[r]]
     if missing:

@@ -24,7 +24,7 @@ _ON_CPU, _ON_GPU = 1 << 10, 1 << 14
 """Queries a product; on a CPU, scores of more would not stay in the cache."""
 
 
-class Best:
+class TopScores:
     """Keeps the k highest scores of each query so far, with their positions.
 
     Attributes:
@@ -144,7 +144,7 @@ def retrieve_candidates(
     Returns:
         (cosines, positions in the corpus), both of shape (n queries, k), best first.
     """
-    best = Best(len(queries), k)
+    best = TopScores(len(queries), k)
     work = 2.0 * queries.size * sum(s.rows for s in shards)
     search = choose_first_stage(queries, work, device)
     start = 0
