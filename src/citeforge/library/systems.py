@@ -142,7 +142,7 @@ def bench(
     llm: str | Llm | None = None, measures: Sequence[str] = (), context: str | None = None,
     runs: int = 1, seed: int = 0, limit: int | None = None,
     judge: str | Judge | JudgeSession | None = None, options: Mapping[str, Options] | None = None,
-    endpoint: RunOptions | None = None, tell: Callable[[str, Outcome], None] = lambda system, ran: None,
+    endpoint: RunOptions | None = None, tell: Callable[[str, Outcome], None] = lambda *_: None,
 ) -> Bench:  # fmt: skip
     """Run, score and compare systems, and make a report; what ``citeforge bench`` does.
 
