@@ -18,14 +18,14 @@ _PIECES_BETWEEN_TRIMS = 128
 
 
 def batched(items: Sequence[T], size: int) -> list[Sequence[T]]:
-    """Items in batches that are cut at fixed places: what is computed may depend on its batch."""
+    """Cut items into batches at fixed places, since results may depend on the batch."""
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def one_thread_each(
     work: Callable[[T], R], pieces: Iterable[T], device: str = "cpu"
 ) -> Iterator[R]:
-    """Results of ``work`` on each piece, in order.
+    """Apply ``work`` to each piece on one thread, as many at once as cores; results in order.
 
     Threads are enough: torch computes without the interpreter's lock. There are as many as torch
     would use in one operation here (``OMP_NUM_THREADS``, else the number of cores). The caller's
@@ -80,7 +80,7 @@ def return_free_memory() -> None:
 
 
 def in_halves(work: Callable[[slice], R], rows: slice, device: str) -> list[R | None]:
-    """Results of ``work`` on rows: on all at once, or on halves of halves where memory runs out.
+    """Apply ``work`` to rows: to all at once, or to halves of halves where memory runs out.
 
     Args:
         work: computes some rows.
