@@ -14,10 +14,10 @@ from typing import Any, Protocol
 
 from citeforge.engines.io.files import digest
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.registry import Registry, expected
+from citeforge.engines.registry import Registry, unknown_choice_error
+from citeforge.schemas.choices import PERPLEXITY as CHOICES
+from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.models.choices import PERPLEXITY as CHOICES
-from citeforge.schemas.models.choices import Choice
 from citeforge.schemas.recipes.base import RunOptions
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -30,10 +30,10 @@ def tokens_of(text: str) -> list[str]:
 
 
 class NgramModel:
-    """Trained on the paragraphs that a data set begins with."""
+    """N-gram model that is trained on the paragraphs that a data set begins with."""
 
     def __init__(self, training: Iterable[str]) -> None:
-        """Train.
+        """Train the model.
 
         Raises:
             InputError: no text to train on.
@@ -119,8 +119,7 @@ def make_perplexity(name: str, training: Iterable[str], **settings: Any) -> Perp
 
 
 def perplexity_name(name: str) -> str:
-    """Name under which the engine of ``--perplexity`` stands in manifests: a model folder's last
-    part, other names as they are."""
+    """Name the engine of ``--perplexity`` for manifests, without folders."""
     return f"hf:{Path(name).name}" if name.startswith("hf:") else name
 
 
@@ -130,5 +129,5 @@ PERPLEXITY: Registry[Choice, Perplexity] = Registry(
     CHOICES,
     {"ngram": lambda settings: NgramModel(settings.training)},
     "identity of",
-    expected("--perplexity", CHOICES),
+    unknown_choice_error("--perplexity", CHOICES),
 )

@@ -16,7 +16,7 @@ from citeforge.builders.derive import Base, mapped_negatives
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.io.files import digest, read_json, write_text
 from citeforge.engines.io.tables import rows_of
-from citeforge.engines.io.textfiles import harmless, validated
+from citeforge.engines.io.textfiles import escape_formula, validated
 from citeforge.evaluator.reports.compare import load_scores
 from citeforge.package.items import by_query
 from citeforge.package.manifest import AUDIT
@@ -412,7 +412,7 @@ def _csv(task: AnnotationTask, rows: Sequence[dict[str, str]]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([ITEM, *task.columns, LABEL])
     for row in rows:
-        writer.writerow([row[ITEM], *(harmless(row[c]) for c in task.columns), ""])
+        writer.writerow([row[ITEM], *(escape_formula(row[c]) for c in task.columns), ""])
     return text.getvalue()
 
 
