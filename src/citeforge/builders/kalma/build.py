@@ -76,18 +76,17 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
     named = (recipe.writer, recipe.perplexity, recipe.checker)
     store = replay_store(run, *named) if llm is None else None
     judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
-    client = run
     templates = embedded_templates(kg.domain)
-    writer = llm or make_llm(recipe.writer, store=store, options=client, templates=templates)
+    writer = llm or make_llm(recipe.writer, store=store, options=run, templates=templates)
     perplexity = partial(
-        make_perplexity, recipe.perplexity, device=run.device, options=client, store=store
+        make_perplexity, recipe.perplexity, device=run.device, options=run, store=store
     )
     models: dict[str, dict[str, Any]] = {"writer": writer.identity()}
     models["perplexity"] = {"name": perplexity_name(recipe.perplexity)}
     if judge is not None:
         models["judge of sentences"] = judge.judge.identity()
     check = ExtensionCheck(kg.domain, SentenceSegmenter(), judge)
-    asks = question_check(kg.domain, recipe.checker, store, client)
+    asks = question_check(kg.domain, recipe.checker, store, run)
     if asks.llm is not None:
         models["checker of questions"] = asks.llm.identity()
     evolver = Evolver(kg, writer, perplexity, check, recipe.choices, recipe.seed, asks)
