@@ -67,8 +67,7 @@ class RunPlan:
         about: the others, if every first reply is taken, with usual prompts and short replies.
         most: all calls that there can be: further tries, replacements, later rounds; prompts of a
             token per byte, and replies as long as they may be, thoughts included.
-        price: of the tokens; None without one.
-        share: of the price that is paid; less than 1 in batches.
+        share: share of the price that is paid; less than 1 in batches.
         notes: what is not counted.
     """
 

@@ -49,12 +49,8 @@ class Route(Generic[C]):
     """One resource of an endpoint.
 
     Attributes:
-        title: name in the progress line.
-        path: of its URL, below the base URL.
-        form: what the body of a 200 is decoded to.
-        read: reads the decoded body.
+        form: what the body of a 200 is decoded to, before it is read.
         settle: reads a reply, stored or new, as its call needs it.
-        has_batches: whether providers take its requests in batches.
     """
 
     title: str
@@ -76,13 +72,10 @@ class Route(Generic[C]):
 
 
 class Endpoint:
-    """A model behind an OpenAI-compatible endpoint.
+    """A model behind an OpenAI-compatible endpoint, with a store for its replies.
 
     Attributes:
-        model: its name there.
-        store: where replies are found and kept; None to keep none.
-        options: how it is reached.
-        gate: lets requests through at their rate.
+        gate: lets requests through at their rate, in all runs.
         has_answered: whether it has given an answer.
         failures: reasons of the calls that failed since the last answer.
     """

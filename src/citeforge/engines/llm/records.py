@@ -23,11 +23,7 @@ THINKING, MAX_ANSWER = "--thinking-tokens", "--max-answer"
 
 
 class Call(Protocol):
-    """One call of an endpoint; its reply is stored under the hash of its payload.
-
-    Attributes:
-        sample: index of a repeated call; calls that differ in it alone are made apart.
-    """
+    """One call of an endpoint; its reply is stored under the hash of its payload and sample."""
 
     @property
     def sample(self) -> int: ...
@@ -148,15 +144,7 @@ class LlmReply:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a request has no answer.
-
-    Attributes:
-        reason: see FailureReason.
-        message: one line; never contains a key.
-        status: HTTP status, when there was one.
-        prompt_tokens: tokens paid for all the same.
-        completion_tokens: the same for the reply.
-    """
+    """Why a request has no answer, in one line without the key, and tokens that were paid."""
 
     reason: FailureReason
     message: str

@@ -230,16 +230,12 @@ class ReplayStore(Store):
     ) -> tuple[int, int]:
         """Take in exported rows; replies that are there stay.
 
-        Args:
-            rows: as :meth:`export` returns them.
-            source: file of the rows, for errors.
-
         Returns:
             (rows added, rows that were there).
 
         Raises:
-            InputError: a row is not an exported one, or its key is not that of its payload;
-                nothing is taken in.
+            InputError: a row of the source is not an exported one, or its key is not that of its
+                payload; nothing is taken in.
         """
         checked = []
         for line, row in enumerate(rows, 1):
@@ -282,13 +278,8 @@ def ask_once(
 ) -> list[Result]:  # fmt: skip
     """Return one result per call, in order; equal calls are made once, stored ones never.
 
-    Args:
-        calls: what to ask.
-        model: name of the model.
-        store: of replies; None for none.
-        settle: reads a stored reply as its call needs it.
-        ask: makes the calls that are left, by their keys, and hands over each result.
-        on_result: called with (index of the call, result) as soon as each is there.
+    ``settle`` reads a stored reply as its call needs it. ``ask`` makes the calls that are left, by
+    their keys, and hands over each result; ``on_result`` gets it with the index of the call.
     """
     places: dict[str, list[int]] = {}
     for place, call in enumerate(calls):
