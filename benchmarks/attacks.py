@@ -22,13 +22,13 @@ from pathlib import Path
 from citeforge.engines.judge.llm import read_decision
 from citeforge.engines.judge.profiles import built_in_profiles, fill_messages, fill_prompt
 from citeforge.engines.judge.records import Verdict
-from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.text import quoting
 from citeforge.evaluator.statistics.intervals import wilson
 from citeforge.plugins.documents.asker import PromptedLlm
 from citeforge.plugins.documents.questions import Evidence, Question, gives
+from citeforge.schemas.recipes.base import RunOptions
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "tests"))
@@ -212,7 +212,9 @@ def main() -> None:
 
 def compare_all(model: str, url: str) -> None:
     """Compare both prompts on the model of an endpoint."""
-    llm = OpenAiLlm(model, None, ClientOptions(url, concurrency=2, timeout=900, thinking_tokens=0))
+    llm = OpenAiLlm(
+        model, None, RunOptions(base_url=url, concurrency=2, timeout=900, thinking_tokens=0)
+    )
     for task in (READER, JUDGE):
         compare(llm, task)
 

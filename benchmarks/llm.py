@@ -19,14 +19,14 @@ LATENCY = 0.1
 def prepare_ours(url: str, folder: str) -> Any:
     import openai.resources.chat.completions  # noqa: F401
 
-    from citeforge.engines.llm.options import ClientOptions
     from citeforge.engines.llm.records import Request
     from citeforge.engines.llm.replay import ReplayStore
     from citeforge.engines.llm.writers import OpenAiLlm
+    from citeforge.schemas.recipes.base import RunOptions
 
     os.environ["OPENAI_API_KEY"] = "sk-bench"
     store = ReplayStore(Path(folder) / "s.db")
-    llm = OpenAiLlm("m", store, ClientOptions(url, concurrency=CONCURRENT))
+    llm = OpenAiLlm("m", store, RunOptions(base_url=url, concurrency=CONCURRENT))
     params = {"temperature": 0.0, "max_tokens": 100}
     return llm, [Request((("user", f"question {i} " * 20),), params) for i in range(CALLS)]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from citeforge.engines import plugins
+from citeforge.engines.judge.hf import HfOptions
 from citeforge.engines.judge.records import verdict_key
 from citeforge.engines.judge.registry import JUDGES, make_judge
 from citeforge.engines.models.embed import make_embedder
@@ -70,6 +71,8 @@ def test_a_judge_of_a_package_says_where_it_comes_from(site: Path) -> None:
     assert not judge.comparable
     with refused("bad-option"):
         make_judge("verbatim:x")
+    with refused("option-without-effect"):
+        make_judge("verbatim", hf=HfOptions(profile="llm-binary"))
     other = {**judge.identity(), "plugin": "cf-verbatim 1.6"}
     pair: tuple[str, str] = ("a", "b")
     from citeforge.engines.judge.records import Pair

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 import citeforge as cf
 from citeforge.engines.llm.records import LlmReply
-from citeforge.engines.llm.replay import ReplayStore, export_store, import_store
+from citeforge.engines.llm.replay import ReplayStore, SentRequest, export_store, import_store
 from citeforge.evaluator.targets import score_targets
 from citeforge.kg.graph import open_graph
 from citeforge.kg.link import Linker
@@ -159,7 +159,7 @@ def test_llm(inline: Inline, package: Path, tmp_path: Path) -> None:
         for n, request in enumerate(requests):
             cut = "length" if n == 0 else None
             answer = LlmReply("So [1]." if n else "", finish_reason=cut)
-            store.keep(request.key("m"), request.payload("m"), 0, answer)
+            store.keep(SentRequest(request.key("m"), request.payload("m"), 0), answer)
     made = inline("llm", "run", "p.jsonl", "--llm", "replay:a.db", "--out", "c.jsonl")
     assert not made.returncode, made.stderr
     options = PromptingOptions(llm=f"replay:{tmp_path / 'a.db'}")

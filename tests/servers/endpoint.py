@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import citeforge as cf
-from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.writers import OpenAiLlm
+from citeforge.schemas.recipes.base import RunOptions
 from citeforge.systems.run import Outcome, run_system
 from servers.running import Running, openai_server
 
@@ -32,7 +32,7 @@ class Endpoint:
         return ran, rows, prompts
 
     def _run(self, system: str, server: Running, options: Any, out: Path, **more: Any) -> Outcome:
-        llm = OpenAiLlm("m", None, ClientOptions(base_url=server.url))
+        llm = OpenAiLlm("m", None, RunOptions(base_url=server.url))
         known = {"limit": 3, "runs": 1, "contexts": ["mix"]} | more
         contexts, runs = known.pop("contexts"), known.pop("runs")
         return run_system(

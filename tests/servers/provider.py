@@ -96,7 +96,7 @@ def provider(behave: Behaviour) -> Iterator[Provider]:
             pass
 
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or "{}")
             bodies.append(body)
             sent = behave(body)
             raw = isinstance(sent.content, bytes)
@@ -107,6 +107,8 @@ def provider(behave: Behaviour) -> Iterator[Provider]:
                 self.send_header(name.replace("_", "-"), value)
             self.end_headers()
             self.wfile.write(content)
+
+        do_GET = do_POST
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)

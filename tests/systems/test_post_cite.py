@@ -9,9 +9,9 @@ import pytest
 
 import citeforge as cf
 from citeforge.builders.alce.build import build_retrieved
-from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.plugins.published_systems.alce import options as o
+from citeforge.schemas.recipes.base import RunOptions
 from citeforge.systems.options import EditedOptions
 from conftest import run_options, write_beir
 from servers.endpoint import Endpoint
@@ -40,7 +40,7 @@ def frozen(tmp_path: Path, endpoint: Endpoint) -> Endpoint:
     })  # fmt: skip
     replies = [["The old bridge", "Sold; of 1831."], [".", "irrelevant"]]
     with openai_server(tmp_path / "log", replies=replies) as server:
-        llm = OpenAiLlm("m", None, ClientOptions(base_url=server.url))
+        llm = OpenAiLlm("m", None, RunOptions(base_url=server.url))
         build_retrieved(recipe, run_options(tmp_path / "alce"), llm)
     endpoint.benchmark = cf.load(tmp_path / "alce")
     return endpoint

@@ -32,7 +32,7 @@ from torture.world import Command, Run, build_world, commands  # noqa: E402
 LITTER = ("*.tmp", "*.partial", ".amending", "*-journal", "lock", "*.lock", ".*.new")
 # Sizes of stores depend on their history; what they hold is compared instead.
 STORED = {
-    "kept": "SELECT asked, key, kind, payload, sample, content FROM kept "
+    "kept": "SELECT asked, kind, payload, sample, content FROM kept "
     "WHERE kind != 'speed' ORDER BY asked",
 }
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.running.setup import client_options, judge_session, replay_store
+from citeforge.engines.running.setup import judge_session, replay_store
 from citeforge.evaluator.measures.declared import Measure, Row
 from citeforge.evaluator.measures.reading import Read, Reading
 from citeforge.evaluator.measures.registry import measures as known_measures
@@ -106,7 +106,7 @@ def _tools_of(options: ScoreOptions, run: RunOptions) -> Tools:
     if options.llm is not None:
         from citeforge.engines.llm.writers import make_llm
 
-        llm = make_llm(options.llm, store=replay_store(run), options=client_options(run))
+        llm = make_llm(options.llm, store=replay_store(run), options=run)
     return Tools(judge, llm=llm, options=options)
 
 

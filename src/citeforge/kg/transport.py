@@ -3,14 +3,14 @@
 import asyncio
 import re
 import ssl
-from collections.abc import Coroutine, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import Request
 
+from citeforge.engines.io.event_loop import run_async
 from citeforge.schemas.errors import InputError, without_credentials
 from citeforge.schemas.text import printable
 
@@ -85,21 +85,11 @@ def send_request(request: Request, seconds: float) -> HttpReply:
     import httpx2
 
     try:
-        return _run(_send(request, seconds))
+        return run_async(_send(request, seconds))
     except TimeoutError as error:
         raise TimeoutError("timed out") from error
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise ConnectionError(printable(str(error)) or type(error).__name__) from error
-
-
-def _run(reply: Coroutine[Any, Any, HttpReply]) -> HttpReply:
-    """Wait for a reply, also where the caller is inside an event loop (notebooks)."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(reply)
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, reply).result()
 
 
 async def _send(request: Request, seconds: float) -> HttpReply:

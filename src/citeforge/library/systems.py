@@ -14,8 +14,8 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.llm.writers import make_llm
-from citeforge.engines.running.setup import client_options, is_expensive
+from citeforge.engines.llm.writers import llm_for_dry_run, make_llm
+from citeforge.engines.running.setup import is_expensive
 from citeforge.evaluator.reports.compare import compare_pairs
 from citeforge.evaluator.reports.notes import limit_lines
 from citeforge.evaluator.reports.rows import named_rows
@@ -106,10 +106,8 @@ def plan_run(
         raise UsageError(
             f"--dry-run: {', '.join(systems)} asks no LLM", code="option-without-effect"
         )
-    path = None if endpoint is None else endpoint.store
-    stored = ReplayStore(path, readonly=True) if path is not None and path.exists() else None
-    settings = client_options(endpoint or RunOptions())
-    model = make_llm(llm, store=stored, options=settings) if isinstance(llm, str) else llm
+    run = endpoint or RunOptions()
+    model = llm_for_dry_run(llm, run, run.store) if isinstance(llm, str) else llm
     own = options or {}
     return {
         name: plan_system(
@@ -253,5 +251,4 @@ def _llm(llm: str | Llm | None, store: Path, endpoint: RunOptions | None) -> Llm
         return llm
     run = endpoint or RunOptions()
     path = run.store or (store if is_expensive(llm) else None)
-    replay = None if path is None else ReplayStore(path)
-    return make_llm(llm, store=replay, options=client_options(run))
+    return make_llm(llm, store=None if path is None else ReplayStore(path), options=run)

@@ -123,16 +123,20 @@ class JudgeProfile(FrozenRecord):
         return self
 
     def _refuse_overlapping_verdicts(self) -> None:
-        verdicts = (
-            *self.supported, *self.partial, *self.unsupported, *self.contradicted, *self.undecided
-        )  # fmt: skip
-        if self.architecture != "json-llm" and any(isinstance(v, bool) for v in verdicts):
+        if self.architecture != "json-llm" and any(isinstance(v, bool) for v in self.verdicts):
             raise ValueError("a verdict is a flag; in YAML, Yes and No are words in quotes alone")
-        words = [str(v).strip().lower() for v in verdicts]
+        words = [str(v).strip().lower() for v in self.verdicts]
         twice = [text for text, n in Counter(words).items() if n > 1]
         if twice:
             raise ValueError(f"{twice[0]!r} would be two verdicts: supported, partial, "
                              "unsupported, contradicted, undecided must not overlap")  # fmt: skip
+
+    @property
+    def verdicts(self) -> tuple[bool | int | str, ...]:
+        """All legal verdicts."""
+        return (
+            *self.supported, *self.partial, *self.unsupported, *self.contradicted, *self.undecided
+        )  # fmt: skip
 
     @property
     def quotes(self) -> bool:

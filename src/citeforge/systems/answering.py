@@ -10,10 +10,9 @@ import msgspec
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import MAX_ANSWER, Failure, Request
-from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.llm.writers import OpenAiLlm, make_llm
-from citeforge.engines.running.setup import client_options, replay_path, replay_store
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.engines.llm.writers import llm_for_dry_run, make_llm
+from citeforge.engines.running.setup import replay_path, replay_store
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import NO_TEMPERATURE, RunOptions
 from citeforge.schemas.recipes.command_options import PromptingOptions
 from citeforge.schemas.submission import make_header
@@ -86,7 +85,7 @@ def answer_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) ->
     """
     rows = read_prompts(prompts)
     store = replay_store(run, options.llm)
-    model = make_llm(options.llm, store=store, options=client_options(run))
+    model = make_llm(options.llm, store=store, options=run)
     results = model.complete(requests_of(rows, options))
     system = options.system or model.identity()["name"]
     answers, failures = [], []
@@ -113,15 +112,7 @@ def plan_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> R
         UsageError: there is no such LLM, or it costs nothing.
     """
     requests = requests_of(read_prompts(prompts), options)
-    path = replay_path(run, options.llm)
-    store = ReplayStore(path, readonly=True) if path is not None and path.exists() else None
-    model = make_llm(options.llm, store=store, options=client_options(run))
-    if not isinstance(model, OpenAiLlm):
-        raise UsageError(
-            f"--dry-run: {options.llm} costs nothing; the option is for openai: models",
-            code="option-without-effect",
-        )
-    return model.plan(requests)
+    return llm_for_dry_run(options.llm, run, replay_path(run, options.llm)).plan(requests)
 
 
 def requests_of(rows: Sequence[PromptRow], options: PromptingOptions) -> list[Request]:

@@ -102,7 +102,7 @@ def prepare(
             f"--template: {system.name} has no main prompt that could be replaced",
             code="option-without-effect",
         )
-    if options.later_calls and isinstance(llm, OpenAiLlm) and llm.is_batched:
+    if options.later_calls and isinstance(llm, OpenAiLlm) and llm.options.batch:
         raise UsageError(
             f"--batch: not for {system.name} with these options: it asks in rounds, up to "
             f"{1 + options.later_calls} for one query, and each would wait up to a day for a batch",

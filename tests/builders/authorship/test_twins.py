@@ -294,7 +294,7 @@ def test_attempts_raise_the_temperature() -> None:
 def test_a_dry_run_needs_no_folder(inline: Inline, package: Path, tmp_path: Path) -> None:
     args = ("build", "twins", "--benchmark", package, "--llm", "openai:m")
     there = ("--base-url", "http://127.0.0.1:9/v1", "--price", "1,2")
-    plan = inline(*args, *there, "--dry-run", OPENAI_API_KEY="k")
+    plan = inline(*args, *there, "--dry-run", "--store", "s.db", OPENAI_API_KEY="k")
     assert plan.returncode == 0, plan.stderr
     assert "cost " in plan.stdout
     assert list(tmp_path.iterdir()) == []  # nothing is made

@@ -12,10 +12,9 @@ from citeforge.builders.authorship.twins import build_twins
 from citeforge.builders.packaging.build import Workspace
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.rage.build import build_rage
-from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.models.embed import make_embedder
-from citeforge.schemas.recipes.base import IfExists
+from citeforge.schemas.recipes.base import IfExists, RunOptions
 from citeforge.schemas.recipes.twins import Attempts, Thresholds
 from conftest import EXAMPLES, content, refused, run_options
 from conftest_builders import HAGRID, Hashed, hagrid
@@ -102,7 +101,7 @@ def test_prefixes_and_endpoint_belong_to_the_recipe(tmp_path: Path, small_beir: 
 
 def test_an_endpoint_is_recorded_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
     def endpoint(url: str | None) -> object:
-        return make_embedder("openai:m", options=ClientOptions(url)).fingerprint()["endpoint"]
+        return make_embedder("openai:m", options=RunOptions(base_url=url)).fingerprint()["endpoint"]
 
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     assert endpoint(None) == "https://api.openai.com/v1"

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from citeforge.builders.build import _profiles
-from citeforge.engines.judge.profiles import in_signature, named_profile
+from citeforge.engines.judge.profiles import named_profile, profile_version
 from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.rage import RageRecipe
 
@@ -17,11 +17,11 @@ def test_a_profile_is_what_it_says_wherever_it_lies(tmp_path: Path) -> None:
     for place in places:
         place.parent.mkdir()
         place.write_text(text)
-    one, same = (in_signature(named_profile(str(place))) for place in places)
+    one, same = (profile_version(named_profile(str(place))) for place in places)
     assert one == same
-    assert re.fullmatch(rf"\+{GOOD['name']}@[0-9a-f]{{8}}", one)
+    assert re.fullmatch(rf"{GOOD['name']}@[0-9a-f]{{8}}", one)
     places[0].write_text(text.replace("['1']", "['0']"))
-    assert in_signature(named_profile(str(places[0]))) != one
+    assert profile_version(named_profile(str(places[0]))) != one
     # A manifest names the file, not the folder that it lay in.
     told = [
         RageRecipe(

@@ -9,11 +9,11 @@ from citeforge.engines.judge.llm import LlmJudge, read_decision
 from citeforge.engines.judge.profiles import named_profile
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
-from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import LlmReply
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.text.short_replies import read_mark
+from citeforge.schemas.recipes.base import RunOptions
 from conftest import Inline
 from servers.provider import Behaviour, Body, Provider, Sent, chat, provider, refusal
 
@@ -84,7 +84,7 @@ def test_marks(reply: str, mark: float | None) -> None:
 
 
 def ask(server: Provider, store: ReplayStore | None = None, **options: object) -> JudgeSession:
-    client = ClientOptions(server.url, max_retries=1, concurrency=1, **options)  # type: ignore[arg-type]
+    client = RunOptions(base_url=server.url, max_retries=1, concurrency=1, **options)  # type: ignore[arg-type]
     session = JudgeSession(LlmJudge(OpenAiLlm("m", store, client)))
     session.ask(PAIRS)
     return session
@@ -138,7 +138,7 @@ def test_why_the_judge_failed(
 
 def test_replies_and_verdicts_may_share_a_file(key: str, tmp_path: Path) -> None:
     with provider(lambda body: chat(YES)) as server:
-        options = ClientOptions(server.url)
+        options = RunOptions(base_url=server.url)
         for n_asked in (2, 0):
             with VerdictStore(tmp_path / "one.db") as kept, ReplayStore(tmp_path / "one.db") as st:
                 session = JudgeSession(LlmJudge(OpenAiLlm("m", st, options)), kept)

@@ -15,8 +15,8 @@ from citeforge.engines.judge.no_model import LexicalJudge, text_hash
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
-from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.replay import ReplayStore
+from citeforge.schemas.recipes.base import RunOptions
 from conftest import refused
 from patience import patience
 from servers.running import Running
@@ -95,12 +95,12 @@ def test_the_plan_asks_nothing(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def options(server: Running) -> ClientOptions:
-    return ClientOptions(server.url, max_retries=1)
+def options(server: Running) -> RunOptions:
+    return RunOptions(base_url=server.url, max_retries=1)
 
 
 def test_repeats_are_verdicts_of_their_own_and_none_is_paid_twice(
-    server: Running, options: ClientOptions, tmp_path: Path
+    server: Running, options: RunOptions, tmp_path: Path
 ) -> None:
     yes, no = '{"entailed": true}', '{"entailed": false}'
     unsure, odd = Pair("t", f"#turns:{yes}|{no}|{yes}#"), Pair("t", f"#turns:hm|{no}#")
@@ -199,7 +199,7 @@ def script(reply: str) -> Pair:
     return Pair("text", f"claim #script:{reply}#")
 
 
-def test_an_llm_as_judge(server: Running, options: ClientOptions, tmp_path: Path) -> None:
+def test_an_llm_as_judge(server: Running, options: RunOptions, tmp_path: Path) -> None:
     yes, no = script('{"entailed": true}'), script('{"entailed": false}')
     words, number = script("Yes, it does."), script('{"entailed": 1}')
     with (
@@ -233,7 +233,7 @@ def test_vllm_is_an_llm_on_this_machine(server: Running, monkeypatch: pytest.Mon
     # It is the judge that openai: names, whatever the address.
     assert judge.identity() == make_judge("openai:m").identity()
     monkeypatch.setattr(registry, "VLLM_URL", "http://127.0.0.1:9/v1")
-    named = make_judge("vllm:m", client=ClientOptions(server.url))
+    named = make_judge("vllm:m", client=RunOptions(base_url=server.url))
     assert JudgeSession(named).ask([yes]) == {yes: Verdict(True)}
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     assert JudgeSession(make_judge("vllm:m")).ask([yes]) == {yes: Verdict(True)}
@@ -246,9 +246,7 @@ def test_wrong_names() -> None:
             make_judge(name)
 
 
-def test_three_levels_of_an_llm_are_stored_and_written(
-    options: ClientOptions, tmp_path: Path
-) -> None:
+def test_three_levels_of_an_llm_are_stored_and_written(options: RunOptions, tmp_path: Path) -> None:
     from citeforge.plugins.labels.judging import write_verdicts
 
     pairs = [script(f'{{"support": "{level}"}}') for level in ("full", "partial", "no")]
@@ -272,9 +270,7 @@ def test_three_levels_of_an_llm_are_stored_and_written(
         make_judge(f"table:{table}")
 
 
-def test_what_an_llm_cannot_tell_is_stored_and_written(
-    options: ClientOptions, tmp_path: Path
-) -> None:
+def test_what_an_llm_cannot_tell_is_stored_and_written(options: RunOptions, tmp_path: Path) -> None:
     from citeforge.plugins.labels.judging import write_verdicts
 
     words = ("supported", "unsupported", "unknown")
@@ -314,7 +310,7 @@ def test_a_chunk_that_tells_nothing_leaves_the_decision_to_the_others() -> None:
     assert combined([[nothing], [yes]]) == nothing
 
 
-def test_the_first_word_of_a_reply(server: Running, options: ClientOptions) -> None:
+def test_the_first_word_of_a_reply(server: Running, options: RunOptions) -> None:
     """Bespoke-MiniCheck on a server: each sentence of the statement must be supported."""
     yes, no, empty = script("YES, it is"), script("no"), script("…")
     both = Pair("text", "He said #script:Yes#. And she said #script:No#.")

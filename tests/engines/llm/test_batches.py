@@ -8,10 +8,10 @@ import pytest
 
 from citeforge.engines.llm import batches
 from citeforge.engines.llm.budget import BudgetError, total_cost
-from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Failure, LlmReply, Price, Request, Result
 from citeforge.engines.llm.replay import ReplayStore, export_store
 from citeforge.engines.llm.writers import OpenAiLlm
+from citeforge.schemas.recipes.base import RunOptions
 from conftest import Inline, refused
 from servers.batch_server import BatchServer, Fate, batch_server, complete
 from servers.provider import Body, Sent, chat, refusal
@@ -34,7 +34,7 @@ def requests(n: int = 5, start: int = 0) -> list[Request]:
 
 def llm(server: BatchServer, store: ReplayStore | None, **options: Any) -> OpenAiLlm:
     settings = {"batch": True, "price": PRICE, "max_retries": 0} | options
-    return OpenAiLlm("m", store, ClientOptions(server.url, **settings))
+    return OpenAiLlm("m", store, RunOptions(base_url=server.url, **settings))
 
 
 def texts(results: list[Result]) -> list[str]:

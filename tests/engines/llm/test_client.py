@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from citeforge.engines.llm.budget import Bound
-from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Failure, LlmReply, Price, Request
-from citeforge.engines.llm.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore, SentRequest
 from citeforge.engines.llm.writers import OpenAiLlm, ReplayLlm, TemplateWriter, make_llm
+from citeforge.schemas.recipes.base import RunOptions
 from conftest import refused
 from servers.running import Running, openai_server
 
@@ -24,7 +24,7 @@ def ask(text: str, sample: int = 0, **params: Any) -> Request:
 
 
 def llm(server: Running, store: ReplayStore | None = None, **options: Any) -> OpenAiLlm:
-    return OpenAiLlm("m", store, ClientOptions(base_url=server.url, **options))
+    return OpenAiLlm("m", store, RunOptions(base_url=server.url, **options))
 
 
 def test_answers_in_order_and_nothing_asked_twice(server: Running, store: ReplayStore) -> None:
@@ -157,11 +157,11 @@ def test_max_cost_is_never_passed_and_totals_survive(server: Running, tmp_path: 
     assert len(server.requests()) == 50
 
 
-def test_max_cost_needs_price_and_limits(server: Running) -> None:
+def test_max_cost_needs_price_and_limits(server: Running, store: ReplayStore) -> None:
     with refused("missing-option"):
         llm(server, max_cost=1.0).complete([ask("x")])
     with refused("missing-option"):
-        llm(server, max_cost=1.0, price=Price(1, 1)).complete([ask("x")])
+        llm(server, store, max_cost=1.0, price=Price(1, 1)).complete([ask("x")])
 
 
 def test_a_wrong_key_stops_at_once_and_is_never_shown(tmp_path: Path) -> None:
@@ -177,8 +177,8 @@ def test_a_wrong_key_stops_at_once_and_is_never_shown(tmp_path: Path) -> None:
 
 
 def test_an_endpoint_that_is_down() -> None:
-    options = ClientOptions(base_url="http://127.0.0.1:9/v1", max_retries=2)
-    with refused("endpoint-failed", path=options.endpoint) as caught:
+    options = RunOptions(base_url="http://127.0.0.1:9/v1", max_retries=2)
+    with refused("endpoint-failed", path=options.base_url) as caught:
         OpenAiLlm("m", None, options).complete([ask(f"{i}") for i in range(100)])
     assert "the first 10 calls failed: no connection" in str(caught.value)
 
@@ -229,7 +229,8 @@ def test_replay_of_several_models_wants_one_named(tmp_path: Path) -> None:
     with ReplayStore(tmp_path / "s.db") as store:
         for model in ("a", "b"):
             request = ask("x")
-            store.keep(request.key(model), request.payload(model), 0, LlmReply(f"by {model}"))
+            sent = SentRequest(request.key(model), request.payload(model), 0)
+            store.keep(sent, LlmReply(f"by {model}"))
     with refused("missing-option", path=tmp_path / "s.db") as caught:
         ReplayLlm(tmp_path / "s.db")
     assert "2 models (a, b)" in str(caught.value)
@@ -292,7 +293,7 @@ def test_embeddings(tmp_path: Path) -> None:
     texts = [f"text {i}" for i in range(150)]
     kinds = ("429s", "500", "cut", "garbage", "close")
     with openai_server(tmp_path / "log", faults=0.2, seed=3, kinds=kinds) as server:
-        embedder = make_embedder("openai:e", options=ClientOptions(server.url))
+        embedder = make_embedder("openai:e", options=RunOptions(base_url=server.url))
         vectors = embedder.encode(texts, "passage")
         one = embedder.encode(texts[70:71], "query")
     assert vectors.shape == (150, 8)
@@ -304,7 +305,7 @@ def test_embeddings(tmp_path: Path) -> None:
 def test_embeddings_without_an_endpoint() -> None:
     from citeforge.engines.models.embed import make_embedder
 
-    options = ClientOptions("http://127.0.0.1:9/v1", max_retries=2)
+    options = RunOptions(base_url="http://127.0.0.1:9/v1", max_retries=2)
     embedder = make_embedder("openai:e", options=options)
     with refused("endpoint-failed", path="openai:e") as caught:
         embedder.encode(["x"], "query")

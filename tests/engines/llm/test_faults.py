@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm import transport
 from citeforge.engines.llm.records import Failure, LlmReply, Request
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import OpenAiLlm
+from citeforge.schemas.recipes.base import RunOptions
 from conftest import sampled
 from patience import patience
 from servers.running import Running, openai_server
@@ -50,7 +51,9 @@ def test_every_item_ends_in_one_answer_or_one_failure(tmp_path: Path, seed: int,
         ReplayStore(tmp_path / "s.db") as store,
     ):
         # Nothing hangs here, so that no timeout may pass, however slow the machine is.
-        options = ClientOptions(server.url, concurrency=200, timeout=3600.0, max_retries=retries)
+        options = RunOptions(
+            base_url=server.url, concurrency=200, timeout=3600.0, max_retries=retries
+        )
         results = OpenAiLlm("m", store, options).complete(requests)
         log = server.requests()
     assert len(results) == n
@@ -75,15 +78,18 @@ def test_every_item_ends_in_one_answer_or_one_failure(tmp_path: Path, seed: int,
     assert {r["fault"] for r in log} == {None, *QUICK_FAULTS}
 
 
-def test_hanging_calls_are_asked_again(tmp_path: Path) -> None:
+def test_hanging_calls_are_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first try of every request is never answered: each is asked again, and answered. A slow
     machine makes further tries time out, which changes nothing that is said here."""
+    monkeypatch.setattr(transport, "_TRIES_IN_SILENCE", 1000)
     requests = [Request((("user", f"item {i}"),)) for i in range(40)]
     with (
         openai_server(tmp_path / "log", faults=1.0, kinds=("hang",), first_only=True) as server,
         ReplayStore(tmp_path / "s.db") as store,
     ):
-        options = ClientOptions(server.url, concurrency=40, timeout=patience(0.3), max_retries=1000)
+        options = RunOptions(
+            base_url=server.url, concurrency=40, timeout=patience(0.3), max_retries=1000
+        )
         results = OpenAiLlm("m", store, options).complete(requests)
         tries = Counter(r["text"] for r in server.requests())
         hanging = Counter(r["text"] for r in server.requests() if r["fault"] == "hang")
@@ -93,14 +99,16 @@ def test_hanging_calls_are_asked_again(tmp_path: Path) -> None:
     assert all(tries[t] >= 2 for t in texts)
 
 
-def test_calls_that_always_hang_are_given_up_after_their_tries(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("retries", "tries"), [(1, 2), (12, 3)])
+def test_calls_that_always_hang_are_given_up(tmp_path: Path, retries: int, tries: int) -> None:
+    """Each try may be billed, so that silence is not waited for twelve times."""
     timeout = patience(0.1)
     with openai_server(tmp_path / "log", faults=1.0, kinds=("hang",)) as server:
-        options = ClientOptions(server.url, timeout=timeout, max_retries=2)
+        options = RunOptions(base_url=server.url, timeout=timeout, max_retries=retries)
         (result,) = OpenAiLlm("m", None, options).complete([Request((("user", "x"),))])
-        assert len(server.requests()) == 3  # 1 + 2
+        assert len(server.requests()) == tries
     assert isinstance(result, Failure)
-    assert result.message == f"no answer within {timeout:g} s"
+    assert result.message.startswith(f"no answer within {timeout:g} s; ")
 
 
 def store_rows(
@@ -122,7 +130,7 @@ import os, sys
 from pathlib import Path
 import openai, openai.resources.chat.completions
 from citeforge.engines.llm.writers import OpenAiLlm
-from citeforge.engines.llm.options import ClientOptions
+from citeforge.schemas.recipes.base import RunOptions
 from citeforge.engines.llm.records import Request
 from citeforge.engines.llm.replay import ReplayStore
 for line in sys.stdin:
@@ -131,7 +139,7 @@ for line in sys.stdin:
     if child == 0:
         requests = [Request((("user", f"item {i}"),)) for i in range(int(n))]
         with ReplayStore(Path(path)) as store:
-            OpenAiLlm("m", store, ClientOptions(url, concurrency=8)).complete(requests)
+            OpenAiLlm("m", store, RunOptions(base_url=url, concurrency=8)).complete(requests)
         os._exit(0)
     print(child, flush=True)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from citeforge.engines.llm import transport
-from citeforge.engines.llm.options import ClientOptions, one_line, public_url, without_key
+from citeforge.engines.llm.options import one_line, public_url, without_key
 from citeforge.engines.llm.records import Failure, Request
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import OpenAiLlm
+from citeforge.engines.running import doctor
+from citeforge.schemas.recipes.base import RunOptions
 from conftest import Inline, refused
 from servers.hostile_server import FORMS
 from servers.running import started
@@ -56,7 +58,7 @@ def test_a_key_in_headers_of_a_refused_call(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with started("hostile_server.py") as port, ReplayStore(tmp_path / "s.db") as store:
-        options = ClientOptions(f"http://127.0.0.1:{port}/echo/v1", max_retries=1)
+        options = RunOptions(base_url=f"http://127.0.0.1:{port}/echo/v1", max_retries=1)
         requests = [Request((("user", f"headers {form}"),)) for form in FORMS]
         results = OpenAiLlm("m", store, options).complete(requests)
     assert all(isinstance(r, Failure) and r.status == 429 for r in results)
@@ -81,10 +83,12 @@ def test_redaction(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_key_that_cannot_be_sent(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", value)
     with refused("wrong-value", path="OPENAI_API_KEY") as caught:
-        OpenAiLlm("m", None, ClientOptions("http://127.0.0.1:9/v1")).complete(
+        OpenAiLlm("m", None, RunOptions(base_url="http://127.0.0.1:9/v1")).complete(
             [Request((("user", "x"),))]
         )
     assert value not in str(caught.value)
+    *_, found = doctor._endpoint("http://127.0.0.1:9/v1", ask_network=True)
+    assert "is not a key" in found.text
 
 
 @pytest.mark.parametrize(
@@ -98,11 +102,10 @@ def test_a_key_that_cannot_be_sent(value: str, monkeypatch: pytest.MonkeyPatch) 
 def test_replies_end(mode: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setattr(transport, "MOST_BYTES", 4 << 20)
-    assert ClientOptions(timeout=120).deadline == 600  # 5 * 120
     if mode == "drip":
-        monkeypatch.setattr(ClientOptions, "deadline", 0.5)
+        monkeypatch.setattr(transport, "TIMEOUTS_OF_A_REPLY", 0.5 / 3600)
     with started("hostile_server.py") as port, ReplayStore(tmp_path / "s.db") as store:
-        options = ClientOptions(f"http://127.0.0.1:{port}/{mode}/v1", timeout=3600)
+        options = RunOptions(base_url=f"http://127.0.0.1:{port}/{mode}/v1", timeout=3600)
         (result,) = OpenAiLlm("m", store, options).complete([Request((("user", "x"),))])
     assert isinstance(result, Failure)
     assert said in result.message

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Price, Request
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.models.embed import make_embedder
 from citeforge.engines.models.perplexity import make_perplexity
+from citeforge.schemas.recipes.base import RunOptions
 from conftest import EXAMPLES, Inline, Ran, refused
 from servers.running import Running, openai_server
 
@@ -20,7 +20,7 @@ TEXTS = [f"text number {i}" for i in range(40)]
 
 
 def test_perplexity_is_paid_for_once(server: Running, tmp_path: Path) -> None:
-    options = ClientOptions(server.url, max_retries=2)
+    options = RunOptions(base_url=server.url, max_retries=2)
     with ReplayStore(tmp_path / "s.db") as store:
         model = make_perplexity("openai:m", [], options=options, store=store)
         first = model.of([*TEXTS, TEXTS[0]])
@@ -39,8 +39,8 @@ def test_the_budget_stops_perplexity(server: Running, store: ReplayStore) -> Non
     # with 3 + 1: with room for 40 tokens a call starts as long as at most 40 − 23 = 17 are spent,
     # so the fifth is the last (after 4 · 4 = 16), and 5 · 4 = 20.
     texts = [f"text number {i}" for i in range(10, 40)]
-    options = ClientOptions(
-        server.url, max_retries=2, concurrency=1, price=Price(1e6, 1e6), max_cost=40
+    options = RunOptions(
+        base_url=server.url, max_retries=2, concurrency=1, price=Price(1e6, 1e6), max_cost=40
     )
     for _ in range(2):  # a second run spends nothing more
         model = make_perplexity("openai:m", [], options=options, store=store)
@@ -53,22 +53,20 @@ def test_the_budget_stops_perplexity(server: Running, store: ReplayStore) -> Non
         OpenAiLlm("m", store, options).complete([Request((("user", "x" * 9),), {"max_tokens": 4})])
 
 
-def test_without_a_store_the_budget_holds_for_all_calls_of_a_model(server: Running) -> None:
-    options = ClientOptions(
-        server.url, max_retries=2, concurrency=1, price=Price(1e6, 1e6), max_cost=40
-    )
-    model = make_perplexity("openai:m", [], options=options)
-    with refused("budget"):
-        for i in range(10, 40):
-            model.of([f"text number {i}"])
-    assert len(server.requests()) == 5
+def test_a_budget_needs_a_store(server: Running) -> None:
+    """Each model would have a budget of its own, and each run a new one."""
+    options = RunOptions(base_url=server.url, price=Price(1e6, 1e6), max_cost=40)
+    with refused("missing-option") as caught:
+        make_perplexity("openai:m", [], options=options).of(["text"])
+    assert "--max-cost requires --store FILE" in str(caught.value)
+    assert server.requests() == []
 
 
 def test_embeddings_are_paid_for_once_and_within_the_budget(
     server: Running, store: ReplayStore
 ) -> None:
     texts = [f"text {i}" for i in range(150)]
-    options = ClientOptions(server.url, max_retries=2)
+    options = RunOptions(base_url=server.url, max_retries=2)
     first = make_embedder("openai:e", options=options, store=store).encode(texts, "passage")
     assert len(server.requests()) == 3
     again = make_embedder("openai:e", options=options, store=store).encode(texts, "passage")
@@ -79,15 +77,15 @@ def test_embeddings_are_paid_for_once_and_within_the_budget(
     assert np.array_equal(
         make_embedder("openai:e", options=options).encode(texts, "passage"), first
     )
-    poor = ClientOptions(server.url, max_retries=2, price=Price(1e6, 1e6), max_cost=200)
+    poor = RunOptions(base_url=server.url, max_retries=2, price=Price(1e6, 1e6), max_cost=200)
     with refused("budget"):
         make_embedder("openai:e", options=poor, store=store).encode(["new " * 99], "query")
     assert len(server.requests()) == 6
 
 
 def test_failed_calls_are_counted_and_asked_again(tmp_path: Path) -> None:
-    with openai_server(tmp_path / "log", faults=0.5, kinds=["garbage"]) as server:
-        options = ClientOptions(server.url, max_retries=0)
+    with openai_server(tmp_path / "log", faults=0.3, kinds=["garbage"]) as server:
+        options = RunOptions(base_url=server.url, max_retries=0)
         with ReplayStore(tmp_path / "s.db") as store:
             model = make_perplexity("openai:m", [], options=options, store=store)
             with refused("endpoint-failed", path="openai:m") as caught:
@@ -99,7 +97,7 @@ def test_failed_calls_are_counted_and_asked_again(tmp_path: Path) -> None:
 
 
 def test_a_store_with_numbers_is_exported_and_taken_in(server: Running, tmp_path: Path) -> None:
-    options = ClientOptions(server.url, max_retries=2)
+    options = RunOptions(base_url=server.url, max_retries=2)
     with ReplayStore(tmp_path / "a.db") as store:
         result = make_perplexity("openai:m", [], options=options, store=store).of(TEXTS)
         vectors = make_embedder("openai:m", options=options, store=store).encode(TEXTS, "query")

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from citeforge.engines.io import sqlite as stores
-from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import OpenAiLlm
+from citeforge.schemas.recipes.base import RunOptions
 from conftest import refused
 from servers.running import Running, openai_server
 
@@ -28,7 +28,7 @@ def requests(size: int = 10) -> list[Request]:
 
 def complete(server: Running, path: Path, size: int = 10) -> list[Any]:
     with ReplayStore(path) as store:
-        options = ClientOptions(server.url, concurrency=AT_ONCE)
+        options = RunOptions(base_url=server.url, concurrency=AT_ONCE)
         return list(OpenAiLlm("m", store, options).complete(requests(size)))
 
 
@@ -67,7 +67,7 @@ CHILD = """
 import resource, sys
 from pathlib import Path
 from citeforge.engines.llm.writers import OpenAiLlm
-from citeforge.engines.llm.options import ClientOptions
+from citeforge.schemas.recipes.base import RunOptions
 from citeforge.engines.llm.records import Request
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge import InputError
@@ -78,7 +78,7 @@ asked = [Request((("user", f"item {i} " + "x" * int(size)),), {"max_tokens": 99}
          for i in range(int(n))]
 try:
     with ReplayStore(Path(path)) as store:
-        OpenAiLlm("m", store, ClientOptions(url, concurrency=int(at_once))).complete(asked)
+        OpenAiLlm("m", store, RunOptions(base_url=url, concurrency=int(at_once))).complete(asked)
 except InputError as error:
     sys.exit(f"{error.code}: {error}")
 """
@@ -97,7 +97,7 @@ def test_a_store_that_takes_no_more(tmp_path: Path) -> None:
     with openai_server(tmp_path / "log") as server:
         with ReplayStore(path) as store, refused("disk-full") as caught:
             store.rows("PRAGMA max_page_count=24")
-            options = ClientOptions(server.url, concurrency=4)
+            options = RunOptions(base_url=server.url, concurrency=4)
             OpenAiLlm("m", store, options).complete(requests(size))
         assert "could not be stored" in str(caught.value)
         paid = len(server.requests())

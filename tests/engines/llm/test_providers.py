@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import MAX_ANSWER, Failure, LlmReply, Price, Request
 from citeforge.engines.llm.replay import ReplayStore, export_store, import_store
 from citeforge.engines.llm.writers import OpenAiLlm, ReplayLlm
 from citeforge.engines.models.embed import make_embedder
+from citeforge.schemas.recipes.base import RunOptions
 from conftest import refused
 from servers.provider import (
     Behaviour,
@@ -34,7 +34,7 @@ def ask(text: str = "x", messages: tuple[tuple[str, str], ...] = (), **params: A
 
 
 def llm(server: Provider, store: ReplayStore | None = None, **options: Any) -> OpenAiLlm:
-    return OpenAiLlm("m", store, ClientOptions(server.url, max_retries=2, **options))
+    return OpenAiLlm("m", store, RunOptions(base_url=server.url, max_retries=2, **options))
 
 
 def answer(behave: Behaviour, request: Request | None = None, **options: Any) -> LlmReply:
@@ -471,21 +471,21 @@ def test_a_key_and_an_unknown_path() -> None:
 def test_embedding_batches_are_halved_and_remembered(most: int, too_many: Sent) -> None:
     texts = [f"text {'x' * (i % 7)}{i}" for i in range(70)]
     with provider(lambda body: embeddings(body, most, too_many)) as server:
-        embedder = make_embedder("openai:e", options=ClientOptions(server.url))
+        embedder = make_embedder("openai:e", options=RunOptions(base_url=server.url))
         vectors = embedder.encode(texts, "passage")
         before = len(server.bodies)
         assert np.array_equal(embedder.encode(texts, "passage"), vectors)
         sizes = [len(body["input"]) for body in server.bodies[before:]]
     assert max(sizes) <= most
     with provider(lambda body: embeddings(body, 64, too_many)) as server:
-        free = make_embedder("openai:e", options=ClientOptions(server.url))
+        free = make_embedder("openai:e", options=RunOptions(base_url=server.url))
         assert np.array_equal(free.encode(texts, "passage"), vectors)
 
 
 def test_an_embedding_that_fails_at_size_one_says_why() -> None:
     too_long = refusal("input is too long for the context of 512 tokens")
     with provider(lambda body: embeddings(body, 0, too_long)) as server:
-        embedder = make_embedder("openai:e", options=ClientOptions(server.url))
+        embedder = make_embedder("openai:e", options=RunOptions(base_url=server.url))
         with refused("endpoint-failed") as caught:
             embedder.encode(["a", "b"], "passage")
     assert "too long for the context" in str(caught.value)

@@ -1,9 +1,14 @@
 """Rates that users set hold on a real clock."""
 
 import asyncio
+import time
 from itertools import pairwise
 
-from citeforge.engines.llm.transport import RateGate
+from citeforge.engines.llm.rate import RateGate
+from citeforge.engines.llm.records import Request
+from citeforge.engines.llm.writers import OpenAiLlm
+from citeforge.schemas.recipes.base import RunOptions
+from servers.running import Running
 
 TICK = 0.005
 """Seconds by which the event loop may wake early."""
@@ -32,19 +37,35 @@ def passages(gate: RateGate, tokens: list[int], closed: float = 0.0) -> list[flo
 
 
 def test_requests_pass_one_after_another() -> None:
-    times = passages(RateGate(requests_per_minute=1200), [0] * 8)
+    times = passages(RateGate(rpm=1200), [0] * 8)
     assert all(later - earlier >= 60 / 1200 - TICK for earlier, later in pairwise(times))
 
 
+def test_the_rate_holds_over_runs_that_follow_each_other() -> None:
+    gate = RateGate(rpm=1200)
+    begun = time.monotonic()
+    for _ in range(3):
+        passages(gate, [0])
+    assert time.monotonic() - begun >= 2 * 60 / 1200 - TICK
+
+
+def test_a_model_has_one_gate_for_all_runs(server: Running) -> None:
+    model = OpenAiLlm("m", None, RunOptions(base_url=server.url))
+    model.gate.close(0.1)
+    begun = time.monotonic()
+    model.complete([Request((("user", "x"),))])
+    assert time.monotonic() - begun >= 0.1 - TICK
+
+
 def test_a_request_of_many_tokens_makes_the_next_one_wait() -> None:
-    times = passages(RateGate(tokens_per_minute=60_000), [200, 50, 10])
-    # 1,000 tokens a second: the second waits for the first's 200, the third for the second's 50.
+    times = passages(RateGate(tpm=60_000), [200, 50, 50])
+    # 1,000 tokens a second: one waits for the first's 200, and one for the other's 50.
     assert times[1] - times[0] >= 0.2 - TICK
     assert times[2] - times[1] >= 0.05 - TICK
 
 
 def test_what_waited_for_a_closed_gate_does_not_pass_at_once() -> None:
-    times = passages(RateGate(requests_per_minute=1200), [0] * 6, closed=0.2)
+    times = passages(RateGate(rpm=1200), [0] * 6, closed=0.2)
     assert times[1] >= 0.2 - TICK  # the first was through already
     assert all(later - earlier >= 0.05 - TICK for earlier, later in pairwise(times))
 

@@ -11,7 +11,6 @@ import pytest
 from citeforge.builders.authorship.twins import build_twins
 from citeforge.builders.packaging.verify import verify
 from citeforge.builders.rage.build import build_rage
-from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.models.embed import make_embedder
@@ -55,7 +54,9 @@ class Served:
     url: str
 
     def client(self) -> OpenAiLlm:
-        options = ClientOptions(self.url, concurrency=2, timeout=patience(600), thinking_tokens=0)
+        options = RunOptions(
+            base_url=self.url, concurrency=2, timeout=patience(600), thinking_tokens=0
+        )
         return OpenAiLlm(self.model, None, options)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Token
-from citeforge.engines.llm.replay import ReplayStore, decode_answer, encode_answer
+from citeforge.engines.llm.replay import ReplayStore, SentRequest, decode_answer, encode_answer
 from conftest import refused
 
 tokens = st.tuples(st.text(st.characters(codec="utf-8")), st.floats(-50, 0))
@@ -34,11 +34,15 @@ def request(text: str) -> Request:
     return Request((("user", text),))
 
 
+def sent(request: Request) -> SentRequest:
+    return SentRequest(request.key("m"), request.payload("m"), request.sample)
+
+
 def fill(path: Path, n: int = 3) -> None:
     with ReplayStore(path) as store:
         for i in range(n):
             r = request(f"r{i}")
-            store.keep(r.key("m"), r.payload("m"), 0, LlmReply(f"a{i}", 10, 2, "m"))
+            store.keep(sent(r), LlmReply(f"a{i}", 10, 2, "m"))
 
 
 def test_export_and_import(tmp_path: Path) -> None:
@@ -75,14 +79,13 @@ def test_rows_that_do_not_fit_are_refused_as_a_whole(
 
 def test_an_answer_ends_a_failure_and_is_never_undone(tmp_path: Path) -> None:
     r = request("x")
-    args = (r.key("m"), r.payload("m"), 0)
     with ReplayStore(tmp_path / "a.db") as store:
-        store.keep(*args, Failure("truncated", "cut", 200, 5, 6))
+        store.keep(sent(r), Failure("truncated", "cut", 200, 5, 6))
         assert store.get(r.key("m")) is None
         assert store.stats().kinds == {"truncated": 1}
-        store.keep(*args, LlmReply("whole", 5, 9))
+        store.keep(sent(r), LlmReply("whole", 5, 9))
         assert store.stats().failures == 0
-        store.keep(*args, Failure("exhausted", "later"))
+        store.keep(sent(r), Failure("exhausted", "later"))
         assert store.stats().failures == 0
         assert store.get(r.key("m")) == LlmReply("whole", 5, 9)
         assert store.tokens() == (5 + 5, 6 + 9)
@@ -147,7 +150,7 @@ def test_a_locked_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     other.execute("BEGIN EXCLUSIVE")
     r = request("new")
     with ReplayStore(tmp_path / "a.db") as store, refused("locked", path=tmp_path / "a.db"):
-        store.keep(r.key("m"), r.payload("m"), 0, LlmReply("a", 1, 1))
+        store.keep(sent(r), LlmReply("a", 1, 1))
     other.execute("ROLLBACK")
     other.close()
 
@@ -170,9 +173,7 @@ def test_an_answer_that_is_damaged_within_a_sound_database(tmp_path: Path, value
     path = tmp_path / "s.db"
     ReplayStore(path).close()
     with closing(sqlite3.connect(path)) as db:
-        row = (
-            "INSERT INTO kept VALUES ('k', 'k', 'reply', CAST(? AS TEXT), '{}', '{}', 0, 0, 0, 0.0)"
-        )
+        row = "INSERT INTO kept VALUES ('k', 'reply', CAST(? AS TEXT), '{}', '{}', 0, 0, 0, 0.0)"
         db.execute(row, (value,))
         db.commit()
     with ReplayStore(path) as store, refused("bad-store", path=path):

@@ -9,7 +9,7 @@ import pytest
 
 import citeforge as cf
 from citeforge.engines.llm.records import LlmReply
-from citeforge.engines.llm.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore, SentRequest
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.schemas.recipes.command_options import PromptingOptions
 from citeforge.systems.answering import read_prompts, requests_of
@@ -47,7 +47,8 @@ def answered(inline: Inline, folder: Path, package: Path, wrong: str | None) -> 
             relevant = table.relevant[at]
             others = set(range(table.sizes[at])) - relevant
             cited = 1 + min(others if row.query_id == wrong else relevant)
-            store.keep(request.key("m"), request.payload("m"), 0, LlmReply(f"So it is [{cited}]."))
+            sent = SentRequest(request.key("m"), request.payload("m"), 0)
+            store.keep(sent, LlmReply(f"So it is [{cited}]."))
     made = inline("llm", "run", "p.jsonl", "--llm", "replay:made.db", "--out", "s.jsonl")
     assert made.returncode == 0, made.stderr
     return folder / "s.jsonl"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.models.perplexity import make_perplexity
 from citeforge.plugins.offline_models import smollm
+from citeforge.schemas.recipes.base import RunOptions
 from conftest import refused
 from servers.running import openai_server
 from servers.tiny_nli import train_causal
@@ -75,7 +75,9 @@ def test_paragraphs_that_begin_alike_have_the_loss_of_transformers() -> None:
 def test_an_endpoint_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with openai_server(tmp_path / "log") as server:
-        model = make_perplexity("openai:m", [], options=ClientOptions(server.url, max_retries=1))
+        model = make_perplexity(
+            "openai:m", [], options=RunOptions(base_url=server.url, max_retries=1)
+        )
         # The server gives each word minus its length; the first word has no log probability, and
         # the generated token (−99) does not count.
         assert model.of(["one two seven", "a bb"]) == [
@@ -83,6 +85,8 @@ def test_an_endpoint_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             pytest.approx(math.exp(2 / 1)),
         ]
     with openai_server(tmp_path / "log2", no_logprobs=True) as server:
-        model = make_perplexity("openai:m", [], options=ClientOptions(server.url, max_retries=1))
+        model = make_perplexity(
+            "openai:m", [], options=RunOptions(base_url=server.url, max_retries=1)
+        )
         with refused("endpoint-failed"):
             model.of(["one two"])

@@ -42,7 +42,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.retrieval.records import Rankings
-from citeforge.engines.running.setup import client_options, judge_session, replay_store
+from citeforge.engines.running.setup import judge_session, replay_store
 from citeforge.ir_convert.alce import AlceSource
 from citeforge.ir_convert.registry import info_of, open_corpus, require_strict
 from citeforge.ir_convert.source import ReadOptions, Source
@@ -101,7 +101,7 @@ def build_retrieved(
     name = recipe.writing.llm
     store = replay_store(run, *([name] if name else []))
     if llm is None and name is not None:
-        llm = make_llm(name, store=store, options=client_options(run))
+        llm = make_llm(name, store=store, options=run)
     if judge is None:
         judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
     models: Models = {} if llm is None else {"writer": llm.identity()}

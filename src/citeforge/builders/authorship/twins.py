@@ -31,8 +31,8 @@ from citeforge.engines.io.tables import rows_with
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Llm, Request
 from citeforge.engines.llm.replay import replayed_note
-from citeforge.engines.llm.writers import OpenAiLlm, make_llm
-from citeforge.engines.running.setup import client_options, judge_session, replay_store
+from citeforge.engines.llm.writers import llm_for_dry_run, make_llm
+from citeforge.engines.running.setup import judge_session, replay_path, replay_store
 from citeforge.schemas.benchmarks.manifest import SECRET, Manifest
 from citeforge.schemas.benchmarks.tables import (
     CORPUS,
@@ -64,7 +64,7 @@ def build_twins(recipe: TwinsRecipe, run: RunOptions, llm: Llm | None = None) ->
     _refuse_lexical(recipe)
     store = replay_store(run, recipe.llm) if llm is None else None
     judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
-    llm = llm or make_llm(recipe.llm, store=store, options=client_options(run))
+    llm = llm or make_llm(recipe.llm, store=store, options=run)
     base = Base(recipe.benchmark)
     if recipe.hidden and SECRET not in base.manifest.files:
         raise UsageError(
@@ -132,9 +132,7 @@ def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
         UsageError: a writer that is not asked over a network.
     """
     _refuse_lexical(recipe)
-    llm = make_llm(recipe.llm, store=replay_store(run, recipe.llm), options=client_options(run))
-    if not isinstance(llm, OpenAiLlm):
-        raise UsageError("--dry-run: works for openai: models only", code="option-without-effect")
+    llm = llm_for_dry_run(recipe.llm, run, replay_path(run, recipe.llm))
     base = Base(recipe.benchmark)
     contexts = _contexts(base, recipe).values()
     shown = dict.fromkeys(d["corpus-id"] for c in contexts for row in c.values() for d in row)

@@ -35,7 +35,7 @@ from citeforge.engines.llm.replay import replayed_note
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.models.perplexity import make_perplexity, perplexity_name
 from citeforge.engines.plugins import warn
-from citeforge.engines.running.setup import client_options, judge_session, replay_store
+from citeforge.engines.running.setup import judge_session, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.ir_convert.kalma import read_entries, read_gold
 from citeforge.kg.domain import Domain, load_domain
@@ -76,18 +76,17 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
     named = (recipe.writer, recipe.perplexity, recipe.checker)
     store = replay_store(run, *named) if llm is None else None
     judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
-    client = client_options(run)
     templates = embedded_templates(kg.domain)
-    writer = llm or make_llm(recipe.writer, store=store, options=client, templates=templates)
+    writer = llm or make_llm(recipe.writer, store=store, options=run, templates=templates)
     perplexity = partial(
-        make_perplexity, recipe.perplexity, device=run.device, options=client, store=store
+        make_perplexity, recipe.perplexity, device=run.device, options=run, store=store
     )
     models: dict[str, dict[str, Any]] = {"writer": writer.identity()}
     models["perplexity"] = {"name": perplexity_name(recipe.perplexity)}
     if judge is not None:
         models["judge of sentences"] = judge.judge.identity()
     check = ExtensionCheck(kg.domain, SentenceSegmenter(), judge)
-    asks = question_check(kg.domain, recipe.checker, store, client)
+    asks = question_check(kg.domain, recipe.checker, store, run)
     if asks.llm is not None:
         models["checker of questions"] = asks.llm.identity()
     evolver = Evolver(kg, writer, perplexity, check, recipe.choices, recipe.seed, asks)

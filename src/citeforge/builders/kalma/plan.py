@@ -11,9 +11,9 @@ from citeforge.builders.kalma.check import ExtensionCheck
 from citeforge.builders.kalma.evolve import TRIPLES_PER_ROUND, Evolver
 from citeforge.engines.llm.budget import Bound, RunPlan
 from citeforge.engines.llm.records import Request, Result
-from citeforge.engines.llm.writers import OpenAiLlm, TemplateWriter, make_llm
+from citeforge.engines.llm.writers import TemplateWriter, llm_for_dry_run
 from citeforge.engines.models.perplexity import make_perplexity
-from citeforge.engines.running.setup import client_options, replay_store
+from citeforge.engines.running.setup import replay_path
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.equivalence import read_equivalence
 from citeforge.kg.graph import open_graph
@@ -44,12 +44,11 @@ def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
         InputError: the graph or the pairs file is at fault.
         UsageError: a writer that is not asked over a network.
     """
-    llm = make_llm(
-        recipe.writer, store=replay_store(run, recipe.writer), options=client_options(run),
-        templates={},
-    )  # fmt: skip
-    if not isinstance(llm, OpenAiLlm) or recipe.source is not None:
-        raise UsageError("--dry-run: works for openai: models only", code="option-without-effect")
+    llm = llm_for_dry_run(recipe.writer, run, replay_path(run, recipe.writer), templates={})
+    if recipe.source is not None:
+        raise UsageError(
+            "--dry-run: a build from --source asks no LLM", code="option-without-effect"
+        )
     kg = open_graph(recipe.kg, recipe.domain, recipe.languages, run)
     pairs = select_pairs(recipe, kg).pairs
     recorder = _Recorder(recipe.writer, TemplateWriter(embedded_templates(kg.domain)))

@@ -9,13 +9,13 @@ import msgspec
 
 from citeforge.builders.kalma.words import GENERIC, RelationWords, meaning_words
 from citeforge.builders.packaging.writer_prompts import writer_prompt
-from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Failure, Llm, Request, Result
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.text.short_replies import json_objects
 from citeforge.kg.domain import Domain
 from citeforge.schemas.benchmarks.kg import Triple, relation_key
+from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.kalma import RULE
 
 LEAST = {"specific": 1.0, "general": 0.5}
@@ -194,7 +194,7 @@ def _read(result: Result, asking: QuestionToCheck) -> AskedFacts:
 
 
 def question_check(
-    domain: Domain, checker: str, store: ReplayStore | None, options: ClientOptions
+    domain: Domain, checker: str, store: ReplayStore | None, options: RunOptions
 ) -> QuestionCheck:
     """Make the check of a name: ``rule``, or a model.
 

@@ -12,10 +12,9 @@ from citeforge.engines.judge.nli_models import NliModel, NliSettings
 from citeforge.engines.judge.profiles import (
     PLAIN,
     built_in_profiles,
-    in_signature,
     named_profile,
     profile_of_model,
-    prompt_version,
+    profile_version,
 )
 from citeforge.engines.judge.records import (
     CLOSE_CALL,
@@ -153,14 +152,14 @@ class HfJudge:
     def signature(self) -> str:
         name = model_title(self.name)
         revision = next(iter(self._located.identity.values()))
-        return f"hf:{name}@{revision[:12]}{in_signature(self.profile)}"
+        return f"hf:{name}@{revision[:12]}+{profile_version(self.profile)}"
 
     def identity(self) -> dict[str, Any]:
         model = self._model
         return {
             "name": model_title(self.name),
             **self._located.identity,
-            "prompt": prompt_version(self.profile),
+            "prompt": profile_version(self.profile),
             "dtype": model.dtype,
             "max_tokens": model.limit,
             "close_calls": "float64",

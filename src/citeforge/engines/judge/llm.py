@@ -1,17 +1,16 @@
 """An LLM as judge: asked as its profile says, through the client that never pays twice."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from citeforge.engines.io.files import digest
 from citeforge.engines.judge.chunks import PairParts, parts
 from citeforge.engines.judge.profiles import (
     built_in_profiles,
     fill_messages,
     is_ours,
-    profile_digest,
     profile_of_model,
+    profile_version,
 )
 from citeforge.engines.judge.records import Decision, JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.llm.budget import RunPlan, estimate_prompt_tokens
@@ -21,8 +20,6 @@ from citeforge.engines.text.short_replies import read_field, read_words
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.judge_profile import LEVELS, JudgeProfile
 
-PROMPT_VERSION = 2
-"""Of ``llm-binary``, as signatures call it."""
 TRIES = 3
 ANSWER_TOKENS = 30
 """Most tokens of a verdict."""
@@ -55,7 +52,6 @@ class LlmJudge:
                 "llm-binary, llm-three-level or a profile that has messages only",
                 code="conflicting-options",
             )
-        self._binary = self.profile == built_in_profiles()[BINARY]
         self._format = _reply_format(self.profile)
 
     @property
@@ -70,16 +66,10 @@ class LlmJudge:
         return bool(self.profile.contradicted)
 
     @property
-    def _name(self) -> str:
-        """Name of the model, with its reasoning effort if one is set."""
-        effort = self.llm.identity().get("reasoning_effort")
-        return f"openai:{self.llm.model}" + ("" if effort is None else f"+effort={effort}")
-
-    @property
     def signature(self) -> str:
-        if self._binary:
-            return f"{self._name}@prompt-{PROMPT_VERSION}"
-        return f"{self._name}@{self.profile.name}@{profile_digest(self.profile)}"
+        effort = self.llm.options.reasoning_effort
+        name = f"openai:{self.llm.model}" + ("" if effort is None else f"+effort={effort}")
+        return f"{name}@{profile_version(self.profile)}"
 
     def repeated(self, repeat: int) -> "LlmJudge":
         """The same judge, asked once more: its replies and verdicts have keys of their own."""
@@ -87,27 +77,22 @@ class LlmJudge:
 
     def identity(self) -> dict[str, Any]:
         own = self.llm.identity() | ({"repeat": self._repeat} if self._repeat else {})
-        if not self._binary:
-            return {**own, "profile": profile_digest(self.profile)}
-        prompt = digest([*(m.text for m in self.profile.messages), self._format])
-        return {**own, "version": PROMPT_VERSION, "prompt": prompt}
+        return {**own, "profile": profile_version(self.profile)}
 
     def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
-        return sum(
-            estimate_prompt_tokens(self._request(one, 0))
-            for pair in pairs
-            for row in self._parts(pair)
-            for one in row
-        )
+        return sum(map(estimate_prompt_tokens, self._first_requests(pairs)))
 
     def bill(self, pairs: Sequence[Pair]) -> RunPlan:
         """Plan the calls about pairs; sends nothing."""
-        requests, repeats = [], Counter[Pair]()
+        return self.llm.plan(list(self._first_requests(pairs)), tries=TRIES)
+
+    def _first_requests(self, pairs: Sequence[Pair]) -> Iterator[Request]:
+        """Make the first requests about pairs; a pair that comes again is another sample."""
+        repeats = Counter[Pair]()
         for pair in pairs:
-            parts_of_pair = [one for row in self._parts(pair) for one in row]
-            requests += [self._request(one, TRIES * repeats[pair]) for one in parts_of_pair]
+            for part in (part for row in self._parts(pair) for part in row):
+                yield self._request(part, TRIES * repeats[pair])
             repeats[pair] += 1
-        return self.llm.plan(requests, tries=TRIES)
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
         whole = PairParts([self._parts(pair) for pair in pairs])
@@ -159,10 +144,9 @@ def _reply_format(profile: JudgeProfile) -> dict[str, Any] | None:
     """The JSON schema of a verdict, for the request; None where the verdict is a word."""
     if not profile.field:
         return None
-    p = profile
-    values = [*p.supported, *p.partial, *p.unsupported, *p.contradicted, *p.undecided]
+    values = profile.verdicts
     is_flag = all(isinstance(v, bool) for v in values)
-    member = {"type": "boolean"} if is_flag else {"type": "string", "enum": values}
+    member = {"type": "boolean"} if is_flag else {"type": "string", "enum": list(values)}
     return {
         "type": "json_schema",
         "json_schema": {
@@ -184,15 +168,8 @@ def read_decision(result: Result, profile: JudgeProfile) -> Decision | None:
         unreadable = result.reason in ("truncated", "empty")
         return None if unreadable else JudgeFailure(result.message)
     if profile.field:
-        values = read_field(result.text, profile.field, _values(profile))
-        return _read_json(values, profile)
+        return _read_json(read_field(result.text, profile.field, profile.verdicts), profile)
     return _read_word(result.text, profile)
-
-
-def _values(profile: JudgeProfile) -> tuple[bool | int | str, ...]:
-    """All legal values of the profile's verdicts."""
-    p = profile
-    return (*p.supported, *p.partial, *p.unsupported, *p.contradicted, *p.undecided)
 
 
 def _read_json(values: set[bool | int | str], profile: JudgeProfile) -> Verdict | None:

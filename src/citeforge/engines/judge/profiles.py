@@ -14,8 +14,6 @@ _DATA = Path(__file__).parent / "data"
 _PLACE = re.compile(r"\{(premise|hypothesis|eos|note)\}")
 PLAIN = "mnli"
 """Profile of classifiers that name an entailment label in their configuration."""
-_BEFORE_PROFILES = {"true-t5": "true-nli/1", PLAIN: "pair/1", "llm-binary": ""}
-"""Profiles that are older than profiles, and what identities called their prompts."""
 
 
 @cache
@@ -65,27 +63,12 @@ def is_ours(profile: JudgeProfile) -> bool:
     return built_in_profiles().get(profile.name) == profile
 
 
-def prompt_version(profile: JudgeProfile) -> str:
-    """Name of the profile in identities of judges, with its digest unless it is an old one."""
-    if is_ours(profile) and profile.name in _BEFORE_PROFILES:
-        return _BEFORE_PROFILES[profile.name]
-    return f"{profile.name}/{profile_digest(profile)}"
-
-
-def profile_digest(profile: JudgeProfile) -> str:
-    """8 hex digits over all that decides verdicts."""
-    unsaid = {"name", "models", "comparable_with", "family", "source"}
-    if not profile.undecided:  # what is older than it keeps its verdicts
-        unsaid.add("undecided")
-    content = profile.model_dump(mode="json", exclude=unsaid)
-    return digest(content)[:8]
-
-
-def in_signature(profile: JudgeProfile) -> str:
-    """Suffix of the judge's name in score signatures; empty for the oldest profiles."""
-    if is_ours(profile) and profile.name in _BEFORE_PROFILES:
-        return ""
-    return f"+{profile.name}@{profile_digest(profile)}"
+def profile_version(profile: JudgeProfile) -> str:
+    """Name of a profile with 8 hex digits over all that decides verdicts."""
+    content = profile.model_dump(
+        mode="json", exclude={"name", "models", "comparable_with", "family", "source"}
+    )
+    return f"{profile.name}@{digest(content)[:8]}"
 
 
 def fill_prompt(text: str, premise: str, hypothesis: str, eos: str = "", note: str = "") -> str:

@@ -1,7 +1,7 @@
 """Judges by name."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -11,15 +11,18 @@ from citeforge.engines.judge.hf import HfJudge, HfOptions
 from citeforge.engines.judge.no_model import LexicalJudge, TableJudge
 from citeforge.engines.judge.profiles import named_profile
 from citeforge.engines.judge.records import Judge
-from citeforge.engines.llm.options import URL_VARIABLE, ClientOptions
+from citeforge.engines.llm.options import URL_VARIABLE
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.registry import Registry, unknown_choice_error
 from citeforge.schemas.choices import JUDGES as CHOICES
 from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes.base import RunOptions
 
 VLLM_URL = "http://localhost:8000/v1"
 """Where `vllm serve` listens if nothing else is said."""
+_FOR_LOCAL_MODELS = ("revision", "threshold", "max_tokens")
+"""Options that only models in this process have."""
 
 
 def in_this_process(make: Callable[[HfOptions], Judge], options: HfOptions) -> Judge:
@@ -35,11 +38,11 @@ class JudgeSettings:
         hf: how a model is asked, and how a local one is run.
         client: how an endpoint is reached.
         replay: store of an LLM's replies.
-        place: makes a local judge where it shall compute; see ``Runner.judge``.
+        place: makes a local judge where it is to compute; see ``Runner.judge``.
     """
 
     hf: HfOptions = field(default_factory=HfOptions)
-    client: ClientOptions = field(default_factory=ClientOptions)
+    client: RunOptions = field(default_factory=RunOptions)
     replay: ReplayStore | None = None
     place: Callable[[Callable[[HfOptions], Judge], HfOptions], Judge] = in_this_process
 
@@ -52,15 +55,25 @@ def make_judge(name: str, **settings: Any) -> Judge:
         settings: fields of :class:`JudgeSettings`.
 
     Raises:
-        UsageError: another name, or a profile for what is no model.
+        UsageError: another name, or an option of models for a judge that is none.
         InputError: a table or profile that cannot be read, or a broken plugin.
     """
     made = JudgeSettings(**settings)
-    if made.hf.profile is not None and name.partition(":")[0] in ("lexical", "table"):
-        raise UsageError(
-            f"--judge-profile applies to models; {name} is not one", code="option-without-effect"
-        )
+    judge = JUDGES.get(name.partition(":")[0])
+    if judge is not None and judge.argument in ("", "FILE"):
+        _require_unset(made.hf, ("profile", *_FOR_LOCAL_MODELS), f"{name} is not a model")
     return JUDGES.make(name, made)
+
+
+def _require_unset(hf: HfOptions, names: Sequence[str], reason: str) -> None:
+    """Refuse options that a judge would ignore for some reason.
+
+    Raises:
+        UsageError: one of them is set.
+    """
+    for name in (name for name in names if getattr(hf, name) is not None):
+        option = "judge-profile" if name == "profile" else name.replace("_", "-")
+        raise UsageError(f"--{option} has no effect: {reason}", code="option-without-effect")
 
 
 def llm_judge(model: str, settings: JudgeSettings) -> Judge:
@@ -68,6 +81,7 @@ def llm_judge(model: str, settings: JudgeSettings) -> Judge:
     from citeforge.engines.judge.llm import LlmJudge
     from citeforge.engines.llm.writers import OpenAiLlm
 
+    _require_unset(settings.hf, _FOR_LOCAL_MODELS, f"{model} runs behind an endpoint")
     profile = None if settings.hf.profile is None else named_profile(settings.hf.profile)
     return LlmJudge(OpenAiLlm(model, settings.replay, settings.client), profile)
 
@@ -76,7 +90,7 @@ def vllm_judge(model: str, settings: JudgeSettings) -> Judge:
     """``vllm:MODEL``: ``openai:MODEL`` of a server on this machine, where no other is named."""
     client = settings.client
     if client.base_url is None and not os.environ.get(URL_VARIABLE):
-        client = replace(client, base_url=VLLM_URL)
+        client = client.model_copy(update={"base_url": VLLM_URL})
     return llm_judge(model, replace(settings, client=client))
 
 

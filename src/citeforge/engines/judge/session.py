@@ -35,7 +35,7 @@ class VerdictStore(ReplayStore):
     def get_verdicts(self, keys: Sequence[str]) -> dict[str, Verdict]:
         """Stored verdicts of the keys that have one."""
         rows = self.rows(
-            "SELECT key, content FROM kept WHERE kind = ? AND asked IN "
+            "SELECT asked, content FROM kept WHERE kind = ? AND asked IN "
             "(SELECT value FROM json_each(?))",
             *(_VERDICT_KIND, canonical_json(keys)),
         )
@@ -46,13 +46,13 @@ class VerdictStore(ReplayStore):
         rows = [(key, msgspec.json.encode(verdict).decode()) for key, verdict in verdicts]
         with self.transaction() as db:
             for key, text in rows:
-                db.execute(f"INSERT OR IGNORE {_ROW}", (key, key, _VERDICT_KIND, text, time.time()))
+                db.execute(f"INSERT OR IGNORE {_ROW}", (key, _VERDICT_KIND, text, time.time()))
 
     def note_speed(self, identity: dict[str, Any], pairs: int, seconds: float) -> None:
         """Remember how long a judge took, for estimates."""
         key, before = digest(identity), self._speed(identity)
         total = [before[0] + pairs, before[1] + seconds]
-        row = (key, key, _SPEED_KIND, canonical_json(total), time.time())
+        row = (key, _SPEED_KIND, canonical_json(total), time.time())
         self.rows(f"INSERT OR REPLACE {_ROW}", *row)
 
     def seconds_per_pair(self, identity: dict[str, Any]) -> float | None:
@@ -68,7 +68,7 @@ class VerdictStore(ReplayStore):
 
 
 _VERDICT_KIND, _SPEED_KIND = "verdict", "speed"
-_ROW = "INTO kept VALUES (?, ?, ?, ?, '{}', '{}', 0, 0, 0, ?)"
+_ROW = "INTO kept VALUES (?, ?, ?, '{}', '{}', 0, 0, 0, ?)"
 _decode_verdict = msgspec.json.Decoder(Verdict).decode
 _decode_speed = msgspec.json.Decoder(tuple[int, float]).decode
 _NOTHING = Verdict(False)

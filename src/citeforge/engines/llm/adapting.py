@@ -114,11 +114,11 @@ def _without_system(messages: list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def difference(asked: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON merge patch (RFC 7396, top level) that turns ``sent`` into ``asked``."""
+    """Build the JSON merge patch (RFC 7396, top level) that turns ``sent`` into ``asked``."""
     fields = {**asked, **sent}
     return {k: asked.get(k) for k in fields if asked.get(k) != sent.get(k)}
 
 
 def patched(sent: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """The inverse of :func:`difference`: the body that was asked for."""
+    """Undo :func:`difference`: return the body that was asked for."""
     return {k: v for k, v in {**sent, **patch}.items() if v is not None}

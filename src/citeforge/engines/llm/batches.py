@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import httpx2
 import msgspec
@@ -20,7 +20,14 @@ from openai.types import Batch
 from citeforge.engines.io.files import canonical_json
 from citeforge.engines.io.progress import Advance
 from citeforge.engines.llm.options import one_line
-from citeforge.engines.llm.reading import NO_REPLY, EndpointError, read_error, status_of_body
+from citeforge.engines.llm.reading import (
+    NO_REPLY,
+    EndpointError,
+    Reply,
+    failure_of,
+    read_error,
+    status_of_body,
+)
 from citeforge.engines.llm.replay import BATCH, PENDING, ReplayStore, SentRequest
 from citeforge.schemas.errors import InputError
 
@@ -45,8 +52,8 @@ class _Line(msgspec.Struct):
     response: _Response | None = None
     error: msgspec.Raw = msgspec.Raw(b"null")
 
-    def read(self) -> bytes | EndpointError:
-        """Body of a reply, or the error of the request."""
+    def read(self) -> Reply:
+        """Return the body of a reply, or the error of the request."""
         if self.response is None:
             return read_error(NO_REPLY, bytes(self.error))
         status, body = self.response.status_code, bytes(self.response.body)
@@ -55,13 +62,13 @@ class _Line(msgspec.Struct):
 
 
 def _line(request: SentRequest, url: str) -> bytes:
-    """Line of the file that is uploaded."""
+    """Encode a request as a line of the file to upload."""
     row = {"custom_id": request.asked, "method": "POST", "url": url, "body": request.body}
     return msgspec.json.encode(row) + b"\n"
 
 
 def split_calls(calls: Iterable[SentRequest], url: str) -> Iterator[list[SentRequest]]:
-    """Groups of requests within the limits of one batch.
+    """Group requests within the limits of one batch.
 
     Raises:
         InputError: a single request is longer than a batch may be.
@@ -87,16 +94,9 @@ def split_calls(calls: Iterable[SentRequest], url: str) -> Iterator[list[SentReq
 
 @dataclass
 class Batches:
-    """Batches of one resource of an endpoint.
+    """Batches of one resource of an endpoint, recorded in a store."""
 
-    Attributes:
-        client: an ``AsyncOpenAI``.
-        store: records them.
-        url: of the resource, such as ``/v1/chat/completions``.
-        endpoint: address, for messages.
-    """
-
-    client: Any
+    client: openai.AsyncOpenAI
     store: ReplayStore
     url: str
     endpoint: str
@@ -116,8 +116,10 @@ class Batches:
         self.store.keep_batch(file.id, calls)
         try:
             once = self.client.with_options(max_retries=0)
-            batch: Batch = await once.batches.create(
-                input_file_id=file.id, endpoint=self.url, completion_window="24h"
+            batch = await once.batches.create(
+                input_file_id=file.id,
+                endpoint=self.url,  # type: ignore[arg-type]
+                completion_window="24h",
             )
         except openai.APIError as error:
             if isinstance(error, openai.APIStatusError) and error.status_code < 500:
@@ -125,10 +127,10 @@ class Batches:
                 self._refuse(error)
             batch = await self._find(file.id, time.time())
         self._note_id(file.id, batch)
-        return str(file.id)
+        return file.id
 
     def calls(self, name: str) -> dict[str, SentRequest]:
-        """Requests of a batch that have no result yet, by their hashes."""
+        """List the requests of a batch that have no result yet, by hash."""
         select = "SELECT asked, payload, sample, changes FROM kept WHERE kind = ? AND content = ?"
         return {
             asked: SentRequest(asked, msgspec.json.decode(body), n, msgspec.json.decode(changes))
@@ -137,8 +139,8 @@ class Batches:
 
     async def replies(
         self, name: str, advance: Advance
-    ) -> AsyncIterator[tuple[SentRequest, bytes | EndpointError]]:
-        """Wait for the end of a batch; every open request of it, with its reply or error.
+    ) -> AsyncIterator[tuple[SentRequest, Reply]]:
+        """Wait for the end of a batch, and yield each open request with its reply or error.
 
         Raises:
             InputError: the batch is not known, or the endpoint is out of reach.
@@ -170,12 +172,11 @@ class Batches:
             yield call, EndpointError(NO_REPLY, message)
 
     async def _find(self, name: str, since: float) -> Batch:
-        """The batch of a file in the provider's list, which may be late.
+        """Find the batch of a file in the provider's list, which may be late.
 
         Raises:
             InputError: it is not there, so that only the user can tell whether it was created.
         """
-        batch: Batch
         for seconds in _PAUSES:
             await asyncio.sleep(seconds)
             try:
@@ -208,8 +209,7 @@ class Batches:
     async def _retrieve(self, name: str, batch_id: str) -> Batch:
         """Look up a batch at the provider."""
         try:
-            batch: Batch = await self.client.batches.retrieve(batch_id)
-            return batch
+            return await self.client.batches.retrieve(batch_id)
         except openai.NotFoundError as error:
             advice = (
                 "the endpoint and key that the batch was made with, or another --store; if it is "
@@ -246,8 +246,7 @@ class Batches:
         """Raise the error of a failed batch request, with advice."""
         message = str(error.__cause__ or error)
         if isinstance(error, openai.APIStatusError):
-            read = read_error(error.status_code, error.response.content)
-            message = f"HTTP {read.status}: {read.message}"
+            message = failure_of(read_error(error.status_code, error.response.content)).message
         if isinstance(error, openai.NotFoundError) and start.startswith("no batch"):
             advice = "an endpoint with /v1/files and /v1/batches; or run without --batch"
         raise InputError(

@@ -4,64 +4,56 @@ import asyncio
 import math
 from dataclasses import dataclass
 
-from citeforge.engines.llm.options import BATCH_PRICE, ClientOptions
+from citeforge.engines.llm.options import BATCH_PRICE
 from citeforge.engines.llm.records import Call, Price, Result
+from citeforge.engines.llm.replay import ReplayStore
 from citeforge.schemas.errors import FailuresError, UsageError
+from citeforge.schemas.recipes.base import RunOptions
 
 _PER_MESSAGE = 8
-_CHARACTERS_PER_TOKEN = 4
+CHARACTERS_PER_TOKEN = 4
 PRICE_ADVICE = "add --price IN,OUT (per million tokens), e.g. --price 0.15,0.60"
 
 
+def read_price(options: RunOptions) -> Price | None:
+    """Read the price from options; None for none."""
+    return None if options.price is None else Price(*options.price)
+
+
 def estimate_prompt_tokens(call: Call) -> int:
-    """Usual number of prompt tokens: a quarter of the characters, and a few per message."""
-    return sum(map(len, call.texts)) // _CHARACTERS_PER_TOKEN + _PER_MESSAGE * len(call.texts)
+    """Estimate the prompt tokens: a quarter of the characters, and a few per message."""
+    return sum(map(len, call.texts)) // CHARACTERS_PER_TOKEN + _PER_MESSAGE * len(call.texts)
 
 
 @dataclass(frozen=True)
 class Bound:
-    """Calls, and the tokens that they take.
-
-    Attributes:
-        calls: number of calls.
-        prompt_tokens: tokens of their prompts.
-        completion_tokens: tokens of their replies; None without a limit.
-    """
+    """Calls, and the tokens that they take; infinitely many for replies without a limit."""
 
     calls: int = 0
     prompt_tokens: int = 0
-    completion_tokens: int | None = 0
+    completion_tokens: float = 0
 
     def __add__(self, other: "Bound") -> "Bound":
-        replies = None
-        if self.completion_tokens is not None and other.completion_tokens is not None:
-            replies = self.completion_tokens + other.completion_tokens
-        prompts = self.prompt_tokens + other.prompt_tokens
-        return Bound(self.calls + other.calls, prompts, replies)
-
-    def times(self, n: int) -> "Bound":
-        """The bound of n such runs."""
-        replies = self.completion_tokens
         return Bound(
-            n * self.calls, n * self.prompt_tokens, None if replies is None else n * replies
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
         )
 
-    def cost(self, price: Price | None) -> float | None:
-        """Cost at a price; None without one, or without a limit."""
-        if price is None or self.completion_tokens is None:
-            return None
+    def times(self, n: int) -> "Bound":
+        """Multiply calls and tokens by n."""
+        replies = n * self.completion_tokens if n else 0
+        return Bound(n * self.calls, n * self.prompt_tokens, replies)
+
+    def cost(self, price: Price) -> float:
+        """Cost at a price; no finite number without a limit."""
         return price.cost(self.prompt_tokens, self.completion_tokens)
 
 
 def bound_call(call: Call, room: int = 0) -> Bound:
-    """The most tokens that a call takes: a byte-level tokeniser makes at most one of a byte.
-
-    Args:
-        call: the call.
-        room: tokens for thoughts beside the limit of its reply.
-    """
+    """The most tokens of a call with room for thoughts: a tokeniser makes at most one of a byte."""
     size = sum(len(text.encode("utf-8", "replace")) for text in call.texts)
-    limit = None if call.most_tokens is None else call.most_tokens + room
+    limit = math.inf if call.most_tokens is None else call.most_tokens + room
     return Bound(1, size + _PER_MESSAGE * len(call.texts), limit)
 
 
@@ -75,8 +67,7 @@ class RunPlan:
         about: the others, if every first reply is taken, with usual prompts and short replies.
         most: all calls that there can be: further tries, replacements, later rounds; prompts of a
             token per byte, and replies as long as they may be, thoughts included.
-        price: of the tokens; None without one.
-        share: of the price that is paid; less than 1 in batches.
+        share: share of the price that is paid; less than 1 in batches.
         notes: what is not counted.
     """
 
@@ -90,19 +81,18 @@ class RunPlan:
 
     def lines(self) -> list[str]:
         """Describe requests, tokens and cost of the planned run, one line each."""
-        about, most = self.about, self.most
+        about, most, price = self.about, self.most, self.price
 
-        def limit(tokens: int | None) -> str:
-            return "no limit" if tokens is None else f"{tokens:,}"
+        def limit(tokens: float) -> str:
+            return "no limit" if math.isinf(tokens) else f"{tokens:,}"
 
         once = "" if about.calls == most.calls else " if every first reply is taken"
-        costs = about.cost(self.price), most.cost(self.price)
-        if self.price is None:
+        if price is None:
             cost = PRICE_ADVICE
-        elif costs[0] is None or costs[1] is None:
+        elif math.isinf(most.completion_tokens):
             cost = "no limit: requests without max_tokens"
         else:
-            first, last = self.share * costs[0], self.share * costs[1]
+            first, last = (self.share * bound.cost(price) for bound in (about, most))
             cost = f"about {first:,.4f}{once}; at most {last:,.4f}"
             if self.share != 1:
                 cost += f" (batches: {self.share:g} of --price)"
@@ -129,42 +119,33 @@ class Budget:
         spent: cost of all runs so far; None without a price.
     """
 
-    def __init__(
-        self, options: ClientOptions, tokens: tuple[int, int], batch_tokens: tuple[int, int],
-        share: float,
-    ) -> None:  # fmt: skip
-        """Start from the tokens that were paid for before.
-
-        Args:
-            options: price and limit.
-            tokens: all of them.
-            batch_tokens: of these, tokens of batches.
-            share: of the price that calls of this run cost.
+    def __init__(self, options: RunOptions, store: ReplayStore | None, is_batched: bool) -> None:
+        """Start from the tokens that were paid for in all runs on a store.
 
         Raises:
-            UsageError: a limit without a price.
+            UsageError: a limit without a price, or without a store.
         """
-        price, self._limit = options.price, options.max_cost
-        if self._limit is not None and price is None:
-            raise UsageError(
-                "--max-cost requires --price IN,OUT (per million tokens)", code="missing-option"
-            )
-        self._price, self._share, self.tokens = price, share, tokens
-        self.spent = None if price is None else total_cost(price, tokens, batch_tokens)
+        price = read_price(options)
+        self._limit = options.max_cost
+        if self._limit is not None and (price is None or store is None):
+            missing = "--store FILE, which counts the cost of all models and runs"
+            if price is None:
+                missing = "--price IN,OUT (per million tokens)"
+            raise UsageError(f"--max-cost requires {missing}", code="missing-option")
+        self._price, self._share = price, BATCH_PRICE if is_batched else 1.0
+        self.tokens = in_batches = 0, 0
+        if store is not None:
+            self.tokens, in_batches = store.tokens(), store.tokens(in_batches=True)
+        self.spent = None if price is None else total_cost(price, self.tokens, in_batches)
         self._held: list[float] = []
         self._freed = asyncio.Condition()
 
     def try_hold(self, call: Call, room: int) -> float | None:
-        """Hold back the upper bound of a call; None when it could pass the limit now.
-
-        Args:
-            call: the call.
-            room: tokens that its reply may have beside its limit.
-        """
-        if self._limit is None:
+        """Hold back the upper bound of a call; None when it could pass the limit now."""
+        if self._limit is None or self._price is None:
             return 0.0
         bound = bound_call(call, room).cost(self._price)
-        if bound is None:
+        if not math.isfinite(bound):
             raise UsageError(
                 "--max-cost requires a limit on the answer (max_tokens) of every request",
                 code="missing-option",
@@ -189,7 +170,7 @@ class Budget:
         return bound
 
     def error(self) -> "BudgetError":
-        """The error of a call that does not fit."""
+        """Build the error of a call that does not fit."""
         return BudgetError(self.spent or 0.0, self._limit or 0.0)
 
     async def settle(self, reserve: float, paid: Result | None) -> None:
@@ -206,7 +187,7 @@ class Budget:
 
 
 def total_cost(price: Price, tokens: tuple[int, int], batch_tokens: tuple[int, int]) -> float:
-    """Cost of tokens, of which those of batches cost a share."""
+    """Compute the cost of tokens; those of batches cost a share."""
     return price.cost(*tokens) - (1 - BATCH_PRICE) * price.cost(*batch_tokens)
 
 

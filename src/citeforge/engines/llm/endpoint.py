@@ -2,22 +2,19 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter
 from typing import Any, Generic
 
+import msgspec
+
+from citeforge.engines.io.event_loop import run_async
 from citeforge.engines.io.progress import Advance, progress
 from citeforge.engines.llm.adapting import LIMIT, Adaptation, difference, is_too_long
 from citeforge.engines.llm.budget import Budget
-from citeforge.engines.llm.options import (
-    BATCH_PRICE,
-    KEY_VARIABLE,
-    ClientOptions,
-    one_line,
-    without_key,
-)
-from citeforge.engines.llm.reading import EndpointError, failure_of, read_error
+from citeforge.engines.llm.options import KEY_VARIABLE, one_line, shown_address, without_key
+from citeforge.engines.llm.rate import RateGate
+from citeforge.engines.llm.reading import UNREADABLE, EndpointError, Reply, failure_of
 from citeforge.engines.llm.records import (
     MAX_ANSWER,
     THINKING,
@@ -26,7 +23,6 @@ from citeforge.engines.llm.records import (
     Failure,
     LlmReply,
     Result,
-    request_key,
 )
 from citeforge.engines.llm.replay import (
     C,
@@ -39,15 +35,13 @@ from citeforge.engines.llm.replay import (
     encode_answer,
 )
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
+from citeforge.schemas.recipes.base import RunOptions
 
 _ADAPTABLE = (400, 404, 422, 501)
 """Statuses of refusals that a changed request may pass."""
-_HOPELESS = ("refused", "exhausted")
 _LEAST_ROOM = 16
-Reply = bytes | EndpointError | Result
-"""What comes of a request: the body of a 200, or an error; or what a store or the SDK says."""
 _GIVE_UP_AFTER = 10
-"""Calls; when so many have ended and all of them failed, the run stops."""
+"""Calls in a row that fail because nothing works; then the run ends."""
 
 
 @dataclass(frozen=True)
@@ -55,60 +49,63 @@ class Route(Generic[C]):
     """One resource of an endpoint.
 
     Attributes:
-        title: name in the progress line.
-        resource: attributes of the SDK's client that lead to it.
-        read: reads the body of a 200.
+        form: what the body of a 200 is decoded to, before it is read.
         settle: reads a reply, stored or new, as its call needs it.
-        batch_url: resource in lines of batches; empty where calls are always made directly.
     """
 
     title: str
-    resource: str
-    read: Callable[[C, bytes], Result]
+    path: str
+    form: type[Any]
+    read: Callable[[C, Any], Result]
     settle: Callable[[C, LlmReply], Result] = lambda call, answer: answer
-    batch_url: str = ""
+    has_batches: bool = False
+
+    def read_reply(self, call: C, reply: Reply) -> Result:
+        """Read the body of a 200, or an error; a body of another form is a failure, too."""
+        if isinstance(reply, EndpointError):
+            return failure_of(reply)
+        try:
+            return self.read(call, msgspec.json.decode(reply, type=self.form))
+        except UNREADABLE as error:
+            message = f"the reply has not the form of {self.path} ({str(error)[:120]})"
+            return Failure("unparsable", message, 200)
 
 
 class Endpoint:
-    """A model behind an OpenAI-compatible endpoint.
+    """A model behind an OpenAI-compatible endpoint, with a store for its replies.
 
     Attributes:
-        model: its name there.
-        store: where replies are found and kept; None to keep none.
-        options: how it is reached.
-        tokens: prompt and completion tokens that this object paid for.
+        gate: lets requests through at their rate, in all runs.
+        has_answered: whether it has given an answer.
+        failures: reasons of the calls that failed since the last answer.
     """
 
     def __init__(
-        self, model: str, store: ReplayStore | None = None, options: ClientOptions | None = None
+        self, model: str, store: ReplayStore | None = None, options: RunOptions | None = None
     ) -> None:
         self.model = model
         self.store = store
-        self.options = options or ClientOptions()
-        self.tokens = (0, 0)
+        self.options = options or RunOptions()
+        self.gate = RateGate(self.options.rpm, self.options.tpm)
+        self.has_answered = False
+        self.failures: list[str] = []
         self._adaptation = Adaptation()
 
     def ask(
         self, route: Route[C], calls: Sequence[C], on_result: OnResult | None = None
     ) -> list[Result]:
-        """One result per call, in order; equal calls are made once, stored ones never.
-
-        Args:
-            route: where the calls go.
-            calls: what to ask.
-            on_result: called with (index of the call, result) as soon as each is settled.
+        """Make calls, equal ones once and stored ones never; see :func:`ask_once`.
 
         Raises:
-            InputError: no key, no credit, or the first calls all fail.
+            InputError: no key, no credit, or ten calls in a row fail.
             BudgetError: the next call could pass the cost limit.
         """
 
+        # Other requests may be taken, such as halves of a batch that was too large.
+        self.failures = [reason for reason in self.failures if reason != "refused"]
+
         def ask(waiting: dict[str, C], take: Take) -> None:
-            run = _Run(self, route, take)
-            try:
-                asyncio.run(run.ask_all(waiting))
-            finally:
-                self.tokens = run.budget.tokens
+            run_async(_Run(self, route, take).ask_all(waiting))
 
         return ask_once(calls, self.model, self.store, route.settle, ask, on_result)
 
@@ -129,24 +126,24 @@ class Endpoint:
             )
 
     def room(self, call: Call) -> int:
-        """Tokens for reasoning to add to the limit of a call."""
+        """Compute the tokens for reasoning to add to the limit of a call."""
         is_limited = getattr(call, "limited_by", None) == THINKING and call.most_tokens is not None
         return self.options.thinking_tokens if is_limited else 0
 
     def make_request(self, key: str, call: Call, room: int) -> SentRequest:
-        """The request to send, without what the server refuses, with room for thoughts."""
+        """Make the request to send: without what the server refuses, with room for thoughts."""
         asked = call.payload(self.model)
         more = {LIMIT: asked[LIMIT] + room} if room and LIMIT in asked else {}
         body = self._adaptation.apply(asked | more)
         return SentRequest(key, body, call.sample, difference(asked, body))
 
-    def adapt(self, sent: dict[str, Any], reply: object, room: int) -> int | None:
+    def adapt(self, sent: Mapping[str, Any], reply: Reply, room: int) -> int | None:
         """Learn from a refusal how to ask again.
 
         Returns:
             Tokens for reasoning to ask again with; None to give up.
         """
-        if not isinstance(reply, EndpointError) or reply.status not in _ADAPTABLE:
+        if isinstance(reply, bytes) or reply.status not in _ADAPTABLE:
             return None
         if self._adaptation.apply(sent) != sent:
             return room  # another call has learned it in the meantime
@@ -157,6 +154,53 @@ class Endpoint:
             return room // 2 if room >= 2 * _LEAST_ROOM else 0
         return None
 
+    def check_result(self, call: Call, result: Result, is_batched: bool) -> None:
+        """End the run without credit, or when ten calls in a row fail because nothing works.
+
+        Raises:
+            InputError: nothing more is to be asked.
+        """
+        failure = result if isinstance(result, Failure) else Failure("no_room", "")
+        if isinstance(result, LlmReply) and (
+            result.finish_reason != TRUNCATED or result.text.strip()
+        ):
+            self.has_answered, self.failures = True, []
+            return
+        reason = failure.reason
+        if reason == "billing":
+            raise self._end(
+                failure.message, "add credit, then run again: replies so far are stored", "billing"
+            )
+        # Many requests of one batch may fail together.
+        if self.has_answered and (is_batched or reason not in ("exhausted", "unauthorised")):
+            self.failures = []
+            return
+        self.failures.append(reason)
+        if self.failures.count("no_room") >= _GIVE_UP_AFTER:
+            option = getattr(call, "limited_by", MAX_ANSWER)
+            raise self._end(
+                f"the first {_GIVE_UP_AFTER} replies ended at their limit before an answer began",
+                f"raise {option}: a model that thinks needs room for its thoughts",
+                "no-room",
+            )
+        n, is_refused = len(self.failures), reason == "unauthorised"
+        if (is_refused and not self.has_answered) or (
+            n >= _GIVE_UP_AFTER and reason in ("refused", "exhausted", "unauthorised")
+        ):
+            which, advice = "first", "see: citeforge doctor"
+            if self.has_answered:
+                which, advice = "last", "run again: stored replies are not asked for again"
+            calls = "call" if n == 1 else f"{n} calls"
+            raise self._end(
+                f"the {which} {calls} failed: {failure.message}",
+                f"check the model, --base-url and {KEY_VARIABLE}; {advice}",
+                "endpoint-refused" if is_refused else "endpoint-failed",
+            )
+
+    def _end(self, message: str, allowed: str, code: str) -> InputError:
+        """Build the error that ends a run."""
+        return InputError(message, path=shown_address(self.options), allowed=allowed, code=code)
+
 
 class _Run(Generic[C]):
     """Calls of one run; when the store fails, nothing more is asked."""
@@ -164,16 +208,10 @@ class _Run(Generic[C]):
     def __init__(self, endpoint: Endpoint, route: Route[C], take: Take) -> None:
         self.endpoint, self.route, self.take = endpoint, route, take
         self.options, self.store = endpoint.options, endpoint.store
-        self.is_batched = self.options.batch and bool(route.batch_url)
-        if self.is_batched:  # rates are of direct calls; an upload would close the gate for hours
-            self.options = replace(self.options, requests_per_minute=None, tokens_per_minute=None)
-        spent, in_batches = endpoint.tokens, (0, 0)
-        if self.store is not None:
-            spent, in_batches = self.store.tokens(), self.store.tokens(in_batches=True)
-        share = BATCH_PRICE if self.is_batched else 1.0
-        self.budget = Budget(self.options, spent, in_batches, share)
+        self.is_batched = self.options.batch and route.has_batches
+        self.budget = Budget(self.options, self.store, self.is_batched)
         self.storing = asyncio.Lock()
-        self.answered = self.failed = self.without_room = self.lost = 0
+        self.failed = self.lost = 0
         self.stop: Exception | None = None
 
     async def ask_all(self, waiting: dict[str, C]) -> None:
@@ -181,8 +219,10 @@ class _Run(Generic[C]):
         from citeforge.engines.llm.transport import make_client  # imports the SDK: a second
 
         ask = self._ask_in_batches if self.is_batched else self._ask_directly
+        # Rates are of direct calls; an upload would close the gate for hours.
+        gate = RateGate() if self.is_batched else self.endpoint.gate
         with progress(self.route.title, len(waiting), "calls") as advance:
-            async with make_client(self.options) as client:
+            async with make_client(self.options, gate) as client:
                 await ask(client, waiting, advance)
         if self.lost and isinstance(self.stop, CiteforgeError):
             message = f"{self.stop}; {self.lost:,} replies that were under way could not be stored"
@@ -194,7 +234,7 @@ class _Run(Generic[C]):
         """List unfinished batches of earlier runs to wait for; with a cost limit all of them."""
         if self.store is None:
             return []
-        has_ceiling = self.options.max_cost is not None and self.route.batch_url
+        has_ceiling = self.options.max_cost is not None and self.route.has_batches
         return self.store.open_batches(None if has_ceiling else waiting)
 
     async def _ask_directly(self, client: Any, waiting: dict[str, C], advance: Advance) -> None:
@@ -208,55 +248,38 @@ class _Run(Generic[C]):
                 "that there are), or name another --store",
                 code="open-batch",
             )
-        create = attrgetter(self.route.resource)(client).with_raw_response.create
-        in_flight = asyncio.Semaphore(self.options.concurrency)
-        async with asyncio.TaskGroup() as group:
-            for key, call in waiting.items():
-                await in_flight.acquire()
-                if self.stop is not None:
-                    break
-                task = group.create_task(self._ask(create, key, call, advance))
-                task.add_done_callback(lambda _: in_flight.release())
+        calls = iter(waiting.items())
 
-    async def _ask(self, create: Any, key: str, call: C, advance: Advance) -> None:
+        async def work() -> None:
+            """Make calls until none is left, or the run ends."""
+            for key, call in calls:
+                if self.stop is not None:
+                    return
+                await self._ask(client, key, call, advance)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(self.options.concurrency, len(waiting))):
+                group.create_task(work())
+
+    async def _ask(self, client: Any, key: str, call: C, advance: Advance) -> None:
         """Make one call; a request that is refused is changed and sent again."""
+        from citeforge.engines.llm.transport import post
+
         room: int | None = self.endpoint.room(call)
-        reserve, paid = 0.0, None
+        reserve, result = 0.0, None
         try:
             reserve = await self.budget.hold(call, room or 0)
             while room is not None and self.stop is None:
                 sent = self.endpoint.make_request(key, call, room)
-                reply: Reply | None = None
-                if sent.changes and self.store is not None:
-                    async with self.storing:
-                        reply = self.store.get(request_key(sent.body, sent.sample))
-                if is_new := reply is None:
-                    reply = await self._send(create, sent.body)
+                reply = await post(client, self.route.path, sent.body)
                 room = self.endpoint.adapt(sent.body, reply, room)
                 if room is None:
-                    result = await self._finish(call, sent, reply, is_new)
-                    paid = result if is_new else None
+                    result = await self._finish(call, sent, reply)
                     self._hand_over(key, call, result, advance)
         except CiteforgeError as error:
             self.stop = self.stop or error
         finally:
-            await self.budget.settle(reserve, paid)
-
-    async def _send(self, create: Any, body: dict[str, Any]) -> Reply:
-        """Send a request, with the SDK's own retries."""
-        import openai
-
-        try:
-            content: bytes = (await create(**body)).http_response.content
-            return content
-        except openai.APIStatusError as error:
-            return read_error(error.status_code, error.response.content)
-        except openai.APITimeoutError:
-            return Failure("exhausted", f"no answer within {self.options.timeout:g} s")
-        except openai.APIConnectionError as error:
-            cause = error.__cause__ or error
-            message = f"the connection broke: {str(cause) or type(cause).__name__}"
-            return Failure("exhausted", message)
+            await self.budget.settle(reserve, result)
 
     async def _ask_in_batches(self, client: Any, waiting: dict[str, C], advance: Advance) -> None:
         """Submit the calls in batches, and wait for their results."""
@@ -267,7 +290,7 @@ class _Run(Generic[C]):
             )
         from citeforge.engines.llm.batches import Batches, split_calls  # imports the SDK
 
-        batches = Batches(client, self.store, self.route.batch_url, self.options.endpoint)
+        batches = Batches(client, self.store, f"/v1{self.route.path}", shown_address(self.options))
         rooms = {key: self.endpoint.room(call) for key, call in waiting.items()}  # of open calls
         held: dict[str, float] = {}
 
@@ -290,7 +313,7 @@ class _Run(Generic[C]):
                 raise self.budget.error()
             for name in names:
                 async for sent, reply in batches.replies(name, advance):
-                    key, paid = sent.asked, None
+                    key, result = sent.asked, None
                     # A reply to what is not asked now was paid for, too.
                     call = waiting[key] if key in rooms else None
                     room = None
@@ -299,86 +322,46 @@ class _Run(Generic[C]):
                     if room is not None:
                         rooms[key] = room
                     else:
-                        paid = await self._finish(call, sent, reply, batch=name)
-                    await self.budget.settle(held.pop(key, 0.0), paid)
-                    if call is not None and paid is not None:
+                        result = await self._finish(call, sent, reply, batch=name)
+                    await self.budget.settle(held.pop(key, 0.0), result)
+                    if call is not None and result is not None:
                         del rooms[key]
-                        self._hand_over(key, call, paid, advance)
+                        self._hand_over(key, call, result, advance)
             names = []
 
     async def _finish(
-        self, call: C | None, sent: SentRequest, reply: Reply | None, is_new: bool = True,
-        batch: str = ""
-    ) -> Result:  # fmt: skip
+        self, call: C | None, sent: SentRequest, reply: Reply, batch: str = ""
+    ) -> Result:
         """Read the reply to a call, and store it."""
-        if isinstance(reply, bytes):
-            reply = self.route.read(call, reply)  # type: ignore[arg-type]
-        elif isinstance(reply, EndpointError):
-            reply = failure_of(reply)
-        assert reply is not None
-        result = reply = _redacted(reply)
-        if call is not None and isinstance(reply, LlmReply):
-            result = self.route.settle(call, reply)
+        result = read = _redacted(self.route.read_reply(call, reply))  # type: ignore[arg-type]
+        if call is not None and isinstance(read, LlmReply):
+            result = self.route.settle(call, read)
         if self.store is None:
             return result
         # Not what was made of a reply: thoughts are told apart again whenever it is read.
-        kept = reply if isinstance(result, LlmReply) else result
+        kept = read if isinstance(result, LlmReply) else result
         async with self.storing:
             if self.lost:
                 self.lost += 1
                 raise InputError("a reply could not be stored", code="storage")
             try:
                 # Another program's lock may make us wait; replies go on arriving meanwhile.
-                await asyncio.to_thread(
-                    self.store.keep, sent.asked, sent.body, sent.sample, kept, sent.changes,
-                    is_new, None, batch
-                )  # fmt: skip
+                await asyncio.to_thread(self.store.keep, sent, kept, batch)
             except CiteforgeError:
                 self.lost = 1
                 raise
         return result
 
     def _hand_over(self, key: str, call: C, result: Result, advance: Advance) -> None:
-        """Give a result to the caller; stop at once without credit, and early if nothing works."""
-        self.take(key, result)
-        self._check_start(call, result)
+        """Give a result to the caller, show progress, and end the run if nothing works."""
+        self.failed += isinstance(result, Failure)
         cost = "" if self.budget.spent is None else f" · cost {self.budget.spent:.4f}"
         advance(1, f"{sum(self.budget.tokens):,} tokens{cost} · {self.failed} errors")
-
-    def _check_start(self, call: C, result: Result) -> None:
-        """End the run without credit, or if the first calls all fail."""
-        failure = result if isinstance(result, Failure) else Failure("no_room", "")
-        if isinstance(result, LlmReply) and (
-            result.finish_reason != TRUNCATED or result.text.strip()
-        ):
-            self.answered += 1
-            return
-        self.failed += 1
-        self.without_room += failure.reason == "no_room"
-        many = "call" if self.failed == 1 else f"{self.failed} calls"
-        if failure.reason == "billing":
-            advice = "add credit, then run again: replies so far are stored"
-            self._end(failure.message, advice, "billing")
-        elif self.answered:
-            return
-        elif self.without_room >= _GIVE_UP_AFTER:
-            option = getattr(call, "limited_by", MAX_ANSWER)
-            self._end(
-                f"the first {_GIVE_UP_AFTER} replies ended at their limit before an answer began",
-                f"raise {option}: a model that thinks needs room for its thoughts",
-                "no-room",
-            )
-        elif failure.reason == "unauthorised" or (
-            failure.reason in _HOPELESS and self.failed >= _GIVE_UP_AFTER
-        ):
-            advice = f"check the model, --base-url and {KEY_VARIABLE}; see: citeforge doctor"
-            kind = "endpoint-refused" if failure.reason == "unauthorised" else "endpoint-failed"
-            self._end(f"the first {many} failed: {failure.message}", advice, kind)
-
-    def _end(self, message: str, allowed: str, code: str) -> None:
-        """End the run with an error; an earlier one stays."""
-        error = InputError(message, path=self.options.endpoint, allowed=allowed, code=code)
-        self.stop = self.stop or error
+        try:
+            self.take(key, result)
+            self.endpoint.check_result(call, result, self.is_batched)
+        except CiteforgeError as error:  # replies that are under way are paid, and still taken
+            self.stop = self.stop or error
 
 
 def _redacted(result: Result) -> Result:

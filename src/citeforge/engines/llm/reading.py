@@ -70,25 +70,24 @@ class _Choice(msgspec.Struct):
     error: Any = None
 
 
-class _Completion(msgspec.Struct):
+class Completion(msgspec.Struct):
+    """A chat completion; fields that are not read are left out."""
+
     choices: list[_Choice]
     model: str | None = None
     usage: Usage | None = None
 
 
-_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""Errors of a decoder that reads what a server sent."""
 
 
-def read_reply(body: bytes) -> Result:
-    """Read the answer in the body of a 200, or why there is none.
+def read_completion(completion: Completion) -> Result:
+    """Read the answer of a chat completion, or why there is none.
 
     Thoughts in fields or content parts of their own are kept apart; those in the text are left to
     :func:`citeforge.engines.llm.records.settle`.
     """
-    try:
-        completion = msgspec.json.decode(body, type=_Completion)
-    except _UNREADABLE as error:
-        return Failure("unparsable", f"the reply is not a chat completion ({error})", 200)
     paid = (completion.usage or Usage()).paid
     if not completion.choices:
         return Failure("empty", "the reply has no choices", 200, *paid)
@@ -114,7 +113,7 @@ def read_reply(body: bytes) -> Result:
 
 
 def _read_content(content: str | list[Any] | None) -> tuple[str, list[str]]:
-    """Text and thoughts of a message; Mistral and others send a list of parts."""
+    """Read text and thoughts of a message; Mistral and others send a list of parts."""
     if not isinstance(content, list):
         return content or "", []
     said: dict[bool, list[str]] = {False: [], True: []}
@@ -159,12 +158,16 @@ class EndpointError(NamedTuple):
     param: str = ""
 
 
+Reply = bytes | EndpointError
+"""What comes of a request: the body of a 200, or an error."""
+
+
 def read_error(status: int, body: bytes) -> EndpointError:
     """Read an error: ``{"error": {…}}``, ``{"error": "…"}``, ``{"message": …}``, FastAPI's
     ``{"detail": …}``, Gemini's list of one, or any text."""
     try:
         content = msgspec.json.decode(body)
-    except _UNREADABLE:
+    except UNREADABLE:
         return EndpointError(status, _excerpt(body))
     row = content[0] if isinstance(content, list) and content else content
     if isinstance(row, dict):
@@ -182,10 +185,10 @@ def read_error(status: int, body: bytes) -> EndpointError:
 
 
 def status_of_body(body: bytes) -> int:
-    """HTTP status that the body of a 200 reports: some proxies put their errors there."""
+    """Read the HTTP status in the body of a 200: some proxies put their errors there."""
     try:
         content = msgspec.json.decode(body)
-    except _UNREADABLE:
+    except UNREADABLE:
         return 502  # a page of a proxy, or a stream that was not asked for
     if not isinstance(content, dict):
         return 502
@@ -199,10 +202,8 @@ def status_of_body(body: bytes) -> int:
 def is_unpaid(error: EndpointError, may_pass: bool) -> bool:
     """Whether an error means that no credit is left, so that waiting does not help.
 
-    Args:
-        error: of the endpoint.
-        may_pass: whether the server says when to come again: Gemini's limits per minute are worded
-            like an empty account.
+    It may pass if the server says when to come again: Gemini's limits per minute are worded like
+    an empty account.
     """
     if error.status == 402 or error.code in _UNPAID_CODES:
         return True
@@ -228,11 +229,11 @@ def failure_of(error: EndpointError) -> Failure:
 
 
 def retry_delay(body: bytes) -> float | None:
-    """Seconds that Gemini asks to wait, in the body of its 429."""
+    """Read the seconds that Gemini asks to wait, in the body of its 429."""
     match = _DELAY.search(body)
     return None if match is None else float(match[1])
 
 
 def _excerpt(body: bytes) -> str:
-    """The start of a body that is no JSON, on one line."""
+    """Shorten a body that is no JSON to one line."""
     return " ".join(body.decode("utf-8", "replace").split())[:_SHOWN] or "no text"

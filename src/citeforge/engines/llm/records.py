@@ -23,11 +23,7 @@ THINKING, MAX_ANSWER = "--thinking-tokens", "--max-answer"
 
 
 class Call(Protocol):
-    """One call of an endpoint; its reply is stored under the hash of its payload.
-
-    Attributes:
-        sample: index of a repeated call; calls that differ in it alone are made apart.
-    """
+    """One call of an endpoint; its reply is stored under the hash of its payload and sample."""
 
     @property
     def sample(self) -> int: ...
@@ -127,7 +123,7 @@ class LlmReply:
 
     Attributes:
         text: the answer; before :func:`settle`, with thoughts that the model wrote into it.
-        prompt_tokens: as the endpoint counted, 0 when it did not report them.
+        prompt_tokens: as the endpoint counted; of chats estimated if it counts none.
         completion_tokens: the same for the reply, thoughts included.
         model: model as the endpoint named it.
         logprobs: tokens of the answer with log probabilities, when they were asked for.
@@ -148,15 +144,7 @@ class LlmReply:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a request has no answer.
-
-    Attributes:
-        reason: see FailureReason.
-        message: one line; never contains a key.
-        status: HTTP status, when there was one.
-        prompt_tokens: tokens paid for all the same.
-        completion_tokens: the same for the reply.
-    """
+    """Why a request has no answer, in one line without the key, and tokens that were paid."""
 
     reason: FailureReason
     message: str
@@ -201,7 +189,7 @@ def settle(request: Request, reply: LlmReply) -> Result:
 
 
 def _logprobs_of_answer(reply: LlmReply, answer: str) -> tuple[Token, ...] | None:
-    """Tokens of a reply without those of the thoughts before its answer."""
+    """Drop the tokens of thoughts from the log probabilities of a reply."""
     if reply.logprobs is None or answer == reply.text:
         return reply.logprobs
     skip, kept = reply.text.rfind(answer), []
@@ -224,13 +212,12 @@ class Llm(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Price:
+class Price(NamedTuple):
     """Prices in one currency per million tokens."""
 
     prompt: float
     completion: float
 
-    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Cost of so many tokens."""
+    def cost(self, prompt_tokens: float, completion_tokens: float) -> float:
+        """Compute the cost of so many tokens."""
         return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -25,10 +26,10 @@ PENDING, BATCH = "pending", "batch"
 """Kinds of rows: a request of a batch, and the batch itself, with the tokens paid for in it."""
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 _PUT = """
-    INSERT INTO kept VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO kept VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (asked) DO UPDATE SET
-        (key, kind, content, payload, changes, prompt_tokens, completion_tokens, created) =
-        (excluded.key, excluded.kind, excluded.content, excluded.payload, excluded.changes,
+        (kind, content, payload, changes, prompt_tokens, completion_tokens, created) =
+        (excluded.kind, excluded.content, excluded.payload, excluded.changes,
          prompt_tokens + excluded.prompt_tokens, completion_tokens + excluded.completion_tokens,
          excluded.created)
     WHERE kind <> 'reply'
@@ -68,21 +69,17 @@ class SentRequest(NamedTuple):
     """
 
     asked: str
-    body: dict[str, Any]
+    body: Mapping[str, Any]
     sample: int
-    changes: dict[str, Any]
+    changes: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True)
 class StoreStats:
-    """Totals of a store, over all runs.
+    """Totals of a store, over all runs: replies, requests without one, and tokens paid for.
 
     Attributes:
-        answers: stored replies.
-        failures: requests that ended in a failure and have no reply.
-        prompt_tokens: paid for, failures included.
-        completion_tokens: the same for replies.
-        batch_tokens: of both, those of batches.
+        batch_tokens: of the tokens of prompts and of completions, those of batches.
         kinds: failures by reason.
         models: replies by model.
     """
@@ -110,37 +107,28 @@ class ReplayStore(Store):
     APPLICATION = 0x43464C4C  # "CFLL"
     SCHEMA = """
     CREATE TABLE kept (
-        asked TEXT PRIMARY KEY, key TEXT NOT NULL, kind TEXT NOT NULL, content TEXT NOT NULL,
-        payload TEXT NOT NULL, changes TEXT NOT NULL, sample INTEGER NOT NULL,
-        prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, created REAL NOT NULL
+        asked TEXT PRIMARY KEY, kind TEXT NOT NULL, content TEXT NOT NULL, payload TEXT NOT NULL,
+        changes TEXT NOT NULL, sample INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL,
+        completion_tokens INTEGER NOT NULL, created REAL NOT NULL
     ) WITHOUT ROWID;
-    CREATE INDEX kept_key ON kept (key)
+    CREATE INDEX paid ON kept (kind, prompt_tokens, completion_tokens)
     """
 
     def get(self, key: str) -> LlmReply | None:
-        """Look up a reply by the hash of its request, as asked or as sent."""
-        rows = self.rows(
-            "SELECT content FROM kept WHERE kind = ? AND (asked = ? OR key = ?) LIMIT 1",
-            *(REPLY, key, key),
-        )
+        """Look up a reply by the hash of its request as it was asked."""
+        rows = self.rows("SELECT content FROM kept WHERE kind = ? AND asked = ?", REPLY, key)
         return self._decode(key, rows[0][0], decode_answer) if rows else None
 
     def keep(
-        self, asked: str, payload: Mapping[str, Any], sample: int, result: Result,
-        changes: Mapping[str, Any] | None = None, is_paid: bool = True,
-        created: float | None = None, batch: str = ""
-    ) -> bool:  # fmt: skip
+        self, request: SentRequest, result: Result, batch: str = "", created: float | None = None
+    ) -> bool:
         """Store the result of a request, and its cost. A reply stays, whatever comes after it.
 
         Args:
-            asked: hash of the request as it was asked.
-            payload: body that was sent.
-            sample: index of a repeated request.
+            request: what was sent.
             result: what came of it.
-            changes: see :class:`ExportedRow` (``asked``).
-            is_paid: whether its tokens were paid for with this store.
-            created: time; None for now.
             batch: name of the batch that it comes from.
+            created: time of an imported result, which was paid for elsewhere; None for a new one.
 
         Returns:
             Whether it is new.
@@ -149,17 +137,17 @@ class ReplayStore(Store):
             kind, content = FAILURE, canonical_json(asdict(result))
         else:
             kind, content = REPLY, encode_answer(result)
-        paid = (result.prompt_tokens, result.completion_tokens) if is_paid else (0, 0)
-        row = _row(asked, kind, content, payload, changes or {}, sample, paid, created)
+        paid = (result.prompt_tokens, result.completion_tokens) if created is None else (0, 0)
+        row = _row(request, kind, content, paid, created)
         add = "prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?"
         with self.transaction() as db:
             is_new = db.execute(_PUT, row).rowcount > 0
-            for counted in [batch] if is_new else [batch, asked]:
+            for counted in [batch] if is_new else [batch, request.asked]:
                 db.execute(f"UPDATE kept SET {add} WHERE asked = ?", (*paid, counted))
         return is_new
 
     def tokens(self, in_batches: bool = False) -> tuple[int, int]:
-        """Prompt and completion tokens paid for so far, in all runs; or those of batches alone."""
+        """Sum the prompt and completion tokens paid for in all runs, or in batches alone."""
         sums = "SELECT total(prompt_tokens), total(completion_tokens) FROM kept"
         sign = "=" if in_batches else "!="
         ((prompt, completion),) = self.rows(f"{sums} WHERE kind {sign} ?", BATCH)
@@ -167,20 +155,20 @@ class ReplayStore(Store):
 
     def keep_batch(self, name: str, requests: Iterable[SentRequest]) -> None:
         """Store a batch and its requests, before it is created."""
-        rows = [_row(r.asked, PENDING, name, r.body, r.changes, r.sample) for r in requests]
+        rows = [_row(request, PENDING, name) for request in requests]
         with self.transaction() as db:
-            db.execute(_PUT, (name, name, BATCH, "null", "{}", "{}", 0, 0, 0, time.time()))
+            db.execute(_PUT, (name, BATCH, "null", "{}", "{}", 0, 0, 0, time.time()))
             db.executemany(_PUT, rows)
 
     def open_batches(self, keys: Iterable[str] | None = None) -> list[str]:
-        """Names of batches that have not ended; with keys, of those that contain some of them."""
+        """List batches that have not ended; with keys, those that contain some of them."""
         chosen = "" if keys is None else "AND asked IN (SELECT value FROM json_each(?))"
         values = () if keys is None else (canonical_json(list(keys)),)
         select = "SELECT DISTINCT content FROM kept WHERE kind = ?"
         return [name for (name,) in self.rows(f"{select} {chosen}", PENDING, *values)]
 
     def forget_batch(self, name: str) -> int:
-        """Take a batch for never created: its requests are asked again.
+        """Mark a batch as never created, so that its requests are asked again.
 
         Returns:
             Number of these requests.
@@ -215,15 +203,15 @@ class ReplayStore(Store):
         return StoreStats(sum(models.values()), sum(kinds.values()), *paid, kinds, models)
 
     def export(self) -> Iterator[ExportedRow]:
-        """All replies as rows that ``import_rows`` takes, ordered by key; no failures."""
-        select = "SELECT key, payload, sample, content, created, changes FROM kept "
+        """Yield all replies as rows that ``import_rows`` takes, ordered by hash; no failures."""
+        select = "SELECT asked, sample, created, payload, content, changes FROM kept"
         with store_errors(self.path):
-            for key, payload, sample, content, created, changes in self._db.execute(
-                f"{select} WHERE kind = ? ORDER BY key, asked", (REPLY,)
+            for key, sample, created, payload, *texts in self._db.execute(
+                f"{select} WHERE kind = ? ORDER BY asked", (REPLY,)
             ):
-                texts = (self._decode(key, t, _decode_object) for t in (payload, content, changes))
-                body, answer, asked = texts
-                yield ExportedRow(key, body, sample, answer, created, asked)
+                sent, body = self._decode(key, payload, partial(_decode_payload, sample))
+                answer, asked = (self._decode(key, text, _decode_object) for text in texts)
+                yield ExportedRow(sent, body, sample, answer, created, asked)
 
     def _decode(self, key: str, text: str, decode: Callable[[str], T]) -> T:
         """Decode a JSON column of an answer; SQLite itself does not check its content."""
@@ -242,16 +230,12 @@ class ReplayStore(Store):
     ) -> tuple[int, int]:
         """Take in exported rows; replies that are there stay.
 
-        Args:
-            rows: as :meth:`export` returns them.
-            source: file of the rows, for errors.
-
         Returns:
             (rows added, rows that were there).
 
         Raises:
-            InputError: a row is not an exported one, or its key is not that of its payload;
-                nothing is taken in.
+            InputError: a row of the source is not an exported one, or its key is not that of its
+                payload; nothing is taken in.
         """
         checked = []
         for line, row in enumerate(rows, 1):
@@ -265,19 +249,26 @@ class ReplayStore(Store):
             if row.key != expected:
                 message = "does not match the payload"
                 raise InputError(message, path=source, line=line, field="key", code="hash-mismatch")
-            checked.append((asked, row.payload, row.sample, answer, row.asked, False, row.created))
-        added = sum(self.keep(*row) for row in checked)
+            sent = SentRequest(asked, row.payload, row.sample, row.asked)
+            checked.append((sent, answer, row.created))
+        added = sum(self.keep(sent, answer, created=when) for sent, answer, when in checked)
         return added, len(checked) - added
 
 
+def _decode_payload(sample: int, text: str) -> tuple[str, dict[str, Any]]:
+    """Decode a request that was sent; returns its hash and body."""
+    body = _decode_object(text)
+    return request_key(body, sample), body
+
+
 def _row(
-    asked: str, kind: str, content: str, body: Mapping[str, Any], changes: Mapping[str, Any],
-    sample: int, paid: tuple[int, int] = (0, 0), created: float | None = None,
+    request: SentRequest, kind: str, content: str, paid: tuple[int, int] = (0, 0),
+    created: float | None = None,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Values of a row; see :class:`ExportedRow` for their meaning."""
-    texts = canonical_json(body), canonical_json(changes)
+    """Make the values of a row of the store."""
+    texts = canonical_json(request.body), canonical_json(request.changes)
     when = time.time() if created is None else created
-    return asked, request_key(body, sample), kind, content, *texts, sample, *paid, when
+    return request.asked, kind, content, *texts, request.sample, *paid, when
 
 
 def ask_once(
@@ -285,15 +276,10 @@ def ask_once(
     settle: Callable[[C, LlmReply], Result], ask: Callable[[dict[str, C], Take], None],
     on_result: OnResult | None = None,
 ) -> list[Result]:  # fmt: skip
-    """One result per call, in order; equal calls are made once, stored ones never.
+    """Return one result per call, in order; equal calls are made once, stored ones never.
 
-    Args:
-        calls: what to ask.
-        model: model that is asked.
-        store: of replies; None for none.
-        settle: reads a stored reply as its call needs it.
-        ask: makes the calls that are left, by their keys, and hands over each result.
-        on_result: called with (index of the call, result) as soon as each is there.
+    ``settle`` reads a stored reply as its call needs it. ``ask`` makes the calls that are left, by
+    their keys, and hands over each result; ``on_result`` gets it with the index of the call.
     """
     places: dict[str, list[int]] = {}
     for place, call in enumerate(calls):
@@ -322,7 +308,7 @@ def ask_once(
 
 
 def replayed_note(llm: Llm) -> str:
-    """How to ask an LLM again after a failure on stored replies; empty where none was taken."""
+    """Say how to ask again after a failure on stored replies; empty where none was taken."""
     store: ReplayStore | None = getattr(llm, "store", None)
     if store is None or not store.n_replayed:
         return ""
@@ -364,13 +350,13 @@ _NO_THOUGHTS = ("thoughts", ())
 
 
 def encode_answer(answer: LlmReply) -> str:
-    """A reply as JSON; numbers are in base64."""
+    """Encode a reply as JSON; numbers are in base64."""
     fields = {n: v for n, v in vars(answer).items() if v is not None and (n, v) != _NO_THOUGHTS}
     return canonical_json(msgspec.to_builtins(fields))
 
 
 def decode_answer(text: str) -> LlmReply:
-    """The inverse of :func:`encode_answer`.
+    """Decode what :func:`encode_answer` made.
 
     Raises:
         msgspec.MsgspecError: it is no such JSON, or a field has another type.

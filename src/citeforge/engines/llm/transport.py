@@ -1,12 +1,12 @@
-"""HTTP client of the OpenAI SDK: one rate for all tries, and replies of bounded size.
+"""HTTP client of the OpenAI SDK: requests at a rate, and replies of bounded size.
 
 The SDK tries again after 408, 409, 429, 5xx and broken connections, and waits as Retry-After says.
 The header ``x-should-retry`` tells it otherwise.
 """
 
 import asyncio
-import math
 import os
+from collections.abc import Awaitable, Mapping
 from contextlib import aclosing
 from functools import cache
 from typing import Any
@@ -14,97 +14,84 @@ from urllib.parse import urlsplit
 
 import httpx2
 import msgspec
-from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAsyncHttpxClient
 
 from citeforge.engines.io.http import retry_after
 from citeforge.engines.llm.adapting import is_lasting
-from citeforge.engines.llm.options import KEY_VARIABLE, URL_VARIABLE, ClientOptions
+from citeforge.engines.llm.budget import CHARACTERS_PER_TOKEN
+from citeforge.engines.llm.options import KEY_VARIABLE, URL_VARIABLE, one_line, shown_address
+from citeforge.engines.llm.rate import RateGate
 from citeforge.engines.llm.reading import (
     NO_REPLY,
+    UNREADABLE,
+    EndpointError,
+    Reply,
+    failure_of,
     is_unpaid,
     read_error,
     retry_delay,
     status_of_body,
 )
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.base import RunOptions
 
 MOST_BYTES = 32 << 20
 """More than any chat, completion or batch of embeddings that is asked for here."""
-_CHARACTERS_PER_TOKEN = 4
+TIMEOUTS_OF_A_REPLY = 5
+"""Times --timeout that a reply may take that keeps coming."""
+_CONNECT_SECONDS = 60.0
 _TRIES_OF_A_NEW_ADDRESS = 3
+_TRIES_IN_SILENCE = 3
+"""A provider bills what a model has written, though nobody waited for it."""
 _LONGEST_PAUSE = 120.0
 """Seconds; the SDK gives a call up where Retry-After is longer."""
-
-
-class RateGate:
-    """Lets requests through one after another at a rate; a 429 closes it for a while.
-
-    In no span of time more pass than its length times the rate, and one.
-    """
-
-    def __init__(
-        self, requests_per_minute: float | None = None, tokens_per_minute: float | None = None
-    ) -> None:
-        self._request_seconds = 60 / (requests_per_minute or math.inf)
-        self._token_seconds = 60 / (tokens_per_minute or math.inf)
-        self._turn = asyncio.Lock()
-        self._open_from = 0.0
-
-    async def wait(self, tokens: int) -> None:
-        """Wait for a turn.
-
-        Args:
-            tokens: estimated prompt tokens of the request.
-        """
-        clock = asyncio.get_running_loop().time
-        async with self._turn:
-            while (seconds := self._open_from - clock()) > 0:
-                await asyncio.sleep(seconds)
-            self._open_from = clock() + max(self._request_seconds, tokens * self._token_seconds)
-
-    def close(self, seconds: float) -> None:
-        """Let no request through for so many seconds."""
-        until = asyncio.get_running_loop().time() + seconds
-        self._open_from = max(self._open_from, until)
 
 
 class EndpointClient(DefaultAsyncHttpxClient):
     """Sends every try at the rate, and reads its reply whole."""
 
-    def __init__(self, options: ClientOptions, **settings: Any) -> None:
-        super().__init__(timeout=options.timeout, verify=_tls_context(), **settings)
-        self._options = options
-        self._gate = RateGate(options.requests_per_minute, options.tokens_per_minute)
+    def __init__(self, options: RunOptions, gate: RateGate) -> None:
+        super().__init__(verify=_tls_context())
+        self._options, self._gate = options, gate
+        self._seconds = TIMEOUTS_OF_A_REPLY * options.timeout
         self._was_reached = False
 
     async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
         """Send one try; see the SDK's client."""
         size = int(request.headers.get("content-length", 0))
-        await self._gate.wait(size // _CHARACTERS_PER_TOKEN)
+        await self._gate.wait(size // CHARACTERS_PER_TOKEN)
         if how.get("stream"):  # files of batches: whoever reads them bounds them
             return await super().send(request, **how)
         n_tries = 1 + int(request.headers.get("x-stainless-retry-count", 0))
         try:
-            async with asyncio.timeout(self._options.deadline):
+            async with asyncio.timeout(self._seconds):
                 reply = await super().send(request, **{**how, "stream": True})
                 self._was_reached = True
-                return self._checked(request, reply, await _read_body(reply))
+                return self._corrected(request, reply, await _read_body(reply))
         except TimeoutError:  # it spoke all the while: another try would drip as long
-            message = f"the reply was not finished within {self._options.deadline:g} s"
-        except httpx2.DecodingError as error:
-            message = f"the reply cannot be read: {error}"
-        except httpx2.ConnectError as error:
+            message = f"the reply was not finished within {self._seconds:g} s"
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             if self._was_reached or n_tries < _TRIES_OF_A_NEW_ADDRESS:
                 raise
-            message = f"no connection to {self._options.endpoint}: {error}"
+            why = str(error) or type(error).__name__
+            message = f"no connection to {shown_address(self._options)}: {why}"
+        except httpx2.TimeoutException:
+            if n_tries < min(_TRIES_IN_SILENCE, 1 + self._options.max_retries):
+                raise
+            message = (
+                f"no answer within {self._options.timeout:g} s; a model that thinks may need a "
+                "longer --timeout"
+            )
+        except httpx2.DecodingError as error:
+            message = f"the reply cannot be read: {error}"
         content = msgspec.json.encode({"error": {"message": message}})
         headers = {"x-should-retry": "false"}
         return httpx2.Response(NO_REPLY, headers=headers, content=content, request=request)
 
-    def _checked(
+    def _corrected(
         self, request: httpx2.Request, reply: httpx2.Response, body: bytes
     ) -> httpx2.Response:
-        """The reply with the status that its body tells, and whether to try again."""
+        """Set the status of a reply by its body, and whether to try again."""
         packed = ("content-encoding", "content-length", "transfer-encoding")
         headers = {k: v for k, v in reply.headers.items() if k not in packed}
         status = status_of_body(body) if reply.status_code == 200 else reply.status_code
@@ -116,8 +103,7 @@ class EndpointClient(DefaultAsyncHttpxClient):
                 told = f"{error.message} (sent as HTTP {reply.status_code})"
                 words = {"message": told, "code": error.code, "param": error.param}
                 body = msgspec.json.encode({"error": words})
-            asked = retry_after(headers)
-            seconds = retry_delay(body) if asked is None else asked
+            seconds = retry_after(headers) or retry_delay(body)
             if is_unpaid(error, bool(seconds)):
                 headers["x-should-retry"] = "false"
             elif status == 429 and seconds:
@@ -128,7 +114,7 @@ class EndpointClient(DefaultAsyncHttpxClient):
 
 
 async def _read_body(reply: httpx2.Response) -> bytes:
-    """The body of a reply, unpacked by httpx as it comes.
+    """Read the body of a reply, unpacked by httpx as it comes.
 
     Raises:
         httpx2.DecodingError: it is too long, or compressed in a way that was not offered.
@@ -160,8 +146,55 @@ def _json_body(request: httpx2.Request) -> dict[str, Any]:
     return msgspec.json.decode(request.content, type=dict[str, Any]) if is_json else {}
 
 
-def make_client(options: ClientOptions) -> Any:
+async def post(client: AsyncOpenAI, path: str, body: Mapping[str, Any]) -> Reply:
+    """Post a request, with the SDK's own retries; returns the body of a 200, or an error."""
+    return await _read_reply(client.post(path, body=body, cast_to=httpx2.Response))
+
+
+async def list_models(options: RunOptions) -> list[str]:
+    """Ask an endpoint for the names of its models.
+
+    Raises:
+        InputError: it gives none; see also :func:`make_client`.
+    """
+    async with make_client(options, RateGate()) as client:
+        reply = await _read_reply(client.get("/models", cast_to=httpx2.Response))
+    if isinstance(reply, EndpointError):
+        raise InputError(one_line(failure_of(reply).message), code="endpoint-refused")
+    try:
+        return [model.id for model in msgspec.json.decode(reply, type=_Models).data]
+    except UNREADABLE as error:
+        raise InputError(
+            f"its list of models cannot be read ({error})", code="bad-reply"
+        ) from error
+
+
+class _Model(msgspec.Struct):
+    id: str
+
+
+class _Models(msgspec.Struct):
+    data: list[_Model]
+
+
+async def _read_reply(sending: Awaitable[httpx2.Response]) -> Reply:
+    """Wait for the SDK's response to a request; returns the body of a 200, or an error."""
+    try:
+        return (await sending).content
+    except APIStatusError as error:
+        return read_error(error.status_code, error.response.content)
+    except APIConnectionError as error:
+        cause = error.__cause__ or error
+        message = f"the connection broke: {str(cause) or type(cause).__name__}"
+        return EndpointError(NO_REPLY, message)
+
+
+def make_client(options: RunOptions, gate: RateGate) -> AsyncOpenAI:
     """Make an ``AsyncOpenAI`` whose key comes from the environment.
+
+    Args:
+        options: how the endpoint is reached.
+        gate: lets requests through at their rate.
 
     Raises:
         InputError: no key for OpenAI's own endpoint, or no key or address at all.
@@ -193,8 +226,8 @@ def make_client(options: ClientOptions) -> Any:
         api_key=key or "none",
         base_url=url,
         max_retries=options.max_retries,
-        timeout=options.timeout,
-        http_client=EndpointClient(options),
+        timeout=httpx2.Timeout(options.timeout, connect=min(options.timeout, _CONNECT_SECONDS)),
+        http_client=EndpointClient(options, gate),
     )
 
 

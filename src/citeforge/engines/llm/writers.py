@@ -10,47 +10,65 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from citeforge.engines import plugins
 from citeforge.engines.io.files import digest
-from citeforge.engines.llm.budget import Bound, RunPlan, bound_call, estimate_prompt_tokens
+from citeforge.engines.llm.budget import (
+    CHARACTERS_PER_TOKEN,
+    Bound,
+    RunPlan,
+    bound_call,
+    estimate_prompt_tokens,
+    read_price,
+)
 from citeforge.engines.llm.endpoint import Endpoint, Route
-from citeforge.engines.llm.options import BATCH_PRICE, ClientOptions
-from citeforge.engines.llm.reading import read_reply
-from citeforge.engines.llm.records import Llm, LlmReply, Request, Result, settle
+from citeforge.engines.llm.options import BATCH_PRICE
+from citeforge.engines.llm.reading import Completion, read_completion
+from citeforge.engines.llm.records import Failure, Llm, LlmReply, Request, Result, settle
 from citeforge.engines.llm.replay import OnResult, ReplayStore, Take, ask_once
 from citeforge.engines.registry import Registry, unknown_choice_error
 from citeforge.schemas.choices import LLMS as CHOICES
 from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.schemas.recipes.base import RunOptions
+
+
+def _read_chat(request: Request | None, completion: Completion) -> Result:
+    """Read a chat completion; tokens are estimated if the server counts none."""
+    read = read_completion(completion)
+    if request is None or read.prompt_tokens or read.completion_tokens or isinstance(read, Failure):
+        return read
+    written = sum(map(len, (read.text, *read.thoughts)))
+    return replace(
+        read,
+        prompt_tokens=estimate_prompt_tokens(request),
+        completion_tokens=written // CHARACTERS_PER_TOKEN + 1,
+    )
+
 
 CHAT: Route[Request] = Route(
-    "LLM", "chat.completions", lambda _, body: read_reply(body), settle, "/v1/chat/completions"
+    title="LLM",
+    path="/chat/completions",
+    form=Completion,
+    read=_read_chat,
+    settle=settle,
+    has_batches=True,
 )
 
 
-def _with_effort(requests: Sequence[Request], options: ClientOptions) -> Sequence[Request]:
-    """Add the option ``--reasoning-effort`` to requests."""
-    if options.reasoning_effort is None:
-        return requests
-    effort = {"reasoning_effort": options.reasoning_effort}
-    return [replace(r, params={**r.params, **effort}) for r in requests]
-
-
-def _identity(model: str, options: ClientOptions) -> dict[str, Any]:
-    """Identify a model in manifests: its name, and its reasoning effort if one is set."""
+def _effort(options: RunOptions) -> dict[str, Any]:
+    """Make the field of ``--reasoning-effort``; none if it is not set."""
     effort = options.reasoning_effort
-    more = {} if effort is None else {"reasoning_effort": effort}
-    return {"name": f"openai:{model}", **more}
+    return {} if effort is None else {"reasoning_effort": effort}
+
+
+def _with_effort(requests: Sequence[Request], options: RunOptions) -> Sequence[Request]:
+    """Add the option ``--reasoning-effort`` to requests."""
+    return [replace(r, params={**r.params, **_effort(options)}) for r in requests]
 
 
 class OpenAiLlm(Endpoint):
     """A model behind an OpenAI-compatible endpoint (OpenAI, vLLM, Ollama, llama.cpp, …)."""
 
-    @property
-    def is_batched(self) -> bool:
-        """Whether requests are submitted as batches."""
-        return self.options.batch
-
     def identity(self) -> dict[str, Any]:
-        return _identity(self.model, self.options)
+        return {"name": f"openai:{self.model}", **_effort(self.options)}
 
     def plan(
         self, requests: Sequence[Request], further: Sequence[Request] = (), tries: int = 1
@@ -69,18 +87,14 @@ class OpenAiLlm(Endpoint):
         # A stored reply may be refused as a new one may.
         again = [*rest, *further, *(tries - 1) * [*distinct.values(), *further]]
         most = sum((bound_call(r, self.room(r)) for r in again), Bound())
-        usual = (Bound(1, estimate_prompt_tokens(r), r.most_tokens) for r in rest)
-        price, share = self.options.price, BATCH_PRICE if self.is_batched else 1.0
+        usual = (replace(bound_call(r), prompt_tokens=estimate_prompt_tokens(r)) for r in rest)
+        price, share = read_price(self.options), BATCH_PRICE if self.options.batch else 1.0
         return RunPlan(len(distinct), len(stored), sum(usual, Bound()), most, price, share)
 
     def complete(
         self, requests: Sequence[Request], on_result: OnResult | None = None
     ) -> list[Result]:
-        """One result per request, in order; equal requests are asked once.
-
-        Args:
-            requests: what to ask.
-            on_result: called with (index of the request, result) as soon as each is settled.
+        """One result per request, in order; see :meth:`Endpoint.ask`.
 
         Raises:
             InputError: no key, no credit, or the first calls all fail.
@@ -93,19 +107,14 @@ class ReplayLlm:
     """Answers from a store alone; never opens a connection."""
 
     def __init__(
-        self, path: Path, model: str | None = None, options: ClientOptions | None = None
+        self, path: Path, model: str | None = None, options: RunOptions | None = None
     ) -> None:
-        """Open a store for reading.
-
-        Args:
-            path: store written by an earlier run.
-            model: model whose replies are replayed; None for the only one in the store.
-            options: of these, the reasoning effort belongs to the requests.
+        """Open a store for reading; without a model, it must have replies of a single one.
 
         Raises:
             InputError: the store cannot be read, or holds several models and none is named.
         """
-        self.path, self._options = path, options or ClientOptions()
+        self.path, self._options = path, options or RunOptions()
         self.store = ReplayStore(path, readonly=True)
         models = list(self.store.stats().models)
         if model is None and len(models) != 1:
@@ -121,10 +130,10 @@ class ReplayLlm:
         # Not the file name: a rebuild from the store equals the build that wrote it.
         if (self.model, "") in plugins.entry_names("llms"):
             return LLMS.factory(self.model)(LlmSettings()).identity()
-        return _identity(self.model, self._options)
+        return {"name": f"openai:{self.model}", **_effort(self._options)}
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:
-        """Stored replies.
+        """Look up stored replies.
 
         Raises:
             InputError: the store lacks one; says how many.
@@ -153,7 +162,7 @@ class TemplateWriter:
     """
 
     def __init__(self, templates: Mapping[str, str]) -> None:
-        """Take one Jinja template a task.
+        """Compile one Jinja template per task.
 
         Raises:
             InputError: one of them is not a template.
@@ -171,7 +180,7 @@ class TemplateWriter:
         return {"name": "template", "templates_sha256": self._digest}
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:
-        """Filled-in templates of the requests' tasks.
+        """Fill in the templates of the requests' tasks.
 
         Raises:
             UnknownValueError: a task without a template.
@@ -194,31 +203,39 @@ class TemplateWriter:
 
 @dataclass(frozen=True)
 class LlmSettings:
-    """What an LLM is made with, besides its argument.
-
-    Attributes:
-        store: where answers of an endpoint are kept.
-        options: how it is reached.
-        templates: of the command, for the template writer; None where it has none.
-    """
+    """What an LLM is made with, besides its argument: ``templates`` are those of the command."""
 
     store: ReplayStore | None = None
-    options: ClientOptions = field(default_factory=ClientOptions)
+    options: RunOptions = field(default_factory=RunOptions)
     templates: Mapping[str, str] | None = None
 
 
 def make_llm(name: str, **settings: Any) -> Llm:
-    """The LLM of a name.
-
-    Args:
-        name: one of LLMS, or a plugin's.
-        settings: fields of :class:`LlmSettings`.
+    """Make the LLM of a name, with fields of :class:`LlmSettings`.
 
     Raises:
         UsageError: another name, or a template writer where no templates exist.
         InputError: a replay store that cannot be read, or a broken plugin.
     """
     return LLMS.make(name, LlmSettings(**settings))
+
+
+def llm_for_dry_run(
+    name: str, options: RunOptions, store: Path | None, **settings: Any
+) -> OpenAiLlm:
+    """Make the LLM of a dry run: it reads the replies of a store, if there is one, and sends none.
+
+    Raises:
+        UsageError: there is no such LLM, or it is not asked over a network.
+    """
+    stored = ReplayStore(store, readonly=True) if store is not None and store.exists() else None
+    llm = make_llm(name, store=stored, options=options, **settings)
+    if not isinstance(llm, OpenAiLlm):
+        raise UsageError(
+            f"--dry-run: {name} costs nothing; the option is for openai: models",
+            code="option-without-effect",
+        )
+    return llm
 
 
 def _template_writer(settings: LlmSettings) -> Llm:

@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from citeforge.engines.io.files import read_json, sha256_file
 from citeforge.engines.io.progress import Advance
-from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.models.compute import choose_compute, device_of, require_openvino
 from citeforge.engines.models.embedder import Embedder, Kind, Vectors
@@ -30,7 +29,7 @@ from citeforge.engines.registry import Registry, unknown_choice_error
 from citeforge.schemas.choices import EMBEDDERS as CHOICES
 from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.base import Chosen, Compute
+from citeforge.schemas.recipes.base import Chosen, Compute, RunOptions
 
 DEFAULT_EMBEDDER = "intfloat/multilingual-e5-small"
 OFFLINE = "offline"
@@ -70,7 +69,7 @@ class EmbedderSettings:
     revision: str | None = None
     device: str = "auto"
     prefixes: Prefixes | None = None
-    options: ClientOptions = field(default_factory=ClientOptions)
+    options: RunOptions = field(default_factory=RunOptions)
     store: ReplayStore | None = None
     place: Place = in_this_process
 

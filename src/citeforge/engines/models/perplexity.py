@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from citeforge.engines.io.files import digest
-from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.registry import Registry, unknown_choice_error
 from citeforge.schemas.choices import PERPLEXITY as CHOICES
 from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.base import RunOptions
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 ORDER = 3
@@ -99,30 +99,17 @@ class Perplexity(Protocol):
 
 @dataclass(frozen=True)
 class PerplexitySettings:
-    """Settings of a perplexity engine, apart from its argument.
-
-    Attributes:
-        training: paragraphs that the n-gram model is trained on.
-        device: of a local model.
-        revision: of a Hub model.
-        options: how an endpoint is reached.
-        store: where its answers are kept.
-    """
+    """What an engine is made with, besides its argument; only the n-gram model is trained."""
 
     training: Iterable[str]
     device: str = "auto"
     revision: str | None = None
-    options: ClientOptions = field(default_factory=ClientOptions)
+    options: RunOptions = field(default_factory=RunOptions)
     store: ReplayStore | None = None
 
 
 def make_perplexity(name: str, training: Iterable[str], **settings: Any) -> Perplexity:
-    """Make the engine of ``--perplexity``: one of PERPLEXITY, or a plugin's.
-
-    Args:
-        name: name and argument.
-        training: paragraphs that the n-gram model is trained on.
-        settings: further fields of :class:`PerplexitySettings`.
+    """Make the engine of ``--perplexity``, with fields of :class:`PerplexitySettings`.
 
     Raises:
         UsageError: another name.

@@ -8,8 +8,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from citeforge.engines import plugins
+from citeforge.engines.io.event_loop import run_async
 from citeforge.engines.models.files import http_errors
 from citeforge.schemas.errors import EXTRAS, CiteforgeError, InputError
+from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.version import __version__
 
 _SECONDS = 5.0
@@ -132,16 +134,14 @@ def _endpoint(base_url: str | None, ask_network: bool) -> Iterator[Finding]:
     if not url and not key:
         yield Finding("LLM endpoint", None, "none configured")
         return
-    import openai
+    from citeforge.engines.llm.transport import list_models
 
-    client = openai.OpenAI(api_key=key or "none", base_url=url, max_retries=0, timeout=_SECONDS)
+    options = RunOptions(base_url=base_url, timeout=_SECONDS, max_retries=0)
     try:
-        models = [m.id for m in client.models.list()]
-    except openai.AuthenticationError:
-        yield Finding("LLM endpoint", None, "refuses the key", f"check {KEY_VARIABLE}")
-    except openai.OpenAIError as error:
-        reason = type(error).__name__
-        yield Finding("LLM endpoint", None, f"does not answer ({reason})", "check --base-url")
+        models = run_async(list_models(options))
+    except InputError as error:
+        advice = f"check --base-url and {KEY_VARIABLE}"
+        yield Finding("LLM endpoint", None, f"does not answer ({error})", advice)
     else:
         names = ", ".join(models[:3]) + (", …" if len(models) > 3 else "")
         yield Finding("LLM endpoint", True, f"answers; {len(models)} models: {names}")

@@ -5,28 +5,10 @@ from typing import Any
 
 from citeforge.engines.io.folders import beside
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.options import ClientOptions
-from citeforge.engines.llm.records import Price
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.running.runner import make_runner
 from citeforge.schemas.recipes.base import Judging, RunOptions
-
-
-def client_options(run: RunOptions) -> ClientOptions:
-    """Make the options of the client of LLM endpoints from those of the run."""
-    return ClientOptions(
-        base_url=run.base_url,
-        concurrency=run.concurrency,
-        timeout=run.timeout,
-        requests_per_minute=run.rpm,
-        tokens_per_minute=run.tpm,
-        price=None if run.price is None else Price(*run.price),
-        max_cost=run.max_cost,
-        thinking_tokens=run.thinking_tokens,
-        reasoning_effort=run.reasoning_effort,
-        batch=run.batch,
-    )
 
 
 def is_expensive(model: str) -> bool:
@@ -57,11 +39,9 @@ def run_embedder(name: str, run: RunOptions, **settings: Any) -> Embedder:
     """
     from citeforge.engines.models.embed import make_embedder
 
-    options, store = client_options(run), replay_store(run)
+    store = replay_store(run)
     place = make_runner(run).embedder
-    return make_embedder(
-        name, device=run.device, options=options, store=store, place=place, **settings
-    )
+    return make_embedder(name, device=run.device, options=run, store=store, place=place, **settings)
 
 
 def judge_session(
@@ -96,7 +76,7 @@ def judge_session(
         runtime=judging.runtime,
     )
     replay = store or replay_store(run)
-    client, place = client_options(run), make_runner(run).judge
-    judge = make_judge(judging.judge, hf=hf, client=client, replay=replay, place=place)
+    place = make_runner(run).judge
+    judge = make_judge(judging.judge, hf=hf, client=run, replay=replay, place=place)
     path = run.verdicts or verdicts
     return JudgeSession(judge, None if path is None else VerdictStore(path), repeats)

@@ -14,7 +14,7 @@ from citeforge.engines.io.files import write_bytes
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.running.setup import client_options, judge_session, replay_store
+from citeforge.engines.running.setup import judge_session, replay_store
 from citeforge.kg.domain import load_domain
 from citeforge.package.package import Package
 from citeforge.plugins.audit import flaws, questions
@@ -116,7 +116,7 @@ def find_flaws(
     if package.kind.shows == "triples":
         domain = load_domain(package.manifest.config["domain"])
         store = replay_store(run, options.checker)
-        asks = question_check(domain, options.checker, store, client_options(run))
+        asks = question_check(domain, options.checker, store, run)
         checks[questions.CHECK], odd = questions.check_questions(package, asks)
         every_flaw += odd
     if strong is not None:

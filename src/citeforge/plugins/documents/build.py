@@ -22,12 +22,12 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import replayed_note
-from citeforge.engines.llm.writers import OpenAiLlm, make_llm
+from citeforge.engines.llm.writers import llm_for_dry_run, make_llm
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.retrieval.corpus import CorpusModel
 from citeforge.engines.retrieval.dense import DenseCorpus
 from citeforge.engines.running.runner import make_runner
-from citeforge.engines.running.setup import client_options, judge_session, replay_store
+from citeforge.engines.running.setup import judge_session, replay_path, replay_store
 from citeforge.ir_convert.registry import info_of
 from citeforge.ir_convert.source import Source
 from citeforge.plugins.documents.asker import PromptedLlm
@@ -47,7 +47,7 @@ from citeforge.schemas.benchmarks.tables import (
     SEEMINGLY_RELEVANT,
     UNSURE,
 )
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import RunOptions, checked, model_name
 from citeforge.schemas.recipes.rage import Mixture, RageRecipe
 
@@ -149,9 +149,7 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
         InputError: the documents are at fault.
         UsageError: an LLM that is not asked over a network.
     """
-    llm = make_llm(recipe.llm, store=replay_store(run, recipe.llm), options=client_options(run))
-    if not isinstance(llm, OpenAiLlm):
-        raise UsageError("--dry-run requires --llm openai:MODEL", code="bad-option")
+    llm = llm_for_dry_run(recipe.llm, run, replay_path(run, recipe.llm))
     asker = PromptedLlm(llm)
     with TemporaryDirectory(prefix="citeforge-") as scratch:
         planned = run.model_copy(update={"out": Path(scratch) / "plan"})
@@ -191,7 +189,7 @@ def _open_models(
     store = replay_store(run, recipe.llm) if llm is None else None
     if judge is None:
         judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
-    llm = llm or make_llm(recipe.llm, store=store, options=client_options(run))
+    llm = llm or make_llm(recipe.llm, store=store, options=run)
     fields = "seed embedder embedder_revision mining mixtures decided licence name source"
     rage = checked(RageRecipe, **{name: getattr(recipe, name) for name in fields.split()})
     return Models(PromptedLlm(llm), judge, rage, recipe_embedder(rage, run))

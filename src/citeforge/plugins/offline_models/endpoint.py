@@ -58,17 +58,12 @@ class _Completion(msgspec.Struct):
     usage: Usage | None = None
 
 
-def _read(prompt: _Prompt, body: bytes) -> Result:
+def _read(prompt: _Prompt, completion: _Completion) -> Result:
     """Read a reply: the mean negative log probability of the prompt's tokens. The first token has
     none; the generated one, and what lies behind the prompt, do not count."""
-    try:
-        completion = msgspec.json.decode(body, type=_Completion)
-        choice = completion.choices[0]
-    except (msgspec.MsgspecError, UnicodeDecodeError, IndexError) as error:
-        return Failure("unparsable", f"the reply contains no completion ({str(error)[:120]})", 200)
-    if choice.logprobs is None:
+    logprobs = completion.choices[0].logprobs if completion.choices else None
+    if logprobs is None:
         return Failure("unparsable", "the reply contains no log probabilities", 200)
-    logprobs = choice.logprobs
     logs = logprobs.token_logprobs
     if logprobs.text_offset is not None:
         pairs = zip(logs, logprobs.text_offset, strict=False)
@@ -85,7 +80,7 @@ def _read(prompt: _Prompt, body: bytes) -> Result:
     return LlmReply("", *usage.paid, numbers=array("d", [mean]).tobytes())
 
 
-_COMPLETIONS: Route[_Prompt] = Route("perplexity", "completions", _read)
+_COMPLETIONS: Route[_Prompt] = Route("perplexity", "/completions", _Completion, _read)
 
 
 class EndpointModel:
@@ -93,8 +88,7 @@ class EndpointModel:
 
     def __init__(self, model: str, settings: PerplexitySettings) -> None:
         self.model = model
-        options = settings.options
-        self._endpoint = Endpoint(model, settings.store, options)
+        self._endpoint = Endpoint(model, settings.store, settings.options)
 
     def identity(self) -> dict[str, Any]:
         return {"name": f"openai:{self.model}", "by": "completions, echo"}

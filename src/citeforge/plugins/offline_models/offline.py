@@ -20,7 +20,7 @@ from citeforge.engines.llm.records import (
     Token,
     settle,
 )
-from citeforge.engines.llm.replay import ReplayStore, Take, ask_once
+from citeforge.engines.llm.replay import ReplayStore, SentRequest, Take, ask_once
 from citeforge.engines.models.parallel import one_thread_each
 from citeforge.plugins.offline_models import smollm
 from citeforge.schemas.errors import UsageError
@@ -106,7 +106,7 @@ class OfflineLlm:
         settled = settle(prompt.request, result)
         if self.store is not None:
             payload = prompt.request.payload(smollm.NAME)
-            self.store.keep(prompt.key, payload, prompt.request.sample, settled)
+            self.store.keep(SentRequest(prompt.key, payload, prompt.request.sample), settled)
         return settled
 
     def _answer(self, waiting: Mapping[str, Request]) -> Iterator[tuple[_Prompt, Result]]:

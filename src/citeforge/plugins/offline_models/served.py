@@ -11,13 +11,14 @@ import numpy as np
 
 from citeforge.engines.llm.budget import estimate_prompt_tokens
 from citeforge.engines.llm.endpoint import Endpoint, Route
-from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.options import shown_address
 from citeforge.engines.llm.reading import Usage
 from citeforge.engines.llm.records import Failure, LlmReply, Result
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.models.embedder import Kind, Vectors
 from citeforge.engines.models.parallel import batched
 from citeforge.engines.models.prefixes import Prefixes
+from citeforge.schemas.recipes.base import RunOptions
 
 _BATCH = 64
 _TOO_LARGE = (400, 413, 422)
@@ -48,12 +49,8 @@ class _Embeddings(msgspec.Struct):
     usage: Usage | None = None
 
 
-def _read(batch: _Batch, body: bytes) -> Result:
+def _read(batch: _Batch, reply: _Embeddings) -> Result:
     """Read the embeddings of a reply; a failure if some are missing or unequal."""
-    try:
-        reply = msgspec.json.decode(body, type=_Embeddings)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        return Failure("unparsable", f"the reply contains no embeddings ({str(error)[:120]})", 200)
     n = len(batch.texts)
     ordered = sorted(reply.data, key=lambda e: e.index)
     if [e.index for e in ordered] != list(range(n)):
@@ -65,7 +62,7 @@ def _read(batch: _Batch, body: bytes) -> Result:
     return LlmReply("", usage.paid[0], numbers=numbers.tobytes())
 
 
-_EMBEDDINGS: Route[_Batch] = Route("embedding", "embeddings", _read)
+_EMBEDDINGS: Route[_Batch] = Route("embedding", "/embeddings", _Embeddings, _read)
 
 
 class OpenAiEmbedder:
@@ -75,7 +72,7 @@ class OpenAiEmbedder:
         self,
         model: str,
         prefixes: Prefixes,
-        options: ClientOptions,
+        options: RunOptions,
         store: ReplayStore | None = None,
     ) -> None:
         self.model = model
@@ -86,7 +83,7 @@ class OpenAiEmbedder:
     def fingerprint(self) -> dict[str, Any]:
         return {
             "name": f"openai:{self.model}",
-            "endpoint": self._endpoint.options.endpoint,
+            "endpoint": shown_address(self._endpoint.options),
             "batch_size": _BATCH,
             **self.prefixes.facts(),
         }

@@ -284,7 +284,8 @@ def model_name(models: dict[str, dict[str, Any]], role: str) -> str | None:
 ALWAYS = ("out", "overwrite", "resume")
 DRY = ("dry_run",)
 ENDPOINT = (
-    *("base_url", "concurrency", "timeout", "rpm", "tpm", "price", "max_cost", "store"),
+    *("base_url", "concurrency", "timeout", "max_retries", "rpm", "tpm", "price", "max_cost"),
+    "store",
     *("thinking_tokens", "reasoning_effort", "batch"),
 )
 EMBEDDING = ("device", "embeddings", "shard_rows", "compute")
@@ -294,7 +295,7 @@ RUNNER = ("engine", "engine_options")
 SECRET = ("secret_from",)
 GRAPH = ("kg_store", "kg_batch", "kg_timeout", "kg_seconds")
 SETTINGS = (
-    *("concurrency", "timeout", "rpm", "tpm", "price", "max_cost"),
+    *("concurrency", "timeout", "max_retries", "rpm", "tpm", "price", "max_cost"),
     *("kg_batch", "kg_timeout", "kg_seconds", *LOCAL, *RUNNER),
 )
 """Fields that a file of settings may hold: none names an endpoint, a file, or what is made."""
@@ -333,8 +334,11 @@ class RunOptions(Part):
     """OpenAI-compatible endpoint (default: OPENAI_BASE_URL)."""
     concurrency: int = Field(16, ge=1)
     """Requests in flight."""
-    timeout: float = Field(120.0, gt=0)
-    """Seconds before a silent connection counts as broken."""
+    timeout: float = Field(600.0, gt=0)
+    """Seconds before a silent connection counts as broken: models that think are silent until a
+    reply is whole."""
+    max_retries: int = Field(12, ge=0)
+    """Further tries after 408, 409, 429, 5xx and broken connections; after silence at most two."""
     rpm: float | None = Field(None, gt=0)
     """Most requests a minute; without it as many as the endpoint takes."""
     tpm: float | None = Field(None, gt=0)

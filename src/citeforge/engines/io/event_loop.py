@@ -1,0 +1,40 @@
+"""Coroutines run from plain functions."""
+
+import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def run_async(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end, also where the caller is inside an event loop (notebooks).
+
+    An interrupt from the keyboard cancels it.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    tasks: list[asyncio.Task[Any] | None] = []
+
+    async def noted() -> T:
+        """Run the coroutine, and note its task."""
+        tasks.append(asyncio.current_task())
+        return await work
+
+    def start() -> T:
+        """Run it in an event loop of this thread."""
+        return asyncio.run(noted())
+
+    context = copy_context()
+    with ThreadPoolExecutor(1) as thread:
+        result = thread.submit(lambda: context.run(start))
+        try:
+            return result.result()
+        except KeyboardInterrupt:
+            for task in filter(None, tasks):
+                task.get_loop().call_soon_threadsafe(task.cancel)
+            raise
