@@ -19,7 +19,7 @@ from citeforge.plugins.audit.wrong import (
     SHOWN,
     CitedStatement,
     _embedded,
-    citation_classes,
+    classify_citations,
 )
 from conftest import Inline, run_inline, write_beir
 from conftest_evaluator import Facts, Measure
@@ -60,7 +60,7 @@ def classes(
     statement = CitedStatement(
         (0, 0), text, "\n".join(cited), tuple(cited), (tuple(others),) * len(cited), wrong
     )
-    (result,) = citation_classes([statement], JudgeSession(judge), search)
+    (result,) = classify_citations([statement], JudgeSession(judge), search)
     return [set(c) for c in result], judge, searched
 
 
