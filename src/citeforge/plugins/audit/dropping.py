@@ -19,7 +19,7 @@ from citeforge.schemas.errors import InputError
 
 
 def drop_suspects(material: Material, mappings: Mappings) -> Mappings:
-    """Remove negatives from mappings that are probably relevant by checks without a model."""
+    """Remove from mappings the negatives that model-free checks find probably relevant."""
     ids = material.ids
     relevant: dict[str, list[str]] = {q: [] for q in ids}
     negative: dict[str, Docs] = {q: [] for q in ids}
@@ -43,7 +43,7 @@ def drop_suspects(material: Material, mappings: Mappings) -> Mappings:
 
 
 def drop_decided(material: Material, mappings: Mappings) -> Mappings:
-    """Remove negatives from mappings that an audit decided to be relevant; count them.
+    """Remove from mappings the negatives that an audit decided are relevant; count them.
 
     Raises:
         InputError: the recipe's file is no audit, or holds no decisions.

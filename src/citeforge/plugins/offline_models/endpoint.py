@@ -31,6 +31,7 @@ class _Prompt:
 
     @property
     def texts(self) -> Sequence[str]:
+        """Texts by which the tokens of the request are estimated."""
         return (self.text,)
 
     def payload(self, model: str) -> dict[str, Any]:
