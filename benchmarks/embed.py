@@ -43,7 +43,7 @@ def timed(function: Any) -> tuple[Any, float]:
 
 
 def prepare_ours(folder: str, limit: int, compute: str) -> Any:
-    from citeforge.engines.embedding.embed import make_embedder
+    from citeforge.engines.models.embed import make_embedder
     from citeforge.engines.models.embedder import CALIBRATION
 
     embedder: Any = make_embedder("offline", device="cpu").at(compute)  # type: ignore[attr-defined]
@@ -67,7 +67,7 @@ def run_queries(state: Any) -> Any:
 def prepare_peer(folder: str, limit: int) -> Any:
     from sentence_transformers import SentenceTransformer
 
-    from citeforge.engines.embedding.embed import make_embedder
+    from citeforge.engines.models.embed import make_embedder
 
     located = make_embedder("offline", device="cpu").locate()  # type: ignore[attr-defined]
     model = SentenceTransformer(str(located.folder), device="cpu", local_files_only=True)
@@ -160,7 +160,7 @@ def peer_lists(folder: Path, found: list[list[int]]) -> set[tuple[str, str]]:
 def prepare_build(folder: str, compute: str) -> Any:
     from sentence_transformers import SentenceTransformer  # noqa: F401
 
-    from citeforge.schemas.recipes.records import RageRecipe
+    from citeforge.schemas.recipes.rage import RageRecipe
 
     return RageRecipe(source=f"beir:{folder}", split="dev", embedder="offline"), compute
 
@@ -169,7 +169,7 @@ def run_build(state: Any) -> Any:
     import pyarrow.parquet as pq
 
     from citeforge.builders.rage.build import build_rage
-    from citeforge.schemas.recipes.records import RunOptions
+    from citeforge.schemas.recipes.base import RunOptions
 
     with TemporaryDirectory() as folder:
         out = Path(folder) / "out"

@@ -54,7 +54,8 @@ def train(folder: Path, data: Path) -> str:
 
 def build(folder: Path, data: Path) -> str:
     from citeforge.builders.frozen import build_hagrid
-    from citeforge.schemas.recipes.records import HagridRecipe, RunOptions
+    from citeforge.schemas.recipes.answers import HagridRecipe
+    from citeforge.schemas.recipes.base import RunOptions
 
     out = folder / "hagrid-gold"
     build_hagrid(

@@ -29,10 +29,11 @@ def main() -> None:
     from playwright.sync_api import sync_playwright
 
     from citeforge.builders.rage.build import build_rage
-    from citeforge.engines.embedding.embed import make_embedder
+    from citeforge.engines.models.embed import make_embedder
     from citeforge.evaluator.measures.registry import measures
     from citeforge.plugins.leaderboard.build import build_site
-    from citeforge.schemas.recipes.records import RageRecipe, RunOptions
+    from citeforge.schemas.recipes.base import RunOptions
+    from citeforge.schemas.recipes.rage import RageRecipe
     from plugins.leaderboard.test_leaderboard import entry, scored
 
     with tempfile.TemporaryDirectory() as work:

@@ -38,9 +38,9 @@ def prepare_ours(folder: str, n: int = QUERIES) -> Any:
 
     from citeforge.builders.rage.exclusions import Exclusions
     from citeforge.builders.rage.mining import SeeminglyRelevant
-    from citeforge.engines.embedding.vectors import VectorShard
     from citeforge.engines.io.tables import shard_paths
-    from citeforge.engines.search.certain import CertainSearch
+    from citeforge.engines.models.vectors import VectorShard
+    from citeforge.engines.retrieval.certain import CertainSearch
     from citeforge.schemas.recipes.rage import Mining
 
     base = Path(folder)

@@ -25,9 +25,9 @@ def unit(vectors: Any) -> Any:
 
 def seconds(way: Any, queries: Any, corpus: Any) -> float:
     """Processor time of a whole search."""
-    from citeforge.engines.search.exact import Best
+    from citeforge.engines.retrieval.exact import TopScores
 
-    best, begun = Best(len(queries), NOMINATIONS), time.process_time()
+    best, begun = TopScores(len(queries), NOMINATIONS), time.process_time()
     for start in range(0, len(corpus), BLOCK):
         scores, rows = way(corpus[start : start + BLOCK], NOMINATIONS)
         best.add(scores, rows + start)
@@ -40,7 +40,7 @@ def main() -> None:
     import faiss
     import torch
 
-    from citeforge.engines.search.exact import Faiss, TorchSearch, choose_first_stage
+    from citeforge.engines.retrieval.exact import Faiss, TorchSearch, choose_first_stage
 
     faiss.omp_set_num_threads(1)
     torch.set_num_threads(1)

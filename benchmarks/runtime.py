@@ -49,7 +49,7 @@ def make_classifier(folder: Path, pairs: Texts, labels: list[int]) -> Path:
     import torch
     from transformers import AutoTokenizer, BertForSequenceClassification
 
-    from citeforge.engines.embedding.embed import make_embedder
+    from citeforge.engines.models.embed import make_embedder
 
     located = make_embedder("offline", device="cpu")._located  # type: ignore[attr-defined]
     tokenizer = AutoTokenizer.from_pretrained(located.folder, model_max_length=TOKENS)

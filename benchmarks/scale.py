@@ -70,7 +70,7 @@ def prepare_search(folder: str, rows: int) -> Any:
     import pyarrow as pa
     import torch  # noqa: F401
 
-    from citeforge.engines.embedding.precomputed import open_vectors, passage_shards, query_rows
+    from citeforge.engines.models.precomputed import open_vectors, passage_shards, query_rows
 
     def ids(n: int) -> Iterator[pa.Array]:
         for start in range(0, n, 8192):
@@ -87,7 +87,7 @@ def prepare_search(folder: str, rows: int) -> Any:
 
 def run_search(state: Any) -> tuple[list[list[int]], float, float]:
     """(top 10 of each query by float64 score, seconds of checks, processor seconds of all)."""
-    from citeforge.engines.search.exact import NOMINATION_ERROR, rescore, retrieve_candidates
+    from citeforge.engines.retrieval.exact import NOMINATION_ERROR, rescore, retrieve_candidates
 
     queries, shards, checked = state
     k, wanted = 16, 10
@@ -148,7 +148,8 @@ def prepare_build(folder: str) -> Any:
     import torch  # noqa: F401
 
     from citeforge.builders.rage.build import build_rage
-    from citeforge.schemas.recipes.records import RageRecipe, RunOptions
+    from citeforge.schemas.recipes.base import RunOptions
+    from citeforge.schemas.recipes.rage import RageRecipe
 
     recipe = RageRecipe(
         source=f"beir:{folder}",

@@ -37,7 +37,7 @@ def make_package(
     from citeforge.engines.io.files import sha256_file
     from citeforge.schemas.benchmarks.manifest import SECRET, ContextSet, Manifest
     from citeforge.schemas.benchmarks.tables import CONTEXTS, CORPUS, LABELS, MAPPING, QUERIES
-    from citeforge.schemas.recipes.records import RageRecipe
+    from citeforge.schemas.recipes.rage import RageRecipe
 
     rng = random.Random(0)
     words = vocabulary(1)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from citeforge.engines.io.tables import write_table
 from citeforge.package.package import Package
-from citeforge.publishing.hidden import unlabelled
+from citeforge.publishing.hidden import remove_labels
 
 Ranking = dict[str, list[str]]
 """Query to the passages of its context, the one that is taken for relevant first."""
@@ -93,7 +93,7 @@ def naive_half(folder: Path, out: Path) -> Path:
         if (folder / config).is_dir():
             shutil.copytree(folder / config, out / config)
     for name in package.contexts:
-        write_table(out / "contexts", name, unlabelled(package.context_table(name)))
+        write_table(out / "contexts", name, remove_labels(package.context_table(name)))
     for name in ("manifest.json", "stats.json", "README.md"):
         shutil.copy(folder / name, out / name)
     return out

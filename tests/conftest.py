@@ -23,19 +23,14 @@ from hypothesis import HealthCheck, settings
 from citeforge.builders.build import build
 from citeforge.builders.rage.build import build_rage
 from citeforge.cli.main import main
-from citeforge.engines.embedding.embed import make_embedder
+from citeforge.engines.models.embed import make_embedder
 from citeforge.engines.models.embedder import Embedder
 from citeforge.schemas.errors import CiteforgeError, MissingExtraError
-from citeforge.schemas.recipes.authorship import Selection
-from citeforge.schemas.recipes.base import Recipe
-from citeforge.schemas.recipes.records import (
-    AlceRecipe,
-    AuthorshipRecipe,
-    HagridRecipe,
-    KalmaRecipe,
-    RageRecipe,
-    RunOptions,
-)
+from citeforge.schemas.recipes.answers import AlceRecipe, HagridRecipe
+from citeforge.schemas.recipes.authorship import AuthorshipRecipe, Selection
+from citeforge.schemas.recipes.base import Recipe, RunOptions
+from citeforge.schemas.recipes.kalma import KalmaRecipe
+from citeforge.schemas.recipes.rage import RageRecipe
 from conftest_pages import browser  # noqa: F401 - a fixture
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -9,8 +9,8 @@ import numpy as np
 
 from citeforge.builders.frozen import build_hagrid
 from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.recipes.answers import HagridRecipe
 from citeforge.schemas.recipes.base import IfExists
-from citeforge.schemas.recipes.records import HagridRecipe
 from conftest import EXAMPLES, run_options
 
 HAGRID = f"hagrid:{EXAMPLES / 'answers' / 'hagrid.jsonl'}"

@@ -14,11 +14,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from citeforge.builders.build import build
-from citeforge.engines.embedding.embed import TransformerEmbedder
 from citeforge.engines.models.compute import cpu_has_bfloat16
+from citeforge.engines.models.embed import TransformerEmbedder
 from citeforge.schemas.recipes.answers import AlceRecipe, Retrieving
-from citeforge.schemas.recipes.base import Compute
-from citeforge.schemas.recipes.records import RageRecipe, RunOptions
+from citeforge.schemas.recipes.base import Compute, RunOptions
+from citeforge.schemas.recipes.rage import RageRecipe
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 _HAGRID_PASSAGES, _HAGRID_QUERIES = 150, 30

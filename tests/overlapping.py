@@ -6,9 +6,8 @@ import numpy as np
 
 from citeforge.builders.derive import Base
 from citeforge.builders.rage.build import build_rage
-from citeforge.schemas.recipes.mixture import Mixture
-from citeforge.schemas.recipes.rage import Mining
-from citeforge.schemas.recipes.records import RageRecipe, RunOptions
+from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.rage import Mining, Mixture, RageRecipe
 from conftest import write_beir
 
 STRIDE, WIDTH, CHUNKS = 50, 100, 5

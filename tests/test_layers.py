@@ -111,6 +111,6 @@ def test_scores_of_numbers_need_no_pandas(package: Path, tmp_path: Path) -> None
     loaded = modules_after(("score", submission, *there))
     assert not loaded & {"pandas", "jinja2", "citeforge.builders.packaging.card"}
     loaded = modules_after(("check", submission, *there))
-    others = {"citeforge.schemas.recipes.kalma", "citeforge.engines.search.exact"}
+    others = {"citeforge.schemas.recipes.kalma", "citeforge.engines.retrieval.exact"}
     others.add("citeforge.plugins.responses.vendors.formats")
     assert not loaded & {"pandas", "scipy", "rich", *others}

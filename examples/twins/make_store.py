@@ -6,7 +6,7 @@ Run it again when the prompt of `build twins` changes: python examples/twins/mak
 import json
 from pathlib import Path
 
-from citeforge.builders.twins.checks import twin_request
+from citeforge.builders.authorship.checks import twin_request
 from citeforge.engines.llm.records import LlmReply
 from citeforge.engines.llm.replay import encode_answer
 from citeforge.schemas.recipes.twins import Attempts

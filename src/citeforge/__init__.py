@@ -54,15 +54,15 @@ if TYPE_CHECKING:
     from citeforge.schemas.errors import MissingExtraError as MissingExtraError
     from citeforge.schemas.errors import UnknownValueError as UnknownValueError
     from citeforge.schemas.errors import UsageError as UsageError
+    from citeforge.schemas.recipes.answers import AlceRecipe as AlceRecipe
+    from citeforge.schemas.recipes.answers import HagridRecipe as HagridRecipe
+    from citeforge.schemas.recipes.authorship import AuthorshipRecipe as AuthorshipRecipe
+    from citeforge.schemas.recipes.base import RunOptions as RunOptions
     from citeforge.schemas.recipes.command_options import ScoreOptions as ScoreOptions
     from citeforge.schemas.recipes.gate import GatePolicy as GatePolicy
-    from citeforge.schemas.recipes.records import AlceRecipe as AlceRecipe
-    from citeforge.schemas.recipes.records import AuthorshipRecipe as AuthorshipRecipe
-    from citeforge.schemas.recipes.records import HagridRecipe as HagridRecipe
-    from citeforge.schemas.recipes.records import KalmaRecipe as KalmaRecipe
-    from citeforge.schemas.recipes.records import RageRecipe as RageRecipe
-    from citeforge.schemas.recipes.records import RunOptions as RunOptions
-    from citeforge.schemas.recipes.records import TwinsRecipe as TwinsRecipe
+    from citeforge.schemas.recipes.kalma import KalmaRecipe as KalmaRecipe
+    from citeforge.schemas.recipes.rage import RageRecipe as RageRecipe
+    from citeforge.schemas.recipes.twins import TwinsRecipe as TwinsRecipe
 
 _MODULE_OF = {
     name.name: str(line.module)

@@ -10,7 +10,7 @@ import pytest
 import citeforge as cf
 from citeforge.builders.packaging.verify import verify
 from citeforge.builders.rage.build import build_rage
-from citeforge.engines.embedding.embed import TransformerEmbedder
+from citeforge.engines.models.embed import TransformerEmbedder
 from conftest import (
     EXAMPLES,
     Inline,

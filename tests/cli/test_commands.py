@@ -8,7 +8,7 @@ import pytest
 
 import citeforge as cf
 from citeforge.cli.main import cli, grouped_helps, one_line_helps
-from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.rage import Mixture
 from conftest import EXAMPLES, ROOT, Inline
 
 

@@ -8,17 +8,17 @@ import click
 import pytest
 
 from citeforge.cli.main import cli
-from citeforge.engines.embedding.embed import EMBEDDERS
 from citeforge.engines.judge.registry import JUDGES
 from citeforge.engines.llm.writers import LLMS
+from citeforge.engines.models.embed import EMBEDDERS
 from citeforge.engines.models.perplexity import PERPLEXITY
 from citeforge.engines.registry import Registry
 from citeforge.engines.retrieval.registry import RETRIEVERS
 from citeforge.engines.text.segmenters import SEGMENTERS
 from citeforge.ir_convert.registry import SOURCES
 from citeforge.kg.engines import GRAPHS
-from citeforge.schemas.models import choices
-from citeforge.schemas.models.choices import Choice, listed
+from citeforge.schemas import choices
+from citeforge.schemas.choices import Choice, listed
 from citeforge.schemas.recipes.base import Part
 from citeforge.systems.registry import SYSTEMS, systems
 from conftest import refused

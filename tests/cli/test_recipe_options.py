@@ -17,16 +17,11 @@ from citeforge.engines.running.runner import runner_flags
 from citeforge.package.kinds import recipes
 from citeforge.plugins.bundles.design import DeflectionRecipe
 from citeforge.schemas.benchmarks.licences import HUB_LICENCES
-from citeforge.schemas.recipes.base import ALWAYS
-from citeforge.schemas.recipes.flags import Flag, command_words, flags_of, nested
-from citeforge.schemas.recipes.mixture import Mixture
-from citeforge.schemas.recipes.records import (
-    AlceRecipe,
-    AuthorshipRecipe,
-    RageRecipe,
-    Recipe,
-    RunOptions,
-)
+from citeforge.schemas.recipes.answers import AlceRecipe
+from citeforge.schemas.recipes.authorship import AuthorshipRecipe
+from citeforge.schemas.recipes.base import ALWAYS, Recipe, RunOptions
+from citeforge.schemas.recipes.flags import Flag, command_words, flags_of, nest_values
+from citeforge.schemas.recipes.rage import Mixture, RageRecipe
 from conftest import refused
 
 RECIPES = recipes()
@@ -89,7 +84,7 @@ def drawn(draw: st.DrawFn) -> Recipe:
     if record is AlceRecipe:
         writing = {("writing", "llm"): "openai:m", ("writing", "condense"): ("snippet",)}
         chosen |= {("corpus",): "beir:c", ("judging", "judge"): "lexical", **writing}
-    return record.model_validate(nested(chosen))
+    return record.model_validate(nest_values(chosen))
 
 
 @given(drawn())

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from citeforge.engines import plugins
-from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.judge.records import verdict_key
 from citeforge.engines.judge.registry import JUDGES, make_judge
+from citeforge.engines.models.embed import make_embedder
 from citeforge.engines.text.segmenters import make_segmenter
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
@@ -20,7 +20,7 @@ from conftest import refused
 
 JUDGE = """
 from citeforge.engines.judge.records import Verdict
-from citeforge.schemas.models.choices import Choice
+from citeforge.schemas.choices import Choice
 
 class Verbatim:
     signature, comparable = "verbatim@1", False

@@ -28,7 +28,7 @@ from citeforge.plugins.responses.placing.records import Cited
 from citeforge.schemas.benchmarks.kg import Triple
 from citeforge.schemas.citations.grammar import Grammar, without_markers
 from citeforge.schemas.citations.triples import TripleGrammar
-from citeforge.schemas.models.refusals import LANGUAGES
+from citeforge.schemas.refusals import LANGUAGES
 from patience import patience
 
 LENGTH, TIMES = 50_000, 8

@@ -38,7 +38,7 @@ class Embedder:
 def prepare() -> None:
     """Put the small embedder where builds make theirs."""
     from citeforge.builders.rage import sources as rage_sources
-    from citeforge.engines.embedding import embed
+    from citeforge.engines.models import embed
 
     for module in (rage_sources, embed):
         vars(module)["make_embedder"] = lambda *_, **__: Embedder()

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pytest
 
 import citeforge as cf
-from citeforge.engines.io.corpus import titled
+from citeforge.engines.io.corpus import join_titles
 from citeforge.engines.io.duplicates import DuplicateFinder
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions, Source
@@ -71,7 +71,7 @@ def test_the_text_of_a_title_alone_is_the_title(tmp_path: Path, kind: str) -> No
     assert counts["passages without text, skipped"] == 1
     # An embedder and BM25 read the title once.
     (batch,) = source.passages()
-    assert pc.index(titled(batch), "Masks and spread").as_py() == 0
+    assert pc.index(join_titles(batch), "Masks and spread").as_py() == 0
 
 
 def test_a_build_with_a_relevant_title(tmp_path: Path) -> None:

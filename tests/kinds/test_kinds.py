@@ -19,7 +19,7 @@ from citeforge.package.kinds import kind_of, kinds, recipes
 from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.plugins.labels.sheets import TASKS
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.recipes.records import Recipe
+from citeforge.schemas.recipes.base import Recipe
 from citeforge.systems.registry import SYSTEMS
 from conftest import ROOT, Inline, refused
 

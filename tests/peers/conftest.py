@@ -17,8 +17,8 @@ import pytest
 
 from citeforge.builders.rage.build import build_rage
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.schemas.recipes.mixture import Mixture
-from citeforge.schemas.recipes.records import RageRecipe, RunOptions
+from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.rage import Mixture, RageRecipe
 from conftest import write_beir
 from peers.frozen import FrozenNumbers
 

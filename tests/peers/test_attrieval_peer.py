@@ -15,22 +15,17 @@ import numpy as np
 import pytest
 
 from citeforge.builders.authorship.build import build_authorship
+from citeforge.builders.authorship.twins import build_twins
 from citeforge.builders.rage.build import build_rage
-from citeforge.builders.twins.build import build_twins
 from citeforge.engines.llm.records import LlmReply, Request, Result, Token
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.publishing.export import export
 from citeforge.schemas.authorship import design_of
-from citeforge.schemas.recipes.authorship import Selection
-from citeforge.schemas.recipes.mixture import Mixture
-from citeforge.schemas.recipes.rage import Mining
-from citeforge.schemas.recipes.records import (
-    AuthorshipRecipe,
-    RageRecipe,
-    RunOptions,
-    TwinsRecipe,
-)
+from citeforge.schemas.recipes.authorship import AuthorshipRecipe, Selection
+from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.rage import Mining, Mixture, RageRecipe
+from citeforge.schemas.recipes.twins import TwinsRecipe
 from citeforge.schemas.scores import ScoreFile
 from citeforge.systems.writing import citation_logprobs
 from conftest import write_jsonl

@@ -25,7 +25,8 @@ from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.publishing.export import export
-from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
+from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.kalma import KalmaRecipe
 from conftest import write_jsonl
 from peers.frozen import FrozenNumbers, Program, load_module
 from scoring import score

@@ -15,8 +15,8 @@ from citeforge.builders.rage.build import build_rage
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.benchmarks.tables import RELEVANT
-from citeforge.schemas.recipes.mixture import Mixture
-from citeforge.schemas.recipes.records import RageRecipe, RunOptions
+from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.rage import Mixture, RageRecipe
 from conftest import write_jsonl
 from peers.frozen import FrozenNumbers, Program
 from scoring import score

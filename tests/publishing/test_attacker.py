@@ -37,10 +37,8 @@ from citeforge.publishing.hidden import join_package, split_package
 from citeforge.publishing.hub import Publisher
 from citeforge.schemas.benchmarks.manifest import benchmark_hash
 from citeforge.schemas.recipes.answers import Retrieving
-from citeforge.schemas.recipes.base import Hideable
-from citeforge.schemas.recipes.mixture import Mixture
-from citeforge.schemas.recipes.rage import Mining
-from citeforge.schemas.recipes.records import Recipe
+from citeforge.schemas.recipes.base import Hideable, Recipe
+from citeforge.schemas.recipes.rage import Mining, Mixture
 from conftest import EXAMPLES, Inline, content, refused
 from leaky_sources import N, write_asqa, write_hagrid, write_many, write_rage, write_source
 from servers.hub import hub_server

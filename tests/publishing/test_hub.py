@@ -23,8 +23,7 @@ from citeforge.publishing.hidden import join_package, split_package
 from citeforge.publishing.hub import Publisher, package_files, parse_hub
 from citeforge.publishing.hub_changes import PublishPlan
 from citeforge.publishing.hub_errors import hub_errors
-from citeforge.schemas.recipes.mixture import Mixture
-from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.recipes.rage import Mining, Mixture
 from conftest import Inline, content, refused, write_beir
 from servers.hub import Hub, hub_server
 

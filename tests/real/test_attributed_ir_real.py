@@ -9,7 +9,8 @@ import pytest
 from citeforge.builders.frozen import build_hagrid
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.schemas.recipes.records import HagridRecipe, RunOptions
+from citeforge.schemas.recipes.answers import HagridRecipe
+from citeforge.schemas.recipes.base import RunOptions
 from conftest import Cli, real_data
 from scoring import score
 

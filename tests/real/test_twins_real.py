@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from citeforge.builders.twins.checks import Checker, SourcePassage
-from citeforge.builders.twins.facts import Entities
+from citeforge.builders.authorship.checks import Checker, SourcePassage
+from citeforge.builders.authorship.facts import Entities
 from citeforge.schemas.recipes.twins import Thresholds
 from conftest import real_data
 

@@ -7,10 +7,10 @@ from typing import Any
 import citeforge as cf
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.writers import OpenAiLlm
-from citeforge.systems.run import Ran, run_system
+from citeforge.systems.run import Outcome, run_system
 from servers.running import Running, openai_server
 
-Said = tuple[Ran, list[dict[str, Any]], list[str]]
+Said = tuple[Outcome, list[dict[str, Any]], list[str]]
 
 
 class Endpoint:
@@ -31,7 +31,7 @@ class Endpoint:
         rows = [json.loads(x) for x in out.read_text().splitlines()[1:]]
         return ran, rows, prompts
 
-    def _run(self, system: str, server: Running, options: Any, out: Path, **more: Any) -> Ran:
+    def _run(self, system: str, server: Running, options: Any, out: Path, **more: Any) -> Outcome:
         llm = OpenAiLlm("m", None, ClientOptions(base_url=server.url))
         known = {"limit": 3, "runs": 1, "contexts": ["mix"]} | more
         contexts, runs = known.pop("contexts"), known.pop("runs")

@@ -64,8 +64,8 @@ def texts(n: int, seed: int = 0, longest: int = 60) -> list[str]:
 
 
 def embedding(folder: Path, dtype: str) -> Iterator[bytes]:
-    from citeforge.engines.embedding.embed import make_embedder
     from citeforge.engines.models import compute
+    from citeforge.engines.models.embed import make_embedder
 
     compute.cpu_has_bfloat16 = lambda: True
     chosen = "bf16" if dtype == "bfloat16" else "fp32"
@@ -143,9 +143,9 @@ def mining(folder: Path) -> Iterator[bytes]:
 
     from citeforge.builders.rage.exclusions import Exclusions
     from citeforge.builders.rage.mining import SeeminglyRelevant
-    from citeforge.engines.embedding.vectors import VectorShard
     from citeforge.engines.io.tables import TableWriter, shard_paths
-    from citeforge.engines.search.certain import CertainSearch
+    from citeforge.engines.models.vectors import VectorShard
+    from citeforge.engines.retrieval.certain import CertainSearch
     from citeforge.schemas.benchmarks.tables import CORPUS
     from citeforge.schemas.recipes.rage import Mining
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import citeforge as cf
-from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.rage import Mixture
 from conftest import EXAMPLES, Inline, refused
 from servers.running import openai_server
 

@@ -47,7 +47,7 @@ def preload() -> None:
     from citeforge.builders.rage import sources as rage_sources
     from citeforge.cli import main  # noqa: F401
     from citeforge.cli.main import cli, one_line_helps
-    from citeforge.engines.search import exact as search  # noqa: F401
+    from citeforge.engines.retrieval import exact as search  # noqa: F401
     from citeforge.engines.text import segment  # noqa: F401
 
     py3langid.classify("a text")
@@ -55,8 +55,8 @@ def preload() -> None:
         cli.get_command(None, name)  # type: ignore[arg-type]
     rage_sources.run_embedder = lambda *args, **kwargs: HashedEmbedder()  # type: ignore[assignment]
     for module in (
-        "builders.kalma.build builders.twins.build builders.authorship.build builders.rage.build "
-        "plugins.bundles.build "
+        "builders.kalma.build builders.authorship.twins builders.authorship.build "
+        "builders.rage.build plugins.bundles.build "
         "builders.frozen evaluator.score publishing.export plugins.leaderboard.build "
         "publishing.card plugins.audit.run engines.llm.writers engines.judge.session "
         "plugins.graphs.snapshot kg.engines evaluator.reports.compare"

@@ -48,7 +48,7 @@ def build(recipe: Recipe, run: RunOptions) -> Manifest:
 
 
 def plan_build(recipe: Recipe, run: RunOptions) -> RunPlan:
-    """What a build would ask of a model, and what it would cost; nothing is asked.
+    """Count what a build would ask of a model, and its cost; nothing is asked.
 
     Raises:
         InputError: a source or a plugin is at fault.
@@ -100,17 +100,18 @@ class Rebuilt(Displayed):
         return self.old.benchmark_hash == self.new.benchmark_hash
 
     @property
-    def unlike(self) -> list[str]:
+    def differing_tables(self) -> list[str]:
         """Tables that differ, or that only one of the two has; not those of MEASURED."""
         names = {n for m in (self.old, self.new) for n in m.files if is_hashed(n)}
         return sorted(n for n in names if self.old.files.get(n) != self.new.files.get(n))
 
     def _headline(self) -> str:
-        outcome = "all tables are equal" if self.equal else f"{len(self.unlike):,} tables differ"
+        n = len(self.differing_tables)
+        outcome = f"{n:,} tables differ" if n else "all tables are equal"
         return f"{self.old.name} made again: {outcome}"
 
     def _tables(self) -> Iterator[Table]:
-        yield Table(["tables that differ"], [[name] for name in self.unlike])
+        yield Table(["tables that differ"], [[name] for name in self.differing_tables])
 
 
 def first_difference(old: Path, new: Path, tables: Sequence[str]) -> str:
@@ -142,7 +143,7 @@ def _rows(table: Path) -> Iterator[dict[str, Any]]:
 
 
 def refuse(uses: Sequence[str]) -> None:
-    """Refuse a recipe that uses files, models or endpoints, listing them.
+    """Raise the error of a recipe that uses files, models or endpoints without consent.
 
     Raises:
         UsageError: always; lists what is used.

@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from citeforge.builders.packaging.corpus import copy_corpus
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.rage.exclusions import short_answers
-from citeforge.builders.stages.corpus import copy_corpus
 from citeforge.engines.io.tables import rows_of, rows_with
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.manifest import Manifest
@@ -48,7 +48,7 @@ class Base(Package):
             )
 
     def context(self, name: str) -> dict[str, Docs]:
-        """Ordered passages of each query.
+        """Read a context set: query to its ordered passages.
 
         Raises:
             UnknownValueError: no such context set.
@@ -58,18 +58,18 @@ class Base(Package):
     @cached_property
     def relevant(self) -> dict[str, list[str]]:
         """Passages judged relevant to each query."""
-        return self._by_query(RELEVANT)
+        return self._passages_by_query(RELEVANT)
 
     @cached_property
     def negatives(self) -> dict[str, Docs]:
         """Non-relevant passages of each query: seemingly relevant ones, then the others."""
         docs_of: dict[str, Docs] = {q: [] for q in self.query_ids}
         for label in (SEEMINGLY_RELEVANT, IRRELEVANT):
-            for query, ids in self._by_query(label).items():
+            for query, ids in self._passages_by_query(label).items():
                 docs_of[query] += [{"corpus-id": i, "label": label} for i in ids]
         return docs_of
 
-    def _by_query(self, label: str) -> dict[str, list[str]]:
+    def _passages_by_query(self, label: str) -> dict[str, list[str]]:
         ids_of: dict[str, list[str]] = {q: [] for q in self.query_ids}
         table = self.mappings[label]
         for query, passage in rows_of(table, "query-id", "corpus-id"):
@@ -101,7 +101,7 @@ class Base(Package):
         ids: Iterable[str],
         extra: pa.Table | None = None,
     ) -> None:
-        """Write corpus, judgements and gold of a benchmark made of this one.
+        """Write the corpus, judgements and gold of a benchmark that is derived from this one.
 
         Args:
             writer: of its package.
@@ -113,7 +113,9 @@ class Base(Package):
         passages = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()} | {*ids}
         if extra is not None:
             passages.difference_update(extra["_id"].to_pylist())
-        writer.note("corpus", "corpus", copy_corpus(writer.folder, self.corpus, passages, extra))
+        writer.add_shards(
+            "corpus", "corpus", copy_corpus(writer.folder, self.corpus, passages, extra)
+        )
         for label, table in mappings.items():
             writer.add("mapping", label, table)
         writer.add("gold", "gold", rows_with(self.gold, "query_id", queries).cast(GOLD))

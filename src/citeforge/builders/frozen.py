@@ -1,9 +1,9 @@
 """``build hagrid`` and ``build alce``: contexts are the data set's own passages."""
 
 from citeforge.builders.alce.build import build_retrieved
+from citeforge.builders.packaging.build import Stats, open_build
+from citeforge.builders.packaging.corpus import write_batches
 from citeforge.builders.packaging.package import corpus_stats, mapping_stats
-from citeforge.builders.stages.build import Stats, building
-from citeforge.builders.stages.corpus import write_batches
 from citeforge.engines.io.tables import rows_of
 from citeforge.ir_convert.alce import load_alce, passage_id
 from citeforge.ir_convert.registry import info_of, open_source
@@ -17,14 +17,15 @@ from citeforge.schemas.benchmarks.tables import (
     UNJUDGED,
 )
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.recipes.records import AlceRecipe, HagridRecipe, RunOptions
+from citeforge.schemas.recipes.answers import AlceRecipe, HagridRecipe
+from citeforge.schemas.recipes.base import RunOptions
 
 Docs = dict[str, list[dict[str, str]]]
 """Query to its ordered passages: ``corpus-id`` and ``label``."""
 
 
 def build_hagrid(recipe: HagridRecipe, run: RunOptions) -> Manifest:
-    """Contexts ``gold``: the quotes of each question in their order.
+    """Build a HAGRID package; its context set ``gold`` has the quotes of each question in order.
 
     Raises:
         InputError: the source or the output folder is at fault.
@@ -45,8 +46,7 @@ def build_hagrid(recipe: HagridRecipe, run: RunOptions) -> Manifest:
 
 
 def build_alce(recipe: AlceRecipe, run: RunOptions) -> Manifest:
-    """Contexts ``topK``: the first K documents of each item in their order; with a corpus, an
-    oracle or a writer what :func:`citeforge.builders.alce.build.build_retrieved` gives.
+    """Build an ALCE package: the first K documents of each item, or what its options retrieve.
 
     Documents that carry a short answer are labelled relevant; the others, and all of ELI5's,
     ``unjudged``.
@@ -83,15 +83,15 @@ def _build(
     name: str,
     description: str,
 ) -> Manifest:
-    """A package of a data set as it is, with one context set."""
-    with building(recipe, run) as build:
+    """Write a data set unchanged as a package with one context set."""
+    with open_build(recipe, run) as build:
         info = info_of(source, recipe.licence)
         draft = build.draft(recipe.recorded(), [info], recipe.licence or info.licence, {})
         if (finished := build.finished(draft)) is not None:
             return finished
         writer = build.package()
         files = write_batches(writer.folder / "corpus", source.passages(), source)
-        writer.note("corpus", "corpus", files)
+        writer.add_shards("corpus", "corpus", files)
         queries, relevant, gold = source.queries(), source.relevant(), source.gold()
         writer.add("queries", "queries", queries.cast(QUERIES))
         writer.add("mapping", RELEVANT, relevant.cast(MAPPING))

@@ -14,7 +14,7 @@ from citeforge.package.kinds import recipe_named, recipes
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import RECIPE_VERSION, Recipe
 from citeforge.schemas.recipes.flags import Flag, flags_of
-from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.rage import Mixture
 
 _NO_YAML = re.compile(r"[^\n -~]")
 
@@ -58,7 +58,7 @@ def read_recipe(path: Path) -> Recipe:
 
 
 def _parsed(path: Path) -> tuple[Any, yaml.Node | None]:
-    """Content, and the nodes that know its lines."""
+    """Parse a recipe file: (its content, YAML nodes that know the lines or None)."""
     if path.suffix != ".json":
         content = read_yaml(path)
         root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
@@ -74,12 +74,12 @@ def _parsed(path: Path) -> tuple[Any, yaml.Node | None]:
 
 
 def _line(node: yaml.Node | None, place: Sequence[str | int]) -> int | None:
-    """Line of a place, or of the last part of it that the file has; None when nobody knows."""
+    """Find the line of a field, or of the innermost part of its place that the file has."""
     return None if node is None else line_of_place(node, place) or node.start_mark.line + 1
 
 
 def recipe_text(recipe: Recipe | type[Recipe]) -> str:
-    """A recipe as YAML with a comment for every field.
+    """Write a recipe as YAML with a comment for every field.
 
     Args:
         recipe: with its values, or the class alone: defaults, and nothing where a value is needed.
@@ -112,19 +112,19 @@ def _comment(flag: Flag) -> str:
 def _value(flag: Flag, recipe: Recipe | None) -> Any:
     if recipe is None and flag.field.is_required():
         return None
-    return _plain(flag.field.get_default() if recipe is None else flag.of(recipe))
+    return _to_yaml_value(flag.field.get_default() if recipe is None else flag.of(recipe))
 
 
-def _plain(value: Any) -> Any:
+def _to_yaml_value(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return [_to_yaml_value(one) for one in value]
     if isinstance(value, Mixture | Path):
         return str(value)
     return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
 
 
 def _scalar(value: Any) -> str:
-    """A value on one line of YAML."""
+    """Write a value on one line of YAML."""
     if value is None:
         return ""
     several_lines = isinstance(value, str) and "\n" in value

@@ -11,7 +11,7 @@ import click
 from citeforge.cli.command import LONGEST_HELP, NamedCommands, path_argument, path_option
 from citeforge.cli.options import add_options, field_options, record_from
 from citeforge.cli.short_help import ManyOptions
-from citeforge.package.kinds import of_plugins, ours, recipe_named, recipes
+from citeforge.package.kinds import built_in_kinds, recipe_named, recipes, third_party_kinds
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import ALWAYS, Recipe, RunOptions
 
@@ -25,7 +25,7 @@ trusting = click.option(
 
 
 def confirmation(trust: bool) -> Callable[[Sequence[str]], None]:
-    """Prints what a recipe uses; asks on a terminal, and refuses without one.
+    """Make the function that prints what a recipe uses, and asks whether to use it.
 
     Args:
         trust: neither asks nor refuses.
@@ -69,8 +69,8 @@ def rebuild(folder: Path, inputs: tuple[str, ...], trust: bool, **parameters: An
     if result.equal:
         click.echo("equal: every table is the same, byte for byte")
         return
-    click.echo(f"{folder}: not equal: {', '.join(result.unlike)}", err=True)
-    if first := first_difference(folder, run.folder, result.unlike):
+    click.echo(f"{folder}: not equal: {', '.join(result.differing_tables)}", err=True)
+    if first := first_difference(folder, run.folder, result.differing_tables):
         click.echo(first, err=True)
     sys.exit(1)
 
@@ -140,19 +140,18 @@ def from_file(file: Path, trust: bool, **parameters: Any) -> None:
     _run(recipe, record_from(RunOptions, parameters))
 
 
-_BESIDE = {FILE: from_file, FROM: rebuild, PRINT: print_recipe, "demo": demo}
+_OTHER_COMMANDS = {FILE: from_file, FROM: rebuild, PRINT: print_recipe, "demo": demo}
 """What stands where a kind would: a file, two options, each a command of its own, and the demo."""
 _IDENTITY = ("name", "licence", "hidden")
 
 
 class Builds(NamedCommands):
-    """A group whose commands are the kinds, and files with a recipe; each is made when it is used,
-    since plugins' runners add options."""
+    """Group of one command per kind and of recipe files, each made when it is used."""
 
     noun = "kind"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse; ``--print-recipe`` and ``--from`` are commands, wherever they stand."""
+        """Parse; ``--print-recipe`` and ``--from`` count as commands at any position."""
         if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
             words = [
                 w
@@ -174,21 +173,21 @@ class Builds(NamedCommands):
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*_BESIDE, *sorted(k.name for k in ours() if k.recipe)]
+        return [*_OTHER_COMMANDS, *sorted(k.name for k in built_in_kinds() if k.recipe)]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name in _BESIDE:
-            return _BESIDE[name]
+        if name in _OTHER_COMMANDS:
+            return _OTHER_COMMANDS[name]
         recipe = recipe_named(name)
         return None if recipe is None else _command(recipe)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        texts = {n: c.short_help or c.help or "" for n, c in _BESIDE.items()}
-        texts |= {k.name: k.recipe.__doc__ or "" for k in ours() if k.recipe}
+        texts = {n: c.short_help or c.help or "" for n, c in _OTHER_COMMANDS.items()}
+        texts |= {k.name: k.recipe.__doc__ or "" for k in built_in_kinds() if k.recipe}
         with formatter.section("Commands"):
             own = (click.Command(name, help=texts[name]) for name in sorted(texts))
             formatter.write_dl([(c.name or "", c.get_short_help_str(LONGEST_HELP)) for c in own])
-        theirs = [(name, f"A kind of the plugin {origin}.") for name, origin in of_plugins()]
+        theirs = [(name, f"A kind of the plugin {origin}.") for name, origin in third_party_kinds()]
         if theirs:
             with formatter.section("Kinds of plugins"):
                 formatter.write_dl(theirs)

@@ -35,14 +35,14 @@ class Command(NamedTuple):
 
 
 def commands_of_plugins() -> list[Command]:
-    """What all plugins declare; their code is not imported."""
+    """List the commands that all plugins declare, without importing their code."""
     from citeforge.engines.plugins import load_entries
 
     return [command for command, _ in load_entries("commands") if isinstance(command, Command)]
 
 
 def command_of_plugin(name: str) -> click.Command | None:
-    """The command that a plugin gives under a name; None where none does.
+    """Load the command that a plugin declares under a name; None without one.
 
     Raises:
         InputError: the plugin is broken.
@@ -70,7 +70,7 @@ class ListedCommands(click.Group):
 
 
 class NamedCommands(click.Group):
-    """A group that makes its commands when they are used, and tells which there are.
+    """Group that makes its commands when they are used, and lists them on a wrong name.
 
     Attributes:
         noun: what its commands stand for, in words.
@@ -81,7 +81,7 @@ class NamedCommands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that is named.
+        """Look up the command; an unknown name is an error that lists the known ones.
 
         Raises:
             UnknownValueError: there is none.

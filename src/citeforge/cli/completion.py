@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
+from citeforge.schemas import choices
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.models import choices
 
 SHELLS = ("bash", "zsh", "fish")
 GUESSED = "auto"
@@ -21,7 +21,7 @@ _HOW = {
 
 
 def script(command: click.Command, shell: str) -> str:
-    """What a shell reads to complete command lines, with a comment that says where it belongs.
+    """Write the script that completes command lines in a shell, and say where it belongs.
 
     Args:
         command: ``citeforge`` itself.
@@ -59,7 +59,7 @@ class Named(click.types.StringParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Names that begin with what was typed, after the last comma."""
+        """List names that begin with what was typed, after the last comma."""
         before, comma, typed = incomplete.rpartition(",") if self._joined else ("", "", incomplete)
         return [
             CompletionItem(f"{before}{comma}{name}")

@@ -9,8 +9,7 @@ from citeforge.cli.command import path_argument, path_option
 
 
 class _ManyBaselines(click.Command):
-    """A command whose ``--baseline`` takes all values up to the next option, as a shell's
-    ``old/*.json`` gives them."""
+    """Command whose ``--baseline`` takes all values up to the next option: ``old/*.json``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Name the option before each of its values."""

@@ -49,13 +49,13 @@ def summarise(folder: Path, manifest: Manifest) -> None:
                 click.echo(f"warning: {source.spec}: {count:,} {what}", err=True)
     stats = read_stats(folder)
     numbers = (stats | manifest.counts).items()
-    figures = {k: _figure(v) for k, v in numbers if type(v) not in (dict, str)}
+    figures = {k: _format_number(v) for k, v in numbers if type(v) not in (dict, str)}
     width, digits = (max(map(len, texts), default=0) for texts in (figures, figures.values()))
     for what, text in figures.items():
         click.echo(f"  {what:<{width}}  {text:>{digits}}")
     for what, value in stats.items():
         if isinstance(value, dict):
-            parts = ", ".join(f"{k}: {_figure(v)}" for k, v in list(value.items())[:8])
+            parts = ", ".join(f"{k}: {_format_number(v)}" for k, v in list(value.items())[:8])
             _echo(f"{what}: {parts}{', …' if len(value) > 8 else ''}", 2)
         elif isinstance(value, str):
             _echo(f"{what}: {value}", 2)
@@ -78,7 +78,7 @@ def summarise(folder: Path, manifest: Manifest) -> None:
         click.echo(f"warning: {text}", err=True)
 
 
-def _figure(value: object) -> str:
+def _format_number(value: object) -> str:
     if isinstance(value, float):
         return f"{value:,.2f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
@@ -241,7 +241,7 @@ PAPERS = {
 
 
 def source_words(system: System) -> str:
-    """Where a system is described, in words; empty for nowhere."""
+    """Say where a system is described; empty if nowhere."""
     paper = PAPERS.get(system.paper, system.paper)
     return f"{paper}, {system.section}" if paper and system.section else paper
 

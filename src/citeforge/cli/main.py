@@ -100,7 +100,7 @@ class LazyGroup(NamedCommands):
 
 
 def grouped_helps() -> dict[str, dict[str, str]]:
-    """Name to help of commands, in groups; of plugins' commands only the declarations are read."""
+    """Map names of commands to help texts, in groups; plugins' commands are not imported."""
     groups = {group: {n: text for n, (_, text) in own.items()} for group, own in COMMANDS.items()}
     for command in commands_of_plugins():
         if command.name not in _MODULES and " " not in command.name:
@@ -109,7 +109,7 @@ def grouped_helps() -> dict[str, dict[str, str]]:
 
 
 def one_line_helps() -> dict[str, str]:
-    """Name to help of all commands."""
+    """Map names of all commands to help texts."""
     return {name: text for group in grouped_helps().values() for name, text in group.items()}
 
 
@@ -166,8 +166,7 @@ def cli(log_json: bool) -> None:
 
 
 def main(args: list[str] | None = None) -> None:
-    """Entry point. Exit codes: 0 fine, 1 input at fault, 2 wrong usage, 3 counted failures,
-    4 not enough evidence."""
+    """Run the command line; turn errors into one line and an exit code from 0 to 4."""
     set_locale()
     try:
         with extras_named():

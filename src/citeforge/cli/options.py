@@ -12,7 +12,7 @@ from citeforge.cli.command import path_option
 from citeforge.cli.completion import NAMED
 from citeforge.schemas.errors import UsageError, suggestion
 from citeforge.schemas.recipes.base import ENDPOINT, LOCAL, RUNNER, SETTINGS, Judging, RunOptions
-from citeforge.schemas.recipes.flags import Flag, flags_of, nested
+from citeforge.schemas.recipes.flags import Flag, flags_of, nest_values
 
 F = TypeVar("F", bound=Callable[..., Any])
 M = TypeVar("M", bound=BaseModel)
@@ -29,12 +29,12 @@ class _Option(click.Option):
 
     @property
     def help(self) -> str | None:
-        """What the flag says of itself."""
+        """Help text of the flag."""
         return self.flag.help
 
     @help.setter
     def help(self, value: str | None) -> None:
-        """click sets it to what it was given, which is nothing."""
+        """Help text of the flag."""
 
 
 class _Setting(_Option):
@@ -70,7 +70,7 @@ class OneOf(click.Choice[str]):
     """A choice that says which value was probably meant."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """What is said of a value that is none of the choices."""
+        """Write the error for a value that is not a choice, with a similar one."""
         message = super().get_invalid_choice_message(value, ctx)
         return f"{message.removesuffix('.')}{suggestion(str(value), map(str, self.choices))}."
 
@@ -105,7 +105,7 @@ def _flags(record: type[BaseModel], only: Collection[str] | None) -> list[Flag]:
 def _option(flag: Flag, required: bool) -> click.Option:
     """Make the click option of a field."""
     attributes: dict[str, Any] = {"metavar": flag.option.metavar}
-    names = [flag.name, _parameter(flag)]
+    names = [flag.name, _parameter_name(flag)]
     is_setting = flag.place[0] in SETTINGS and (flag.record is RunOptions or len(flag.place) > 1)
     make = _Setting if is_setting else _Option
     if flag.type is bool:
@@ -150,12 +150,12 @@ def _type(flag: Flag) -> Any:
     )
 
 
-def _parameter(flag: Flag) -> str:
+def _parameter_name(flag: Flag) -> str:
     return "__".join(flag.place)
 
 
 def add_options(options: Iterable[click.Option]) -> Callable[[F], F]:
-    """Decorator of a command's function: gives it these options, in order."""
+    """Make a decorator that adds options to a command's function, in order."""
 
     def decorate(function: F) -> F:
         before: list[click.Parameter] = getattr(function, "__click_params__", [])
@@ -169,7 +169,7 @@ def add_options(options: Iterable[click.Option]) -> Callable[[F], F]:
 def record_from(
     record: type[M], parameters: Mapping[str, Any], only: Collection[str] | None = None
 ) -> M:
-    """The record that parsed options say; parameters of others are passed over.
+    """Make a record from parsed options; options of other records are ignored.
 
     Args:
         record: pydantic model.
@@ -181,7 +181,7 @@ def record_from(
     """
     values: dict[tuple[str, ...], Any] = {}
     for flag in _flags(record, only):
-        value = parameters.get(_parameter(flag))
+        value = parameters.get(_parameter_name(flag))
         # What is not said of a runner is left out: another one may be asked for.
         silent = flag.place[0] == _RUNNER and value == flag.field.default
         if value is None or silent or (flag.repeats and not value):
@@ -189,7 +189,7 @@ def record_from(
         legal = {str(c): c for c in flag.choices}
         values[flag.place] = legal.get(value, value) if flag.choices else value
     try:
-        return record.model_validate(nested(values))
+        return record.model_validate(nest_values(values))
     except ValidationError as error:
         raise UsageError(_message_of(record, error), code="bad-option") from error
 
@@ -219,12 +219,12 @@ model_options = add_options(
 
 
 def endpoint_options(command: F) -> F:
-    """Options of everything that may talk to an endpoint, and on whose machines."""
+    """Add the options of commands that may call an endpoint or a cluster."""
     return add_options(field_options(RunOptions, (*ENDPOINT, *RUNNER)))(command)
 
 
 def run_options(options: dict[str, Any], **more: Any) -> RunOptions:
-    """How engines run, as parsed options say, and what else is known, by field.
+    """Make the run options from parsed options and further fields.
 
     Raises:
         UsageError: an option is wrong, or goes with another engine.

@@ -25,12 +25,12 @@ class Publications(click.Group):
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The package, and what plugins give below ``publish``."""
+        """List the package's command, and those that plugins declare below ``publish``."""
         names = (c.name.split() for c in commands_of_plugins())
         return [PACKAGE, *(name[1] for name in names if name[0] == "publish" and name[1:])]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """The package's command, or a plugin's."""
+        """Get the package's command, or a plugin's."""
         return super().get_command(ctx, name) or command_of_plugin(f"publish {name}")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -20,22 +20,22 @@ from citeforge.cli.options import (
     verdicts_option,
 )
 from citeforge.cli.short_help import ManyOptions
+from citeforge.schemas.choices import ANSWERING, JUDGES, listed
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.models.choices import ANSWERING, JUDGES, listed
 from citeforge.schemas.recipes.base import Judging, RunOptions
 from citeforge.schemas.recipes.command_options import AmountOptions
 from citeforge.schemas.recipes.systems import System
 
 
 def _declared() -> dict[str, str]:
-    """Every system and what it does: ours, then what plugins give."""
+    """Map every system to what it does, built-in ones first."""
     from citeforge.systems.registry import systems
 
     return {name: system.what for name, system in systems().items()}
 
 
 class Systems(click.Group):
-    """A group whose commands are the systems: ours, and what plugins give."""
+    """Group of one command per system, built-in and of plugins."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_declared())
@@ -168,7 +168,7 @@ def _print_plans(
 
 
 def print_outcome(out: Path, ran: Any, what: str = "queries") -> None:
-    """Say what a run came to.
+    """Print the outcome of a run.
 
     Args:
         out: its submission.
@@ -191,7 +191,7 @@ def print_outcome(out: Path, ran: Any, what: str = "queries") -> None:
 
 
 def summary(out: Path, ran: Any) -> str:
-    """What a run came to, in one line."""
+    """Summarise a run in one line."""
     notes = ", ".join(f"{n:,} {what}" for what, n in sorted(ran.counts.items()))
     return f"{out}: {ran.answers:,} answers of {ran.system}" + (f" ({notes})" if notes else "")
 

@@ -21,7 +21,7 @@ from citeforge.cli.options import (
 )
 from citeforge.cli.short_help import ManyOptions
 from citeforge.cli.terminal import write_data
-from citeforge.schemas.models.choices import FINDING, FORMATS, listed
+from citeforge.schemas.choices import FINDING, FORMATS, listed
 from citeforge.schemas.recipes.command_options import (
     CompareOptions,
     JudgeOptions,

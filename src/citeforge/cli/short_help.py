@@ -59,14 +59,14 @@ class ManyOptions(click.Command):
     """A command whose ``--help`` leaves out what has a section, where it has many options."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Give the options, and ``--help-all`` where the short help leaves some out."""
+        """List the options, and ``--help-all`` where the short help leaves some out."""
         params = super().get_params(ctx)
         if any(some for _, some in self.sections()[1:]):
             params.append(_help_all())
         return params
 
     def sections(self) -> list[tuple[str, list[click.Option]]]:
-        """Give headings with their options, what is for the first page before the others."""
+        """Group the options under headings, those of the first page before the others."""
         options = [p for p in self.params if isinstance(p, click.Option) and not p.hidden]
         if len(options) <= MOST_OPTIONS:
             return [("Options", options)]

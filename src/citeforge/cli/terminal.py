@@ -62,12 +62,12 @@ class SafeText(io.TextIOWrapper):
 
 
 def set_locale() -> None:
-    """Let both streams replace what their encoding lacks, instead of ending in an error.
+    """Let both streams replace characters that their encoding lacks, instead of failing.
 
     Our own typographic characters get a plain look; everything else is shown as ``\\u1234``, so
     that nothing is lost. What would act on a terminal is escaped, too (:class:`SafeText`).
     """
-    codecs.register_error("citeforge", _replaced)
+    codecs.register_error("citeforge", _replace_unencodable)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper) and not isinstance(stream, SafeText):
@@ -86,7 +86,7 @@ def write_data(text: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def _replaced(error: UnicodeError) -> tuple[str, int]:
+def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     lacking = error.object[error.start : error.end]

@@ -14,25 +14,25 @@ T = TypeVar("T")
 
 
 def key(seed: int, purpose: str, *ids: object) -> int:
-    """256-bit integer for a draw; distinct for distinct arguments."""
+    """Hash arguments to a 256-bit integer that seeds one draw."""
     text = "\x1f".join([str(seed), purpose, *(str(i) for i in ids)])
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
 
 
-def keyed(seed: int, secret: bytes | None) -> int:
-    """A seed that only those know who know the secret; without a secret the seed itself."""
+def mix_secret(seed: int, secret: bytes | None) -> int:
+    """Mix a secret into a seed; without a secret return the seed itself."""
     if secret is None:
         return seed
     return int.from_bytes(hashlib.blake2b(str(seed).encode(), key=secret, digest_size=32).digest())
 
 
 def generator(seed: int, purpose: str, *ids: object) -> random.Random:
-    """A generator of its own for one draw."""
+    """Make the random generator of one draw."""
     return random.Random(key(seed, purpose, *ids))
 
 
 def sample_ids(ids: Sequence[T], size: int, seed: int, purpose: str) -> list[T]:
-    """A uniform sample of ids, in their original order.
+    """Draw a uniform sample of ids, in their original order.
 
     Each id has a key of its own, so that adding an id to the population moves at most one id out
     of the sample.
@@ -42,7 +42,7 @@ def sample_ids(ids: Sequence[T], size: int, seed: int, purpose: str) -> list[T]:
 
 
 def distinct_below(limit: int, size: int, rng: random.Random, barred: Collection[int]) -> list[int]:
-    """Uniform draws without replacement from the integers in [0, limit) that are not barred.
+    """Draw distinct integers from [0, limit), all equally likely, except barred ones.
 
     Args:
         limit: size of the population.

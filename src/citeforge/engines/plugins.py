@@ -50,7 +50,7 @@ class PluginEntry(NamedTuple):
 
 
 def add_file(path: Path) -> None:
-    """Take a file in, for this process and those that it starts.
+    """Add a plugin file, for this process and those that it starts.
 
     Raises:
         UsageError: no such file.
@@ -63,7 +63,7 @@ def add_file(path: Path) -> None:
 
 
 def find_entry(group: str, name: str) -> tuple[object, str] | None:
-    """What plugins give under a name, with its origin; None when nobody does.
+    """Find what plugins declare under a name: (value, origin); None for an unknown name.
 
     What citeforge itself gives, with its built-in plugins, goes before all others.
 
@@ -81,7 +81,7 @@ def find_entry(group: str, name: str) -> tuple[object, str] | None:
 
 
 def load_entries(group: str) -> Iterator[tuple[object, str]]:
-    """Load everything that plugins give to a group, with its origin; what is broken is told of."""
+    """Load all entries of a group: (value, origin); broken plugins are skipped with a warning."""
     for entry in entries_of(group):
         try:
             value = _loaded(entry)
@@ -110,7 +110,7 @@ def require_type(entry: tuple[object, str], record: type[T], what: str) -> T:
 
 
 def find_typed(group: str, name: str, record: type[T], what: str) -> T | None:
-    """What plugins give under a name; None when nobody does.
+    """Find what plugins declare under a name, of one type; None for an unknown name.
 
     Arguments and errors are those of :func:`find_entry` and :func:`require_type`.
     """
@@ -119,12 +119,12 @@ def find_typed(group: str, name: str, record: type[T], what: str) -> T | None:
 
 
 def entry_names(group: str) -> Iterator[tuple[str, str]]:
-    """(name, origin) of everything that plugins give to a group; no package is imported."""
+    """List (name, origin) of all entries of a group, without importing packages."""
     return ((e.name, e.origin) for e in entries_of(group))
 
 
 def entries_of(group: str) -> tuple[PluginEntry, ...]:
-    """Everything that plugins give to a group; nothing is imported."""
+    """List all entries of a group, without importing anything."""
     return tuple(e for e in _entries() if e.group == group)
 
 
@@ -146,7 +146,7 @@ def _in_one_line(error: BaseException) -> str:
 
 
 def broken_plugin(what: str, origin: str, error: BaseException) -> InputError:
-    """The error of a plugin whose own code failed."""
+    """Make the error of a plugin whose own code failed."""
     reason = _in_one_line(error)
     if not origin:
         return InputError(
@@ -168,7 +168,7 @@ def broken_files() -> list[str]:
 
 @cache
 def warn(text: str) -> None:
-    """Tell people, once."""
+    """Print a warning, once per text."""
     sys.stderr.write(f"warning: {text}\n")
 
 
@@ -192,6 +192,7 @@ def _loaded(entry: PluginEntry) -> object:
 
 
 def _entries() -> list[PluginEntry]:
+    """List the entries of all installed plugins and plugin files."""
     return [*_declared(), *(e for entries, _ in _files() for e in entries)]
 
 
@@ -214,6 +215,7 @@ def _package_name(package: Distribution) -> str:
 
 
 def _files() -> list[tuple[tuple[PluginEntry, ...], str]]:
+    """Read all plugin files: (entries, what is wrong with the file)."""
     paths = os.environ.get(VARIABLE)
     if not paths:
         return []
@@ -224,7 +226,7 @@ def _files() -> list[tuple[tuple[PluginEntry, ...], str]]:
 
 @cache
 def _read_file(path: Path) -> tuple[tuple[PluginEntry, ...], str]:
-    """(what a file gives, what is wrong with it)."""
+    """Read a plugin file: (its entries, what is wrong with it)."""
     import hashlib
 
     try:
@@ -268,8 +270,8 @@ def _entries_of_file(groups: Any, origin: str, module: str) -> Iterator[PluginEn
             yield PluginEntry(group, value.name, origin, module, lambda value=value: value)  # type: ignore[misc]
 
 
-class Stamped:
-    """Something of a plugin, which says so wherever it says what it is."""
+class PluginProxy:
+    """Object of a plugin, whose identity also names the plugin."""
 
     def __init__(self, inner: Any, origin: str) -> None:
         self._inner, self._origin = inner, origin

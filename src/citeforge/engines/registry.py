@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from citeforge.engines import plugins
+from citeforge.schemas.choices import Choice, listed
 from citeforge.schemas.errors import (
     CiteforgeError,
     UsageError,
@@ -12,11 +13,10 @@ from citeforge.schemas.errors import (
     suggestion,
     without_credentials,
 )
-from citeforge.schemas.models.choices import Choice, listed
 
 
 class Declared(Protocol):
-    """What a registry needs of a declaration."""
+    """Attributes that a registry needs of a declaration."""
 
     @property
     def name(self) -> str: ...
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class Registry(Generic[D, T]):
-    """Things of one sort, declared, and made by name."""
+    """Declared things of one sort, which are made by name."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Registry(Generic[D, T]):
         requires: str,
         unknown: Callable[[str], UsageError],
     ) -> None:
-        """Join declarations with what makes the things.
+        """Join declarations with the functions that make the things.
 
         Args:
             what: a word for one of them.
@@ -62,7 +62,7 @@ class Registry(Generic[D, T]):
         self._unknown = unknown
 
     def make(self, spec: str, *settings: Any) -> T:
-        """The thing of ``name:argument``, or of ``name`` where it takes none.
+        """Make the thing of ``name:argument``, or of ``name`` where it takes none.
 
         Its factory is given the argument, where there is one, and the settings.
 
@@ -84,7 +84,7 @@ class Registry(Generic[D, T]):
         raise self._unknown_name_error(spec)
 
     def factory(self, name: str) -> Callable[..., T]:
-        """The function that a declaration names, where it is called more than once.
+        """Get the function that makes the things of a name.
 
         Raises:
             UsageError: nothing has such a name.
@@ -93,7 +93,7 @@ class Registry(Generic[D, T]):
         return cast(Callable[..., T], self.complete_declaration(name).factory)
 
     def complete_declaration(self, name: str) -> D:
-        """The declaration of a name with what makes it: its own, or that of a built-in plugin.
+        """Get a declaration with its factory, a built-in plugin's included.
 
         Raises:
             UsageError: nothing has such a name.
@@ -105,14 +105,14 @@ class Registry(Generic[D, T]):
         return self._complete(declared)
 
     def get(self, name: str) -> D | None:
-        """The declaration of a name, ours or a plugin's; None when nobody has it."""
+        """Look up a declaration, built-in or a plugin's; None for an unknown name."""
         if name in self._ours:
             return self._ours[name]
         theirs = plugins.find_entry(self.group, name)
         return None if theirs is None else cast(D, theirs[0])
 
     def all(self) -> dict[str, D]:
-        """Every declaration by name: ours, then plugins'; what clashes is told of and left out."""
+        """Get every declaration by name, built-in ones first; clashing ones are left out."""
         entries = dict(self._ours)
         for value, origin in plugins.load_entries(self.group):
             declared = cast(D, value)
@@ -130,7 +130,7 @@ class Registry(Generic[D, T]):
         return product
 
     def _complete(self, declared: D) -> D:
-        """A declaration with what makes it; of what a built-in plugin makes, the plugin's own."""
+        """Add the factory to a declaration; those of built-in plugins are imported for it."""
         if declared.factory:
             return declared
         return cast(D, plugins.built_in(self.group, declared.name))
@@ -162,11 +162,11 @@ class Registry(Generic[D, T]):
         lacking = [name for name in self._requires if not hasattr(product, name)]
         if lacking:
             raise plugins.broken_plugin(label, origin, TypeError(f"it lacks {', '.join(lacking)}"))
-        return cast(T, plugins.Stamped(product, origin)) if origin else product
+        return cast(T, plugins.PluginProxy(product, origin)) if origin else product
 
 
-def expected(option: str, choices: Sequence[Choice]) -> Callable[[str], UsageError]:
-    """The error for a name that is none of the choices of an option."""
+def unknown_choice_error(option: str, choices: Sequence[Choice]) -> Callable[[str], UsageError]:
+    """Make the function that makes the error for an unknown choice of an option."""
 
     def error(spec: str) -> UsageError:
         name, _, _ = spec.partition(":")

@@ -85,7 +85,7 @@ class AlceItem(msgspec.Struct, gc=False):
 
 
 def passage_id(doc: AlceDocument) -> str:
-    """The document's id; a missing one becomes ``sha256(title, newline, text)[:16]``."""
+    """Get a document's id; a missing one becomes ``sha256(title, newline, text)[:16]``."""
     if doc.id is not None:
         return str(doc.id)
     return hashlib.sha256(f"{doc.title}\n{doc.text}".encode()).hexdigest()[:16]
@@ -131,7 +131,7 @@ def read_items(path: Path, allow_blank: bool = False, name: str = "") -> list[Al
 
 
 def _list_in(content: Any, path: Path, name: str) -> list[Any]:
-    """The list of items in an object.
+    """Find the list of items in an object.
 
     Raises:
         InputError: it has none, or several of which none is named.
@@ -182,7 +182,7 @@ def task_of(items: list[AlceItem], path: Path) -> Task:
 
 
 def open_alce(argument: str, split: str | None, options: ReadOptions) -> "AlceSource":
-    """Open ``alce:PATH``, a JSON file of ASQA or QAMPARI items; with a judge of ELI5 items, too.
+    """Open ``alce:PATH``: a file of ASQA or QAMPARI; with a judge, of ELI5, too.
 
     ``alce:PATH#NAME`` names a list in the file, the data set, or both (``demos.json#asqa``).
 
@@ -202,7 +202,7 @@ def open_alce(argument: str, split: str | None, options: ReadOptions) -> "AlceSo
 
 
 def load_alce(argument: str, split: str | None, options: ReadOptions) -> "AlceSource":
-    """Any ALCE file, ELI5 included.
+    """Open a file of any ALCE data set, ELI5 included.
 
     Raises:
         InputError: not such a file.
@@ -303,7 +303,7 @@ class AlceSource(FileSource):
 
 
 def _gold_of(item: AlceItem) -> Iterator[dict[str, Any]]:
-    """All gold of an item, a row a piece: qa_pair, long_answer, answer_list, claim, answer."""
+    """Yield the gold rows of an item: short answers, long answers, lists and claims."""
     for pair in item.qa_pairs or []:
         extra = {"context": pair.context, "wikipage": pair.wikipage}
         yield {

@@ -22,7 +22,7 @@ Row = TypeVar("Row", bound=msgspec.Struct)
 
 
 def read_saved(path: Path, row_type: type[Row]) -> Iterator[tuple[int, Row]]:
-    """(number, row) of a folder made by ``Dataset.save_to_disk``.
+    """Read (number, row) of a folder made by ``Dataset.save_to_disk``.
 
     Args:
         path: folder.

@@ -68,7 +68,7 @@ def open_beir(argument: str, split: str | None, options: ReadOptions) -> "BeirSo
 
 
 def _data_set(folder: Path, path: str, name: str) -> Path:
-    """The folder of a data set: the folder itself, or one below it.
+    """Find the folder of a data set: the folder itself, or one below it.
 
     Raises:
         InputError: it has several, and none is named.
@@ -133,7 +133,7 @@ class BeirSource(JudgedSource):
 
 
 def find_file(folder: Path, *names: str) -> Path:
-    """The first file of these names, plain or ``.gz``, in the folder.
+    """Find the first file of some names, plain or ``.gz``, in a folder.
 
     Raises:
         InputError: none is there.
@@ -151,7 +151,7 @@ def find_file(folder: Path, *names: str) -> Path:
 
 
 def find_qrels(folder: Path, split: str) -> Path:
-    """Judgements of a split.
+    """Find the file of a split's judgements.
 
     Raises:
         UnknownValueError: no such split; lists those that are there.

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.tables import iter_batches, read_schema
-from citeforge.ir_convert.hub import conform, named_as_here
+from citeforge.ir_convert.hub import conform, map_columns
 from citeforge.ir_convert.source import (
     FileSource,
     Place,
@@ -72,7 +72,7 @@ def open_corpus_files(argument: str, split: str | None, options: ReadOptions) ->
 
 
 class PassagesAlone(FileSource):
-    """What a source of passages says when it is asked for queries or judgements."""
+    """Source without queries and judgements: asking for them is an error."""
 
     contents = "passages"
 
@@ -115,7 +115,7 @@ class CorpusFiles(PassagesAlone):
 
     def _batches(self, path: Path) -> Iterator[pa.RecordBatch]:
         if path.suffix == ".parquet":
-            columns = named_as_here(read_schema(path).names)
+            columns = map_columns(read_schema(path).names)
             for batch in iter_batches([path], list(columns)):
                 table = pa.Table.from_batches([batch.rename_columns([columns[n] for n in columns])])
                 yield from conform(table, CORPUS, str(path)).combine_chunks().to_batches()

@@ -35,8 +35,7 @@ SentenceIndex = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
 
 class Quote(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """A judged-relevant passage. ``idx`` starts at 1, in some rows at 0, and is not used:
-    answers cite the position in the list."""
+    """Passage judged relevant; ``idx`` is not used, since answers cite positions in the list."""
 
     idx: int
     docid: str | int
@@ -206,7 +205,7 @@ class HagridSource(FileSource):
 
 
 def resolve(text: str, ids: list[str]) -> tuple[list[str], int]:
-    """Passage ids that a gold text cites by 1-based position, and how many marks led nowhere."""
+    """Find the passages that a gold text cites by position, and count marks without one."""
     inside, outside, _ = Grammar(base=1).cited(text, len(ids))
     return list(dict.fromkeys(ids[i] for i in sorted(inside))), outside
 

@@ -236,8 +236,7 @@ def open_judged(
 def open_corpus_hub(
     argument: str, split: str | None, options: ReadOptions, kind: str = "corpus-hub"
 ) -> "HubSource":
-    """Open ``corpus-hub:REPO[@revision]`` or a folder: passages alone, in the config ``corpus`` or
-    in its only one."""
+    """Open ``corpus-hub:REPO[@revision]`` or a folder: passages alone."""
     repo = Repository.of(argument)
     options = replace(options, passages_only=True)
     return HubSource(repo, {}, _info(kind, argument, split, repo), options)
@@ -299,9 +298,9 @@ class HubSource(Source):
         return self._info
 
     def passages(self) -> Iterator[pa.RecordBatch]:
-        return self._checked(self._read, "corpus", "passages")
+        return self._check_passages(self._read, "corpus", "passages")
 
-    def _checked(
+    def _check_passages(
         self, read: Callable[[], Iterator[pa.RecordBatch]], config: str, what: str
     ) -> Iterator[pa.RecordBatch]:
         return checked_passages(
@@ -311,7 +310,7 @@ class HubSource(Source):
 
     def _read(self) -> Iterator[pa.RecordBatch]:
         for table in self._corpus.with_format("arrow").iter(_BATCH):
-            renames = named_as_here(table.column_names)
+            renames = map_columns(table.column_names)
             table = table.select(list(renames)).rename_columns(list(renames.values()))
             yield from conform(table, CORPUS, self.repo.name).to_batches()
 
@@ -320,7 +319,7 @@ class HubSource(Source):
         if self._queries is None:
             raise without_queries(self._info.spec)
         table = _table(self._queries, QUERIES, self.repo)
-        batches = self._checked(lambda: iter(table.to_batches()), "queries", "queries")
+        batches = self._check_passages(lambda: iter(table.to_batches()), "queries", "queries")
         table = pa.Table.from_batches(batches, QUERIES)
         missing = pc.filter(judged, pc.invert(pc.is_in(judged, value_set=table["_id"])))
         if len(missing) and not self.options.skip_dangling:
@@ -359,8 +358,8 @@ def _table(split: Any, schema: pa.Schema, repo: Repository) -> pa.Table:
     return conform(split.with_format("arrow")[:], schema, repo.name)
 
 
-def named_as_here(names: list[str]) -> dict[str, str]:
-    """Columns of a corpus of anybody's making, to their names here; others are left out."""
+def map_columns(names: list[str]) -> dict[str, str]:
+    """Map the columns of a corpus to our names; columns without a known name are left out."""
     renames: dict[str, str] = {}
     for choices, ours in ((_IDS, "_id"), (_TEXTS, "text"), (("title",), "title"),
                         (("metadata",), "metadata")):  # fmt: skip

@@ -49,7 +49,7 @@ class GoldFact(NamedTuple):
 
 
 def open_kalma(argument: str, split: str | None, options: ReadOptions) -> Source:
-    """Say which command reads it: it has sub-graphs and no passages.
+    """Refuse ``kalma:PATH`` as a source of passages, and name the command that reads it.
 
     Raises:
         UsageError: always.
@@ -147,10 +147,10 @@ def read_gold(path: Path, later: Path | None = None) -> list[list[GoldFact]]:
             code="wrong-value",
         )
     both = zip(first, others, strict=True)
-    return [_with_rounds(later, at, mine, rest) for at, (mine, rest) in enumerate(both, 1)]
+    return [_number_rounds(later, at, mine, rest) for at, (mine, rest) in enumerate(both, 1)]
 
 
-def _with_rounds(
+def _number_rounds(
     path: Path, entry: int, facts: Sequence[GoldFact], later: Sequence[GoldFact]
 ) -> list[GoldFact]:
     rest = Counter(f[:3] for f in later)

@@ -40,7 +40,7 @@ _OPENERS: dict[str, Callable[..., Source]] = {
 def declared_sources(
     folder: Path, openers: Mapping[str, Callable[..., Source]]
 ) -> dict[str, Declaration]:
-    """What files say of sources, by their names.
+    """Read the declarations of sources from ``sources.toml`` and ``sources.bib``.
 
     Args:
         folder: with ``sources.toml``, a table a source, and ``sources.bib``, which they cite.
@@ -82,7 +82,7 @@ SOURCES: Registry[Declaration, Source] = Registry(
 
 
 def info_of(source: Source, licence: str | None) -> SourceInfo:
-    """Provenance of a source.
+    """Get the provenance of a source, with a licence if one is known.
 
     Args:
         source: the source.
@@ -94,13 +94,13 @@ def info_of(source: Source, licence: str | None) -> SourceInfo:
 
 
 def citation_of(name: str) -> str:
-    """BibTeX of a source; empty for one that nobody has."""
+    """Get the BibTeX of a source; empty for an unknown one."""
     declared = SOURCES.get(name)
     return "" if declared is None else declared.citation
 
 
 def require_strict(option: str, *specs: str | None) -> None:
-    """Refuse an option about extra fields where no source would heed it.
+    """Refuse an option on extra fields if no source has a strict format.
 
     Raises:
         UsageError: none of the sources is one of ``STRICT``.

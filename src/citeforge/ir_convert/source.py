@@ -34,7 +34,7 @@ _BATCH = 4096
 
 
 class Place(NamedTuple):
-    """Where a passage stands, for messages."""
+    """Place of a passage in its file, for messages."""
 
     path: Path | str
     line: int
@@ -87,7 +87,7 @@ def empty_text(path: Path | str, line: int, field: str = "text") -> InputError:
 
 
 def corpus_batches(rows: Iterator[tuple[str, str, str, str | None]]) -> Iterator[pa.RecordBatch]:
-    """Rows of schema CORPUS in batches."""
+    """Put rows of schema CORPUS into batches."""
     while some := list(islice(rows, _BATCH)):
         yield batch_of(some, CORPUS)
 
@@ -150,7 +150,7 @@ def _is_blank(texts: pa.Array) -> pa.Array:
 
 
 def _titles_as_texts(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, int]:
-    """Rows whose blank text is their title, where they have one, and the number of these."""
+    """Use titles as the texts of rows without one; also count these rows."""
     if "title" not in batch.schema.names:
         return batch, 0
     needed = pc.and_not(_is_blank(batch["text"]), _is_blank(batch["title"]))
@@ -165,7 +165,7 @@ def _titles_as_texts(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, int]:
 def _repeated_rows(
     read: Callable[[], Iterator[pa.RecordBatch]], place_of: Callable[[int], Place], field: str
 ) -> npt.NDArray[np.int64]:
-    """Numbers of the rows that repeat an earlier one.
+    """Find the numbers of rows that repeat an earlier one.
 
     Raises:
         InputError: the earlier one has another text.
@@ -347,7 +347,7 @@ class Judgements:
 
 @dataclass
 class JudgedSource(FileSource):
-    """See :class:`citeforge.ir_convert.source.Source`.
+    """Source of judged pairs whose records are in memory; see ``Source``.
 
     Attributes:
         source: provenance.

@@ -33,14 +33,14 @@ SLOTS = ("who", "whose", "whom", "was", "were", "past", "did")
 _SLOT = re.compile(r"\{(\w*)\}|[{}]")
 
 
-def _checked(text: str) -> str:
+def _check_slots(text: str) -> str:
     for slot in _SLOT.finditer(text):
         if slot[1] not in SLOTS:
             raise ValueError(f"{slot[0]} is no slot; there are {', '.join(SLOTS)}")
     return text
 
 
-Ask = Annotated[str, AfterValidator(_checked)]
+Ask = Annotated[str, AfterValidator(_check_slots)]
 """A clause of a question: ``where {past} {who} born``.
 
 Slots: ``who``, ``whose``, ``whom`` (a name, or a pronoun once it was named), ``was`` (is, was, are,
@@ -97,7 +97,7 @@ class Phrasing(FrozenRecord):
     living: Living | None = None
 
     @model_validator(mode="after")
-    def _has_themes(self) -> Self:
+    def _require_declared_themes(self) -> Self:
         """Refuse a relation of a theme that is not declared."""
         for label, phrase in self.relations.items():
             if phrase.theme and phrase.theme not in self.themes:
@@ -105,7 +105,7 @@ class Phrasing(FrozenRecord):
         return self
 
     def phrase(self, relation: str) -> Phrase | None:
-        """The clause of a relation, in any case and by BioKaLMA's names; None for none."""
+        """Get the clause of a relation, in any case and by BioKaLMA's names; None for none."""
         return self.by_key.get(relation_key(relation))
 
     @cached_property
@@ -115,7 +115,7 @@ class Phrasing(FrozenRecord):
 
 
 def plain_phrase(relation: str, form: str) -> Phrase:
-    """Words for a relation that a domain has none for; they fit people and things, one and many.
+    """Make a clause for a relation without one; it fits people and things, one and many.
 
     Args:
         relation: its label.
@@ -152,12 +152,12 @@ _DEFAULTS = {
 
 
 def with_article(name: str) -> str:
-    """A name as it stands in a sentence: ``the Greek War of Independence``, ``Lord Byron``."""
+    """Write a name as in a sentence: ``the Greek War of Independence``, ``Lord Byron``."""
     return f"the {name}" if _ARTICLE.match(name) else name
 
 
 @cache
-def _compiled(template: str) -> Template:
+def _compile(template: str) -> Template:
     return SandboxedEnvironment(undefined=StrictUndefined).from_string(template)
 
 
@@ -171,13 +171,13 @@ def word_groups(name: str) -> tuple[tuple[str, ...], ...]:
     return tuple(map(tuple, tomllib.loads(text)["groups"]))
 
 
-def _id(text: str) -> str:
+def _check_id(text: str) -> str:
     if not text or not is_iri(f"http://a/{text}"):
         raise ValueError(f"{text[:80]!r} is not an id, such as Q5 or P31")
     return text
 
 
-Id = Annotated[str, AfterValidator(_id)]
+Id = Annotated[str, AfterValidator(_check_id)]
 
 
 class Domain(FrozenRecord):
@@ -198,7 +198,7 @@ class Domain(FrozenRecord):
         same_value: groups of relations; with the same value, two of one group state one fact.
         relation_words: words of input files to relation labels.
         forms: relation label to its form, where the rule of :mod:`verbalise` is wrong.
-        templates: sentences by task; see :mod:`citeforge.builders.kalma.asking`.
+        templates: sentences by task; see :mod:`citeforge.builders.kalma.asker`.
         questions: how the template writer asks for its relations, or the name of the built-in
             domain whose words it takes; None for plain words.
     """
@@ -229,12 +229,12 @@ class Domain(FrozenRecord):
 
     @field_validator("questions", mode="before")
     @classmethod
-    def _words_of_another(cls, value: Any) -> Any:
+    def _load_words_of_other_domain(cls, value: Any) -> Any:
         return load_domain(value).questions if isinstance(value, str) else value
 
     @model_validator(mode="before")
     @classmethod
-    def _ids_of_plain(cls, fields: Any) -> Any:
+    def _set_ids_of_plain_rdf(cls, fields: Any) -> Any:
         if not isinstance(fields, dict) or fields.get("model") != "plain":
             return fields
         own: dict[str, Any] = {
@@ -250,14 +250,14 @@ class Domain(FrozenRecord):
         return fields | own
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Self:
+    def _require_plain_mapping(self) -> Self:
         if (self.model == "plain") != (self.plain is not None):
             raise ValueError("model: plain and the mapping `plain` go together")
         return self
 
     @field_validator("templates")
     @classmethod
-    def _are_templates(cls, templates: dict[str, str]) -> dict[str, str]:
+    def _check_templates(cls, templates: dict[str, str]) -> dict[str, str]:
         environment = SandboxedEnvironment(undefined=StrictUndefined)
         for task, text in templates.items():
             try:
@@ -267,7 +267,7 @@ class Domain(FrozenRecord):
         return templates
 
     def inverses(self, relation: str) -> tuple[str, ...]:
-        """Labels of relations that say the same the other way round."""
+        """List labels of relations that say the same from the other end."""
         own = relation_key(relation)
         labels = [o for r, others in self.inverse.items() if relation_key(r) == own for o in others]
         labels += [r for r, others in self.inverse.items() if own in map(relation_key, others)]
@@ -297,7 +297,7 @@ class Domain(FrozenRecord):
         return "noun"
 
     def verbalise(self, triple: Triple) -> str:
-        """One sentence that says a triple (KaLMA, appendix A.3).
+        """Say a triple in one sentence (KaLMA, appendix A.3).
 
         Raises:
             InputError: the domain's template cannot be filled in, or goes beyond the bounds.
@@ -309,7 +309,7 @@ class Domain(FrozenRecord):
             "value": with_article(triple.value),
         }  # fmt: skip
         try:
-            text = _compiled(template).render(values)
+            text = _compile(template).render(values)
         except TemplateError as error:
             raise InputError(
                 f"cannot be filled in ({error})", field=f"templates.{form}", code="bad-template"
@@ -319,7 +319,7 @@ class Domain(FrozenRecord):
 
 
 def load_domain(name: str | Mapping[str, Any]) -> Domain:
-    """A built-in domain (``people``), a YAML file, or what such a file holds.
+    """Load a domain: a built-in one (``people``), a YAML file, or the content of such a file.
 
     Raises:
         InputError: no such file, not YAML, or a field is missing or unknown.

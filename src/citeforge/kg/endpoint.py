@@ -23,7 +23,7 @@ from citeforge.schemas.version import __version__
 
 @dataclass(frozen=True)
 class Limits:
-    """What may be used in any window.
+    """Seconds and errors that a server allows within any window of time.
 
     Attributes:
         seconds: query seconds.
@@ -36,7 +36,7 @@ class Limits:
     window: float = 60.0
 
 
-class _Query(NamedTuple):
+class _PastQuery(NamedTuple):
     end: float
     seconds: float
     failed: bool
@@ -52,12 +52,12 @@ class QueryBudget:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self._queries: list[_Query] = []
+        self._queries: list[_PastQuery] = []
         self._longest = limits.seconds / 8
         self.waited = 0.0
 
     def wait(self) -> float:
-        """Wait until the server's limits allow another query; the seconds that it may take.
+        """Wait until the server's limits allow another query; return the seconds that it may take.
 
         Returns:
             Seconds that it may take at most.
@@ -79,7 +79,7 @@ class QueryBudget:
     def settle(self, start: float, failed: bool) -> None:
         """Charge a query that was sent at ``start`` and has ended now."""
         now = time.monotonic()
-        self._queries.append(_Query(now, now - start, failed))
+        self._queries.append(_PastQuery(now, now - start, failed))
         self._longest = max(self._longest * 0.9, now - start)
 
 
@@ -134,7 +134,7 @@ _DECODER = msgspec.json.Decoder(_Reply)
 
 
 def parse_rows(body: bytes, variables: Iterable[str]) -> list[Row]:
-    """Rows of a reply in SPARQL 1.1 Query Results JSON Format.
+    """Parse a reply in SPARQL 1.1 Query Results JSON Format into rows.
 
     Raises:
         TruncatedError: not whole, not that format, or without the variables of the query (Wikidata
@@ -158,7 +158,7 @@ _UNREADABLE_WAIT = 5.0  # seconds, where Retry-After is neither a number nor a d
 
 @dataclass(frozen=True)
 class EndpointOptions:
-    """How to ask.
+    """Options of requests to an endpoint: timeout, retries and limits.
 
     Attributes:
         timeout: seconds before a query counts as timed out.
@@ -189,7 +189,7 @@ class EndpointEngine:
     def __init__(
         self, url: str, options: EndpointOptions | None = None, store: ReplyStore | None = None
     ) -> None:
-        """Ask an address.
+        """Set the address, options and store of replies; nothing is sent.
 
         Raises:
             InputError: it is none, or holds a user name or a password.
@@ -212,7 +212,7 @@ class EndpointEngine:
         return about.encode("latin-1", "replace").decode("latin-1").replace("\n", " ")
 
     def select(self, query: str) -> list[Row]:
-        """Rows of a query: those that are kept, else those that the endpoint gives.
+        """Answer a query from the kept replies, else by the endpoint.
 
         Raises:
             TooLongError: it timed out, or the reply was not whole.
@@ -281,7 +281,7 @@ class EndpointEngine:
         return send_request(request, timeout)
 
     def _after(self, refusal: HttpReply) -> float | None:
-        """Seconds to wait after a refusal; None when the endpoint does not say.
+        """Compute the seconds to wait after a refusal; None when the endpoint does not say.
 
         Raises:
             TooLongError: 500 or 504, as endpoints answer when a query took too long.

@@ -12,14 +12,14 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store, parse
 
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.jsonlines import open_bytes, raw_lines, read_errors
-from citeforge.engines.registry import Registry, expected
+from citeforge.engines.registry import Registry, unknown_choice_error
 from citeforge.kg.endpoint import EndpointEngine, EndpointOptions, Limits, ReplayEngine, ReplyStore
 from citeforge.kg.plain import PlainModel
 from citeforge.kg.translation import Translated, Translation
 from citeforge.kg.values import WIKIBASE, Row, Term
+from citeforge.schemas.choices import GRAPHS as CHOICES
+from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.models.choices import GRAPHS as CHOICES
-from citeforge.schemas.models.choices import Choice
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.text import printable
 
@@ -32,7 +32,7 @@ class SparqlEngine(Protocol):
         ...
 
     def identity(self) -> dict[str, Any]:
-        """What manifests say of it."""
+        """Describe the engine for manifests."""
         ...
 
 
@@ -131,7 +131,7 @@ class StoreEngine:
         return store
 
     def _well_formed(self, statements: Any) -> Iterator[Quad]:
-        """Statements that can be read; the others are counted, one per line with a fault."""
+        """Yield readable statements; count the others, one per faulty line."""
         line = None
         while True:
             try:
@@ -166,7 +166,7 @@ class StoreEngine:
         return not self._store.query(f"ASK {{ ?relation <{WIKIBASE}directClaim> ?property }}")
 
     def translate(self, model: PlainModel) -> Translated | None:
-        """Put plain RDF into Wikidata's model; None where it is in that already (a snapshot)."""
+        """Translate plain RDF into Wikidata's model; None where it has that model already."""
         if not self.is_plain:
             return None
         translated = Translation(self._store, model).result()
@@ -196,10 +196,10 @@ def _term(term: Any) -> Term:
 
 
 def open_endpoint(url: str, run: RunOptions) -> SparqlEngine:
-    """``sparql:URL``."""
+    """Open the endpoint of ``sparql:URL``, with its limits and store of replies."""
     if not url.startswith(("http://", "https://")):
         address = "…" if "@" in url else url  # it may hold a password
-        raise expected("--kg", CHOICES)(f"sparql:{address}")
+        raise unknown_choice_error("--kg", CHOICES)(f"sparql:{address}")
     store = None if run.kg_store is None else ReplyStore(run.kg_store)
     options = EndpointOptions(timeout=run.kg_timeout, limits=Limits(seconds=run.kg_seconds))
     return EndpointEngine(url, options, store)
@@ -215,5 +215,5 @@ GRAPHS: Registry[Choice, SparqlEngine] = Registry(
         "replay": lambda path, run: ReplayEngine(Path(path)),
     },
     "select identity",
-    expected("--kg", CHOICES),
+    unknown_choice_error("--kg", CHOICES),
 )

@@ -14,7 +14,7 @@ a share of the links of either relation."""
 
 
 class Equivalence:
-    """Which triples state the same fact.
+    """Decides which triples state the same fact.
 
     Two triples do so in the same words; about the same entity, with the same value, by two
     relations of a declared group; or about each other's values, by inverse relations.
@@ -76,8 +76,7 @@ class Equivalence:
         return [t for t in rest if t in found]
 
     def answers(self, triple: Triple, fact: Triple) -> bool:
-        """Check whether a triple answers what asks for a fact: it states the fact, or another value
-        of the fact's relation, from either end."""
+        """Whether a triple answers a question for a fact: it states it, or another value of it."""
         if self.same(triple, fact):
             return True
         if triple.qid == fact.qid:

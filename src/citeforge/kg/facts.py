@@ -63,7 +63,7 @@ class FactReader:
         return next((labels[lang] for lang in self.languages if lang in labels), None)
 
     def merged(self, rows: Iterable[Row]) -> tuple[str, str] | None:
-        """Id and label of the entity that a value was merged into; None where it was not.
+        """Read id and label of the entity that a value was merged into; None where it was not.
 
         Args:
             rows: rows with the value, ``into`` and ``intoLabel`` where it has no label of its own.
@@ -76,7 +76,7 @@ class FactReader:
         return next(((q, labels[q] or q) for q in sorted(labels, key=by_number)), None)
 
     def triples(self, entity: str, name: str, value: Term, rows: list[Row]) -> Iterator[Triple]:
-        """Triples of one value of a relation: none where it is left out, one per unit.
+        """Make triples of one value of a relation: none if left out, one per unit of a quantity.
 
         The value is empty where it has no words in the languages asked for.
 

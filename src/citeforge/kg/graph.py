@@ -91,13 +91,15 @@ class KnowledgeGraph:
         return graphs, unknown
 
     def _merged(self, ids: Sequence[str]) -> dict[str, str]:
-        """Ids to the entities that they were merged into, the first by number that has a label."""
+        """Map ids to the entities that they were merged into; the first labelled one by number."""
         found: dict[str, str] = {}
 
         def ask(part: Sequence[str]) -> list[Row]:
             entities = " ".join(self._entity(q) for q in part)
             rows = self.engine.select(query("merged", entities=entities, languages=self._languages))
-            return _asked_for(rows, "entity", [self.domain.entity_iri + q for q in part], "into")
+            return _require_asked_values(
+                rows, "entity", [self.domain.entity_iri + q for q in part], "into"
+            )
 
         for _, rows in self._batched(ids, ask):
             for row in rows:
@@ -111,7 +113,7 @@ class KnowledgeGraph:
         rows = self.engine.select(query("subgraphs", entities=entities, languages=self._languages))
         counted: dict[str, dict[str, int]] = {"count": {}, "labels": {}}
         received: Counter[tuple[str, str]] = Counter()
-        self._require_ids(_whole(rows, "entity"), "entity", "prop")
+        self._require_ids(_require_bound(rows, "entity"), "entity", "prop")
         for row in rows:
             entity = self._id(row["entity"])
             if "count" in row or "labels" in row:
@@ -125,7 +127,7 @@ class KnowledgeGraph:
             for kind, counts in counted.items():
                 if counts.get(entity) != received[entity, kind]:
                     raise TooLongError(f"the reply lacks rows of {entity}")
-        _whole([r for r in rows if "value" in r], "prop")
+        _require_bound([r for r in rows if "value" in r], "prop")
         return rows
 
     def _graphs(self, part: Sequence[str], rows: list[Row], unknown: list[str]) -> Iterator[Graph]:
@@ -175,7 +177,7 @@ class KnowledgeGraph:
         parts: Mapping[str, str],
         all_ids: bool = False,
     ) -> dict[str, list[str]]:
-        """Name to the ids of what has it; rows that are no ids are refused or left out."""
+        """Map names to the ids that have them; rows without ids are refused or left out."""
         ids_of: dict[str, set[str]] = {n: set() for n in names}
 
         def ask(part: Sequence[str]) -> list[Row]:
@@ -183,7 +185,7 @@ class KnowledgeGraph:
                 literal(n, lang or None) for n in part for lang in self.reader.languages
             )
             rows = self.engine.select(query(template, names=values, **parts))
-            rows = _asked_for(rows, "name", part, variable)
+            rows = _require_asked_values(rows, "name", part, variable)
             return self._require_ids(rows, variable) if all_ids else rows
 
         for _, rows in self._batched(list(ids_of), ask):
@@ -235,8 +237,7 @@ class KnowledgeGraph:
         return self._names("aliases", qids)
 
     def inverses(self, pids: Iterable[str]) -> dict[str, list[str]]:
-        """Names of the relations that the graph declares to be the inverse of some, from either
-        end: owl:inverseOf, Wikidata's inverse property (P1696) and inverse label (P7087)."""
+        """List names of relations that the graph declares inverse to some, from either end."""
         return self._names("inverses", pids)
 
     def _names(self, template: str, ids: Iterable[str]) -> dict[str, list[str]]:
@@ -247,7 +248,7 @@ class KnowledgeGraph:
             entities, direct = " ".join(map(self._entity, part)), self.domain.direct_iri
             text = query(template, entities=entities, languages=self._languages, direct=direct)
             asked = [self.domain.entity_iri + q for q in part]
-            return _asked_for(self.engine.select(text), "entity", asked, "alias")
+            return _require_asked_values(self.engine.select(text), "entity", asked, "alias")
 
         for _, rows in self._batched(list(names_of), ask):
             for row in rows:
@@ -265,7 +266,7 @@ class KnowledgeGraph:
         return {n: sorted(ids, key=by_number) for n, ids in sorted(ids_of.items())}
 
     def ask(self, name: str, variables: Sequence[str], **parts: str) -> list[Row]:
-        """Rows of ``queries/NAME.rq``, each with all variables bound; labels in the languages.
+        """Run ``queries/NAME.rq``; each row has all variables bound, labels in the languages.
 
         Raises:
             InputError: an endpoint cannot answer.
@@ -280,7 +281,7 @@ class KnowledgeGraph:
             rows = self.engine.select(text)
             if counted and len(rows) == 1 and {term.value for term in rows[0].values()} == {"0"}:
                 return []  # an aggregate of nothing is a row of zeros
-            return self._require_ids(_whole(rows, *variables), *ids)
+            return self._require_ids(_require_bound(rows, *variables), *ids)
         except TooLongError as error:
             raise InputError(
                 f"cannot answer a query that cannot be split ({error})",
@@ -313,7 +314,7 @@ class KnowledgeGraph:
         return iri(self.domain.entity_iri + qid)
 
     def _require_ids(self, rows: list[Row], *variables: str) -> list[Row]:
-        """The same rows.
+        """Refuse rows in which a variable has no id of the domain; return the rows.
 
         Raises:
             TooLongError: a variable that is bound holds no id of the domain.
@@ -372,7 +373,7 @@ def open_graph(
 
 
 def _translated(engine: SparqlEngine, model: PlainModel, path: Path) -> Translated | None:
-    """Put a plain graph into the one model that is asked.
+    """Translate a graph of plain RDF into Wikidata's model; None where it has that already.
 
     Raises:
         UsageError: it is no file.
@@ -400,8 +401,8 @@ def _translated(engine: SparqlEngine, model: PlainModel, path: Path) -> Translat
     )
 
 
-def _whole(rows: list[Row], *variables: str) -> list[Row]:
-    """The rows, each with all variables bound.
+def _require_bound(rows: list[Row], *variables: str) -> list[Row]:
+    """Refuse rows with an unbound variable; return the rows.
 
     Raises:
         TooLongError: one is not: the reply is not what the query asked for.
@@ -413,10 +414,12 @@ def _whole(rows: list[Row], *variables: str) -> list[Row]:
     return rows
 
 
-def _asked_for(rows: list[Row], variable: str, values: Iterable[str], other: str) -> list[Row]:
-    """The same, the first variable holding nothing but what was asked about."""
+def _require_asked_values(
+    rows: list[Row], variable: str, values: Iterable[str], other: str
+) -> list[Row]:
+    """Refuse rows in which a variable has a value that was not asked about; return the rows."""
     allowed = set(values)
-    for row in _whole(rows, variable, other):
+    for row in _require_bound(rows, variable, other):
         if row[variable].value not in allowed:
             raise TooLongError(f"the reply is about {row[variable].value[:80]!r}, not asked for")
     return rows

@@ -98,7 +98,7 @@ class Linker:
 
 
 def _matches(text: str, graph: Graph) -> int:
-    """How many distinct neighbour values of a graph stand in a normalised question."""
+    """Count the distinct neighbour values of a graph that are in a normalised question."""
     own = normalise_em(graph.name)
     values = {normalise_em(t.value) for t in graph.triples} - {own, ""}
     return sum(f" {value} " in text for value in values)
@@ -106,7 +106,7 @@ def _matches(text: str, graph: Graph) -> int:
 
 @dataclass(frozen=True)
 class LinkQuality:
-    """Against the entities that a data set names.
+    """Recall and precision of linked entities, by those that a data set names.
 
     Attributes:
         recall: share of named entities that are linked.

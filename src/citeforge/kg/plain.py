@@ -27,7 +27,7 @@ ALT_LABEL = "http://www.w3.org/2004/02/skos/core#altLabel"
 
 
 def _expanded(name: str, info: ValidationInfo) -> str:
-    """An IRI of ``prefix:name`` or of an IRI."""
+    """Expand ``prefix:name`` to an IRI; an IRI stays as it is."""
     prefix, _, rest = name.partition(":")
     prefixes = info.data.get("prefixes", {})
     if prefix in prefixes:
@@ -40,18 +40,18 @@ def _expanded(name: str, info: ValidationInfo) -> str:
     return name
 
 
-def _begins(text: str) -> str:
+def _check_iri_start(text: str) -> str:
     if not is_iri(text):
         raise ValueError(f"{text[:80]!r} is not the beginning of an IRI")
     return text
 
 
 Name = Annotated[str, AfterValidator(_expanded)]
-IriStart = Annotated[str, AfterValidator(_begins)]
+IriStart = Annotated[str, AfterValidator(_check_iri_start)]
 
 
 class PlainRelation(FrozenRecord):
-    """A predicate as a relation.
+    """Relation that a predicate of plain RDF is read as.
 
     Attributes:
         label: what citations and sentences call it; predicates of one label are one relation.
@@ -64,7 +64,7 @@ class PlainRelation(FrozenRecord):
 
 
 class PlainModel(FrozenRecord):
-    """How plain RDF is read.
+    """Mapping of plain RDF: its classes, names and relations.
 
     Attributes:
         prefixes: what names may begin with.
@@ -84,6 +84,6 @@ class PlainModel(FrozenRecord):
 
 
 def local_words(name: str) -> str:
-    """Words of the last part of an IRI: ``https://schema.org/birthPlace`` → ``birth place``."""
+    """Split the last part of an IRI into words: ``…/birthPlace`` gives ``birth place``."""
     last = re.split(r"[#/:]", name.rstrip("#/:"))[-1]
     return re.sub(r"(?<=[a-z])(?=[A-Z])|_+", " ", last).lower()

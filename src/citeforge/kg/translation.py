@@ -70,8 +70,13 @@ class Translation:
         self.ids = {name: f"Q{i}" for i, name in enumerate(sorted(entities), 1)}
 
     def result(self) -> Translated:
-        """The graph in Wikidata's model."""
-        lines = [*self._head(), *self._labels(), *self._classes(), *self._values()]
+        """Translate the store into Wikidata's model."""
+        lines = [
+            *self._property_triples(),
+            *self._label_triples(),
+            *self._class_triples(),
+            *self._value_triples(),
+        ]
         self._count_unmapped()
         classes = (q.object for q in self._quads(RDF_TYPE))
         types = Counter(c.value for c in classes if not isinstance(c, RdfLiteral))
@@ -109,7 +114,7 @@ class Translation:
         return instances
 
     def _facts(self) -> Iterator[tuple[str, str, Any]]:
-        """(IRI, predicate, value) of what the mapping takes."""
+        """Yield (IRI, predicate, value) of all that the mapping names."""
         subjects = self.instances | self.named
         for predicate, relation in self.model.relations.items():
             some = False
@@ -127,7 +132,7 @@ class Translation:
                 self._count(f"relations of the mapping without a triple: {predicate}")
 
     def _misfit(self, value: Any, value_type: str) -> str | None:
-        """Why a value is not of a type of PlainRelation.values; None where it is."""
+        """Say why a value is not of a type of PlainRelation.values; None where it is."""
         if isinstance(value, RdfLiteral):
             if is_geometry(value.datatype.value):
                 return "coordinates"
@@ -141,21 +146,21 @@ class Translation:
             return f"an entity where a {value_type} is wanted"
         return None if isinstance(value, NamedNode) else "entities without an IRI"
 
-    def _head(self) -> Iterator[str]:
+    def _property_triples(self) -> Iterator[str]:
         for label, pid in ((INSTANCE_OF_LABEL, INSTANCE_OF), *self.pids.items()):
-            prop = _own(pid)
+            prop = _entity_iri(pid)
             yield _triple(prop, RDFS_LABEL, literal(label, self.model.language))
             yield _triple(prop, WIKIBASE + "directClaim", iri(DIRECT_IRI + pid))
         for quad in self._quads(INVERSE_OF):
             ends = [getattr(end, "value", "") for end in (quad.subject, quad.object)]
             if all(end in self.model.relations for end in ends):
                 one, other = (self.pids[self.model.relations[end].label] for end in ends)
-                yield _triple(_own(one), INVERSE_OF, _own(other))
+                yield _triple(_entity_iri(one), INVERSE_OF, _entity_iri(other))
         word = re.split(r"[#/:]", self.model.classes[0].rstrip("#/:"))[-1]
-        yield _triple(_own(CLASS), RDFS_LABEL, literal(word, self.model.language))
+        yield _triple(_entity_iri(CLASS), RDFS_LABEL, literal(word, self.model.language))
 
-    def _labels(self) -> Iterator[str]:
-        """The best name in each language as label, all others as aliases."""
+    def _label_triples(self) -> Iterator[str]:
+        """Yield the best name in each language as label, all others as aliases."""
         for name, qid in self.ids.items():
             languages: set[str] = set()
             for predicate, literals in self.names.items():
@@ -164,26 +169,28 @@ class Translation:
                     best = predicate in self.model.labels and language not in languages
                     languages |= {language} if best else set()
                     kind = RDFS_LABEL if best else ALT_LABEL
-                    yield _triple(_own(qid), kind, literal(value.value, language))
+                    yield _triple(_entity_iri(qid), kind, literal(value.value, language))
 
-    def _classes(self) -> Iterator[str]:
+    def _class_triples(self) -> Iterator[str]:
         for name in self.instances:
-            yield _triple(_own(self.ids[name]), DIRECT_IRI + INSTANCE_OF, _own(CLASS))
+            yield _triple(_entity_iri(self.ids[name]), DIRECT_IRI + INSTANCE_OF, _entity_iri(CLASS))
 
-    def _values(self) -> Iterator[str]:
+    def _value_triples(self) -> Iterator[str]:
         for subject, predicate, value in self.facts:
             relation = self.model.relations[predicate]
             qid, pid = self.ids[subject], self.pids[relation.label]
             if not isinstance(value, RdfLiteral):
-                yield _triple(_own(qid), DIRECT_IRI + pid, _own(self.ids[value.value]))
+                yield _triple(
+                    _entity_iri(qid), DIRECT_IRI + pid, _entity_iri(self.ids[value.value])
+                )
                 continue
             date = _date(value.value) if _is_date(value, relation.values) else None
             if date is None:
                 text = literal(_with_unit(value), value.language or None)
-                yield _triple(_own(qid), DIRECT_IRI + pid, text)
+                yield _triple(_entity_iri(qid), DIRECT_IRI + pid, text)
                 continue
             text = f"{literal(date[0])}^^<{XSD}dateTime>"
-            yield _triple(_own(qid), DIRECT_IRI + pid, text)
+            yield _triple(_entity_iri(qid), DIRECT_IRI + pid, text)
             yield from precise_time(ENTITY_IRI, qid, pid, text, date[1])
 
     def _count_unmapped(self) -> None:
@@ -201,7 +208,7 @@ class Translation:
             self.counts[what] += n
 
 
-def _own(name: str) -> str:
+def _entity_iri(name: str) -> str:
     return iri(ENTITY_IRI + name)
 
 
@@ -215,7 +222,7 @@ def _is_date(value: Any, value_type: str) -> bool:
 
 
 def _with_unit(value: Any) -> str:
-    """A literal's text; a number whose datatype is a unit (``dbpedia:datatype/metre``) gets it."""
+    """Write a literal's text; a number with a unit for a datatype gets the unit."""
     datatype = value.datatype.value
     if datatype.startswith((XSD, RDF)) or not _is_number(value.value):
         return str(value.value)
@@ -230,7 +237,7 @@ def _is_number(text: str) -> bool:
 
 
 def _date(text: str) -> tuple[str, int] | None:
-    """(xsd:dateTime, wikibase:timePrecision) of a date of XSD; None for what is no date."""
+    """Read an XSD date as (xsd:dateTime, wikibase:timePrecision); None for other texts."""
     match = _DATE.fullmatch(text.strip())
     if match is None:
         return None

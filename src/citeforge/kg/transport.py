@@ -26,7 +26,7 @@ class ReplySizeError(OSError):
 
 @dataclass
 class HttpReply:
-    """What a server sent.
+    """Reply of a server: status, headers and body.
 
     Attributes:
         status: of HTTP.
@@ -44,7 +44,7 @@ class HttpReply:
 
 
 def require_address(url: str) -> None:
-    """Refuse an address that is none, or that holds a user name or a password.
+    """Refuse a text that is not a URL, or that has a user name or a password.
 
     Raises:
         InputError: it is; the message repeats no secret.
@@ -119,7 +119,7 @@ async def _send(request: Request, seconds: float) -> HttpReply:
 
 
 async def _refuse_redirect(response: Any) -> None:
-    """Stop at a redirect before httpx2 looks at it, which fails in its own words on no address."""
+    """Stop at a redirect before the HTTP library fails on it with an error of its own."""
     if response.has_redirect_location:
         raise InputError(
             f"redirects to another place, {printable(response.headers['location'])}",
@@ -130,7 +130,7 @@ async def _refuse_redirect(response: Any) -> None:
 
 
 async def _read(response: Any) -> HttpReply:
-    """Read the body of a reply; of an error reply, what has arrived when time is up."""
+    """Read the body of a reply; of an error reply, what has arrived in time."""
     reply = HttpReply(response.status_code, response.headers, b"")
     most = MAX_BYTES if reply.is_success else _REFUSAL_BYTES
     body = bytearray()

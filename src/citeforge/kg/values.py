@@ -56,7 +56,7 @@ Row = dict[str, Term]
 
 
 def plain_label(text: str) -> str:
-    """A label without line ends, control characters, and characters that turn its direction.
+    """Clean a label of line ends, control characters, and marks that turn its direction.
 
     Marks that scripts need (joiners, marks of direction) stay.
     """
@@ -64,7 +64,7 @@ def plain_label(text: str) -> str:
 
 
 def literal(text: str, language: str | None = None) -> str:
-    """A string as SPARQL writes it; whatever it holds, it stays one string.
+    """Write a string as a SPARQL literal, escaped.
 
     Raises:
         InputError: the language is not a language tag.
@@ -85,7 +85,7 @@ def literal(text: str, language: str | None = None) -> str:
 
 
 def iri(text: str) -> str:
-    """An IRI as SPARQL writes it.
+    """Write an IRI as in SPARQL.
 
     Raises:
         InputError: it holds a character that no IRI may hold.
@@ -101,7 +101,7 @@ def iri(text: str) -> str:
 
 
 def is_iri(text: str) -> bool:
-    """Whether it has a scheme and every character and escape is one that RFC 3987 knows."""
+    """Whether a text is an absolute IRI of valid characters and escapes (RFC 3987)."""
     return _IRI.fullmatch(text) is not None
 
 
@@ -119,7 +119,7 @@ def is_geometry(datatype: str) -> bool:
 
 
 def query(name: str, **parts: str) -> str:
-    """The text of ``queries/NAME.rq`` with its placeholders filled in.
+    """Fill in the placeholders of ``queries/NAME.rq``.
 
     Args:
         name: file without its ending.
@@ -130,7 +130,7 @@ def query(name: str, **parts: str) -> str:
 
 
 def variables_of(text: str) -> list[str]:
-    """Variables that a SELECT query gives."""
+    """List the variables that a SELECT query returns."""
     head = re.search(r"\bSELECT\s+(.*?)\bWHERE\b", text, re.DOTALL)
     names = _AGGREGATE.sub(r" \1 ", head[1]) if head else ""
     return re.findall(r"\?(\w+)", names)
@@ -151,7 +151,7 @@ _PROP = "http://www.wikidata.org/prop/"
 
 
 def render_date(lexical: str, precision: int | None) -> tuple[str, str] | None:
-    """(text, precision in words) of an xsd:dateTime; None for what is no date.
+    """Render an xsd:dateTime as (text, precision in words); None for what is not a date.
 
     Years before 1 follow XSD 1.1, as Wikidata's RDF does: 0000 is 1 BCE. A month or day 00 is
     unknown, and the date is known as far as before it. Without a precision the full date is given,
@@ -193,7 +193,7 @@ def _ordinal(number: int) -> str:
 
 
 def lexical_date(text: str, precision: str) -> str:
-    """An xsd:dateTime that :func:`render_date` renders as ``text``."""
+    """Find the xsd:dateTime that :func:`render_date` renders as ``text``."""
     bare = text.removesuffix(" BCE")
     is_bce = bare != text
     digits = "".join(c for c in bare.split("-")[0] if c.isdigit())
@@ -212,7 +212,7 @@ def lexical_date(text: str, precision: str) -> str:
 
 
 def precise_time(entity_iri: str, qid: str, pid: str, value: str, precision: int) -> Iterator[str]:
-    """N-Triples that give a date of an entity its precision.
+    """Write N-Triples that state the precision of an entity's date.
 
     Args:
         entity_iri: what ids begin with.

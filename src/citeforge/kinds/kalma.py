@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from citeforge.engines.io.tables import rows_of
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.kinds.rage import NO_CELLS, OTHER_TASKS
-from citeforge.package.items import Item
+from citeforge.package.items import Item, by_query
 from citeforge.package.kinds import Kind
-from citeforge.package.reading import graph_items
-from citeforge.schemas.benchmarks.kg import GENERAL
+from citeforge.schemas.benchmarks.kg import GENERAL, from_row, graphs_of
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import KG_BY_CONFIG
-from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
+from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.kalma import KalmaRecipe
 
 if TYPE_CHECKING:
     from citeforge.evaluator.check import Triples
@@ -73,7 +74,20 @@ class KalmaKind(Kind):
         return plan_kalma(recipe, run)
 
     def items(self, package: Package, context: str, query_id: str | None) -> Iterator[Item]:
-        return graph_items(package, context, query_id)
+        """Yield queries with sub-graphs (schema KG_CONTEXTS)."""
+        table, questions = package.context_table(context), package.questions(context)
+        gold = by_query(package.gold.to_pylist())
+        for row, (query, triples) in enumerate(rows_of(table, "query_id", "triples")):
+            if query_id not in (None, query):
+                continue
+            facts = gold.get(query, [])
+            graphs = tuple(graphs_of([from_row(t) for t in triples]))
+            # A triple that counts in several rounds is one piece of knowledge.
+            knowledge = tuple(dict.fromkeys(map(from_row, facts)))
+            same = {from_row(t): from_row(g) for g in facts for t in g["equivalents"]}
+            yield Item(
+                query, questions[row], context, graphs=graphs, knowledge=knowledge, equivalents=same
+            )
 
     def reading(self, reads: str) -> Read:
         from citeforge.evaluator.measures.kalma_graphs import read_triples

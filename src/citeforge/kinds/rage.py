@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
-from citeforge.package.items import Item
+from citeforge.package.items import Gold, GoldRows, Item, Passage, by_query
 from citeforge.package.kinds import Kind
-from citeforge.package.reading import passage_items
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import BY_CONFIG, CONDENSED_FORMS
 from citeforge.schemas.recipes.base import Recipe, RunOptions
@@ -55,7 +54,20 @@ class RageKind(Kind):
         return build_rage(recipe, run)
 
     def items(self, package: Package, context: str, query_id: str | None) -> Iterator[Item]:
-        return passage_items(package, context, query_id)
+        """Yield queries with passages of the corpus (schema CONTEXTS)."""
+        table, questions = package.context_table(context), package.questions(context)
+        gold = by_query(package.gold.to_pylist())
+        if query_id is not None:
+            row = package.row_of[query_id]
+            table, questions = table.slice(row, 1), questions[row : row + 1]
+        ids = pa.concat_arrays([c.flatten() for c in table["docs"].chunks]).field("corpus-id")
+        texts = package.shown_texts(ids.unique().to_pylist(), context)
+        for query, docs, question in zip(
+            table["query_id"].to_pylist(), table["docs"].to_pylist(), questions, strict=True
+        ):
+            passages = (Passage(d["corpus-id"], *texts[d["corpus-id"]], d["label"]) for d in docs)
+            right = GoldRows(map(Gold.of, gold.get(query, [])))
+            yield Item(query, question, context, tuple(passages), gold=right)
 
     def reading(self, reads: str) -> Read:
         """Find the function that reads answers; all measures read passages."""
@@ -75,9 +87,9 @@ class RageKind(Kind):
         return Marks(benchmark)
 
     def blind(self, config: str, table: pa.Table) -> pa.Table:
-        from citeforge.publishing.hidden import unlabelled
+        from citeforge.publishing.hidden import remove_labels
 
-        return unlabelled(table)
+        return remove_labels(table)
 
 
 RAGE = RageKind()

@@ -26,12 +26,12 @@ class TwinsKind(RageKind):
     annotation = (*RageKind.annotation, "twin-relevant", "twin-nonrelevant")
 
     def build(self, recipe: Any, run: RunOptions) -> Manifest:
-        from citeforge.builders.twins.build import build_twins
+        from citeforge.builders.authorship.twins import build_twins
 
         return build_twins(recipe, run)
 
     def plan(self, recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
-        from citeforge.builders.twins.build import plan_twins
+        from citeforge.builders.authorship.twins import plan_twins
 
         return plan_twins(recipe, run)
 

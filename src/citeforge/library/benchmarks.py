@@ -8,7 +8,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 
 
 def package_folder(name: str | Path) -> Path:
-    """The folder of a package, downloaded from the Hub when the name says ``hub:``.
+    """Get the folder of a package, downloaded from the Hub for ``hub:`` names.
 
     Args:
         name: folder, or ``hub:ORG/NAME[@REVISION]``.
@@ -24,7 +24,7 @@ def package_folder(name: str | Path) -> Path:
 
 
 def gold_folder(name: str | Path) -> Path:
-    """The folder of a gold half, downloaded from the Hub when the name says ``hub:``.
+    """Get the folder of a gold half, downloaded from the Hub for ``hub:`` names.
 
     It is no package of its own, so that nothing verifies it before it is joined.
 

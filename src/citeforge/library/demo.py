@@ -37,7 +37,7 @@ and your own data: citeforge build rage --help"""
 
 
 def start_demo(out: Path) -> list[str]:
-    """Copy the examples into a new folder; what to do with them, one command line each.
+    """Copy the examples into a new folder; return the commands to run on them.
 
     Args:
         out: folder to make; without white space in its name, so that lines can be typed again.

@@ -56,7 +56,7 @@ def gate(
 
 
 def _listed(scores: Scored | Sequence[Scored]) -> list[Scored]:
-    """Scores and score files; of a folder, its JSON files.
+    """List scores and score files; a folder stands for its JSON files.
 
     Raises:
         InputError: a folder without any.

@@ -109,7 +109,7 @@ class GoldHalf:
 
 @dataclass(frozen=True)
 class Publication:
-    """What was published, or what would be.
+    """Result of publishing, or of its dry run.
 
     Attributes:
         package: the package, or its public half; a plan in a dry run.
@@ -172,7 +172,7 @@ def publish(
 
 @contextmanager
 def _halves(folder: Path, metadata: Sequence[str]) -> Iterator[tuple[Path, Path]]:
-    """The public half and the gold half of a package, for as long as the block runs."""
+    """Make the public and the gold half of a package, which exist while the block runs."""
     with tempfile.TemporaryDirectory() as work:
         public, gold = Path(work) / "public", Path(work) / "gold"
         split_package(folder, public, gold, metadata)

@@ -74,7 +74,7 @@ def compare(
 
 @dataclass(frozen=True, repr=False)
 class Report(Displayed):
-    """A report: what a notebook shows is its scores, and never the whole page.
+    """Report whose display in a notebook is its scores, not the whole page.
 
     Attributes:
         content: the report.

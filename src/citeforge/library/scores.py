@@ -37,7 +37,7 @@ from citeforge.schemas.errors import (
 )
 from citeforge.schemas.recipes.base import RunOptions, checked
 from citeforge.schemas.recipes.command_options import Protocol, ScoreOptions
-from citeforge.schemas.recipes.systems import twin_of
+from citeforge.schemas.recipes.systems import find_lookalike
 from citeforge.schemas.scores import Counts, MeasureScore, NotComputed, ScoreFile
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ Answers = str | Path | Iterable[Mapping[str, Any]] | Any
 
 @contextmanager
 def submission_file(answers: Answers, system: str | None = None) -> Iterator[Path]:
-    """The answers as a file, for as long as the block runs.
+    """Write answers to a temporary file, which exists while the block runs.
 
     Args:
         answers: path of a submission; or rows with the fields of a submission line
@@ -264,7 +264,7 @@ def score(
 
 @dataclass(frozen=True)
 class ScoredFiles:
-    """What :func:`score_files` found.
+    """Result of :func:`score_files`.
 
     Attributes:
         scores: of every submission and context set, in order; then the best of all of each set,
@@ -363,7 +363,7 @@ def plan_scores(
     gold: str | Path | None = None,
     run: RunOptions | None = None,
 ) -> JudgePlan:
-    """What :func:`score_files` would ask the judge at most, and what it costs; nobody is asked.
+    """Count what :func:`score_files` would ask the judge at most, and its cost, asking nothing.
 
     A question that depends on an answer that is not stored is counted.
 
@@ -383,7 +383,7 @@ def plan_scores(
 
 
 def _system_names(paths: Sequence[Path], names: Sequence[str]) -> list[str | None]:
-    """The name that each submission's system was given; None for its own.
+    """List the given names of the submissions' systems; None for a submission's own name.
 
     Raises:
         UsageError: not as many names as submissions, an empty one, or one twice.
@@ -403,7 +403,7 @@ def _system_names(paths: Sequence[Path], names: Sequence[str]) -> list[str | Non
 def _require_distinct(
     paths: Sequence[Path], systems: Sequence[str | None], setup: ScoringSetup
 ) -> None:
-    """Refuse names that readers of a table would take for each other, and labels of nobody.
+    """Refuse system names that look alike, and labels of unknown systems.
 
     Raises:
         InputError: names both, or whom the labels are of.
@@ -417,7 +417,7 @@ def _require_distinct(
     ]
     names = [s.system for s in submissions]
     for at, name in enumerate(names):
-        if (twin := twin_of(name, names[:at])) is not None:
+        if (twin := find_lookalike(name, names[:at])) is not None:
             raise InputError(
                 f"the systems {twin!a} and {name!a} look the same",
                 allowed="names that differ to the eye (--name)",
@@ -444,7 +444,7 @@ def _require_any(files: Sequence[ScoreFile]) -> None:
 
 
 def judge_of(judge: str | Judge | JudgeSession | None, repeats: int = 1) -> JudgeSession | None:
-    """A judge by its name or as an object, ready to be asked; None without one."""
+    """Make the session of a judge from its name or object; None without one."""
     if judge is None or isinstance(judge, JudgeSession):
         return judge
     if not isinstance(judge, str):

@@ -15,7 +15,7 @@ from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
-from citeforge.engines.running.setup import client_options, costs
+from citeforge.engines.running.setup import client_options, is_expensive
 from citeforge.evaluator.reports.compare import compare_pairs
 from citeforge.evaluator.reports.notes import limit_lines
 from citeforge.evaluator.reports.rows import named_rows
@@ -28,7 +28,7 @@ from citeforge.schemas.errors import UsageError, extras_named
 from citeforge.schemas.recipes.base import Part, RunOptions
 from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.systems.registry import refusal, system_of
-from citeforge.systems.run import Ran, plan_system, run_system
+from citeforge.systems.run import Outcome, plan_system, run_system
 
 Options = Mapping[str, Any] | Part | None
 """Options of a system: its record, or names of its fields to values."""
@@ -41,7 +41,7 @@ def run(
     limit: int | None = None, options: Options = None,
     judge: str | Judge | JudgeSession | None = None, title: str | None = None,
     endpoint: RunOptions | None = None,
-) -> Ran:  # fmt: skip
+) -> Outcome:  # fmt: skip
     """Run a system and write its submission; what ``citeforge run`` does.
 
     Args:
@@ -121,7 +121,7 @@ def plan_run(
 
 @dataclass
 class Bench:
-    """What :func:`bench` made.
+    """Result of :func:`bench`.
 
     Attributes:
         ran: one a system, in order.
@@ -130,7 +130,7 @@ class Bench:
         report: the HTML page.
     """
 
-    ran: list[Ran]
+    ran: list[Outcome]
     scores: list[Scores]
     differences: Comparisons = field(default_factory=Comparisons)
     report: Path = Path()
@@ -142,7 +142,7 @@ def bench(
     llm: str | Llm | None = None, measures: Sequence[str] = (), context: str | None = None,
     runs: int = 1, seed: int = 0, limit: int | None = None,
     judge: str | Judge | JudgeSession | None = None, options: Mapping[str, Options] | None = None,
-    endpoint: RunOptions | None = None, tell: Callable[[str, Ran], None] = lambda system, ran: None,
+    endpoint: RunOptions | None = None, tell: Callable[[str, Outcome], None] = lambda *_: None,
 ) -> Bench:  # fmt: skip
     """Run, score and compare systems, and make a report; what ``citeforge bench`` does.
 
@@ -224,7 +224,7 @@ def _require(
 
 
 def _differences(scores: Sequence[Scores]) -> Comparisons:
-    """Systems are compared where they were shown the same; all these rows are one table."""
+    """Compare systems where they were shown the same; all rows are one table."""
     files = named_rows([s.file for s in scores])
     pairs = [(a, b) for a, b in combinations(files, 2) if a.context == b.context]
     names = {name for s in scores for name in s}
@@ -252,6 +252,6 @@ def _llm(llm: str | Llm | None, store: Path, endpoint: RunOptions | None) -> Llm
     if not isinstance(llm, str):
         return llm
     run = endpoint or RunOptions()
-    path = run.store or (store if costs(llm) else None)
+    path = run.store or (store if is_expensive(llm) else None)
     replay = None if path is None else ReplayStore(path)
     return make_llm(llm, store=replay, options=client_options(run))

@@ -61,7 +61,7 @@ class Gold:
 
     @staticmethod
     def of(row: dict[str, Any]) -> "Gold":
-        """From a row of the schema GOLD."""
+        """Make a record of a row of the gold table (schema GOLD)."""
         return Gold(
             kind=row["kind"],
             text=row["text"],
@@ -77,18 +77,18 @@ class Gold:
 class GoldRows(tuple[Gold, ...]):
     """Gold rows of a query, in order, and those of each kind."""
 
-    def _of(self, answers: str) -> tuple[Gold, ...]:
-        return tuple(row for row in self if answers == row.kind)
+    def _of_kind(self, kind: str) -> tuple[Gold, ...]:
+        """Select the rows of one kind."""
+        return tuple(row for row in self if row.kind == kind)
 
     @property
     def answers(self) -> tuple[Gold, ...]:
         """Whole answers (HAGRID)."""
-        return self._of("answer")
+        return self._of_kind("answer")
 
     @property
     def single(self) -> Gold | None:
-        """The one whole answer: the first attributable and informative, else attributable, else
-        informative, else the first."""
+        """Choose the one whole answer: attributable and informative first, then attributable."""
         return max(
             self.answers, key=lambda g: (g.attributable == 1, g.informative == 1), default=None
         )
@@ -96,22 +96,22 @@ class GoldRows(tuple[Gold, ...]):
     @property
     def long_answers(self) -> tuple[Gold, ...]:
         """Annotated long answers (ASQA)."""
-        return self._of("long_answer")
+        return self._of_kind("long_answer")
 
     @property
     def qa_pairs(self) -> tuple[Gold, ...]:
         """Questions with short answers that a long answer must hold (ASQA)."""
-        return self._of("qa_pair")
+        return self._of_kind("qa_pair")
 
     @property
     def answer_lists(self) -> tuple[Gold, ...]:
         """Entities of a list, each with its accepted forms (QAMPARI)."""
-        return self._of("answer_list")
+        return self._of_kind("answer_list")
 
     @property
     def claims(self) -> tuple[Gold, ...]:
         """Claims that an answer should entail (ELI5)."""
-        return self._of("claim")
+        return self._of_kind("claim")
 
 
 @dataclass(frozen=True, repr=False)
@@ -172,8 +172,8 @@ class Item(Displayed):
         yield Table(["number", "title", "text", "label"], rows, left=3)
 
 
-def condensed(items: Iterable[Item], shorter: Mapping[tuple[str, str], str]) -> Iterator[Item]:
-    """Items with other texts of their passages.
+def replace_texts(items: Iterable[Item], shorter: Mapping[tuple[str, str], str]) -> Iterator[Item]:
+    """Replace the texts of shown passages by summaries or snippets.
 
     Args:
         items: what is shown in full.
@@ -186,7 +186,7 @@ def condensed(items: Iterable[Item], shorter: Mapping[tuple[str, str], str]) -> 
 
 
 def by_query(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Rows of a table by their ``query_id``, in their order."""
+    """Group rows of a table by their ``query_id``, in their order."""
     rows_of: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         rows_of.setdefault(row["query_id"], []).append(row)

@@ -16,7 +16,7 @@ from citeforge.schemas.submission import SubmissionLine
 
 
 class Kind(ABC):
-    """A kind of benchmark: facts as attributes, behaviour as methods.
+    """Kind of benchmark: facts as attributes, behaviour as methods.
 
     It stands below the floors that ask it; the classes that fill it in stand above them, in
     ``citeforge/kinds`` and in plugins, and import what they use.
@@ -87,16 +87,16 @@ class Kind(ABC):
         """Build a package by a recipe of this kind."""
 
     def plan(self, recipe: Any, run: RunOptions) -> Any:
-        """Requests of a build (:class:`~citeforge.engines.llm.budget.RunPlan`), if ``has_plan``."""
+        """Plan the requests of a build (:class:`~citeforge.engines.llm.budget.RunPlan`)."""
         return None
 
     @abstractmethod
     def items(self, package: Any, context: str, query_id: str | None) -> Iterator[Item]:
-        """Queries of a context set, or one of them, with what systems are shown."""
+        """Yield queries of a context set, or one of them, with what systems are shown."""
 
     @abstractmethod
     def reading(self, reads: str) -> Any:
-        """The function that reads answers so: a ``Read`` of ``evaluator.measures.reading``.
+        """Get the function that reads answers in one way: a ``Read`` of ``evaluator``.
 
         Args:
             reads: one of ``readings``.
@@ -104,11 +104,11 @@ class Kind(ABC):
 
     @abstractmethod
     def problems(self, package: Any) -> Iterator[tuple[str, str]]:
-        """What does not hold in a package beyond hashes and schemas: (table, what is wrong)."""
+        """Find faults of a package beyond hashes and schemas: (table, what is wrong)."""
 
     @abstractmethod
     def checker(self, benchmark: Any) -> Any:
-        """What finds faults in answers.
+        """Make the object that finds faults in answers, such as ``evaluator.check.Marks``.
 
         One like :class:`citeforge.evaluator.check.Marks`.
         """
@@ -118,7 +118,7 @@ class Kind(ABC):
         return table
 
     def labelling(self, package: Any, context: str) -> Any:
-        """What prompts say of each passage; None where they say nothing.
+        """Get the labels that prompts put on passages; None without any.
 
         See :class:`citeforge.builders.packaging.prompts.Labelling`.
         """
@@ -127,21 +127,21 @@ class Kind(ABC):
     def saved_answers(
         self, path: Path, benchmark: Any
     ) -> Iterator[tuple[int, SubmissionLine]] | None:
-        """Answers of AttriEval's saved outputs; None where they are read as of any kind."""
+        """Read answers from AttriEval's saved outputs; None for kinds without that format."""
         return None
 
     def lines(
         self, system: str, benchmark: Any, contexts: list[str], runs: int, seed: int
     ) -> Iterator[dict[str, Any]]:
-        """Answers of a system of ``systems``."""
+        """Answer as one of ``systems``: yield the lines of a submission."""
         return iter(())
 
     def trace(self, package: Any, query: str) -> str | None:
-        """How a query was made, round by round; None where nothing is kept of that."""
+        """Describe how a query was made, round by round; None where nothing is kept of that."""
         return None
 
     def refusal(self, what: str) -> str | None:
-        """Why something is not offered, in words for the user; None where it is.
+        """Explain why a feature is not offered; None where it is.
 
         Args:
             what: a key of ``refusals``.
@@ -154,7 +154,7 @@ _GROUP, _WHAT = "kinds", "a kind of benchmark"
 
 
 def kinds() -> dict[str, Kind]:
-    """Every kind by its name: ours, then plugins'; what clashes is told of and left out."""
+    """Get every kind by name, built-in ones first; clashing kinds of plugins are left out."""
     by_name: dict[str, Kind] = {}
     for entry in sorted(plugins.load_entries(_GROUP), key=lambda entry: bool(entry[1])):
         kind = plugins.require_type(entry, Kind, _WHAT)  # type: ignore[type-abstract]
@@ -166,7 +166,7 @@ def kinds() -> dict[str, Kind]:
 
 
 def kind_of(manifest: Manifest, path: object = None) -> Kind:
-    """The kind that a manifest names.
+    """Look up the kind that a manifest names.
 
     Args:
         manifest: of a package.
@@ -188,7 +188,7 @@ def kind_of(manifest: Manifest, path: object = None) -> Kind:
 
 
 def find_kind(name: str) -> Kind | None:
-    """The kind of a name; None when nobody gives it.
+    """Look up a kind by name; None for an unknown one.
 
     Raises:
         InputError: the plugin that should give it is broken.
@@ -213,18 +213,18 @@ def recipes() -> dict[str, type[Recipe]]:
     return {k.name: k.recipe for k in kinds().values() if k.recipe is not None}
 
 
-def ours() -> list[Kind]:
-    """The kinds that no plugin gives."""
+def built_in_kinds() -> list[Kind]:
+    """List the built-in kinds."""
     names = (name for name, origin in plugins.entry_names(_GROUP) if not origin)
     return [kind for name in names if (kind := find_kind(name)) is not None]
 
 
-def of_plugins() -> Iterator[tuple[str, str]]:
-    """(name, plugin) of the other ones; none is imported."""
+def third_party_kinds() -> Iterator[tuple[str, str]]:
+    """List (name, plugin) of third-party kinds, without importing any."""
     return ((name, origin) for name, origin in plugins.entry_names(_GROUP) if origin)
 
 
 def plugin_of(name: str) -> str | None:
-    """Name and version of the plugin that gives a kind; None for ours."""
+    """Get name and version of the plugin that defines a kind; None for a built-in one."""
     entry = plugins.find_entry(_GROUP, name)
     return None if entry is None else entry[1] or None

@@ -85,7 +85,7 @@ def load_manifest(folder: Path) -> Manifest:
             allowed="a folder that citeforge build made",
             code="not-a-package",
         )
-    content = read_json(plain_file(folder, MANIFEST))
+    content = read_json(resolve_package_file(folder, MANIFEST))
     version = ("schema_version", SCHEMA_VERSION)
     manifest = validated(Manifest, content, path, version=version)
     # Of what the file says, not of the record made from it: a newer record has more fields.
@@ -110,10 +110,10 @@ def load_manifest(folder: Path) -> Manifest:
 
 
 def damaged_files(folder: Path, manifest: Manifest) -> Iterator[Problem]:
-    """Files that are missing, no plain files, or whose sha256 is not the manifest's."""
+    """Find files that are missing, are links, or whose sha256 is not the manifest's."""
     for name, expected in manifest.files.items():
         try:
-            actual = sha256_file(plain_file(folder, name))
+            actual = sha256_file(resolve_package_file(folder, name))
         except InputError as error:
             yield Problem(name, error.message, error.code)
             continue
@@ -122,8 +122,8 @@ def damaged_files(folder: Path, manifest: Manifest) -> Iterator[Problem]:
             yield Problem(name, message, "hash-mismatch")
 
 
-def plain_file(folder: Path, name: str) -> Path:
-    """A file of a package, which lies in its folder itself.
+def resolve_package_file(folder: Path, name: str) -> Path:
+    """Get the path of a file of a package; refuse links out of its folder.
 
     Links are followed to the ``blobs`` of the Hub's cache alone.
 
@@ -151,7 +151,7 @@ def plain_file(folder: Path, name: str) -> Path:
 
 
 def splits_of(manifest: Manifest) -> dict[str, list[str]]:
-    """Config to the splits that have rows, in the order of their files."""
+    """Map configs to the splits that have rows, in the order of their files."""
     splits: dict[str, list[str]] = {}
     for name in manifest.files:
         if name.endswith(".parquet"):
@@ -163,8 +163,7 @@ def splits_of(manifest: Manifest) -> dict[str, list[str]]:
 
 
 def unknown_files(folder: Path) -> list[str]:
-    """Files in the folder of a package that no build of ours put there, ``card.md`` among them:
-    somebody wrote it by hand.
+    """List files in a package's folder that citeforge did not write, ``card.md`` among them.
 
     Raises:
         InputError: not a package, going by what its manifest says.
@@ -190,7 +189,7 @@ def unknown_files(folder: Path) -> list[str]:
 
 
 def load_intact(folder: Path, beside: bool = False) -> Manifest:
-    """The manifest of a package whose files all have their recorded sha256.
+    """Read the manifest of a package, and check every file against its recorded sha256.
 
     Args:
         folder: package.

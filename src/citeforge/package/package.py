@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.io.tables import iter_batches, read_table, rows_of, rows_with
 from citeforge.engines.retrieval.records import Rankings, Retrieved
-from citeforge.package.items import Gold, GoldRows, Item, by_query, condensed
+from citeforge.package.items import Gold, GoldRows, Item, by_query, replace_texts
 from citeforge.package.kinds import Kind, kind_of
 from citeforge.package.manifest import load_intact, splits_of
 from citeforge.schemas.benchmarks.manifest import Manifest
@@ -80,7 +80,7 @@ class Package(Displayed):
 
     @extras_named()
     def to_pandas(self, context: str | None = None) -> pandas.DataFrame:
-        """One row a passage or triple that a context set shows, with its query.
+        """Make a table with one row per passage or triple that a context set shows.
 
         Queries alone are a frame by ``.queries.to_pandas()``.
 
@@ -163,7 +163,7 @@ class Package(Displayed):
 
     @cached_property
     def queries(self) -> pa.Table:
-        """Schema QUERIES; of a KaLMA benchmark the specific questions.
+        """Queries (schema QUERIES); of a KaLMA benchmark the specific questions.
 
         Raises:
             InputError: it is damaged, or an id comes twice.
@@ -182,7 +182,7 @@ class Package(Displayed):
 
     @cached_property
     def query_ids(self) -> list[str]:
-        """In the order of the benchmark."""
+        """Ids of the queries, in the order of the benchmark."""
         ids: list[str] = self.queries["_id"].to_pylist()
         return ids
 
@@ -214,7 +214,7 @@ class Package(Displayed):
 
     @cached_property
     def forms(self) -> dict[str, pa.Table]:
-        """The queries in every form that the package has (schema QUERIES), ours first."""
+        """The queries in each form of the package (schema QUERIES), the main one first."""
         splits = dict.fromkeys(self.kind.other_questions.values())
         others = {split: self.table("queries", split) for split in splits}
         return {
@@ -254,7 +254,7 @@ class Package(Displayed):
         return {label: self.mapping(label) for label in LABELS}
 
     def mapping(self, label: str) -> pa.Table:
-        """Pairs of query and passage with one label, or those that nobody could decide.
+        """Read the pairs of query and passage with one label (schema MAPPING), or undecided ones.
 
         Raises:
             InputError: the table is damaged.
@@ -299,7 +299,7 @@ class Package(Displayed):
 
     @cached_property
     def cosines(self) -> pa.Table:
-        """How near mined passages are (schema COSINES); no rows where the package does not say."""
+        """Read cosines of mined passages (schema COSINES); no rows where there are none."""
         return read_table(self.shards("cosines", SEEMINGLY_RELEVANT), COSINES)
 
     def passages(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
@@ -314,7 +314,7 @@ class Package(Displayed):
         return iter_batches(self.corpus, columns, schema=CORPUS)
 
     def candidates(self, retriever: str | None = None) -> Rankings:
-        """What was retrieved for each query (schema CANDIDATES); empty lists where nothing was.
+        """Read what was retrieved for each query (schema CANDIDATES); empty lists without any.
 
         Args:
             retriever: split of ``candidates``; None for the one that contexts are made of.
@@ -332,7 +332,7 @@ class Package(Displayed):
                 rankings[query].append(Retrieved(query, passage, rank, score))
         return rankings
 
-    def condensed(self, form: str) -> dict[tuple[str, str], str]:
+    def replace_texts(self, form: str) -> dict[tuple[str, str], str]:
         """Summaries or snippets by (query, passage); without those that are irrelevant.
 
         Args:
@@ -348,16 +348,16 @@ class Package(Displayed):
         return {(query, passage): text for query, passage, text, idle in rows if not idle}
 
     def authors(self, context: str) -> pa.Table:
-        """What a cell of an authorship benchmark says of its passages (schema AUTHORS)."""
+        """Read the labels of passages in a cell of an authorship benchmark (schema AUTHORS)."""
         return self.table("authors", context)
 
     def absent(self, context: str) -> pa.Table:
-        """Triples that a context set lacks (schema KG_ABSENT)."""
+        """Read the triples that were removed from a context set (schema KG_ABSENT)."""
         return self.table("absent", context)
 
     @property
     def evolution(self) -> pa.Table:
-        """How questions grew, round by round (schema KG_EVOLUTION)."""
+        """Read how questions grew, round by round (schema KG_EVOLUTION)."""
         return self.table("evolution", "evolution")
 
     @property
@@ -366,7 +366,7 @@ class Package(Displayed):
         return self.shards("corpus", "corpus")
 
     def texts(self, ids: Iterable[str] | pa.Array) -> dict[str, tuple[str, str]]:
-        """(title, text) of passages by id; the corpus is streamed, memory grows with what is asked.
+        """Read (title, text) of passages by id; memory grows with the number of ids.
 
         Args:
             ids: of passages; those that the corpus lacks are absent from the result.
@@ -414,11 +414,11 @@ class Package(Displayed):
         if query_id is not None and query_id not in self.row_of:
             raise UnknownValueError("query", query_id, self.query_ids)
         items = self.kind.items(self, name, query_id)
-        return items if show is None else condensed(items, self.condensed(show))
+        return items if show is None else replace_texts(items, self.condensed(show))
 
 
 def rows_about(table: pa.Table, config: str, queries: frozenset[str]) -> pa.Table:
-    """Rows that are about some queries; all of a table that is about none."""
+    """Select the rows of some queries; all rows of a table without queries."""
     column = "_id" if config == "queries" else None
     column = column or next((c for c in ("query_id", "query-id") if c in table.column_names), None)
     if column is None:
@@ -427,7 +427,7 @@ def rows_about(table: pa.Table, config: str, queries: frozenset[str]) -> pa.Tabl
 
 
 def texts_of(corpus: list[Path], names: Iterable[str] | pa.Array) -> dict[str, tuple[str, str]]:
-    """(title, text) of passages by id, streamed: memory grows with what is asked for.
+    """Read (title, text) of passages by id, streaming the corpus.
 
     Args:
         corpus: shards of a corpus.

@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
-from citeforge.builders.packaging.card import Beside
+from citeforge.builders.packaging.card import SidecarFiles
 from citeforge.builders.packaging.licences import with_licence
-from citeforge.builders.packaging.package import WORDS, refreshed, word_lengths
+from citeforge.builders.packaging.package import WORDS, render_again, word_lengths
 from citeforge.engines.io.folders import amending
 from citeforge.engines.io.tables import read_schema
 from citeforge.package.kinds import kind_of
@@ -31,12 +31,12 @@ FRAMEWORK = "citeforge"
 
 
 def task_id(context: str, measure: str) -> str:
-    """Id of the leaderboard of a measure on a context set."""
+    """Make the id of the leaderboard of a measure on a context set."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", f"{context}_{measure}")
 
 
 def render_evals(manifest: Manifest) -> str | None:
-    """Text of ``eval.yaml``; None for a benchmark without leaderboards."""
+    """Write ``eval.yaml``; None for a benchmark without leaderboards."""
     kind = kind_of(manifest)
     tasks = [
         {"id": task_id(context, measure), "config": "contexts", "split": context}
@@ -87,7 +87,7 @@ _CHOSEN = {
 
 
 def render_croissant(folder: Path, manifest: Manifest, audit: dict[str, Any] | None) -> str:
-    """The text of ``croissant.json`` for a package.
+    """Write ``croissant.json`` of a package.
 
     Every Parquet file is a FileObject with its sha256; every shard is a record set. Columns of
     numbers and texts are fields; nested ones are in the files and described, not extracted.
@@ -155,7 +155,7 @@ def _records(name: str, folder: Path) -> dict[str, Any]:
 
 
 def _responsible(manifest: Manifest, audit: dict[str, Any] | None) -> dict[str, Any]:
-    """The RAI fields that the manifest and the audit can answer; others are left out."""
+    """Fill in the RAI fields that manifest and audit can answer; others are left out."""
     sources = "; ".join(
         f"{s.public_spec}: {', '.join(f'{k}: {v}' for k, v in s.rules.items()) or 'as it is'}"
         for s in manifest.sources
@@ -242,11 +242,11 @@ def write_card(
             changed[SCORES] = json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
         if audit is not None:
             changed[AUDIT] = audit
-        content = Beside.read(folder, changed).audit
+        content = SidecarFiles.read(folder, changed).audit
         evals = render_evals(manifest)
         if evals is not None:
             changed[EVALS] = evals
         changed[CROISSANT] = render_croissant(folder, manifest, content)
-        manifest, new_files = refreshed(folder, manifest, stats, changed)
+        manifest, new_files = render_again(folder, manifest, stats, changed)
         files |= new_files
         return manifest

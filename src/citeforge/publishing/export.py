@@ -73,7 +73,7 @@ def export(
 
 
 def write_export(target: Export, source: Path, out: Path, options: Part) -> DroppedFields:
-    """Like :func:`export`, of an export that was looked up and a record of its options."""
+    """Write a benchmark or scores by an export and a record of its options."""
     with atomic_directory(out) as folder:
         if target.of != "scores":
             _require_fit(target, source)
@@ -94,7 +94,7 @@ def _require_fit(export: Export, folder: Path) -> None:
 
 
 def find_export(name: str) -> Export:
-    """The export of a name.
+    """Look up an export by name.
 
     Raises:
         UnknownValueError: no such export.
@@ -106,10 +106,10 @@ def find_export(name: str) -> Export:
 
 
 def exports() -> Iterator[Export]:
-    """Every export; what is broken is told of."""
+    """Yield every export; broken ones are skipped with a warning."""
     return (plugins.require_type(e, Export, "an export") for e in plugins.load_entries(_GROUP))
 
 
 def origins() -> dict[str, str]:
-    """Every export's name to the plugin of others that gives it; none is imported."""
+    """Map every export's name to the third-party plugin that declares it, importing none."""
     return dict(plugins.entry_names(_GROUP))

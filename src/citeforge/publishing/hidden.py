@@ -25,8 +25,8 @@ from citeforge.package.manifest import (
     MANIFEST,
     load_intact,
     load_manifest,
-    plain_file,
     pretty_json,
+    resolve_package_file,
 )
 from citeforge.package.package import Package
 from citeforge.publishing.card import EVALS, render_evals
@@ -83,7 +83,7 @@ def split_package(
                         pc.is_in(batch["_id"], value_set=passages)
                     )  # fmt: skip
                     table.write(here)
-            writer.note(config, split, table.files)
+            writer.add_shards(config, split, table.files)
     half = Package(public, manifest)
     stats = _public_stats(half, contexts)
     open_half = _open_manifest(half, contexts, metadata)
@@ -99,7 +99,7 @@ def split_package(
 
 
 def _public_contexts(package: Package) -> list[str]:
-    """The context set that may be public; none when the kind or the build forbids it.
+    """Find the context set that may be public; none when the kind or the build forbids it.
 
     Raises:
         UsageError: says why, and what to do.
@@ -125,7 +125,7 @@ def _public_contexts(package: Package) -> list[str]:
 
 
 def withheld_words(folder: Path) -> list[str]:
-    """What a public half lacks besides labels and gold, in words for the user."""
+    """Describe what a public half is missing, apart from labels and gold."""
     package = Package(folder)
     names = [name for name in package.contexts if name in package.kind.withheld]
     if not names:
@@ -142,7 +142,7 @@ def _has_whole_corpus(package: Package) -> bool:
 
 
 def _context_passage_ids(package: Package, contexts: Sequence[str]) -> pa.Array:
-    """Ids of the passages that public contexts show."""
+    """List the ids of the passages that public contexts show."""
     tables = [package.context_table(name) for name in contexts]
     docs = pa.concat_arrays([c.flatten() for t in tables for c in t["docs"].chunks])
     return docs.field("corpus-id").unique()
@@ -151,23 +151,23 @@ def _context_passage_ids(package: Package, contexts: Sequence[str]) -> pa.Array:
 def _public_rows(
     package: Package, config: str, split: str, fields: Collection[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of a public table without the free metadata, in which sources keep answers."""
+    """Stream the rows of a public table without free metadata, in which sources keep answers."""
     for batch in iter_batches(package.shards(config, split), schema=package.kind.tables[config]):
         if "metadata" in batch.schema.names:
             at = batch.schema.names.index("metadata")
-            texts = [_only(text, fields) for text in batch["metadata"].to_pylist()]
+            texts = [_keep_fields(text, fields) for text in batch["metadata"].to_pylist()]
             batch = batch.set_column(at, batch.schema.field(at), pa.array(texts, pa.string()))
         yield batch
 
 
-def _only(metadata: str | None, fields: Collection[str]) -> str | None:
+def _keep_fields(metadata: str | None, fields: Collection[str]) -> str | None:
     content = json.loads(metadata) if metadata and fields else {}
     part = {k: v for k, v in content.items() if k in fields} if isinstance(content, dict) else {}
     return json.dumps(part, ensure_ascii=False, sort_keys=True) if part else None
 
 
 def _open_manifest(half: Package, contexts: Sequence[str], metadata: Collection[str]) -> Manifest:
-    """The manifest of the public half: no choice, count or hash of what is hidden."""
+    """Make the manifest of the public half, without choices, counts or hashes of hidden parts."""
     names = ("computed", "counts", "files", "models", "short_mappings")
     cleared: dict[str, Any] = {name: {} for name in names}
     sources = [
@@ -176,7 +176,7 @@ def _open_manifest(half: Package, contexts: Sequence[str], metadata: Collection[
         )
         for s in half.manifest.sources
     ]
-    sizes = {name: _sizes(half.context_table(name)) for name in contexts}
+    sizes = {name: _size_range(half.context_table(name)) for name in contexts}
     about = {
         name: ContextSet(description=f"{size} passages a query, in an order drawn by lot")
         for name, size in sizes.items()
@@ -191,21 +191,21 @@ def _open_manifest(half: Package, contexts: Sequence[str], metadata: Collection[
     return half.manifest.model_copy(update=changes)
 
 
-def _sizes(contexts: pa.Table) -> str:
+def _size_range(contexts: pa.Table) -> str:
     sizes = sorted(set(pc.list_value_length(contexts["docs"]).to_pylist()))
     return " to ".join(str(n) for n in dict.fromkeys([sizes[0], sizes[-1]])) if sizes else "0"
 
 
 def _public_stats(half: Package, contexts: Sequence[str]) -> dict[str, object]:
-    """Statistics of what is public, counted there: none is taken over from the whole."""
+    """Compute statistics of the public half from its own tables."""
     stats: dict[str, object] = {"queries": len(half), **corpus_stats(half.folder)}
     for name in contexts:
         stats |= context_sizes(name, half.context_table(name))
     return stats | {WORDS: word_lengths(half)}
 
 
-def unlabelled(table: pa.Table) -> pa.Table:
-    """Contexts of passages without their labels (schema CONTEXTS)."""
+def remove_labels(table: pa.Table) -> pa.Table:
+    """Remove the labels from contexts of passages (schema CONTEXTS)."""
     rows = [
         {
             "query_id": r["query_id"],
@@ -217,7 +217,7 @@ def unlabelled(table: pa.Table) -> pa.Table:
 
 
 def _shares(half: Manifest, whole: Manifest) -> tuple[list[str], list[str]]:
-    """Files of the whole that the public half has, and those that the gold half has.
+    """Split the files of the whole package: (files of the public half, files of the gold half).
 
     Equal rows give equal bytes: such tables need not lie in both halves.
     """
@@ -228,7 +228,7 @@ def _shares(half: Manifest, whole: Manifest) -> tuple[list[str], list[str]]:
 
 
 def matching_gold(half: Manifest, gold: Path) -> Manifest:
-    """The manifest of a gold half, which has to be that of a public half.
+    """Read the manifest of a gold half, which must belong to a public half.
 
     Args:
         half: manifest of the public half.
@@ -252,7 +252,7 @@ def matching_gold(half: Manifest, gold: Path) -> Manifest:
             allowed="what publish --hide-gold made",
             code="hidden-gold",
         )
-    path = plain_file(gold, LINK)
+    path = resolve_package_file(gold, LINK)
     link = validated(GoldLink, read_json(path), path, allowed="what publish --hide-gold made")
     whole, expected = load_manifest(gold), str(half.config.get("joined_hash"))
     if half.benchmark_hash != link.public_hash or whole.benchmark_hash != expected:
@@ -266,7 +266,7 @@ def matching_gold(half: Manifest, gold: Path) -> Manifest:
 
 
 def join_package(public: Path, gold: Path, out: Path) -> tuple[Manifest, str]:
-    """Put the two halves together; the original package, to the byte.
+    """Put the two halves together: the original package, byte for byte.
 
     Returns:
         Its manifest, checked, and the hash of the public half, which submissions may name.

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 from citeforge.builders.packaging.licences import conflicts
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.io.files import digest, read_json, sha256_file
-from citeforge.package.manifest import CARD, MANIFEST, load_manifest, plain_file, pretty_json
+from citeforge.package.manifest import (
+    CARD,
+    MANIFEST,
+    load_manifest,
+    pretty_json,
+    resolve_package_file,
+)
 from citeforge.publishing.hub_changes import (
     LocalFile,
     Published,
@@ -69,7 +75,7 @@ class Publisher:
         return PublishPlan(repo_id, remote is not None, changes_of(files, remote or {}))
 
     def dry_run(self, folder: Path, repo_id: str, branch: str = "main") -> PublishPlan:
-        """Likewise; where the Hub does not answer, every file counts as new.
+        """Compare a package with the Hub; if that does not answer, every file counts as new.
 
         Raises:
             InputError: hidden gold would be hidden no more.
@@ -120,7 +126,7 @@ class Publisher:
         return Published(repo_id, commit, tag, len(files))
 
     def publish_folder(self, folder: Path, repo_id: str, branch: str = "main") -> str:
-        """Put a folder that is no package into a private repository; its commit.
+        """Put a folder that is not a package into a private repository; return its commit.
 
         Raises:
             InputError: the token may not write, or the connection was lost.
@@ -184,7 +190,7 @@ class Publisher:
             )
 
     def _remote(self, repo_id: str, revision: str) -> dict[str, RepoFile] | None:
-        """Files by their names; None when there is no such repository or branch."""
+        """List remote files by name; None when there is no such repository or branch."""
         from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
         from huggingface_hub.hf_api import RepoFile
 
@@ -204,7 +210,7 @@ class Publisher:
         title: str,
         about: str | None = None,
     ) -> str:
-        """Commit changes; without any, the last commit stands: the reply of a run may be lost."""
+        """Commit changes; without any, return the last commit, whose reply may have been lost."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
         operations = [
@@ -269,7 +275,7 @@ def package_files(folder: Path, repo_id: str) -> dict[str, LocalFile]:
 
 
 def _replaced(path: Path, text: str) -> LocalFile:
-    """A file that is published with another text."""
+    """Make the record of a file that is published with another text."""
     content = text.encode()
     return LocalFile(path, hashlib.sha256(content).hexdigest(), content)
 
@@ -284,7 +290,7 @@ def _without_paths(value: Any) -> Any:
 
 
 def check_sound(folder: Path) -> Manifest:
-    """The manifest of a package that may be published.
+    """Read the manifest of a package that may be published, or refuse the package.
 
     Raises:
         InputError: names the first problem of the package, or of its licence.
@@ -366,7 +372,7 @@ def _require_same_contexts(
 
 
 def parse_hub(name: str) -> tuple[str, str | None] | None:
-    """(repository, revision) of ``hub:ORG/NAME[@REVISION]``; None for all else.
+    """Parse ``hub:ORG/NAME[@REVISION]``: (repository, revision); None for other texts.
 
     Raises:
         UsageError: begins with ``hub:`` and is not that.
@@ -382,7 +388,7 @@ def parse_hub(name: str) -> tuple[str, str | None] | None:
 
 
 def fetch_folder(name: Path) -> Path:
-    """A folder: as it is, or downloaded from the Hub once.
+    """Get a folder: a local one, or one downloaded from the Hub.
 
     Raises:
         InputError: it cannot be had.
@@ -396,7 +402,7 @@ def fetch_folder(name: Path) -> Path:
 
 
 def local_folder(name: Path) -> Path:
-    """A package's folder: as it is, or downloaded from the Hub once and verified.
+    """Get a package's folder: a local one, or one downloaded from the Hub and verified.
 
     Raises:
         InputError: it cannot be had, or does not verify.
@@ -427,4 +433,4 @@ def copy_files(source: Path, names: Sequence[str], out: Path) -> None:
     for name in names:
         target = out / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(plain_file(source, name), target)
+        shutil.copyfile(resolve_package_file(source, name), target)

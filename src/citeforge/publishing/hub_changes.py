@@ -30,7 +30,7 @@ class LocalFile:
 
     @property
     def size(self) -> int:
-        """Bytes that are published."""
+        """Number of bytes that are published."""
         return self.path.stat().st_size if self.content is None else len(self.content)
 
     def equals(self, other: RepoFile | None) -> bool:
@@ -45,7 +45,7 @@ class LocalFile:
 
 @dataclass(frozen=True)
 class Change:
-    """What publishing does to one file.
+    """Change that publishing makes to one file.
 
     Attributes:
         path: name in the repository.
@@ -60,7 +60,7 @@ class Change:
 
 @dataclass
 class PublishPlan:
-    """What publishing would do.
+    """Changes that publishing would make.
 
     Attributes:
         repo_id: repository.
@@ -79,7 +79,7 @@ class PublishPlan:
 
 @dataclass(frozen=True)
 class Published:
-    """What was published.
+    """Record of a published version.
 
     Attributes:
         repo_id: repository.
@@ -95,7 +95,7 @@ class Published:
 
 
 def changes_of(files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile]) -> list[Change]:
-    """What publishing files does to a repository.
+    """List what publishing files would do to a repository.
 
     Tables that an old version brought and the new one lacks are removed; other files are theirs.
     """

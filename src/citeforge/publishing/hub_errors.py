@@ -71,7 +71,7 @@ def hub_errors(repo_id: str) -> Iterator[None]:
 
 
 def hub_error_words(error: BaseException) -> str:
-    """What an error says, without the token, in whole sentences: as many as fit, or the first."""
+    """Shorten an error's text to whole sentences that fit, without the token."""
     text, secret = " ".join(str(error).split()), os.environ.get("HF_TOKEN")
     text = text.replace(secret, "[token]") if secret else text
     if len(text) > _MOST_SAID:
@@ -81,7 +81,7 @@ def hub_error_words(error: BaseException) -> str:
 
 
 def is_network(error: BaseException) -> bool:
-    """Errors of the HTTP library, also where huggingface_hub wrapped them."""
+    """Whether an error comes from the HTTP library, also where huggingface_hub wrapped it."""
     kinds: tuple[type[BaseException], ...] = (ConnectionError, TimeoutError, *http_errors())
     cause: BaseException | None = error
     while cause is not None:

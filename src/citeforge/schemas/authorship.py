@@ -88,7 +88,7 @@ class Cell(FrozenRecord):
 
     @property
     def mixed(self) -> bool:
-        """Whether all passages have one origin (the paper's mixed RAG mode)."""
+        """Whether all passages have one origin, which the paper calls mixed RAG mode."""
         return self.relevant_origin == self.other_origin
 
     def side(self, relevant: bool) -> Literal["first", "second"] | None:
@@ -110,7 +110,7 @@ class Cell(FrozenRecord):
 
 
 class Design(FrozenRecord):
-    """All cells of a benchmark; stands in the manifest's ``config`` under ``design``.
+    """All cells of a benchmark, as in the manifest's ``config`` under ``design``.
 
     Attributes:
         k: passages a context holds, where enough were found.

@@ -21,12 +21,12 @@ Gold = Literal["public", "private", "withheld"]
 """Whether labels are public; else whether a score file tells of single queries."""
 
 
-def _signature(text: str) -> str:
+def _check_signature(text: str) -> str:
     parse_signature(text)
     return text
 
 
-SignatureText = Annotated[str, AfterValidator(_signature)]
+SignatureText = Annotated[str, AfterValidator(_check_signature)]
 
 
 class Corrected(Record, allow_inf_nan=False):
@@ -74,7 +74,7 @@ class Corrected(Record, allow_inf_nan=False):
 
 
 class Variance(Record, allow_inf_nan=False):
-    """Where the uncertainty of a value comes from.
+    """Uncertainty of a value, split by its sources.
 
     Attributes:
         levels: how many ``queries`` (or clusters of them), ``runs``, ``judges`` and ``repeats`` of
@@ -190,7 +190,7 @@ class NotComputed(Record):
 
 
 class Counts(Record):
-    """What a submission consists of; stated with every result.
+    """Counts of queries, answers and faults, stated with every result.
 
     Attributes:
         n_queries: queries of the benchmark.
@@ -322,7 +322,7 @@ Said = Annotated[str, Field(max_length=LONGEST_FIELD)]
 
 
 class About(Record, allow_inf_nan=False):
-    """What the header of a submission says of its system, for those who read a leaderboard.
+    """Description of the system from a submission's header, for leaderboards.
 
     Attributes:
         organisation: who made it.

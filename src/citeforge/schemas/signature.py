@@ -72,7 +72,7 @@ def differing_parts(first: str, second: str) -> list[str]:
 
 
 def without_parts(signature: str, prefixes: Collection[str]) -> str:
-    """A rendered signature less the parts with these prefixes."""
+    """Remove the parts with some prefixes from a rendered signature."""
     measure, *parts = signature.split("|")
     return "|".join([measure, *(p for p in parts if p.partition(":")[0] not in prefixes)])
 
@@ -94,7 +94,7 @@ def parse_signature(signature: str) -> dict[str, str]:
 
 
 def joined_signatures(signatures: Iterable[str]) -> list[str]:
-    """One line for all measures that share the rest of their signature."""
+    """Join signatures that differ in the measure alone into one line."""
     names: dict[str, dict[str, None]] = {}
     for signature in signatures:
         name, _, rest = signature.partition("|")

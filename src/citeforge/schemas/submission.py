@@ -81,7 +81,7 @@ class CitedSpan(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 class CitedSentence(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """A sentence as the system itself set it off, with what it cites.
+    """A sentence as the system itself marked it, with what it cites.
 
     Attributes:
         text: its text, without marks; it is one unit, whatever it holds.
@@ -94,7 +94,7 @@ class CitedSentence(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 class CitedFact(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """A statement and a page that it cites, as somebody else read them in the answer.
+    """A statement and a page that it cites, as read from the answer by another tool.
 
     Attributes:
         statement: what the answer says.
@@ -169,7 +169,7 @@ class SubmissionLine(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 class ReportLine(SubmissionLine, gc=False):
-    """An answer of which somebody else has read what it cites for what.
+    """An answer with statements and citations that another tool read from it.
 
     No format of submissions has this, lest a system says of itself what is supported: a reader that
     was asked for it makes it of the files of another run.
@@ -194,7 +194,7 @@ def make_header(
     contexts: Iterable[str],
     **more: Any,
 ) -> Header:
-    """The header that says what a submission answers.
+    """Make the header that names the benchmark that a submission answers.
 
     Args:
         system: name of the system.

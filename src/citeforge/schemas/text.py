@@ -23,7 +23,7 @@ _NO_LETTER = re.compile(r"[^\w\s]|_")
 
 
 def normalise_passages(texts: pa.Array) -> pa.Array:
-    """Form under which two passages count as the same text.
+    """Normalise passages; equal results count as the same text.
 
     NFKC, lower case, white space squeezed to single spaces and trimmed. Runs on a whole Arrow
     array so that a corpus is compared without a Python object per passage.
@@ -65,12 +65,12 @@ _ALL_PUNCTUATION = _Dropped()
 
 
 def compatible(text: str) -> str:
-    """A text without typographic variants: NFKC, and no thin spaces inside of numbers."""
+    """Replace typographic variants in a text: NFKC, and no thin spaces within numbers."""
     return unicodedata.normalize("NFKC", _THIN_SPACE.sub("", text))
 
 
 def answer_form(text: str) -> str:
-    """:func:`normalise_answer` for all scripts, in which ``strict`` compares answers with gold.
+    """Normalise an answer in any script, as ``strict`` compares answers with gold.
 
     Typographic variants (``’``, U+2011, NFD, full-width digits) are the same, ``ß`` is ``ss``;
     punctuation of every script is dropped.
@@ -96,12 +96,12 @@ def holds_form(form: str, answer: str) -> bool:
 
 
 def premise_of(title: str, text: str) -> str:
-    """A passage as a judge reads it: its title, where it has one, on a line before its text."""
+    """Write a passage as judges read it: a title, where it has one, on a line before its text."""
     return f"Title: {title}\n{text}" if title else text
 
 
 def match_form(text: str, *, underscores: bool = False) -> str:
-    """Form in which exact match is looked for (docs/definitions.md#authorship).
+    """Normalise a text for exact match (docs/definitions.md#authorship).
 
     Lower case; what is neither a word character nor white space is dropped, in every script; white
     space squeezed; articles stay.
@@ -114,15 +114,15 @@ def match_form(text: str, *, underscores: bool = False) -> str:
 
 
 def normalise_em(text: str) -> str:
-    """Form in which names and values are looked for in texts.
+    """Normalise a text for finding names and values in it.
 
     Lower case, ASCII punctuation dropped, white space squeezed; articles stay.
     """
     return " ".join(text.lower().translate(_PUNCTUATION).split())
 
 
-def spliced(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
-    """A text with some spans replaced.
+def splice(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
+    """Replace some spans of a text.
 
     Args:
         text: any text.
@@ -136,5 +136,5 @@ def spliced(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
 
 
 def printable(text: str) -> str:
-    """A text in quotation marks, its control, bidi and zero-width characters as escapes."""
+    """Quote a text; control, bidi and zero-width characters become escapes."""
     return repr(text if len(text) <= _LONGEST_QUOTATION else f"{text[:_LONGEST_QUOTATION]}…")

@@ -17,7 +17,7 @@ from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import NO_TEMPERATURE, RunOptions
 from citeforge.schemas.recipes.command_options import PromptingOptions
 from citeforge.schemas.submission import make_header
-from citeforge.systems.run import Ran
+from citeforge.systems.run import Outcome
 from citeforge.systems.writing import answer_line, endings, write_submission
 
 
@@ -50,7 +50,7 @@ def read_prompts(path: Path) -> list[PromptRow]:
         rows.append(row)
         if row.benchmark_hash != rows[0].benchmark_hash:
             raise InputError(
-                f"is of {_origin(row)}, the lines before are of {_origin(rows[0])}",
+                f"is of {_benchmark_text(row)}, the lines before are of {_benchmark_text(rows[0])}",
                 path=path,
                 line=line,
                 field="benchmark_hash",
@@ -65,14 +65,14 @@ def read_prompts(path: Path) -> list[PromptRow]:
     return rows
 
 
-def _origin(row: PromptRow) -> str:
+def _benchmark_text(row: PromptRow) -> str:
     if row.benchmark_hash is None:
         return "a benchmark that it does not name"
     return f"{row.benchmark or 'the benchmark'} with hash {row.benchmark_hash[:16]}…"
 
 
-def answer_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> Ran:
-    """Answer prompts and write the submission ``run.out``, as ``citeforge llm run`` does.
+def answer_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> Outcome:
+    """Answer prompts and write the submission ``run.out``: what ``citeforge llm run`` does.
 
     Args:
         prompts: what ``citeforge export prompts`` wrote.
@@ -100,13 +100,13 @@ def answer_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) ->
     contexts = [row.context for row in rows if row.context is not None]
     header = make_header(system, rows[0].benchmark, rows[0].benchmark_hash, contexts)
     count = write_submission(run.folder, header, answers)
-    return Ran(
+    return Outcome(
         system, count, failures, +Counter(endings(results, options.max_answer, options.logprobs))
     )
 
 
 def plan_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> RunPlan:
-    """What :func:`answer_prompts` would ask and what it would cost; nothing is asked or written.
+    """Count what :func:`answer_prompts` would ask, and its cost; nothing is asked or written.
 
     Raises:
         InputError: a prompt is wrong.
@@ -125,7 +125,7 @@ def plan_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> R
 
 
 def requests_of(rows: Sequence[PromptRow], options: PromptingOptions) -> list[Request]:
-    """One request for each run and prompt, run by run; runs are samples of their own."""
+    """Make one request per run and prompt, run by run; each run is a sample of its own."""
     params: dict[str, Any] = {"max_tokens": options.max_answer}
     if options.temperature != NO_TEMPERATURE:
         params["temperature"] = options.temperature

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.budget import Bound, RunPlan, bound_call
 from citeforge.engines.llm.records import Failure, Llm, LlmReply, Request, Result, settle
 from citeforge.engines.llm.writers import OpenAiLlm
+from citeforge.engines.models.embed import make_embedder
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import UsageError
@@ -33,8 +33,8 @@ _BYTES_PER_TOKEN = 4
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a system said to every query.
+class SystemAnswers:
+    """Answers of a system to every query.
 
     Attributes:
         tasks: what was asked, run by run and context by context.
@@ -62,7 +62,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedJobs:
     """Jobs of a system before anything is asked.
 
     Attributes:
@@ -85,7 +85,7 @@ class Prepared:
 def prepare(
     system: System, make: Make, benchmark: Benchmark, contexts: Sequence[str], runs: int,
     seed: int, llm: Llm, options: Part, limit: int | None,
-) -> Prepared:  # fmt: skip
+) -> PreparedJobs:  # fmt: skip
     """Make the jobs of a system; see :func:`citeforge.systems.run.run_system`.
 
     Raises:
@@ -127,7 +127,7 @@ def prepare(
             for item in items
             for draw in range(draws)
         ]
-    return Prepared(jobs, options, prompts, window, counts, facts)
+    return PreparedJobs(jobs, options, prompts, window, counts, facts)
 
 
 def ask(
@@ -141,7 +141,7 @@ def ask(
     options: Part,
     limit: int | None,
     judge: JudgeSession | None = None,
-) -> Asked:
+) -> SystemAnswers:
     """Ask an LLM for a system's answers; see :func:`citeforge.systems.run.run_system`.
 
     Raises:
@@ -174,11 +174,11 @@ def ask(
         **prepared.facts,
         **({} if limit is None else {"limit": limit}),
     }
-    return Asked(tasks, replies, recipe, +counts)
+    return SystemAnswers(tasks, replies, recipe, +counts)
 
 
-def plan_jobs(prepared: Prepared, llm: Llm) -> RunPlan:
-    """Calls of a system: those of the first round, and all that may follow. Nothing is asked.
+def plan_jobs(prepared: PreparedJobs, llm: Llm) -> RunPlan:
+    """Count the calls of a system: those of the first round, and all that may follow.
 
     Later prompts are not known: they are counted as the longest one of the first round, with all
     replies before them.
@@ -211,12 +211,12 @@ def plan_jobs(prepared: Prepared, llm: Llm) -> RunPlan:
 def _line(task: Task, reply: Reply) -> dict[str, Any]:
     place: dict[str, Any] = {"context": task.item.context}
     if reply.passages is not None:
-        place = {"passages": [_own(p) for p in reply.passages]}
+        place = {"passages": [_passage_fields(p) for p in reply.passages]}
     line = answer_line(task.item.query_id, task.run, place, reply)
     return line if reply.meta is None else {**line, "meta": reply.meta}
 
 
-def _own(passage: Passage) -> dict[str, Any]:
+def _passage_fields(passage: Passage) -> dict[str, Any]:
     row: dict[str, Any] = {"text": passage.text}
     if passage.id:
         row["docid"] = passage.id
@@ -228,7 +228,7 @@ def _own(passage: Passage) -> dict[str, Any]:
 def answer_all(
     jobs: Sequence[tuple[Task, MakeSteps]], llm: Llm, what: str, later_calls: int = 0
 ) -> list[Reply | Failure]:
-    """One reply a job, in order, or why it has none: one failure ends it.
+    """Answer all jobs, in order; a job that fails once has a failure for its reply.
 
     Args:
         jobs: tasks with what answers them.
@@ -240,22 +240,24 @@ def answer_all(
         InputError: the first calls all fail.
         BudgetError: the next call could pass the cost limit.
     """
-    talks = [steps(task) for task, steps in jobs]
+    coroutines = [steps(task) for task, steps in jobs]
     ends: dict[int, Reply | Failure] = {}
     waiting: dict[int, Sequence[Request]] = {}
 
-    def go_on(place: int, answers: Sequence[LlmReply] | None) -> None:
-        """Take answers, up to the next requests that there are or to the end."""
+    def advance(place: int, answers: Sequence[LlmReply] | None) -> None:
+        """Pass replies to a task until it makes requests or ends."""
         try:
-            requests = next(talks[place]) if answers is None else talks[place].send(answers)
+            requests = (
+                next(coroutines[place]) if answers is None else coroutines[place].send(answers)
+            )
             while not requests:
-                requests = talks[place].send([])
+                requests = coroutines[place].send([])
             waiting[place] = requests
         except StopIteration as done:
             ends[place] = done.value
 
-    for place in range(len(talks)):
-        go_on(place, None)
+    for place in range(len(coroutines)):
+        advance(place, None)
     _announce(
         what, llm, [r for requests in waiting.values() for r in requests], later_calls * len(jobs)
     )
@@ -266,15 +268,15 @@ def answer_all(
             some = list(islice(results, len(requests)))
             failure = next((r for r in some if isinstance(r, Failure)), None)
             if failure is None:
-                go_on(place, _without_thoughts(requests, some))
+                advance(place, _without_thoughts(requests, some))
             else:
-                talks[place].close()
+                coroutines[place].close()
                 ends[place] = failure
-    return [ends[place] for place in range(len(talks))]
+    return [ends[place] for place in range(len(coroutines))]
 
 
 def _without_thoughts(requests: Sequence[Request], results: Sequence[Result]) -> list[LlmReply]:
-    """Replies without thoughts, which LLMs of plugins may leave in them; ours take them out."""
+    """Remove thoughts from replies, which LLMs of plugins may leave in them."""
     replies = zip(requests, results, strict=True)
     settled = [settle(request, r) for request, r in replies if isinstance(r, LlmReply)]
     return [reply for reply in settled if isinstance(reply, LlmReply)]

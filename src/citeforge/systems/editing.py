@@ -20,7 +20,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.text import spliced
+from citeforge.schemas.text import splice
 from citeforge.systems.options import EditedOptions
 from citeforge.systems.system import Reply, Task
 
@@ -51,7 +51,7 @@ def require_editing(options: EditedOptions, judge: JudgeSession | None) -> None:
 def best_of(
     n: int, tasks: Sequence[Task], ends: Ends, benchmark: Benchmark, judge: JudgeSession
 ) -> tuple[list[Task], list[Reply | Failure]]:
-    """Of every n answers the one with the best citation recall; the first of equals.
+    """Keep the answer with the best citation recall of every n; the first of equals.
 
     Args:
         n: answers a query and run, which stand beside each other.
@@ -74,7 +74,7 @@ def best_of(
 def _recalls(
     tasks: Sequence[Task], ends: Ends, benchmark: Benchmark, judge: JudgeSession
 ) -> list[float]:
-    """ALCE.CitRec of every answer, in [0, 1]; failures have less than any."""
+    """Compute ALCE.CitRec of every answer, in [0, 1]; failures rank below all."""
     tools = Tools(judge, SentenceSegmenter())
     inputs = Inputs(benchmark, [], benchmark.grammar, benchmark.data_set, tools)
     recalls = [-math.inf] * len(tasks)
@@ -92,7 +92,7 @@ def _recalls(
 
 
 def counted_passages(task: Task, reply: Reply) -> tuple[Passage, ...]:
-    """Passages that an answer's citations count."""
+    """List the passages that an answer's citation numbers refer to."""
     return task.item.passages if reply.passages is None else reply.passages
 
 
@@ -124,13 +124,13 @@ def _add_candidates(
             names = {p.id for p in passages}
             others = (r.docid for r in ranked[task.item.query_id] if r.docid not in names)
             pools[place] = [*passages, *(Passage(i, *texts[i]) for i in others)]
-            text = _raised(end.text, benchmark.grammar, len(passages), len(pools[place]))
+            text = _raise_numbers(end.text, benchmark.grammar, len(passages), len(pools[place]))
             results[place] = replace(end, text=text, passages=passages)
     return results, pools
 
 
-def _raised(text: str, grammar: Grammar, n_passages: int, by: int) -> str:
-    """The text with every number beyond what was shown raised by so much."""
+def _raise_numbers(text: str, grammar: Grammar, n_passages: int, by: int) -> str:
+    """Raise every number beyond what was shown by a fixed amount."""
     first = grammar.base + n_passages
     for mark in reversed(grammar.parse(text, n_passages).markers):
         if any(n >= first for n in mark.numbers):
@@ -181,7 +181,7 @@ def post_cite(
             number = counted.index(passage) + grammar.base
             marks.append((*_before_stop(reply.text, statement), f" [{number}]"))
         passages = reply.passages if over_own else tuple(counted)
-        text = spliced(reply.text, marks)
+        text = splice(reply.text, marks)
         edited[place] = replace(reply, text=text, passages=passages, logprobs=None)
     return edited, len(bare)
 
@@ -191,7 +191,7 @@ def _nearest(
     pools: Mapping[int, Sequence[Passage]],
     embedder: Embedder,
 ) -> list[Passage]:
-    """The passage nearest to each statement; the first of equals."""
+    """Find the passage nearest to each statement; the first of equals."""
     if not bare:
         return []
     words = {p: f"{p.title} {p.text}".strip() for place, _ in bare for p in pools[place]}
@@ -207,6 +207,6 @@ def _nearest(
 
 
 def _before_stop(text: str, statement: Statement) -> tuple[int, int]:
-    """The white space, or the empty span, before the full stop of a statement."""
+    """Find the white space, or the empty span, before the full stop of a statement."""
     end = len(text[: statement.spans[-1][1]].rstrip(_STOPS))
     return len(text[:end].rstrip()), end

@@ -23,7 +23,7 @@ _MARKS = {
 def lines(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Lines of a submission.
+    """Yield the lines of a baseline's submission to a KaLMA benchmark.
 
     Args:
         name: ``random`` (1 to 8 distinct shown triples, drawn uniformly; lower bound),
@@ -52,7 +52,7 @@ def lines(
 
 
 def _marked(graphs: ShownGraphs, domain: Domain, marks: dict[bool, float], rng: Random) -> str:
-    """Every fact of the minimum knowledge set, shown or not; some are marked as absent."""
+    """State every gold fact, shown or not, with its citation; mark some as absent."""
     gold = {key for key, _ in graphs.gold}
     parts = []
     for triple, is_absent in [

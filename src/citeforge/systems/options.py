@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from citeforge.schemas.models.choices import EMBEDDERS, listed
+from citeforge.schemas.choices import EMBEDDERS, listed
 from citeforge.schemas.recipes.base import Judging, Option, Part, Temperature
 
 
 class LlmOptions(Part):
-    """What every system that asks an LLM can be told."""
+    """Options of every system that asks an LLM."""
 
     temperature: Temperature = 0.0
     """0 takes the likeliest token; runs differ from 0.3 on or so; none leaves it
@@ -32,12 +32,12 @@ class LlmOptions(Part):
 
     @property
     def later_calls(self) -> int:
-        """Calls that an answer takes at most after its first round, told before any is made."""
+        """Number of calls that an answer takes at most after its first round."""
         return 0
 
 
 class EditedOptions(LlmOptions):
-    """Of systems whose answers can be edited afterwards (ALCE, section 3.2)."""
+    """Options of systems whose answers can be edited afterwards (ALCE, section 3.2)."""
 
     rerank: int | None = Field(None, ge=2)
     """Draw so many answers a query, and keep the one with the best citation recall by --judge."""

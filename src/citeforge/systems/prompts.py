@@ -30,7 +30,7 @@ class Prompts:
     def __init__(
         self, instead: Mapping[str, Path] | None = None, folder: Path | None = None
     ) -> None:
-        """Prepare.
+        """Set the folder of templates, and the files that replace some of them.
 
         Args:
             instead: name of a template to the file that takes its place.
@@ -41,7 +41,7 @@ class Prompts:
         self._instead, self._folder = instead or {}, folder or FOLDER
 
     def render(self, name: str, **values: Any) -> str:
-        """A filled-in template.
+        """Fill in a template.
 
         Args:
             name: file of the system's folder or ``builders/templates`` without ``.j2``.
@@ -66,10 +66,10 @@ class WindowError(UsageError):
 
 
 class TokenWindow:
-    """How many tokens prompt and reply may have together."""
+    """Number of tokens that prompt and reply may have together."""
 
     def __init__(self, size: int | None, reply: int, counter: str, tokens_of: Count) -> None:
-        """Prepare.
+        """Set the size of the window and the function that counts tokens.
 
         Args:
             size: tokens that the model can hold; None for no limit.
@@ -89,7 +89,7 @@ class TokenWindow:
     def fit(
         self, query: str, items: Sequence[T], render: Callable[[Sequence[T]], str]
     ) -> tuple[str, int]:
-        """The prompt with the most of ``items``, from the first, that the window holds.
+        """Fill in the prompt with as many of ``items``, from the first, as the window holds.
 
         Args:
             query: its id, for messages.
@@ -105,7 +105,7 @@ class TokenWindow:
         text = render(items)
         if self.holds(text):
             return text, len(items)
-        n = self._most(items, render)
+        n = self._count_that_fit(items, render)
         if n:
             return render(items[:n]), n
         least = render(items[:1])
@@ -118,7 +118,7 @@ class TokenWindow:
             code="too-long",
         )
 
-    def _most(self, items: Sequence[T], render: Callable[[Sequence[T]], str]) -> int:
+    def _count_that_fit(self, items: Sequence[T], render: Callable[[Sequence[T]], str]) -> int:
         low, high = 0, max(len(items) - 1, 0)
         while low < high:
             middle = (low + high + 1) // 2
@@ -127,13 +127,12 @@ class TokenWindow:
 
 
 def _estimate(text: str) -> int:
-    """A token for every three bytes, on the safe side of the four characters that English words
-    usually take."""
+    """Estimate tokens as a third of the bytes, which is rather too many for English."""
     return math.ceil(len(text.encode("utf-8", "replace")) / _BYTES_PER_TOKEN)
 
 
 def _hub_tokenizer(model: str) -> Count:
-    """A tokenizer of the Hub, or of a folder.
+    """Load a tokenizer from the Hub or a folder, as a function that counts tokens.
 
     Raises:
         MissingExtraError: transformers is not installed.
@@ -149,7 +148,7 @@ def _hub_tokenizer(model: str) -> Count:
 
 
 def make_counter(tokenizer: str | None, llm: Any) -> tuple[str, Count]:
-    """The named tokenizer; else the model's own (``count_tokens``); else an estimate.
+    """Make the token counter: the named tokenizer, else the model's own, else an estimate.
 
     Returns:
         What is said of it beside counts, and what counts.

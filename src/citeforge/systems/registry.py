@@ -7,28 +7,29 @@ from typing import Any
 from citeforge.engines import plugins
 from citeforge.engines.registry import Registry
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import UnknownValueError, UsageError
-from citeforge.schemas.models.choices import Choice
 from citeforge.schemas.recipes.systems import System
-from citeforge.systems import authorship, kalma, passages, rage
+from citeforge.systems import kalma
 from citeforge.systems.asking import from_graphs, from_passages
+from citeforge.systems.baselines import cite_bounds, cite_by_label, copy_texts
 from citeforge.systems.options import EditedOptions, LlmOptions
 
 Lines = Callable[[str, Benchmark, list[str], int, int], Iterator[dict[str, Any]]]
 """(system, benchmark, context sets, runs, seed) to the lines of a submission."""
 
 _rage = partial(System, argument="", family="RAGE", paper="rage", section="4")
-_bound = partial(_rage, factory=rage.lines, is_control=True)
+_bound = partial(_rage, factory=cite_bounds, is_control=True)
 _hagrid = partial(
-    System, argument="", factory=passages.lines, family="Attributed-IR", paper="attributed_ir",
+    System, argument="", factory=copy_texts, family="Attributed-IR", paper="attributed_ir",
     section="3.2", shows="passages", is_control=True,
 )  # fmt: skip
 _top = partial(
-    System, argument="", factory=passages.lines, family="ALCE", paper="alce", section="D",
+    System, argument="", factory=copy_texts, family="ALCE", paper="alce", section="D",
     shows="passages",
 )  # fmt: skip
 _authorship = partial(System, argument="", family="authorship", design=True)
-_reader = partial(_authorship, factory=authorship.lines, is_control=True)
+_reader = partial(_authorship, factory=cite_by_label, is_control=True)
 _kalma = partial(System, argument="", family="KaLMA", shows="triples")
 _absent = partial(_kalma, factory=kalma.lines, is_control=True)
 
@@ -101,14 +102,14 @@ SYSTEMS: Registry[Choice, Any] = Registry("system", "systems", DECLARED, {}, "",
 
 
 def as_system(declared: Choice) -> System:
-    """A declaration with all that is said of systems; a plugin's ``Choice`` says less."""
+    """Complete a declaration to a ``System``; a plugin's ``Choice`` has fewer fields."""
     if isinstance(declared, System):
         return declared
     return System(declared.name, "", declared.what, declared.factory, family="plugin")
 
 
 def system_of(name: str) -> System:
-    """The declaration of a system.
+    """Look up the declaration of a system.
 
     Raises:
         UnknownValueError: no such system.
@@ -118,12 +119,12 @@ def system_of(name: str) -> System:
 
 
 def systems() -> dict[str, System]:
-    """Every system by its name: ours, then plugins'."""
+    """Get every system by name, built-in ones first."""
     return {name: as_system(declared) for name, declared in SYSTEMS.all().items()}
 
 
 def refusal(system: System, benchmark: Benchmark) -> str | None:
-    """Why a system does not answer a benchmark, in words for the user; None where it does."""
+    """Explain why a system does not answer a benchmark; None where it does."""
     kind = benchmark.kind
     if reason := kind.refusal(f"run {system.name}"):
         return reason

@@ -17,7 +17,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import FailuresError, InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Part, checked
 from citeforge.schemas.recipes.command_options import AmountOptions
-from citeforge.schemas.recipes.systems import System, fault_of
+from citeforge.schemas.recipes.systems import System, name_problem
 from citeforge.schemas.submission import CONTROL, SubmissionLine, make_header
 from citeforge.systems.ask import ask, plan_jobs, prepare
 from citeforge.systems.registry import SYSTEMS, Lines, refusal, system_of
@@ -25,8 +25,8 @@ from citeforge.systems.writing import write_submission
 
 
 @dataclass(frozen=True)
-class Ran:
-    """What a run came to.
+class Outcome:
+    """Counts and failures of a run, and the name of its system.
 
     Attributes:
         system: its name in the submission's header.
@@ -45,8 +45,8 @@ def run_system(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, out: Path, *,
     llm: Llm | None = None, judge: JudgeSession | None = None, options: Part | None = None,
     limit: int | None = None, title: str | None = None,
-) -> Ran:  # fmt: skip
-    """Write the submission of a system.
+) -> Outcome:  # fmt: skip
+    """Run a system on a benchmark, and write its submission.
 
     Args:
         name: system.
@@ -72,7 +72,7 @@ def run_system(
         FailuresError: there is no answer at all.
     """
     system, sets = _checked_system(name, benchmark, contexts, runs, seed, limit)
-    if title is not None and (fault := fault_of(title)) is not None:
+    if title is not None and (fault := name_problem(title)) is not None:
         raise UsageError(f"--system: the name {fault}", code="bad-name")
     manifest = benchmark.manifest
     start = partial(make_header, benchmark=manifest.name, benchmark_hash=manifest.benchmark_hash)
@@ -90,8 +90,8 @@ def run_system(
         more: dict[str, Any] = {} if limit is None else {"limit": limit}
         more |= {CONTROL: True} if system.is_control else {}
         header = start(title or name, contexts=sets, **more)
-        return Ran(title or name, write_submission(out, header, chain([first], rows)))
-    llm = _required(name, llm)
+        return Outcome(title or name, write_submission(out, header, chain([first], rows)))
+    llm = _require_llm(name, llm)
     settings = options if options is not None else system.options()
     answers = ask(
         system, SYSTEMS.factory(name), benchmark, sets, runs, seed, llm, settings, limit, judge
@@ -106,14 +106,14 @@ def run_system(
     title = title or f"{name} ({llm.identity()['name']})"
     header = start(title, contexts=sets, **answers.recipe)
     count = write_submission(out, header, answers.lines())
-    return Ran(title, count, answers.failures, answers.counts)
+    return Outcome(title, count, answers.failures, answers.counts)
 
 
 def plan_system(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, llm: Llm | None,
     options: Part | None = None, limit: int | None = None,
 ) -> RunPlan:  # fmt: skip
-    """Calls of :func:`run_system` if every first reply is taken, and at most; nothing is asked.
+    """Count the calls of :func:`run_system` at least and at most; nothing is asked.
 
     Raises:
         UnknownValueError: no such system or context set.
@@ -122,7 +122,7 @@ def plan_system(
     system, sets = _checked_system(name, benchmark, contexts, runs, seed, limit)
     if not system.llm:
         raise UsageError(f"--dry-run: {name} asks no LLM", code="option-without-effect")
-    llm = _required(name, llm)
+    llm = _require_llm(name, llm)
     settings = options if options is not None else system.options()
     make = SYSTEMS.factory(name)
     return plan_jobs(prepare(system, make, benchmark, sets, runs, seed, llm, settings, limit), llm)
@@ -131,7 +131,7 @@ def plan_system(
 def _checked_system(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, limit: int | None
 ) -> tuple[System, list[str]]:
-    """A system that answers the benchmark, and the context sets that it is shown."""
+    """Find a system that answers the benchmark, and the context sets that it is shown."""
     system = system_of(name)
     checked(AmountOptions, runs=runs, seed=seed, limit=limit)
     if reason := refusal(system, benchmark):
@@ -139,7 +139,7 @@ def _checked_system(
     return system, _contexts(system, benchmark, contexts)
 
 
-def _required(name: str, llm: Llm | None) -> Llm:
+def _require_llm(name: str, llm: Llm | None) -> Llm:
     if llm is None:
         raise UsageError(
             f"{name} asks an LLM; give --llm, e.g. openai:MODEL", code="missing-option"
@@ -150,7 +150,7 @@ def _required(name: str, llm: Llm | None) -> Llm:
 def _readable(
     lines: Iterable[dict[str, Any]], name: str, benchmark: Benchmark
 ) -> Iterator[dict[str, Any]]:
-    """The lines of a system, each of which can be scored.
+    """Yield the lines of a system, or refuse one that cannot be scored.
 
     Raises:
         InputError: one cannot be; the system is broken.

@@ -47,7 +47,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a system answers.
+    """Answer of a system to one task.
 
     Attributes:
         text: the answer; empty where it says nothing.
@@ -68,7 +68,7 @@ class Reply:
 
     @staticmethod
     def of(answer: LlmReply) -> "Reply":
-        """What an LLM said, as it is."""
+        """Make a reply of an LLM's answer, unchanged."""
         return Reply(answer.text, answer.finish_reason, answer.logprobs, thoughts=answer.thoughts)
 
 
@@ -79,7 +79,7 @@ MakeSteps = Callable[[Task], Steps]
 
 @dataclass
 class Setting(Generic[O]):
-    """What a system works with in one context set.
+    """What a system works with in one context set: options, templates and passages.
 
     Attributes:
         benchmark: what it answers.
@@ -110,12 +110,12 @@ class Setting(Generic[O]):
 
     @cached_property
     def labelling(self) -> Labelling:
-        """What the context set says of each passage."""
+        """Labels that the context set gives to passages."""
         labelling: Labelling | None = self.benchmark.kind.labelling(self.benchmark, self.context)
         return labelling or Labelling()
 
     def docs(self, item: Item, passages: Sequence[Passage] | None = None) -> list[PromptDoc]:
-        """Passages as templates see them: numbered, without citation marks of their own.
+        """Number passages as templates see them, without citation marks of their own.
 
         Args:
             item: the query.
@@ -124,7 +124,7 @@ class Setting(Generic[O]):
         return docs_of(item, self.base, self.labelling, passages)
 
     def render(self, template: str, **values: Any) -> str:
-        """A filled-in template of the system, or of ``--template`` for the main one.
+        """Fill in a template of the system; ``--template`` replaces the main one.
 
         Raises:
             InputError: it uses something that is not there.
@@ -135,8 +135,7 @@ class Setting(Generic[O]):
         self, task: Task, items: Sequence[T], render: Callable[[Sequence[T]], str],
         what: str = "passages",
     ) -> str:  # fmt: skip
-        """A prompt with as many of ``items`` as the window holds; the others, from the end, are
-        counted as dropped.
+        """Fill in a prompt with as many of ``items`` as the window holds; count the others.
 
         Args:
             task: the query, for messages.
@@ -154,7 +153,7 @@ class Setting(Generic[O]):
     def request(
         self, prompt: str, task: Task, *, sample: int | None = None, **params: Any
     ) -> Request:
-        """One user message with the decoding that the options say.
+        """Make a request of one user message, with decoding by the options.
 
         Args:
             prompt: its text.

@@ -18,7 +18,7 @@ NO_LOGPROBS = "without the log probabilities that were asked for"
 
 
 def write_submission(out: Path, header: Header, lines: Iterable[Mapping[str, Any]]) -> int:
-    """Write a submission; returns the number of its lines."""
+    """Write a submission; return the number of its lines."""
     count = 0
     with atomic_file(out) as file:
         file.write(msgspec.json.encode(header) + b"\n")
@@ -31,8 +31,7 @@ def write_submission(out: Path, header: Header, lines: Iterable[Mapping[str, Any
 def endings(
     answers: Sequence[LlmReply | Reply | Failure], most: int, logprobs: bool
 ) -> dict[str, int]:
-    """Count answers that were cut, are empty, lack the log probabilities that were asked for, or
-    follow thoughts, with the words of these; of ``most`` tokens each."""
+    """Count answers that were cut, are empty, or lack log probabilities that were asked for."""
     answered = [a for a in answers if not isinstance(a, Failure)]
     thoughts = [" ".join(a.thoughts) for a in answered]
     return {
@@ -47,7 +46,7 @@ def endings(
 def answer_line(
     query_id: str, run: int, place: Mapping[str, Any], answer: LlmReply | Reply
 ) -> dict[str, Any]:
-    """A line of a submission; ``place`` is the context set or the passages that it answers from."""
+    """Make a line of a submission; ``place`` is its context set or its passages."""
     line = {"query_id": query_id, "output": answer.text, "run": run, **place}
     if answer.logprobs is not None:
         line["logprobs"] = citation_logprobs(answer)
@@ -57,7 +56,7 @@ def answer_line(
 
 
 def citation_logprobs(answer: LlmReply | Reply) -> list[dict[str, Any]]:
-    """Log probabilities of the tokens that write citation numbers.
+    """List the log probabilities of the tokens that write citation numbers.
 
     Each digit-bearing token inside a citation mark counts once, under the mark's index: that of
     :func:`citeforge.schemas.citations.grammar.citation_marks`, which the scorer asks too.

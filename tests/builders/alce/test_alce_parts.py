@@ -12,7 +12,7 @@ from citeforge.builders.alce.coverage import (
     SHORT,
     Coverage,
     covered_answers,
-    judged,
+    judged_relevant,
     kept_by,
     oracle,
     recalls,
@@ -172,7 +172,7 @@ def test_recall_is_of_units_and_five_of_a_list_are_enough() -> None:
 def test_pieces_of_a_judged_passage_hold_it() -> None:
     named = {"x": ["d#0", "d#1", "e#0"]}
     whole = {name: whole_id(name) for name in named["x"]}
-    result = judged({"x": ["d", "f"], "none": []}, named, whole)
+    result = judged_relevant({"x": ["d", "f"], "none": []}, named, whole)
     assert result.unit == JUDGED
     assert result.sizes == {"x": 2}
     assert result.recall("x", ["e#0"]) == 0

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 import citeforge as cf
-from citeforge.builders.kalma.asking import template_writer_templates
+from citeforge.builders.kalma.asker import embedded_templates
 from citeforge.builders.kalma.build import build_kalma
 from citeforge.builders.kalma.evolve import Specificity, rank_triples
 from citeforge.builders.kalma.mentions import marker
-from citeforge.builders.kalma.selection import Stated, disambiguate, read_stated
+from citeforge.builders.kalma.selection import StatedPair, disambiguate, read_stated
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.llm.writers import TemplateWriter
@@ -41,7 +41,7 @@ def open_graph() -> KnowledgeGraph:
 
 
 def template() -> TemplateWriter:
-    return TemplateWriter(template_writer_templates(PEOPLE))
+    return TemplateWriter(embedded_templates(PEOPLE))
 
 
 def fact(qid: str, relation: str, value: str, **more: str) -> kg.Triple:
@@ -82,8 +82,8 @@ def test_the_score_by_hand() -> None:
 # --- selection ---------------------------------------------------------------------------------
 
 
-def stated(*rows: tuple[str, str, str]) -> list[Stated]:
-    return [Stated(i, "text", *row) for i, row in enumerate(rows, 1)]
+def stated(*rows: tuple[str, str, str]) -> list[StatedPair]:
+    return [StatedPair(i, "text", *row) for i, row in enumerate(rows, 1)]
 
 
 def test_disambiguation_keeps_what_the_graph_connects_as_stated() -> None:

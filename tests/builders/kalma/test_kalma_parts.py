@@ -3,13 +3,13 @@
 import pytest
 
 from citeforge.builders.kalma import check
-from citeforge.builders.kalma.asking import TASKS, refusal_kind, request
+from citeforge.builders.kalma.asker import TASKS, refusal_kind, request
 from citeforge.builders.kalma.check import Extension, ExtensionCheck
 from citeforge.builders.kalma.contexts import KalmaQuestion, make_contexts
 from citeforge.builders.kalma.evolve import Specificity
 from citeforge.builders.kalma.mentions import Mentions, annotate, marker
 from citeforge.builders.kalma.package import year_of
-from citeforge.builders.kalma.selection import Stated, disambiguate
+from citeforge.builders.kalma.selection import StatedPair, disambiguate
 from citeforge.builders.kalma.words import RelationWords
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.sentences import SentenceSegmenter
@@ -221,7 +221,7 @@ def test_a_value_must_stand_for_itself_in_the_new_sentence() -> None:
 def test_marks_of_a_model_inside_names_are_refused(seed: str, reason: str | None) -> None:
     movement = Triple("Q1", FAMILY["Q1"], "P1", "movement", "Albert")
     reply = seed.replace("[]", marker(movement))
-    result = check.misplaced(reply, [LINK, movement], LINK, WORDS)
+    result = check.find_misplaced_mark(reply, [LINK, movement], LINK, WORDS)
     assert (result or "").startswith(reason or "") and (result is None) == (reason is None)
 
 
@@ -230,9 +230,9 @@ def test_marks_of_a_model_on_somebody_elses_fact_are_refused() -> None:
     text = "Hans Albert Einstein's father, Albert Einstein, was born in Ulm"
     his = Triple("Q2", FAMILY["Q2"], "P19", "place of birth", "Ulm")
     pool = [LINK, born, his]
-    result = check.misplaced(f"{text} {marker(born)}.", pool, LINK, WORDS)
+    result = check.find_misplaced_mark(f"{text} {marker(born)}.", pool, LINK, WORDS)
     assert result == "says 'Ulm' of somebody else"
-    assert check.misplaced(f"{text} {marker(his)}.", pool, LINK, WORDS) is None
+    assert check.find_misplaced_mark(f"{text} {marker(his)}.", pool, LINK, WORDS) is None
 
 
 def test_tokens_of_a_writer_are_bounded() -> None:
@@ -322,7 +322,7 @@ def test_years(date: str, year: int | None) -> None:
 def test_case_does_not_distinguish_relations() -> None:
     kg = KnowledgeGraph(StoreEngine(EXAMPLES / "people" / "graph.ttl"), PEOPLE)
     for word in ("Daughter", "DAUGHTER", "daughter", "Child"):
-        stated = [Stated(1, "text", "Marie Curie", word, "Irène Joliot-Curie")]
+        stated = [StatedPair(1, "text", "Marie Curie", word, "Irène Joliot-Curie")]
         assert [p.id for p in disambiguate(kg, stated).pairs] == ["Q901-Q903"], word
     assert PEOPLE.inverses("Father") == PEOPLE.inverses("father")
     graphs = [

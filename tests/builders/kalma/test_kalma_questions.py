@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import citeforge as cf
-from citeforge.builders.kalma.asking import template_writer_templates
+from citeforge.builders.kalma.asker import embedded_templates
 from citeforge.builders.kalma.build import build_kalma
 from citeforge.builders.kalma.package import wrong_kalma
 from citeforge.builders.kalma.phrasing import compose, gives_away
@@ -387,7 +387,7 @@ class Writer:
     """A model whose first questions say their answers, and whose next ones do not."""
 
     def __init__(self) -> None:
-        self.base = TemplateWriter(template_writer_templates(PEOPLE))
+        self.base = TemplateWriter(embedded_templates(PEOPLE))
         self.asked: list[str] = []
 
     def identity(self) -> dict[str, Any]:

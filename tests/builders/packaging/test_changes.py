@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 import citeforge as cf
+from citeforge.builders.authorship.twins import build_twins
+from citeforge.builders.packaging.build import Workspace
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.rage.build import build_rage
-from citeforge.builders.stages.build import Workspace
-from citeforge.builders.twins.build import build_twins
-from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import LlmReply, Request, Result
+from citeforge.engines.models.embed import make_embedder
 from citeforge.schemas.recipes.base import IfExists
 from citeforge.schemas.recipes.twins import Attempts, Thresholds
 from conftest import EXAMPLES, content, refused, run_options

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 import citeforge as cf
+from citeforge.builders.authorship.twins import build_twins
+from citeforge.builders.packaging import build as stages
 from citeforge.builders.packaging.hiding import _renumbered
 from citeforge.builders.packaging.verify import verify
-from citeforge.builders.stages import build as stages
-from citeforge.builders.twins.build import build_twins
-from citeforge.engines.draws import generator, keyed
+from citeforge.engines.draws import generator, mix_secret
 from citeforge.package.package import Package
-from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.rage import Mixture
 from conftest import EXAMPLES, Inline, refused
 
 FACTS = f"beir:{EXAMPLES / 'facts'}"
@@ -102,10 +102,10 @@ def test_a_build_that_was_cut_off_goes_on_with_its_secret(
 
 
 def test_draws_with_a_secret_are_not_those_of_the_seed() -> None:
-    assert keyed(7, None) == 7
-    mine = [keyed(7, bytes([n]) * 32) for n in range(2)]
+    assert mix_secret(7, None) == 7
+    mine = [mix_secret(7, bytes([n]) * 32) for n in range(2)]
     assert mine[0] != mine[1]
-    assert keyed(8, bytes(32)) != mine[0]
+    assert mix_secret(8, bytes(32)) != mine[0]
     drawn = {generator(s, "mixture", "mix", "q", "relevant").random() for s in (7, *mine)}
     assert len(drawn) == 3
 

@@ -13,13 +13,12 @@ import citeforge as cf
 from citeforge.builders.packaging.licences import conflicts
 from citeforge.builders.packaging.verify import verify
 from citeforge.builders.rage.build import build_rage
-from citeforge.engines.embedding.embed import make_embedder
-from citeforge.engines.io.progress import Lines
+from citeforge.engines.io.progress import ProgressLines
+from citeforge.engines.models.embed import make_embedder
 from citeforge.engines.models.embedder import Kind
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.benchmarks.manifest import Manifest, benchmark_hash
-from citeforge.schemas.recipes.mixture import Mixture
-from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.recipes.rage import Mining, Mixture
 from conftest import (
     EXAMPLES,
     offline_embedder,
@@ -142,7 +141,7 @@ def test_every_pass_over_the_corpus_tells_how_far_it_is(
     tmp_path: Path, small_beir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stages: list[str] = []
-    monkeypatch.setattr(Lines, "advance", lambda self, *_: stages.append(self.stage))
+    monkeypatch.setattr(ProgressLines, "advance", lambda self, *_: stages.append(self.stage))
     mining = Mining(seemingly_relevant=0)
     build(
         f"beir:{small_beir}",

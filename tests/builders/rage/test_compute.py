@@ -13,14 +13,13 @@ import pytest
 
 from citeforge.builders.build import rebuild
 from citeforge.builders.rage.build import build_rage
-from citeforge.engines.embedding.embed import TransformerEmbedder
 from citeforge.engines.models import compute
 from citeforge.engines.models.compute import cpu_has_bfloat16
+from citeforge.engines.models.embed import TransformerEmbedder
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.base import Compute
-from citeforge.schemas.recipes.rage import Mining
-from citeforge.schemas.recipes.records import RageRecipe, RunOptions
+from citeforge.schemas.recipes.base import Compute, RunOptions
+from citeforge.schemas.recipes.rage import Mining, RageRecipe
 from conftest import EXAMPLES, refused, run_options, write_beir
 from servers.tiny_embedder import WORDS, make_embedder_folder, passages
 

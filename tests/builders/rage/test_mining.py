@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from citeforge.builders.rage.exclusions import ANSWER, Exclusions
 from citeforge.builders.rage.mining import SeeminglyRelevant, draw_irrelevant
 from citeforge.engines.draws import distinct_below, generator
-from citeforge.engines.embedding.vectors import VectorShard
 from citeforge.engines.io.tables import shard_paths, write_table
-from citeforge.engines.search.certain import CertainSearch
+from citeforge.engines.models.vectors import VectorShard
+from citeforge.engines.retrieval.certain import CertainSearch
 from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.schemas.recipes.rage import Mining
 

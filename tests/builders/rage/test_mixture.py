@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from citeforge.builders.rage.mixture import Pools, freeze
-from citeforge.schemas.recipes.mixture import PRESETS, Mixture
+from citeforge.schemas.recipes.rage import PRESETS, Mixture
 
 
 def pools(n_queries: int, sizes: dict[str, int]) -> Pools:

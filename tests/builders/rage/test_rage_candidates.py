@@ -10,9 +10,9 @@ import pytest
 
 import citeforge as cf
 from citeforge.builders.rage.mining import Mined
-from citeforge.builders.rage.negatives import count_far
-from citeforge.engines.embedding.vectors import VectorShard
-from citeforge.engines.search.certain import CertainSearch
+from citeforge.builders.rage.negatives import count_easy_negatives
+from citeforge.engines.models.vectors import VectorShard
+from citeforge.engines.retrieval.certain import CertainSearch
 from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.manifest import COMPARED, FAR
@@ -125,8 +125,8 @@ def test_half_way_from_the_median_of_random_to_the_mean_of_relevant(tmp_path: Pa
     search = searching(tmp_path, [0.0, 0.0, 0.125, 0.25, 0.5, 0.75, 1.0])
     mined = [[Mined(4, 0.57, 1), Mined(4, 0.56, 2), Mined(3, 0.25, 3)], [Mined(4, 0.5, 1)]]
     # The second query has no relevant passage, so nothing can be said of its own.
-    assert count_far(search, [[5, 6], []], mined, 0) == {COMPARED: 3, FAR: 2}
-    assert count_far(search, [[5, 6], []], [[], []], 0) == {COMPARED: 0, FAR: 0}
+    assert count_easy_negatives(search, [[5, 6], []], mined, 0) == {COMPARED: 3, FAR: 2}
+    assert count_easy_negatives(search, [[5, 6], []], [[], []], 0) == {COMPARED: 0, FAR: 0}
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.benchmarks.manifest import ContextSet
 from citeforge.schemas.benchmarks.tables import CONTEXTS, LABELS
-from citeforge.schemas.recipes.records import RageRecipe, RunOptions
+from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.rage import RageRecipe
 from conftest import offline_embedder
 from scoring import score
 

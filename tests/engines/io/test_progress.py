@@ -12,12 +12,12 @@ from threading import Event
 import pytest
 
 from citeforge.cli.main import cli
-from citeforge.engines.io.progress import Line, Lines, is_json, progress
+from citeforge.engines.io.progress import ProgressLine, ProgressLines, is_json, progress
 from patience import patience
 
 
 def test_a_line_an_interval_and_one_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
-    with Lines("embedding", 4, "passages") as work:
+    with ProgressLines("embedding", 4, "passages") as work:
         for items, note in ((1, None), (2, "shard 2"), (1, None)):
             work.advance(items, note)
             work._write()  # the interval is over
@@ -67,7 +67,7 @@ def test_the_first_line_comes_soon_and_the_others_at_intervals(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     waits: list[float | None] = []
-    lines = Lines("mining", 2, "passages")
+    lines = ProgressLines("mining", 2, "passages")
     monkeypatch.setattr(lines, "_write", lambda: None)
     monkeypatch.setattr(lines._over, "wait", lambda wait: waits.append(wait) or len(waits) == 3)
     lines._tick()
@@ -75,7 +75,7 @@ def test_the_first_line_comes_soon_and_the_others_at_intervals(
 
 
 def test_arithmetic_of_a_line() -> None:
-    lines = Lines("mining", 5_000_000, "passages")
+    lines = ProgressLines("mining", 5_000_000, "passages")
     lines.done = 1_200_000
     result = lines.line(60)
     assert result.rate == 20_000  # 1,200,000 / 60
@@ -86,7 +86,7 @@ def test_arithmetic_of_a_line() -> None:
 
 
 def test_without_a_total_or_an_item_there_is_no_time_left() -> None:
-    lines = Lines("reading", None, "files")
+    lines = ProgressLines("reading", None, "files")
     assert str(lines.line(60)).startswith("reading: 0 files, peak memory")
     lines.done = 30
     assert (lines.line(60).rate, lines.line(60).seconds_left) == (0.5, None)
@@ -119,7 +119,7 @@ def test_a_terminal_sees_a_bar_unless_json_is_asked_for(words: list[str], is_lin
     if is_lines:
         result = json.loads(seen)
         assert [result[n] for n in ("stage", "done", "total", "unit")] == ["judging", 2, 2, "pairs"]
-        assert set(result) == set(Line.__struct_fields__)
+        assert set(result) == set(ProgressLine.__struct_fields__)
     else:
         assert b"judging" in seen
         assert b"peak memory" not in seen

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from citeforge.builders.packaging.prompts import FOLDER, TEMPLATES
-from citeforge.builders.stages.writing import writer_prompt
+from citeforge.builders.packaging.writer_prompts import writer_prompt
 from citeforge.engines.judge.profiles import built_in_profiles, fill_messages, fill_prompt
 from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.engines.text.quoting import Quotes, without_tags

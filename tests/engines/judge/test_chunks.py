@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from citeforge.engines.judge.chunks import nltk_words, sentence_chunks, sentences
-from citeforge.schemas.models.judge_profile import Chunks
+from citeforge.schemas.judge_profile import Chunks
 
 PREMISE = "The bridge opened in 1964. It was moved to Arizona in 1971.\nIt stands in Lake Havasu."
 

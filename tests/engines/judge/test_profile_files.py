@@ -6,7 +6,7 @@ from pathlib import Path
 from citeforge.builders.build import _profiles
 from citeforge.engines.judge.profiles import in_signature, named_profile
 from citeforge.schemas.recipes.base import Judging
-from citeforge.schemas.recipes.records import RageRecipe
+from citeforge.schemas.recipes.rage import RageRecipe
 
 GOOD = {"name": "mine", "architecture": "seq2seq", "prompt": "{premise} {hypothesis}"}
 

@@ -16,7 +16,7 @@ from citeforge.engines.judge.profiles import built_in_profiles, named_profile, p
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.schemas.models.judge_profile import Chunks
+from citeforge.schemas.judge_profile import Chunks
 from conftest import refused
 
 pytestmark = pytest.mark.numeric

@@ -287,7 +287,7 @@ def test_the_store_holds_what_was_sent(server: Running, store: ReplayStore, tmp_
 def test_embeddings(tmp_path: Path) -> None:
     import numpy as np
 
-    from citeforge.engines.embedding.embed import make_embedder
+    from citeforge.engines.models.embed import make_embedder
 
     texts = [f"text {i}" for i in range(150)]
     kinds = ("429s", "500", "cut", "garbage", "close")
@@ -302,7 +302,7 @@ def test_embeddings(tmp_path: Path) -> None:
 
 
 def test_embeddings_without_an_endpoint() -> None:
-    from citeforge.engines.embedding.embed import make_embedder
+    from citeforge.engines.models.embed import make_embedder
 
     options = ClientOptions("http://127.0.0.1:9/v1", max_retries=2)
     embedder = make_embedder("openai:e", options=options)

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Price, Request
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import OpenAiLlm
+from citeforge.engines.models.embed import make_embedder
 from citeforge.engines.models.perplexity import make_perplexity
 from conftest import EXAMPLES, Inline, Ran, refused
 from servers.running import Running, openai_server

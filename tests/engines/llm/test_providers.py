@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import MAX_ANSWER, Failure, LlmReply, Price, Request
 from citeforge.engines.llm.replay import ReplayStore, export_store, import_store
 from citeforge.engines.llm.writers import OpenAiLlm, ReplayLlm
+from citeforge.engines.models.embed import make_embedder
 from conftest import refused
 from servers.provider import (
     Behaviour,

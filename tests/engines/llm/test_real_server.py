@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from citeforge.builders.authorship.twins import build_twins
 from citeforge.builders.packaging.verify import verify
 from citeforge.builders.rage.build import build_rage
-from citeforge.builders.twins.build import build_twins
-from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.engines.llm.writers import OpenAiLlm
+from citeforge.engines.models.embed import make_embedder
 from citeforge.plugins.offline_models import smollm
-from citeforge.schemas.recipes.mixture import Mixture
-from citeforge.schemas.recipes.records import RageRecipe, RunOptions, TwinsRecipe
-from citeforge.schemas.recipes.twins import Attempts
+from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.rage import Mixture, RageRecipe
+from citeforge.schemas.recipes.twins import Attempts, TwinsRecipe
 from conftest import Inline, write_beir
 from patience import patience
 from servers.running import transformers_server

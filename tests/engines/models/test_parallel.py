@@ -1,5 +1,6 @@
 """The number of threads changes no bit of anything that is computed in floats."""
 
+import ctypes
 import json
 import os
 import subprocess
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from citeforge.engines.models.parallel import one_thread_each
+from citeforge.engines.models.parallel import one_thread_each, return_free_memory
 from patience import patience
 from servers.float_work import WORK, make_models
 
@@ -102,3 +103,31 @@ def test_another_device_is_left_to_itself() -> None:
     here = threading.current_thread().name
     result = one_thread_each(lambda i: threading.current_thread().name, range(3), "cuda")
     assert list(result) == [here] * 3
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="another C library")
+def test_freed_memory_of_other_threads_goes_back_to_the_system() -> None:
+    def resident() -> int:
+        pages = Path("/proc/self/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+    blocks: list[bytearray] = []
+
+    def fill() -> None:
+        blocks.extend(bytearray(b"x" * 50_000) for _ in range(2_000))  # 100 MB, of one arena
+
+    thread = threading.Thread(target=fill)
+    thread.start()
+    thread.join()
+    del blocks[:-1]  # the last one lies at the arena's end, so that it cannot shrink
+    held = resident()
+    return_free_memory()
+    assert held - resident() > 50_000_000
+
+
+def test_other_systems_need_no_trimming(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: object())  # musl has no malloc_trim
+    return_free_memory()
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.delattr(ctypes, "CDLL")
+    return_free_memory()

@@ -8,9 +8,9 @@ import pytest
 from packaging.version import Version
 
 from citeforge import CiteforgeError
-from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.judge.hf import HfOptions
 from citeforge.engines.judge.registry import make_judge
+from citeforge.engines.models.embed import make_embedder
 from citeforge.engines.models.perplexity import make_perplexity
 from citeforge.engines.retrieval.reranker import make_reranker
 from conftest import ROOT

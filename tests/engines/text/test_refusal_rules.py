@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from citeforge.engines.text import refusals as rules
 from citeforge.engines.text.refusals import is_refusal, language_rules
-from citeforge.schemas.models.refusals import LANGUAGES
+from citeforge.schemas.refusals import LANGUAGES
 
 
 def test_every_language_is_a_file() -> None:

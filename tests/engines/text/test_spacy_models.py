@@ -2,7 +2,7 @@
 
 import pytest
 
-from citeforge.builders.twins.facts import Entities
+from citeforge.builders.authorship.facts import Entities
 from citeforge.engines.text import spacy_models
 from citeforge.engines.text.spacy_models import installed_pipeline, ner_model
 from conftest import refused

@@ -2,7 +2,7 @@
 
 import pytest
 
-from citeforge.engines.text.thoughts import Spoken, split_thoughts
+from citeforge.engines.text.thoughts import SplitReply, split_thoughts
 
 ANSWER = "It opened in 1964 [5]."
 THOUGHT = "Passage [3] says 1931."
@@ -34,12 +34,12 @@ THOUGHT = "Passage [3] says 1931."
     ],
 )
 def test_a_thought_is_told_from_the_answer(text: str) -> None:
-    assert split_thoughts(text) == Spoken(ANSWER, (THOUGHT,))
+    assert split_thoughts(text) == SplitReply(ANSWER, (THOUGHT,))
 
 
 def test_what_follows_the_last_closing_tag_is_the_answer() -> None:
     text = f"<think>one</think>It may be 1931 [3].\n<think>two</think>{ANSWER}"
-    assert split_thoughts(text) == Spoken(ANSWER, ("one", "It may be 1931 [3].", "two"))
+    assert split_thoughts(text) == SplitReply(ANSWER, ("one", "It may be 1931 [3].", "two"))
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_what_follows_the_last_closing_tag_is_the_answer() -> None:
     ],
 )
 def test_a_thought_that_never_ends_leaves_no_answer(text: str) -> None:
-    assert split_thoughts(text) == Spoken("", (THOUGHT,), is_cut=True)
+    assert split_thoughts(text) == SplitReply("", (THOUGHT,), is_cut=True)
 
 
 @pytest.mark.parametrize(
@@ -68,12 +68,12 @@ def test_a_thought_that_never_ends_leaves_no_answer(text: str) -> None:
     ],
 )
 def test_a_text_without_thoughts_stays_as_it_is(text: str) -> None:
-    assert split_thoughts(text) == Spoken(text)
+    assert split_thoughts(text) == SplitReply(text)
 
 
 def test_an_empty_thought_is_none() -> None:
-    assert split_thoughts(f"<think>\n\n</think>\n\n{ANSWER}") == Spoken(ANSWER)
+    assert split_thoughts(f"<think>\n\n</think>\n\n{ANSWER}") == SplitReply(ANSWER)
 
 
 def test_a_whole_answer_in_tags_is_unwrapped() -> None:
-    assert split_thoughts(f"<answer>{ANSWER}</answer>") == Spoken(ANSWER)
+    assert split_thoughts(f"<answer>{ANSWER}</answer>") == SplitReply(ANSWER)

@@ -11,8 +11,7 @@ import pytest
 import citeforge as cf
 from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.recipes.command_options import Protocol
-from citeforge.schemas.recipes.mixture import Mixture
-from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.recipes.rage import Mining, Mixture
 from citeforge.schemas.scores import ScoreFile
 from conftest import Inline, refused, write_jsonl
 

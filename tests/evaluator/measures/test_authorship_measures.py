@@ -9,7 +9,7 @@ import pytest
 
 import citeforge as cf
 from citeforge.builders.authorship.labels import choose_label_sets
-from citeforge.builders.twins.build import build_twins
+from citeforge.builders.authorship.twins import build_twins
 from citeforge.engines.llm.records import LlmReply
 from citeforge.evaluator.measures import authorship_tables as tables
 from citeforge.evaluator.measures.authorship import comparison
@@ -20,8 +20,7 @@ from citeforge.evaluator.reports.table import render_scores
 from citeforge.schemas.authorship import design_of, make_cells
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.recipes.authorship import Selection
-from citeforge.schemas.recipes.mixture import Mixture
-from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.recipes.rage import Mining, Mixture
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.submission import SubmissionLine, TokenLogprob
 from conftest import Inline, refused, write_beir, write_jsonl

@@ -15,8 +15,8 @@ from citeforge.package.package import Package
 from citeforge.plugins.bundles.build import build_bundle, wrong_bundle
 from citeforge.plugins.bundles.design import DeflectionRecipe, FaithfulnessRecipe, PositionRecipe
 from citeforge.plugins.bundles.measures import _judge_refusals
-from citeforge.schemas.models.refusals import LANGUAGES, checked_detector
-from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.rage import Mixture
+from citeforge.schemas.refusals import LANGUAGES, checked_detector
 from conftest import ROOT, refused
 from conftest_bundles import N
 

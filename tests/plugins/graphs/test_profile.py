@@ -8,7 +8,7 @@ from citeforge.kg.domain import load_domain
 from citeforge.kg.graph import open_graph
 from citeforge.package.package import Package
 from citeforge.plugins.graphs.profile import draft, profile_class
-from citeforge.schemas.recipes.records import RunOptions
+from citeforge.schemas.recipes.base import RunOptions
 from conftest import EXAMPLES, Inline
 
 GRAPH = EXAMPLES / "people" / "graph.ttl"

@@ -19,8 +19,7 @@ from citeforge.ir_convert.kalma import read_entries, read_gold
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.plugins.layouts.datasets import corpus_rows
-from citeforge.schemas.recipes.mixture import Mixture
-from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.recipes.rage import Mining, Mixture
 from conftest import EXAMPLES, Inline, refused, write_beir, write_jsonl
 
 

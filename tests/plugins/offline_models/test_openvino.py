@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.judge.hf import HfJudge, HfOptions
 from citeforge.engines.judge.records import CLOSE_CALL, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.models.embed import make_embedder
 from citeforge.engines.models.files import find_model
 from citeforge.engines.retrieval.reranker import CrossEncoderReranker
 from citeforge.plugins.offline_models import openvino

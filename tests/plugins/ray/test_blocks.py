@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import citeforge as cf
-from citeforge.engines.embedding.vectors import VectorShard
 from citeforge.engines.judge.records import Decision, Pair, Verdict
+from citeforge.engines.models.vectors import VectorShard
 from citeforge.engines.running.runner import make_runner
 from citeforge.plugins.ray.cluster import (
     Pool,

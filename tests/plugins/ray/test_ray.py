@@ -17,13 +17,13 @@ import pyarrow as pa
 import pytest
 
 import citeforge as cf
-from citeforge.engines.embedding.vectors import VectorShard, ensure_shards, unit_rows
 from citeforge.engines.judge.hf import HfOptions
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from citeforge.engines.models.embedder import Embedder
-from citeforge.engines.search.exact import retrieve_candidates
+from citeforge.engines.models.vectors import VectorShard, ensure_shards, unit_rows
+from citeforge.engines.retrieval.exact import retrieve_candidates
 from citeforge.plugins.ray.options import RayOptions
 from citeforge.plugins.ray.runner import RayRunner
 from citeforge.plugins.ray.work import ClusterEmbedder, ClusterJudge, search_shards

@@ -9,20 +9,12 @@ from pydantic import BaseModel, ValidationError
 from citeforge.package.kinds import recipes
 from citeforge.schemas.authorship import LabelSet
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.recipes.base import docstring
-from citeforge.schemas.recipes.mixture import PRESETS, Mixture
-from citeforge.schemas.recipes.rage import Mining
-from citeforge.schemas.recipes.records import (
-    AlceRecipe,
-    AuthorshipRecipe,
-    HagridRecipe,
-    KalmaRecipe,
-    RageRecipe,
-    Recipe,
-    RunOptions,
-    TwinsRecipe,
-)
-from citeforge.schemas.recipes.twins import Attempts, Thresholds
+from citeforge.schemas.recipes.answers import AlceRecipe, HagridRecipe
+from citeforge.schemas.recipes.authorship import AuthorshipRecipe
+from citeforge.schemas.recipes.base import Recipe, RunOptions, docstring
+from citeforge.schemas.recipes.kalma import KalmaRecipe
+from citeforge.schemas.recipes.rage import PRESETS, Mining, Mixture, RageRecipe
+from citeforge.schemas.recipes.twins import Attempts, Thresholds, TwinsRecipe
 from conftest import refused
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from citeforge.schemas.recipes.systems import fault_of, twin_of
+from citeforge.schemas.recipes.systems import find_lookalike, name_problem
 
 FINE = ["one", "GPT-4o (2024)", "système 日本 😀 – †", "שלום", "a" * 200, "v1.0_b/c", "e\u0301"]
 WRONG = {
@@ -21,12 +21,12 @@ WRONG = {
 
 @pytest.mark.parametrize("name", FINE)
 def test_fine(name: str) -> None:
-    assert fault_of(name) is None
+    assert name_problem(name) is None
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong(name: str) -> None:
-    fault = fault_of(name)
+    fault = name_problem(name)
     assert fault is not None
     assert WRONG[name] in fault
     assert fault.isprintable()
@@ -41,11 +41,11 @@ def test_wrong(name: str) -> None:
     ],
 )  # fmt: skip
 def test_twins(name: str, other: str) -> None:
-    assert twin_of(name, ["x", other]) == other
-    assert twin_of(other, [name]) == name
+    assert find_lookalike(name, ["x", other]) == other
+    assert find_lookalike(other, [name]) == name
 
 
 def test_no_twins() -> None:
     for name, other in [("one", "two"), ("gpt-4", "gpt-4o"), ("run1", "run2"), ("a", "á")]:
-        assert twin_of(name, [other]) is None
-    assert twin_of("one", ["one"]) is None  # the same name is no twin
+        assert find_lookalike(name, [other]) is None
+    assert find_lookalike("one", ["one"]) is None  # the same name is no twin

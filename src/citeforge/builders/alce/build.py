@@ -13,9 +13,9 @@ from citeforge.builders.alce.coverage import (
     Coverage,
     Named,
     Texts,
-    claims,
     covered_answers,
-    judged,
+    entailed_claims,
+    judged_relevant,
     recalls,
 )
 from citeforge.builders.alce.questions import (
@@ -31,10 +31,10 @@ from citeforge.builders.alce.questions import (
     with_rows,
 )
 from citeforge.builders.alce.writing import condense, sub_claims
+from citeforge.builders.packaging.build import Stats, Workspace, open_build
+from citeforge.builders.packaging.corpus import copy_corpus, link_corpus, write_batches
 from citeforge.builders.packaging.package import corpus_stats, mapping_stats
-from citeforge.builders.stages.build import Stats, Workspace, building
-from citeforge.builders.stages.corpus import copy_corpus, link_corpus, write_batches
-from citeforge.builders.stages.writing import writer_prompt
+from citeforge.builders.packaging.writer_prompts import writer_prompt
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.folders import beside
 from citeforge.engines.io.tables import rows_of, shard_paths, table_of
@@ -51,8 +51,8 @@ from citeforge.package.package import texts_of
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import CANDIDATES, GOLD, MAPPING, QUERIES, RELEVANT
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.base import model_name
-from citeforge.schemas.recipes.records import AlceRecipe, RunOptions
+from citeforge.schemas.recipes.answers import AlceRecipe
+from citeforge.schemas.recipes.base import RunOptions, model_name
 from citeforge.schemas.version import __version__
 
 Models = dict[str, dict[str, Any]]
@@ -86,7 +86,7 @@ class _Findings:
 def build_retrieved(
     recipe: AlceRecipe, run: RunOptions, llm: Llm | None = None, judge: JudgeSession | None = None
 ) -> Manifest:
-    """Questions with gold and what is retrieved for them.
+    """Build an ALCE package: questions with gold, and the passages retrieved for each of them.
 
     Args:
         recipe: everything that the tables depend on.
@@ -108,7 +108,7 @@ def build_retrieved(
     if judge is not None:
         models["entailment judge"] = judge.judge.identity()
     counts: Counter[str] = Counter()
-    with building(recipe, run) as build:
+    with open_build(recipe, run) as build:
         place = build.workspace
         sources = _open(recipe, place)
         infos = [info_of(source, recipe.licence) for source in sources]
@@ -145,7 +145,7 @@ def build_retrieved(
             files = copy_corpus(writer.folder, corpus, passages)
         else:
             files = link_corpus(writer.folder, corpus)
-        writer.note("corpus", "corpus", files)
+        writer.add_shards("corpus", "corpus", files)
         writer.add("queries", "queries", questions.table.cast(QUERIES))
         writer.add("mapping", RELEVANT, relevant)
         writer.add("gold", "gold", gold.cast(GOLD))
@@ -203,7 +203,7 @@ def _config(recipe: AlceRecipe, models: Models) -> dict[str, Any]:
 
 
 def _write_corpus(recipe: AlceRecipe, source: Source, place: Workspace) -> list[Path]:
-    """The corpus stage."""
+    """Write the corpus, or reuse that of the finished stage; give its files."""
     info = source.info()
     key = {
         "source": [info.spec, info.files, info.revision],
@@ -250,8 +250,8 @@ def _compare(
     whole = {name: name if recipe.chunk is None else whole_id(name) for name in texts}
     coverages = [
         covered_answers(rows, ids_of, texts),
-        *([] if judge is None else [claims(rows, ids_of, texts, judge)]),
-        judged(relevant, ids_of, whole),
+        *([] if judge is None else [entailed_claims(rows, ids_of, texts, judge)]),
+        judged_relevant(relevant, ids_of, whole),
     ]
     if failed := sum(coverage.failures for coverage in coverages):
         counts["claims on which the judge failed"] = failed

@@ -16,9 +16,9 @@ from citeforge.builders.alce.coverage import (
     oracle,
     recalls,
 )
-from citeforge.builders.alce.writing import condensed_stats, usable
+from citeforge.builders.alce.writing import condensed_stats, usable_texts
+from citeforge.builders.packaging.build import Stats
 from citeforge.builders.packaging.package import PackageWriter
-from citeforge.builders.stages.build import Stats
 from citeforge.engines.io.corpus import find_rows
 from citeforge.engines.io.tables import rows_of
 from citeforge.package.items import GoldRows
@@ -73,7 +73,7 @@ class ContextWriter:
     """
 
     def __init__(self, writer: PackageWriter, relevant: pa.Table) -> None:
-        """Begin.
+        """Take the package to write to, and the pairs that are labelled relevant.
 
         Args:
             writer: of the package.
@@ -97,7 +97,7 @@ class ContextWriter:
     def add_oracle(
         self, coverage: Coverage, candidates: Named, lists: frozenset[str], k: int
     ) -> None:
-        """The k candidates that hold most gold (ALCE, appendix G.1).
+        """Add the oracle set: the k candidates that hold most gold (ALCE, appendix G.1).
 
         Args:
             coverage: what each candidate holds.
@@ -118,7 +118,7 @@ class ContextWriter:
     def add_condensed(
         self, form: str, table: pa.Table, ids_of: Named, texts: Texts, k: int, where: str
     ) -> None:
-        """A table of summaries or snippets, and the first k passages that have one.
+        """Add summaries or snippets as a table, and the context set of the first k that have one.
 
         Args:
             form: which of them.
@@ -130,6 +130,6 @@ class ContextWriter:
         """
         self._writer.add("condensed", form, table)
         self.stats |= condensed_stats(form, table, texts)
-        there = usable(table)
+        there = usable_texts(table)
         rows = {q: [i for i in row if (q, i) in there][:k] for q, row in ids_of.items()}
         self.add(form, rows, f"the first {k} with a {form} {where}")

@@ -55,12 +55,11 @@ class Coverage:
         return self.hits(query, passages) / self.sizes[query]
 
     def recall_5(self, query: str, passages: Iterable[str]) -> float:
-        """The same where 5 units, or all of fewer, are enough (ALCE, section 3.2)."""
+        """Recall in which 5 units, or all of fewer, are enough (ALCE, section 3.2)."""
         return min(ENOUGH, self.hits(query, passages)) / min(ENOUGH, self.sizes[query])
 
     def measures(self, lists: frozenset[str]) -> Iterator[tuple[str, list[str], Recall]]:
-        """(what its name ends with, queries that it is told of, recall): of all queries; and, of
-        those whose gold is a list of short answers, recall-5, too."""
+        """List the recalls to report: (suffix of its name, queries that have it, function)."""
         yield "", list(self.sizes), self.recall
         if self.unit == SHORT and (listed := [q for q in self.sizes if q in lists]):
             yield "-5", listed, self.recall_5
@@ -86,7 +85,7 @@ def covered_answers(gold: Mapping[str, GoldRows], ids_of: Named, texts: Texts) -
     return coverage
 
 
-def claims(
+def entailed_claims(
     gold: Mapping[str, GoldRows], ids_of: Named, texts: Texts, judge: JudgeSession
 ) -> Coverage:
     """Ask a judge which gold claims each candidate entails."""
@@ -113,7 +112,7 @@ def claims(
     return coverage
 
 
-def judged(relevant: Named, ids_of: Named, whole: Mapping[str, str]) -> Coverage:
+def judged_relevant(relevant: Named, ids_of: Named, whole: Mapping[str, str]) -> Coverage:
     """Find which candidates the source judges relevant.
 
     Args:

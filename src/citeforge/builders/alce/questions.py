@@ -23,9 +23,8 @@ from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.package.items import Gold, GoldRows, by_query
 from citeforge.schemas.benchmarks.tables import CORPUS, GOLD, MAPPING
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.answers import Retrieving
+from citeforge.schemas.recipes.answers import AlceRecipe, Retrieving
 from citeforge.schemas.recipes.base import RunOptions
-from citeforge.schemas.recipes.records import AlceRecipe
 
 DOCUMENTS = "documents"
 """Split of the candidates that ALCE's items bring."""
@@ -34,7 +33,7 @@ _SIGN = "#"
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """What is asked, and what answers it.
+    """Questions with their gold, and where they come from.
 
     Attributes:
         table: schema QUERIES.
@@ -55,7 +54,7 @@ class QuestionSet:
 
 
 def open_questions(recipe: AlceRecipe, read: ReadOptions) -> Source:
-    """The source of the questions; without a corpus it must bring documents.
+    """Open the source of the questions; without a corpus it must bring documents.
 
     Raises:
         InputError: it cannot be read.
@@ -135,7 +134,7 @@ def _answers(source: Source, query: str, text: str, metadata: Any) -> Iterator[d
 
 
 def split_names(specs: Sequence[str]) -> dict[str, str]:
-    """Split of ``candidates`` to the retriever whose it is: ``bm25``, ``dense``, ``run_STEM``."""
+    """Name the ``candidates`` split of each retriever: ``bm25`` or ``run_STEM`` to its spec."""
     spec_of: dict[str, str] = {}
     for spec in dict.fromkeys(specs):
         name, _, argument = spec.partition(":")
@@ -199,7 +198,7 @@ def retrieve_all(
 
 
 def documents(items: Sequence[AlceItem]) -> Rankings:
-    """The documents of ALCE's items in their order; where scores are, 1 / rank stands."""
+    """Rank the documents of each ALCE item in the order of the file, scored 1 / rank."""
     rankings: Rankings = {}
     for item in items:
         ids = dict.fromkeys(passage_id(doc) for doc in item.docs)
@@ -210,8 +209,7 @@ def documents(items: Sequence[AlceItem]) -> Rankings:
 
 
 def pieces(text: str, size: int) -> list[str]:
-    """A text in consecutive pieces of ``size`` words, the last one shorter; words are what white
-    space separates, and are joined by single spaces."""
+    """Cut a text into consecutive pieces of ``size`` words; the last one may be shorter."""
     words = text.split()
     return [" ".join(words[at : at + size]) for at in range(0, len(words), size)]
 
@@ -227,8 +225,7 @@ def whole_id(piece: str) -> str:
 
 
 def passage_chunks(source: Source, size: int) -> Iterator[pa.RecordBatch]:
-    """The passages of a source (schema CORPUS) in pieces, each with title and metadata of its
-    passage; what was cut is counted in ``source.info().counts``.
+    """Stream the passages of a source (schema CORPUS), each cut into pieces with its title.
 
     Raises:
         InputError: no passage has a word.

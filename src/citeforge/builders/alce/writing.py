@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from citeforge.builders.alce.coverage import Texts
-from citeforge.builders.stages.writing import writer_prompt
+from citeforge.builders.packaging.writer_prompts import writer_prompt
 from citeforge.engines.io.progress import progress
 from citeforge.engines.io.tables import table_of
 from citeforge.engines.judge.records import JudgeFailure, Pair
@@ -32,7 +32,7 @@ something irrelevant."""
 def write_texts(
     llm: Llm, task: str, rows: Sequence[dict[str, Any]], most_tokens: int
 ) -> list[str | Failure]:
-    """What the model writes for each row of values, at temperature 0; a failure says why nothing.
+    """Ask the LLM for a text per row of values, at temperature 0; give texts or failures.
 
     Args:
         llm: the writer.
@@ -59,8 +59,7 @@ def long_answer(rows: GoldRows) -> str:
 
 
 def parse_subclaims(reply: str, n: int) -> list[str]:
-    """The first n distinct lines of a reply, without what numbers them. A line that announces
-    others (it ends in a colon) is none; where lines are numbered, the others are none either."""
+    """Read the first n distinct lines of a reply, without numbers or lines that announce a list."""
     lines = [line.strip() for line in reply.splitlines()]
     listed = [line for line in lines if _LISTED.match(line)]
     texts = (_LISTED.sub("", line).strip() for line in listed or lines)
@@ -76,7 +75,7 @@ def sub_claims(
     judge: JudgeSession,
     counts: Counter[str],
 ) -> list[dict[str, Any]]:
-    """Gold rows of kind ``claim`` for queries that have a long answer and no claims.
+    """Let the LLM split long answers into claims: gold rows for queries without any.
 
     Args:
         questions: query to its text.
@@ -131,7 +130,7 @@ def condense(
     llm: Llm,
     counts: Counter[str],
 ) -> pa.Table:
-    """What each passage says to its question, in fewer words (schema CONDENSED).
+    """Let the LLM summarise passages for their questions, or extract snippets.
 
     Args:
         form: ``summary`` or ``snippet``.
@@ -158,7 +157,7 @@ def condense(
     return table_of(condensed, CONDENSED)
 
 
-def usable(table: pa.Table) -> dict[tuple[str, str], str]:
+def usable_texts(table: pa.Table) -> dict[tuple[str, str], str]:
     """(query, passage) to text, of rows that are not irrelevant."""
     columns = (c.to_pylist() for c in table.columns)
     return {
@@ -167,9 +166,8 @@ def usable(table: pa.Table) -> dict[tuple[str, str], str]:
 
 
 def condensed_stats(form: str, table: pa.Table, texts: Texts) -> dict[str, object]:
-    """How long the texts are, and how much shorter than their passages; for snippets, how many
-    stand in their passage word for word."""
-    good = usable(table)
+    """Compute lengths of condensed texts, and the share of snippets found word for word."""
+    good = usable_texts(table)
     stats: dict[str, object] = {
         f"{form}: share of passages found irrelevant": round(
             1 - len(good) / table.num_rows, 4

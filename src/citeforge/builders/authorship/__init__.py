@@ -1,4 +1,4 @@
-"""Authorship benchmarks (Abolghasemi et al. 2025): one list of passages, many labels.
+"""Twins that an LLM wrote, and authorship benchmarks made of them (Abolghasemi et al. 2025).
 
-May import everything below builders and `builders.stages`. Begin at `build`, then `select`.
+May import everything below builders and `builders.packaging`. Begin at `twins`, then `build`.
 """

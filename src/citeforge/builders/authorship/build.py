@@ -13,16 +13,16 @@ from citeforge.builders.authorship.labels import (
 )
 from citeforge.builders.authorship.select import choose_contexts, find_candidates
 from citeforge.builders.derive import Base, Docs
+from citeforge.builders.packaging.build import Stats, open_build
 from citeforge.builders.packaging.package import PackageWriter, corpus_stats, mapping_stats
-from citeforge.builders.stages.build import Stats, building
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.tables import rows_of, rows_with
 from citeforge.schemas.authorship import Cell, Design, make_cells
 from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.tables import AUTHORS, MAPPING, QUERIES, RELEVANT, TWINS
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.authorship import ORIGINS
-from citeforge.schemas.recipes.records import AuthorshipRecipe, RunOptions
+from citeforge.schemas.recipes.authorship import ORIGINS, AuthorshipRecipe
+from citeforge.schemas.recipes.base import RunOptions
 
 Twins = dict[str, str]
 """Human passage to its twin in the package."""
@@ -30,7 +30,7 @@ _TOLD = {None: "nothing is told", "informed": "the true author", "cf": "the coun
 
 
 def build_authorship(recipe: AuthorshipRecipe, run: RunOptions) -> Manifest:
-    """Freeze every cell of the design.
+    """Build an authorship benchmark: every cell of the design as a context set.
 
     Args:
         recipe: everything that the tables depend on.
@@ -43,7 +43,7 @@ def build_authorship(recipe: AuthorshipRecipe, run: RunOptions) -> Manifest:
     base = Base(recipe.start)
     twins = {human: twin for human, twin in rows_of(base.twins, "_id", "twin_id") if twin}
     design = _design(recipe, base, twins)
-    with building(recipe, run) as build:
+    with open_build(recipe, run) as build:
         own = base.manifest
         draft = build.draft(
             _config(recipe, base, design), own.sources, own.licence, own.models,
@@ -68,7 +68,7 @@ def build_authorship(recipe: AuthorshipRecipe, run: RunOptions) -> Manifest:
 
 
 def _design(recipe: AuthorshipRecipe, base: Base, twins: Twins) -> Design:
-    """The cells of the experiment.
+    """Make the cells of the experiment.
 
     Raises:
         UsageError: LLM origins without twins.
@@ -130,7 +130,7 @@ def _write_tables(
             labels = cell_labels(design.label_set(cell.labels), cell, chosen, seed)
             writer.add("authors", cell.context, pa.Table.from_pylist(labels, schema=AUTHORS))
         contexts[cell.context] = ContextSet(
-            description=_described(cell), sizes={"passages": design.k}, short=short
+            description=_describe_cell(cell), sizes={"passages": design.k}, short=short
         )
     judged, tables = {}, {}
     for label, table in base.mappings.items():
@@ -169,7 +169,7 @@ def _as_written(docs: Docs, cell: Cell, twins: Twins) -> Docs:
     return rows
 
 
-def _described(cell: Cell) -> str:
+def _describe_cell(cell: Cell) -> str:
     description = (
         f"relevant passages by {cell.relevant_origin}, others by {cell.other_origin}; told of "
         f"the relevant: {_TOLD[cell.relevant_told]}, of the others: {_TOLD[cell.other_told]}"

@@ -84,8 +84,7 @@ def load_label_sets(path: Path) -> list[LabelSet]:
 def choose_label_sets(
     given: Sequence[LabelSet | str], files: Sequence[Path]
 ) -> tuple[LabelSet, ...]:
-    """Given label sets or names of some, then those of files; by default ``human_llm`` and
-    ``placebo``.
+    """Choose label sets: given ones, then those of files; by default two built-in ones.
 
     Raises:
         UnknownValueError: no such set.
@@ -150,7 +149,7 @@ def draw(labels: LabelSet, query: str, size: int, seed: int) -> list[tuple[str, 
 def cell_labels(
     pool: LabelSet, cell: Cell, docs: Mapping[str, Docs], seed: int
 ) -> list[dict[str, object]]:
-    """What a cell says of the author of each passage: rows of schema AUTHORS.
+    """Label each passage of a cell with an author: rows of schema AUTHORS.
 
     Args:
         pool: the label set.
@@ -169,7 +168,7 @@ def cell_labels(
 
 
 def labelling_of(package: Package, context: str) -> Labelling:
-    """Read the labels of a cell, the note on them, and what passages must not say of themselves.
+    """Read a cell's labels and note, and the pattern of labels that passages give themselves.
 
     Args:
         package: an authorship benchmark.

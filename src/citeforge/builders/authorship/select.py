@@ -17,8 +17,8 @@ from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriev
 from citeforge.engines.running.setup import run_embedder
 from citeforge.schemas.benchmarks.tables import RELEVANT, SEEMINGLY_RELEVANT, UNJUDGED
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.recipes.authorship import Selection
-from citeforge.schemas.recipes.records import AuthorshipRecipe, RunOptions
+from citeforge.schemas.recipes.authorship import AuthorshipRecipe, Selection
+from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
 
 Ranked = dict[str, list[str]]
@@ -26,7 +26,7 @@ Ranked = dict[str, list[str]]
 
 
 def find_candidates(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ranked:
-    """The candidates of each query, from where the recipe says.
+    """Find the candidate passages of each query where the recipe says: mapping or retriever.
 
     Raises:
         UsageError: they are to come from a mapping that has no negatives.
@@ -55,8 +55,7 @@ def find_candidates(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ra
 
 
 def _mapped_negatives(base: Base, seed: int) -> Ranked:
-    """Seemingly relevant passages of each query, then its others; in an order drawn for the query
-    where nobody ranked them."""
+    """List each query's negatives, seemingly relevant ones first; unranked ones are shuffled."""
     is_ranked = base.mappings[SEEMINGLY_RELEVANT]["rank"].null_count == 0
     found: Ranked = {}
     for query, docs in base.negatives.items():
@@ -71,7 +70,7 @@ def _mapped_negatives(base: Base, seed: int) -> Ranked:
 def from_retriever(
     base: Base, spec: str, depth: int, embedder: Callable[[], Embedder], folder: Path
 ) -> Ranked:
-    """What a retriever finds in the benchmark's corpus.
+    """Retrieve the candidates of each query from the benchmark's corpus.
 
     Args:
         base: the benchmark.
@@ -96,7 +95,7 @@ def from_retriever(
 def choose_contexts(
     base: Base, ranked: Ranked, selection: Selection, usable: Collection[str] | None = None
 ) -> tuple[dict[str, Docs], Counter[str]]:
-    """Freeze one ordered list of passages a query.
+    """Choose one ordered list of passages per query; count why queries were left out.
 
     Non-relevant passages keep the order of the candidates; the relevant ones are put at positions
     drawn for each query, which all cells of the design share.

@@ -6,14 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from citeforge.builders.kalma.asked import (
-    LEAST,
-    QuestionCheck,
-    error_stats,
-    question_check,
-    share_stats,
-)
-from citeforge.builders.kalma.asking import prompt_hashes, template_writer_templates
+from citeforge.builders.kalma.asker import embedded_templates, prompt_hashes
 from citeforge.builders.kalma.check import ExtensionCheck
 from citeforge.builders.kalma.contexts import (
     RETRIEVED,
@@ -26,8 +19,15 @@ from citeforge.builders.kalma.contexts import (
 )
 from citeforge.builders.kalma.evolve import Evolution, Evolver, controls
 from citeforge.builders.kalma.package import kalma_stats, write_tables
-from citeforge.builders.kalma.selection import Selected, disambiguate, from_graph, read_stated
-from citeforge.builders.stages.build import Build, building
+from citeforge.builders.kalma.question_check import (
+    LEAST,
+    QuestionCheck,
+    error_stats,
+    question_check,
+    share_stats,
+)
+from citeforge.builders.kalma.selection import SelectedPairs, disambiguate, from_graph, read_stated
+from citeforge.builders.packaging.build import Build, open_build
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.folders import beside
 from citeforge.engines.llm.records import Llm
@@ -45,8 +45,8 @@ from citeforge.schemas.benchmarks.kg import EMPTY, Key, Triple
 from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.base import model_name
-from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
+from citeforge.schemas.recipes.base import RunOptions, model_name
+from citeforge.schemas.recipes.kalma import KalmaRecipe
 
 _GRAMMAR = GrammarInfo(name="triples-1", form="[QID, relation: value]")
 LICENCE = "other"
@@ -77,7 +77,7 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
     store = replay_store(run, *named) if llm is None else None
     judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
     client = client_options(run)
-    templates = template_writer_templates(kg.domain)
+    templates = embedded_templates(kg.domain)
     writer = llm or make_llm(recipe.writer, store=store, options=client, templates=templates)
     perplexity = partial(
         make_perplexity, recipe.perplexity, device=run.device, options=client, store=store
@@ -91,7 +91,7 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
     if asks.llm is not None:
         models["checker of questions"] = asks.llm.identity()
     evolver = Evolver(kg, writer, perplexity, check, recipe.choices, recipe.seed, asks)
-    with building(recipe, run) as build:
+    with open_build(recipe, run) as build:
         source, spec = _source(kg, recipe.licence)
         config = _config(recipe, kg, spec, models, check, asks)
         draft = build.draft(config, [source], recipe.licence, models, _GRAMMAR)
@@ -126,7 +126,7 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
 
 
 def _shares(domain: Domain, asks: QuestionCheck, kept: Sequence[Evolution]) -> dict[str, str]:
-    """Statistics of the facts that questions ask for, and of errors of that check."""
+    """Compute how many facts the questions ask for, and how often the check of that errs."""
     forms = {form: [e.asking(getattr(e, form)) for e in kept] for form in LEAST}
     return share_stats(asks, forms) | error_stats(
         asks, controls(domain, ((e.pair, e.further_facts) for e in kept))
@@ -137,8 +137,7 @@ def _contexts(
     recipe: KalmaRecipe, questions: Sequence[KalmaQuestion], equivalence: Equivalence,
     kg: KnowledgeGraph | None,
 ) -> tuple[dict[str, TripleContext], dict[str, int]]:  # fmt: skip
-    """Context sets, with what the baseline's retrieval finds where the recipe asks for it; counts
-    of that."""
+    """Make all context sets; count what the baseline retrieves where the recipe asks for it."""
     contexts = make_contexts(questions, equivalence, recipe.seed)
     counts: dict[str, int] = {}
     if recipe.retrieved and kg is not None:
@@ -188,8 +187,8 @@ def _config(
     )
 
 
-def select_pairs(recipe: KalmaRecipe, kg: KnowledgeGraph) -> Selected:
-    """The pairs that questions grow from.
+def select_pairs(recipe: KalmaRecipe, kg: KnowledgeGraph) -> SelectedPairs:
+    """Select the entity pairs that questions are about.
 
     Raises:
         InputError: none is left.
@@ -206,7 +205,7 @@ def select_pairs(recipe: KalmaRecipe, kg: KnowledgeGraph) -> Selected:
 
 
 def _nothing_left(dropped: Counter[str], refused: Counter[str], writer: Llm) -> InputError:
-    """Build the error of a build in which no pair became a question."""
+    """Make the error of a build in which no pair became a question."""
     reasons = "; ".join(f"{what}: {n}" for what, n in dropped.items())
     replies = ", ".join(f"{why} ({n})" for why, n in refused.most_common(3))
     return InputError(
@@ -242,7 +241,7 @@ def _question(e: Evolution) -> KalmaQuestion:
 
 
 def _source(kg: KnowledgeGraph, licence: str | None) -> tuple[SourceInfo, str]:
-    """The graph as a source of the manifest, and ``--kg`` without folders."""
+    """Describe the graph as a source of the manifest; also give ``--kg`` without folders."""
     identity = kg.identity()
     files = {identity["file"]: identity["sha256"]} if "file" in identity else {}
     spec = identity.get("endpoint") or identity.get("file", "graph")
@@ -251,8 +250,8 @@ def _source(kg: KnowledgeGraph, licence: str | None) -> tuple[SourceInfo, str]:
 
 
 def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
-    """BioKaLMA's own questions and sub-graphs, without rounds."""
-    with building(recipe, run) as build:
+    """Build a package of BioKaLMA's own questions and sub-graphs, without rounds."""
+    with open_build(recipe, run) as build:
         scheme, _, argument = (recipe.source or "").partition(":")
         if scheme != "kalma" or not argument:
             raise UsageError(f"--source {recipe.source!r}: expected kalma:PATH", code="bad-option")
@@ -281,8 +280,7 @@ def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
 
 
 def _read_published(specific: Path, recipe: KalmaRecipe) -> tuple[list[KalmaQuestion], SourceInfo]:
-    """Read specific questions with their sub-graphs, and the other files that a recipe names;
-    entries belong together by their position.
+    """Read BioKaLMA's questions with their sub-graphs and gold, and describe their files.
 
     Raises:
         InputError: another layout, files of unequal length, or sets that do not fit together.

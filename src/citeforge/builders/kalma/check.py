@@ -4,7 +4,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from citeforge.builders.kalma.mentions import Mentions, holds, is_denied, renderings, words_in
+from citeforge.builders.kalma.mentions import (
+    Mentions,
+    contains_value,
+    is_denied,
+    renderings,
+    words_in,
+)
 from citeforge.builders.kalma.words import GENERIC, STOP, RelationWords, meaning_words
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
@@ -29,25 +35,26 @@ _PLAIN = STOP | GENERIC | set(
 
 
 def without_citations(paragraph: str, pool: Sequence[Triple]) -> str:
-    """A paragraph without its citations."""
+    """Remove the citations from a paragraph."""
     return without_markers(paragraph, TripleGrammar(pool).parse(paragraph).markers)
 
 
 def cited_triples(paragraph: str, pool: Sequence[Triple]) -> list[Key]:
-    """Triples cited in a paragraph, in order."""
+    """List the triples that a paragraph cites, in order."""
     grammar = TripleGrammar(pool)
     grammar.parse(paragraph)
     return [c for bracket in grammar.brackets for c in bracket if c.complete]
 
 
 def _names(text: str, words: Iterable[str]) -> bool:
-    """Whether a text contains one of some words or names whole."""
+    """Whether a text contains one of some words or names, as whole words."""
     return any(any(words_in(text, [word])) for word in words)
 
 
-def misplaced(reply: str, pool: Sequence[Triple], link: Triple, words: RelationWords) -> str | None:
-    """Why a mark of an annotated seed stands at the wrong place: its value is only found inside
-    another name, as an adjective, in a denial, or where the sentence speaks of somebody else.
+def find_misplaced_mark(
+    reply: str, pool: Sequence[Triple], link: Triple, words: RelationWords
+) -> str | None:
+    """Say why a citation mark of an annotated seed is at a wrong place; None if all are right.
 
     Values in other words, and sentences with a pronoun for a subject, are not looked at.
     """
@@ -56,20 +63,20 @@ def misplaced(reply: str, pool: Sequence[Triple], link: Triple, words: RelationW
     for triple in (by_key[k] for k in cited_triples(reply, pool) if k in by_key and k != link.key):
         shapes = renderings(triple)
         if _names(mentions.text, shapes) and (
-            reason := _wrong_places(mentions, triple, shapes, words)
+            reason := _explain_wrong_places(mentions, triple, shapes, words)
         ):
             return reason
     return None
 
 
-def _wrong_places(
+def _explain_wrong_places(
     mentions: Mentions,
     triple: Triple,
     shapes: Sequence[str],
     words: RelationWords,
     within: slice = slice(None),
 ) -> str | None:
-    """Why no mention of a value is one of its entity; a pronoun may be anybody's."""
+    """Say why no mention of a triple's value is about its entity; None if one is."""
     places = mentions.places(shapes, within)
     if not places:
         return f"names {triple.value!r} only inside another name"
@@ -88,13 +95,13 @@ def _wrong_places(
 
 
 def _is_adjective(text: str, start: int, end: int) -> bool:
-    """Whether a noun follows on a capitalised word: ``English physicist``."""
+    """Whether a noun follows a capitalised word, as in ``English physicist``."""
     following = _FOLLOWING.match(text, end) if text[start].isupper() else None
     return following is not None and following[1] not in _PLAIN
 
 
 def wrong_annotation(reply: str, seed: str, pool: Sequence[Triple]) -> str | None:
-    """Why an annotated seed cannot be taken."""
+    """Say why an annotated seed cannot be taken; None if it can."""
     by_key = {t.key: t for t in pool}
     citations = cited_triples(reply, pool)
     if not citations:
@@ -133,7 +140,7 @@ class ExtensionCheck:
     def __init__(
         self, domain: Domain, segmenter: Segmenter, judge: JudgeSession | None = None
     ) -> None:
-        """Take what sentences are held against.
+        """Take the domain, sentence splitter and judge that sentences are checked with.
 
         Args:
             domain: cues and forms of relations.
@@ -145,15 +152,14 @@ class ExtensionCheck:
 
     @property
     def checked_by(self) -> str:
-        """What finds contradictions, and whether a sentence says its fact; for the manifest."""
+        """Names of the checks for contradictions and entailment, for the manifest."""
         clash = "contradictions: value clash on single-valued relations"
         if self.judge is None:
             return f"{clash}; fact: its value or an alias is in the text; claims: by their words"
         return f"{clash}; fact and claims: judge {self.judge.judge.signature}"
 
     def wrong(self, extensions: Sequence[Extension]) -> list[str | None]:
-        """Why each extension cannot be taken; None when it can. The judge is asked once for all of
-        them, and only about those that pass everything else."""
+        """Say why each extension cannot be taken, None if it can; one call of the judge."""
         checked = [self._checked(e) for e in extensions]
         reasons = [reason for reason, _ in checked]
         if self.judge is None:
@@ -173,13 +179,13 @@ class ExtensionCheck:
         return reasons
 
     def _claimable(self, extension: Extension) -> str:
-        """All that a new sentence may claim: the paragraph, the fact, and the entities' names."""
+        """Join what a new sentence may claim: paragraph, fact and entities' names."""
         before = without_citations(extension.before, extension.pool)
         names = f" Also called: {', '.join(extension.aliases)}." if extension.aliases else ""
         return f"{before} {self.domain.verbalise(extension.triple)}{names}"
 
     def _checked(self, extension: Extension) -> tuple[str | None, str]:
-        """The rule that an extension breaks, if any, and the sentences that it adds."""
+        """Check an extension by rules: (reason to refuse it or None, new sentences)."""
         triple, pool = extension.triple, extension.pool
         old, new = cited_triples(extension.before, pool), cited_triples(extension.after, pool)
         if any(new.count(k) < old.count(k) for k in old):
@@ -193,23 +199,24 @@ class ExtensionCheck:
         if not 0 <= grown <= 1:
             return f"is {grown} sentences longer", ""
         shapes = (*renderings(triple), *extension.aliases)
-        if not any(holds(text, s) for s in shapes):
+        if not any(contains_value(text, s) for s in shapes):
             return f"does not name {triple.value!r}", ""
         sentences = {normalise_em(s) for s in before}
         added = " ".join(s for s in after if normalise_em(s) not in sentences)
-        if not any(holds(added, s) for s in shapes):
+        if not any(contains_value(added, s) for s in shapes):
             return f"does not name {triple.value!r} in the new sentence", added
         begin, reason = text.find(added), None
         # Not looked at: a value in another spelling, and new sentences in several places.
         if begin >= 0 and _names(added, shapes):
             sentence = slice(begin, begin + len(added))
-            reason = _wrong_places(Mentions.of(text, pool), triple, shapes, self.words, sentence)
+            reason = _explain_wrong_places(
+                Mentions.of(text, pool), triple, shapes, self.words, sentence
+            )
         reason = reason or self._contradiction(added, pool)
         return reason or self._unsupported(added, extension), added
 
     def _unsupported(self, sentence: str, extension: Extension) -> str | None:
-        """A number or a name of a sentence that no triple has; without a judge, any word that means
-        something and that neither a triple nor the words of its relation have."""
+        """Find a name, number or (without a judge) content word that no triple supports."""
         words = [
             self._claimable(extension),
             *(w for t in extension.pool for w in (t.name, t.relation, *renderings(t))),
@@ -238,13 +245,13 @@ class ExtensionCheck:
             cues = self.domain.single_valued.get(fact.relation)
             if cues is None or fact.name.split()[-1] not in sentence:
                 continue
-            if _names(sentence, cues) and (reason := _clash(sentence, fact, pool)):
+            if _names(sentence, cues) and (reason := _find_clash(sentence, fact, pool)):
                 return reason
         return None
 
 
-def _clash(sentence: str, fact: Triple, pool: Sequence[Triple]) -> str | None:
-    """A sentence with a cue of a single-valued relation that names another value for it.
+def _find_clash(sentence: str, fact: Triple, pool: Sequence[Triple]) -> str | None:
+    """Say how a sentence contradicts a single-valued fact by naming another value; None if not.
 
     Dates: another year, and not the right one. Entities: a value that the same relation has for
     the pool's other entity, and not the right one.
@@ -263,7 +270,7 @@ def _clash(sentence: str, fact: Triple, pool: Sequence[Triple]) -> str | None:
     }  # fmt: skip
     own = {t.value for t in pool if t.qid == fact.qid}
     for rival in sorted(rivals - own):
-        if holds(sentence, rival) and not holds(sentence, fact.value):
+        if contains_value(sentence, rival) and not contains_value(sentence, fact.value):
             other = next(t.name for t in pool if t.value == rival and t.relation == fact.relation)
             if other.split()[-1] in sentence and other != fact.name:
                 continue  # it speaks of the other one, too
@@ -272,7 +279,7 @@ def _clash(sentence: str, fact: Triple, pool: Sequence[Triple]) -> str | None:
 
 
 def wrong_question(question: str, names: Sequence[str]) -> str | None:
-    """Why a question cannot be taken."""
+    """Say why a question cannot be taken; None if it can."""
     if not question.endswith("?"):
         return "is no question"
     if not any(part in question for name in names for part in (name, name.split()[-1])):

@@ -62,7 +62,7 @@ class TripleContext:
 def make_contexts(
     questions: Sequence[KalmaQuestion], equivalence: Equivalence, seed: int
 ) -> dict[str, TripleContext]:
-    """Freeze all context sets, by name.
+    """Make all context sets of the questions, by name.
 
     Args:
         questions: queries in order; without gold there are no ``absent`` sets, and with general
@@ -77,16 +77,19 @@ def make_contexts(
         words = "the same sub-graphs, with the general question"
         contexts[GENERAL] = TripleContext(words, full)
     if any(q.gold for q in questions):
-        contexts |= {f"absent_{n}": _absent(questions, full, equivalence, n, seed) for n in ABSENT}
+        contexts |= {
+            f"absent_{n}": _remove_gold(questions, full, equivalence, n, seed) for n in ABSENT
+        }
     if len({g.qid for q in questions for g in q.graphs}) > 2:
-        contexts |= _retrieval(questions, seed)
+        contexts |= _replace_graphs(questions, seed)
     return contexts
 
 
-def _absent(
+def _remove_gold(
     questions: Sequence[KalmaQuestion], full: dict[str, list[Triple]], equivalence: Equivalence,
     size: int, seed: int,
 ) -> TripleContext:  # fmt: skip
+    """Make the context set without some gold facts, or triples that state the same."""
     facts = "fact" if size == 1 else "facts"
     made = TripleContext(
         f"{size} {facts} of each minimum knowledge set removed, with what would leak it"
@@ -135,8 +138,7 @@ def find_equivalents(
 def count_answers(
     questions: Sequence[KalmaQuestion], equivalents: Equivalents, equivalence: Equivalence
 ) -> dict[str, int]:
-    """Count what a right answer may cite besides the gold facts; not what connects the entities of
-    a question, which the question says or asks for by their names."""
+    """Count gold facts that other triples state, too, and questions with other right answers."""
     n_facts = n_questions = n_other = 0
     for question in questions:
         same = equivalents[question.query_id]
@@ -159,9 +161,10 @@ def count_answers(
     }
 
 
-def _retrieval(
+def _replace_graphs(
     questions: Sequence[KalmaQuestion], seed: int
 ) -> Iterator[tuple[str, TripleContext]]:
+    """Make the sets in which a share of sub-graphs is replaced by irrelevant ones."""
     graphs: Mapping[str, Graph] = {g.qid: g for q in questions for g in q.graphs}
     wrong = {
         (q.query_id, at): _irrelevant(q, at, graphs, seed)
@@ -187,7 +190,7 @@ def _retrieval(
 
 
 def _irrelevant(question: KalmaQuestion, at: int, graphs: Mapping[str, Graph], seed: int) -> Graph:
-    """A sub-graph of somebody whom the query is not about, another one for each place."""
+    """Draw a sub-graph of an entity that a query is not about, another one for each place."""
     own = {g.qid for g in question.graphs}
     others = sorted(
         (q for q in graphs if q not in own),
@@ -199,7 +202,7 @@ def _irrelevant(question: KalmaQuestion, at: int, graphs: Mapping[str, Graph], s
 def retrieve_graphs(
     kg: KnowledgeGraph, questions: Sequence[KalmaQuestion], ner: str | None
 ) -> tuple[TripleContext, dict[str, int]]:
-    """Names to entities, namesakes ranked by exact matches, the best one's sub-graph; and counts.
+    """Link names in the questions to entities; show the best entities' sub-graphs, with counts.
 
     Args:
         kg: where names are looked up.

@@ -9,10 +9,10 @@ from itertools import islice
 from typing import Any
 
 from citeforge.builders.kalma import check
-from citeforge.builders.kalma.asked import Asking, Controls, QuestionCheck
-from citeforge.builders.kalma.asking import Asker, Replies, each
+from citeforge.builders.kalma.asker import Asker, Replies, check_each
 from citeforge.builders.kalma.mentions import annotate, marker
 from citeforge.builders.kalma.phrasing import compose, gives_away
+from citeforge.builders.kalma.question_check import Controls, QuestionCheck, QuestionToCheck
 from citeforge.builders.kalma.selection import EntityPair
 from citeforge.builders.kalma.themes import Plan, Planner
 from citeforge.engines.io.progress import progress
@@ -52,7 +52,7 @@ class ScoredTriple:
 
 
 class Specificity:
-    """How rare relations are in the data set's graphs: the rarer, the more they tell."""
+    """Rarity of relations in the data set's graphs; rare ones are worth more."""
 
     def __init__(self, graphs: Iterable[Graph]) -> None:
         distinct = {g.qid: g for g in graphs}
@@ -64,14 +64,14 @@ class Specificity:
         )
 
     def of(self, relation: str) -> float:
-        """log(2N / Count_r); a relation that no graph has counts once."""
+        """Compute log(2N / Count_r) of a relation; one that no graph has counts once."""
         return math.log(2 * self.n_graphs / max(self.counts[relation_key(relation)], 1))
 
 
 def rank_triples(
     triples: Sequence[Triple], perplexities: Sequence[float], specificity: Specificity, alpha: float
 ) -> list[ScoredTriple]:
-    """Candidates, best first; ties by id, relation and value."""
+    """Rank candidates, best first; ties by id, relation and value."""
     inverse = [1.0 / p if p > 0 else 0.0 for p in perplexities]
     top = max(inverse, default=0.0)
     powers = [math.exp(i - top) for i in inverse]
@@ -91,7 +91,7 @@ def rank_triples(
 
 @dataclass(frozen=True)
 class Round:
-    """What a round did.
+    """Record of a round: the triples that it added, its candidates, refused replies.
 
     Attributes:
         number: from 1.
@@ -145,9 +145,9 @@ class Evolution:
         """Gold facts except the link between the two entities."""
         return [triple for triple, _ in self.gold if triple.key != self.pair.link.key]
 
-    def asking(self, question: str) -> Asking:
+    def asking(self, question: str) -> QuestionToCheck:
         """Question with the facts that it should ask for, to be checked."""
-        return Asking(question, tuple(self.further_facts), self.pair.pool, self.pair.link)
+        return QuestionToCheck(question, tuple(self.further_facts), self.pair.pool, self.pair.link)
 
     @property
     def remaining_facts(self) -> list[Triple]:
@@ -208,7 +208,7 @@ class Evolver:
             return None if link.name in reply and link.value in reply else "does not name both"
 
         facts = {n: {"fact": self._sentence(e.pair.link)} for n, e in wanting.items()}
-        taken, _ = self.asker.ask("seed", facts, each(wrong))
+        taken, _ = self.asker.ask("seed", facts, check_each(wrong))
         for name, e in wanting.items():
             e.seed = taken.get(name, "")
             if not e.seed:
@@ -230,9 +230,11 @@ class Evolver:
             """Say why an annotated seed cannot be taken; None if it can."""
             seed, pair = active[name].seed, active[name].pair
             changed = check.wrong_annotation(reply, seed, pair.pool)
-            return changed or check.misplaced(reply, pair.pool, pair.link, self.extension.words)
+            return changed or check.find_misplaced_mark(
+                reply, pair.pool, pair.link, self.extension.words
+            )
 
-        taken, refused = self.asker.ask("annotate", values, each(wrong))
+        taken, refused = self.asker.ask("annotate", values, check_each(wrong))
         for name, e in active.items():
             if name not in taken:
                 e.dropped = "the seed could not be annotated"
@@ -353,10 +355,11 @@ def controls(domain: Domain, pairs: Iterable[tuple[EntityPair, Sequence[Triple]]
         )
         if facts := [t for t in gold if t not in absent]:
             text = compose(domain, pair, facts, False, is_general=False)
-            yield Asking(text, tuple(gold), pair.pool, pair.link), absent
+            yield QuestionToCheck(text, tuple(gold), pair.pool, pair.link), absent
 
 
 def _question_values(e: Evolution) -> dict[str, Any]:
+    """Collect the values of the prompt that asks for an evolution's questions."""
     relations: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for triple in e.further_facts:
         relations[triple.name][triple.relation] = None

@@ -39,15 +39,14 @@ _DENIAL = re.compile(
 def words_in(
     text: str, words: Sequence[str], within: slice = slice(None)
 ) -> Iterator[re.Match[str]]:
-    """Where a part of a text has one of some words or names whole; the first that fits."""
+    """Match any of some words or names, as whole words, within a part of a text."""
     pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)")
     begin, end, _ = within.indices(len(text))
     return pattern.finditer(text, begin, end) if words else iter(())
 
 
 def _name_before(text: str, start: int) -> bool:
-    """Whether the word in front belongs to the same name: ``Hans`` in ``Hans Albert``,
-    ``University of`` in ``University of Paris``."""
+    """Whether the word before a place belongs to the same name: ``Hans`` in ``Hans Albert``."""
     match = _WORD_BEFORE.search(text, max(0, start - 60), start)
     if match is None:
         return False
@@ -61,17 +60,16 @@ def _name_before(text: str, start: int) -> bool:
 
 
 def _name_after(text: str, end: int) -> bool:
-    """Whether the word behind belongs to the same name."""
+    """Whether the word after a place belongs to the same name."""
     match = _WORD_AFTER.match(text, end)
     return match is not None and match[1][0].isupper()
 
 
 class Mentions:
-    """Mentions of entities and values in a text: of entities by whole names, and by words that only
-    one of them has."""
+    """Mentions of entities and values in a text, by whole names or words unique to an entity."""
 
     def __init__(self, text: str, names: Mapping[str, str], values: Iterable[str] = ()) -> None:
-        """Find those of entities.
+        """Find the entities that a text mentions.
 
         Args:
             text: a paragraph.
@@ -94,12 +92,12 @@ class Mentions:
 
     @classmethod
     def of(cls, text: str, pool: Iterable[Triple]) -> "Mentions":
-        """Those of the entities and values of triples."""
+        """Find the mentions of the entities and values of triples."""
         triples = list(pool)
         return cls(text, {t.qid: t.name for t in triples}, (t.value for t in triples))
 
     def places(self, shapes: Sequence[str], within: slice = slice(None)) -> list[tuple[int, int]]:
-        """Places within a part where a value stands for itself, by each of its shapes."""
+        """List the places where a value, in any of its spellings, is not part of a longer name."""
         spans = (m.span() for shape in shapes for m in words_in(self.text, [shape], within))
         return [span for span in spans if self.stands_alone(*span)]
 
@@ -115,7 +113,7 @@ class Mentions:
         return not _name_before(text, start) and not _name_after(text, end)
 
     def subject(self, at: int) -> str | None:
-        """Whom a place speaks of: the entity named last before it, else the first named.
+        """Find the entity that a place is about: the last one named before it, else the first.
 
         Behind ``…, and loved …`` the subject of the sentence goes on, whoever was named between.
         """
@@ -137,18 +135,18 @@ class Mentions:
 
 
 def marker(triple: Triple) -> str:
-    """The citation of one triple."""
+    """Write the citation of one triple."""
     return render(triple.qid, [(triple.relation, triple.value)])
 
 
-def holds(text: str, value: str) -> bool:
-    """Whether a text has a value in it, as whole words and in any spelling."""
+def contains_value(text: str, value: str) -> bool:
+    """Whether a text contains a value, as whole words and in any spelling."""
     words = normalise_em(value)
     return bool(words) and f" {words} " in f" {normalise_em(text)} "
 
 
 def renderings(triple: Triple) -> list[str]:
-    """Ways in which a text may give a value: dates as people write them, all else as it is."""
+    """List the ways to write a triple's value: dates as people write them, all else as it is."""
     if not triple.precision:
         return [triple.value]
     bare = triple.value.removesuffix(" BCE")
@@ -167,8 +165,7 @@ def renderings(triple: Triple) -> list[str]:
 
 
 def annotate(text: str, pool: Sequence[Triple], link: Triple) -> str:
-    """The seed with a citation of the link behind its value; what else a seed states, words and
-    names alone do not show."""
+    """Cite the link in a seed, behind the first mention of its value."""
     for _, end in Mentions.of(text, pool).places(renderings(link)):
         return f"{text[:end]} {marker(link)}{text[end:]}"
     return text

@@ -14,9 +14,9 @@ from citeforge.builders.kalma.contexts import Equivalents, KalmaQuestion, Triple
 from citeforge.builders.kalma.evolve import Evolution
 from citeforge.builders.kalma.mentions import marker
 from citeforge.builders.kalma.selection import missing_values
+from citeforge.builders.packaging.build import Stats
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.packaging.verify import Problems
-from citeforge.builders.stages.build import Stats
 from citeforge.engines.io.tables import rows_of
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.kg import Triple, as_row, from_row, relation_key
@@ -34,7 +34,7 @@ def write_tables(
     contexts: Mapping[str, TripleContext],
     equivalents: Equivalents,
 ) -> dict[str, ContextSet]:
-    """Write the tables; gives what the manifest says of the context sets.
+    """Write the tables of a package; give the manifest's records of the context sets.
 
     Args:
         writer: where the package grows.
@@ -138,7 +138,7 @@ def _year(number: int) -> str:
 
 
 def trace_text(package: Package, query_id: str) -> str:
-    """How a question grew, round by round, as the paper's Table 18 shows it.
+    """Describe round by round how a question grew, as in the paper's Table 18.
 
     Raises:
         UnknownValueError: no such query.
@@ -169,7 +169,7 @@ def trace_text(package: Package, query_id: str) -> str:
 
 
 def wrong_kalma(package: Package) -> Problems:
-    """Queries, contexts, gold and removed facts that do not fit together."""
+    """Find queries, contexts, gold and removed facts that do not fit together."""
     ids = package.query_ids
     if len(set(ids)) != len(ids):
         yield "queries/specific", "duplicate _id"
@@ -202,7 +202,7 @@ def wrong_kalma(package: Package) -> Problems:
             yield "gold", f"query {row['query_id']!r}: {key} is not in its sub-graphs"
     if not is_published:
         yield from _partial_relations(package, per_set["full"])
-    yield from _wrong_absent(package, per_set)
+    yield from _find_wrong_removals(package, per_set)
     yield from _wrong_shares(per_set)
 
 
@@ -219,7 +219,8 @@ def _partial_relations(package: Package, triples_of: dict[str, list[Triple]]) ->
             yield "gold", f"query {query!r}: has other values of {t.relation}, not {t.value!r}"
 
 
-def _wrong_absent(package: Package, per_set: dict[str, dict[str, list[Triple]]]) -> Problems:
+def _find_wrong_removals(package: Package, per_set: dict[str, dict[str, list[Triple]]]) -> Problems:
+    """Find absent sets that are not the full set less the triples removed."""
     before: Counter[tuple[str, Triple]] = Counter()
     for name in (n for n in package.contexts if n.startswith("absent_")):
         rows = package.absent(name).to_pylist()

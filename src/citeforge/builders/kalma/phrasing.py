@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from citeforge.builders.kalma.mentions import holds, renderings
+from citeforge.builders.kalma.mentions import contains_value, renderings
 from citeforge.builders.kalma.selection import EntityPair
 from citeforge.kg.domain import Domain, Phrase, Phrasing, plain_phrase, with_article
 from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
@@ -39,7 +39,7 @@ class Speaker:
         self._last: tuple[str, ...] = ()
 
     def say(self, clause: Clause) -> str:
-        """The words of a clause."""
+        """Write a clause with names or pronouns for its entities."""
         qids = clause.qids
         pronouns = _pronouns(self._graphs[qids[0]], self._phrasing)
         is_present = all(_lives(self._graphs[q], self._phrasing) for q in qids)
@@ -65,7 +65,7 @@ class Speaker:
         return text
 
     def link(self) -> str:
-        """The clause that asks what the second entity is to the first."""
+        """Write the clause that asks what the second entity is to the first."""
         pair = self._pair
         verb = "is" if _lives(pair.other, self._phrasing) else "was"
         self._last = (pair.owner.qid, pair.other.qid)
@@ -117,7 +117,7 @@ def _lives(graph: Graph, phrasing: Phrasing) -> bool:
 
 
 def find_phrase(domain: Domain, relation: str) -> Phrase:
-    """The domain's clause of a relation, or a plain one; a theme is always set."""
+    """Find the domain's clause for a relation, or make a plain one; its theme is always set."""
     phrase = domain.phrasing.phrase(relation)
     if phrase is None:
         phrase = plain_phrase(relation, domain.form_of(relation))
@@ -127,7 +127,7 @@ def find_phrase(domain: Domain, relation: str) -> Phrase:
 def compose(
     domain: Domain, pair: EntityPair, facts: Sequence[Triple], asks_link: bool, is_general: bool
 ) -> str:
-    """A question for facts: a clause per theme (general) or per relation (specific).
+    """Compose a question for facts: a clause per theme (general) or per relation (specific).
 
     Args:
         domain: has the clauses.
@@ -147,11 +147,12 @@ def compose(
 def _clauses(
     domain: Domain, pair: EntityPair, facts: Sequence[Triple], is_general: bool
 ) -> list[Clause]:
-    """Clauses of a question: those about both entities, then the first one's, then the other's."""
+    """List the clauses of a question: on both entities, then the first one, then the other."""
     groups: dict[str, dict[str, list[Triple]]] = {}
     phrases = {t.relation: find_phrase(domain, t.relation) for t in pair.pool}
 
     def key(triple: Triple) -> str:
+        """Theme of a fact in a general question, its clause in a specific one."""
         return phrases[triple.relation].theme if is_general else phrases[triple.relation].ask
 
     first, second = pair.owner.qid, pair.other.qid
@@ -183,8 +184,7 @@ def _clauses(
 
 
 def _joined(clauses: Iterable[Clause]) -> list[Clause]:
-    """Clauses of one theme with the same verb, or the same owner, as one: ``when and where {past}
-    {who} born``, ``who {were} {whose} father and mother``."""
+    """Join clauses of a theme that share a verb or an owner: ``when and where … born``."""
     groups: dict[tuple[str, Clause], list[str]] = {}
     for clause in clauses:
         owner, verb = _WHO.fullmatch(clause.ask), _VERB.fullmatch(clause.ask)
@@ -204,5 +204,5 @@ def _joined(clauses: Iterable[Clause]) -> list[Clause]:
 
 
 def gives_away(question: str, facts: Sequence[Triple]) -> Triple | None:
-    """The first fact whose value is in the question that asks for it; None for none."""
-    return next((t for t in facts if any(holds(question, s) for s in renderings(t))), None)
+    """Find the first fact whose value is in the question that asks for it; None for none."""
+    return next((t for t in facts if any(contains_value(question, s) for s in renderings(t))), None)

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from citeforge.builders.kalma.asking import template_writer_templates
+from citeforge.builders.kalma.asker import embedded_templates
 from citeforge.builders.kalma.build import select_pairs
 from citeforge.builders.kalma.check import ExtensionCheck
 from citeforge.builders.kalma.evolve import TRIPLES_PER_ROUND, Evolver
@@ -17,12 +18,12 @@ from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.equivalence import read_equivalence
 from citeforge.kg.graph import open_graph
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.recipes.kalma import RULE
-from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
+from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.kalma import RULE, KalmaRecipe
 
 
 class _Recorder:
-    """The template's replies under a writer's name, and the requests that it would get."""
+    """LLM that answers by the template and records the requests that the real writer would get."""
 
     def __init__(self, name: str, template: TemplateWriter) -> None:
         self.name, self.template = name, template
@@ -37,7 +38,7 @@ class _Recorder:
 
 
 def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
-    """Calls of a build if every first reply is taken, and at most; no model is asked.
+    """Count the calls of a build at least and at most, without asking a model.
 
     Raises:
         InputError: the graph or the pairs file is at fault.
@@ -51,12 +52,9 @@ def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
         raise UsageError("--dry-run: works for openai: models only", code="option-without-effect")
     kg = open_graph(recipe.kg, recipe.domain, recipe.languages, run)
     pairs = select_pairs(recipe, kg).pairs
-    recorder = _Recorder(recipe.writer, TemplateWriter(template_writer_templates(kg.domain)))
+    recorder = _Recorder(recipe.writer, TemplateWriter(embedded_templates(kg.domain)))
+    ngram = partial(make_perplexity, "ngram")
     check = ExtensionCheck(kg.domain, SentenceSegmenter(), None)
-
-    def ngram(training: Sequence[str]) -> Any:
-        return make_perplexity("ngram", training)
-
     equivalence = read_equivalence(kg, (g for p in pairs for g in p.graphs))
     Evolver(kg, recorder, ngram, check, recipe.choices, recipe.seed).evolve(pairs, equivalence)
     plan = llm.plan(recorder.requests)

@@ -24,7 +24,7 @@ _FIELDS = {
 
 
 @dataclass(frozen=True)
-class Stated:
+class StatedPair:
     """A paragraph with the relation that it states between two names.
 
     Attributes:
@@ -96,7 +96,7 @@ def values_by_relation(pool: Iterable[Triple]) -> dict[tuple[str, str], list[Tri
 def missing_values(
     pool: Iterable[Triple], gold: Iterable[Triple], named: Collection[str]
 ) -> list[Triple]:
-    """Values that the gold lacks of relations that it has other values of.
+    """List values that the gold lacks of relations of which it has other values.
 
     A question for a relation asks for all of its values, and a system that gives one of these
     would be right and marked as wrong. Values that are ``named`` entities do not count: the
@@ -110,7 +110,7 @@ def missing_values(
 
 
 @dataclass
-class Selected:
+class SelectedPairs:
     """Pairs, and why others were dropped."""
 
     pairs: list[EntityPair] = field(default_factory=list)
@@ -123,7 +123,7 @@ _Row = msgspec.defstruct(
 """A line of a pairs file."""
 
 
-def read_stated(path: Path) -> list[Stated]:
+def read_stated(path: Path) -> list[StatedPair]:
     """Paragraphs with relation triples, from JSON Lines or CSV; fields by any of their known names.
 
     Raises:
@@ -144,19 +144,19 @@ def read_stated(path: Path) -> list[Stated]:
                     "is missing or empty", path=path, line=line, field=name,
                     allowed=f"one of {', '.join(others)}", code="missing-field"
                 )  # fmt: skip
-        triples.append(Stated(line, **values))
+        triples.append(StatedPair(line, **values))
     if not triples:
         raise InputError("has no paragraphs", path=path, code="empty-file")
     return triples
 
 
-def disambiguate(kg: KnowledgeGraph, stated: Sequence[Stated]) -> Selected:
-    """Entities of the two names of each paragraph that the graph connects as stated.
+def disambiguate(kg: KnowledgeGraph, stated: Sequence[StatedPair]) -> SelectedPairs:
+    """Find the entities of each paragraph's two names that the graph connects as stated.
 
     All entities of each name are candidates; a pair is kept when exactly one combination of them is
     connected by an edge that agrees with the stated relation, in either direction.
     """
-    selected = Selected()
+    selected = SelectedPairs()
     least = kg.domain.min_name_parts
     usable = []
     for row in stated:
@@ -191,7 +191,7 @@ def disambiguate(kg: KnowledgeGraph, stated: Sequence[Stated]) -> Selected:
 def _connections(
     kg: KnowledgeGraph, relation: str, first: list[Graph], second: list[Graph]
 ) -> tuple[bool, list[tuple[Graph, Graph, Triple]]]:
-    """Whether any two are connected, and those whose edge agrees with the stated relation."""
+    """Find connected entities: (whether any are, those connected by the stated relation)."""
     label = kg.domain.relation_of(relation)
     stated = relation_key(label)
     inverse = {relation_key(r) for r in kg.domain.inverses(label)}
@@ -209,13 +209,13 @@ def _connections(
 
 def from_graph(
     kg: KnowledgeGraph, where: str | None, relations: Sequence[str], limit: int | None, seed: int
-) -> Selected:
-    """Connected pairs of the graph itself; ``where`` names it in messages.
+) -> SelectedPairs:
+    """Draw connected pairs from the graph itself.
 
     Raises:
         InputError: the graph has no such relation, or no pair.
     """
-    selected = Selected()
+    selected = SelectedPairs()
     ids = kg.properties(relations)
     missing = [r for r in relations if not ids[r]]
     if missing:
@@ -258,7 +258,7 @@ def from_graph(
 
 
 def _other_ends(kg: KnowledgeGraph, relations: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """One line per relation that connects no pair of the domain's class: where it leads to."""
+    """Describe where each relation leads that connects no pair of the domain's class."""
     ends = kg.ends([i for ids in relations.values() for i in ids]) if relations else {}
     for relation, ids in relations.items():
         classes = Counter[str]()

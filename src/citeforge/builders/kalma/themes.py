@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import chain, combinations
 from typing import NamedTuple
 
-from citeforge.builders.kalma.mentions import holds
+from citeforge.builders.kalma.mentions import contains_value
 from citeforge.builders.kalma.phrasing import compose, find_phrase, gives_away
 from citeforge.builders.kalma.selection import EntityPair, values_by_relation
 from citeforge.engines.draws import generator
@@ -85,8 +85,7 @@ class Planner:
     def _choose(
         self, pair: EntityPair, stated: Collection[Key], asks_link: bool
     ) -> tuple[Plan, Sequence[Cell]] | None:
-        """The best plan that names both entities and whose general question is the shorter one;
-        else the best one."""
+        """Choose a pair's best plan, first of those that name both entities in fewer words."""
         link = (pair.link,) if asks_link else ()
         low, high = self._choices.min_facts, self._choices.max_facts
         wanted = generator(self._seed, "kalma facts", pair.id).randint(low, high)
@@ -113,7 +112,7 @@ class Planner:
         second: tuple[Plan, Sequence[Cell]] | None = None
         for some in sorted(fitting, key=rank):
             plan = self._phrased(pair, (*link, *(t for cell in some for t in cell.facts)))
-            if plan is None or self._is_repetitive(plan) or self._has_restated(plan.facts):
+            if plan is None or self._repeats_a_plan(plan) or self._has_restated(plan.facts):
                 continue
             n_words = len(plan.general.split())
             is_wordless = any(cell.n_wordless for cell in some)
@@ -126,10 +125,10 @@ class Planner:
         return second
 
     def _cost(self, theme: str) -> float:
-        """Cost of a theme that many questions have had, in facts off the wanted number."""
+        """Penalty of a theme that many questions have used, in facts off the wanted number."""
         return _COST * self._used[theme] / max(len(self._plans), 1)
 
-    def _is_repetitive(self, plan: Plan) -> bool:
+    def _repeats_a_plan(self, plan: Plan) -> bool:
         keys = {t.key for t in plan.facts}
         return any(len(keys & other) > self._choices.max_shared for other in self._plans)
 
@@ -163,15 +162,14 @@ class Planner:
             facts = self._without_restated(facts)
             # Ids and values without words cannot be answers, and "X discography" is none about X.
             if facts and all(
-                t.has_label and not any(holds(t.value, name) for name in named.values())
+                t.has_label and not any(contains_value(t.value, name) for name in named.values())
                 for t in facts
             ):
                 wordless = sum(self._domain.phrasing.phrase(t.relation) is None for t in facts)
                 yield Cell(qid, theme, tuple(facts), wordless)
 
     def _without_restated(self, facts: Sequence[Triple]) -> list[Triple]:
-        """Facts without the relations of which other facts state every value: a native language
-        that is the only language spoken, too."""
+        """Drop relations whose every value another relation of the facts states, too."""
         kept = list(facts)
         for relation in dict.fromkeys(t.relation for t in reversed(facts)):
             mine = [t for t in kept if t.relation == relation]

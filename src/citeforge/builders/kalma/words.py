@@ -23,7 +23,7 @@ _MOST_GENERIC = 2
 
 
 @cache
-def _same_words() -> Mapping[str, str]:
+def _synonym_stems() -> Mapping[str, str]:
     groups = word_groups("same_words")
     return {_stem(word): _stem(group[0]) for group in groups for word in group}
 
@@ -37,9 +37,9 @@ def _stem(word: str) -> str:
 
 
 def meaning_words(text: str, stop: frozenset[str] = STOP) -> dict[str, str]:
-    """Words of a text that carry meaning, by their stem, synonyms as one."""
+    """List the words of a text that carry meaning, by stem; synonyms share a stem."""
     stems = {_stem(w): w for w in _WORD.findall(text.lower()) if w not in stop}
-    return {_same_words().get(stem, stem): w for stem, w in stems.items() if stem not in stop}
+    return {_synonym_stems().get(stem, stem): w for stem, w in stems.items() if stem not in stop}
 
 
 class RelationWords:
@@ -50,7 +50,7 @@ class RelationWords:
         self._ways: dict[str, list[frozenset[str]]] = {}
 
     def ways(self, relation: str) -> list[frozenset[str]]:
-        """Sets of words that each ask for a relation.
+        """List sets of words; all words of one set in a question ask for the relation.
 
         They are those of its label, its clause and noun in the domain, the nouns' head, and
         what input files call it.

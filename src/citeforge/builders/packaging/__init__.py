@@ -1,4 +1,4 @@
-"""What turns tables into a package, and what checks one.
+"""Steps that all builds share: their folder, corpus, tables, card and checks.
 
-May import everything below builders. Begin at `package`, then `verify`.
+May import everything below builders. Begin at `build`, then `package`.
 """

@@ -31,8 +31,8 @@ _SIZES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_
 
 
 @dataclass(frozen=True)
-class Beside:
-    """What lies beside the tables.
+class SidecarFiles:
+    """Files of a package that are not tables: audit, reference scores and ``card.md``.
 
     Attributes:
         audit: content of ``audit.json``.
@@ -45,8 +45,8 @@ class Beside:
     by_hand: str = ""
 
     @staticmethod
-    def read(folder: Path, changed: Mapping[str, str] | None = None) -> "Beside":
-        """Read it from a package.
+    def read(folder: Path, changed: Mapping[str, str] | None = None) -> "SidecarFiles":
+        """Read these files from a package.
 
         Args:
             folder: package.
@@ -66,14 +66,14 @@ class Beside:
             validated(Audit, audit, folder / AUDIT)
         path = folder / BY_HAND
         by_hand = path.read_text(encoding="utf-8").strip() if path.is_file() else ""
-        return Beside(audit, scores, by_hand)
+        return SidecarFiles(audit, scores, by_hand)
 
 
 def render_card(
     manifest: Manifest,
     splits: dict[str, list[str]],
     stats: dict[str, object],
-    beside: Beside | None = None,
+    beside: SidecarFiles | None = None,
 ) -> str:
     """Text of ``README.md``.
 
@@ -83,7 +83,7 @@ def render_card(
         stats: what ``stats.json`` holds.
         beside: what lies beside the tables.
     """
-    beside = beside or Beside()
+    beside = beside or SidecarFiles()
     front = yaml.safe_dump(
         _header(manifest, splits, stats, beside), sort_keys=False, allow_unicode=True
     )
@@ -127,7 +127,7 @@ def render_card(
 
 
 def _header(
-    manifest: Manifest, splits: dict[str, list[str]], stats: dict[str, object], beside: Beside
+    manifest: Manifest, splits: dict[str, list[str]], stats: dict[str, object], beside: SidecarFiles
 ) -> dict[str, object]:
     """Make the metadata at the head of a card: licence, languages, size, tags and data files."""
     header: dict[str, object] = {"pretty_name": manifest.name}
@@ -172,7 +172,7 @@ def bars(counts: Iterable[float]) -> str:
 
 
 def _plain(text: object) -> str:
-    """What others say, as one line of Markdown without tags."""
+    """Turn foreign text into one line of Markdown without tags."""
     return " ".join(str(text).split()).replace("<", "&lt;")
 
 
@@ -185,14 +185,14 @@ def _value(value: object) -> str:
 
 
 def _flaws(audit: dict[str, Any]) -> list[tuple[str, int]]:
-    """What an audit counted."""
+    """List the flaws that an audit counted."""
     rows = [(kind, len(flaws)) for kind, flaws in audit["flaws"].items()]
     rows += [(f"personal data: {k} (passages)", n) for k, n in audit["personal_data"].items()]
     return rows or [("nothing", 0)]
 
 
 def _exploits(audit: dict[str, Any]) -> dict[str, Any]:
-    """What an audit computed of degenerate systems."""
+    """Get what an audit computed of degenerate systems; empty without any."""
     found = Exploits.model_validate(audit["exploits"])
     return {**found.model_dump(), "table": exploits_table(found), "findings": found.findings}
 
@@ -229,7 +229,7 @@ def _scores(scores: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _interval(measure: dict[str, Any] | None) -> str:
-    """A measure's value with its interval, as far as there are any."""
+    """Write a measure's value, with its interval if it has one."""
     if measure is None or measure["value"] is None:
         return "–"
     value = f"{measure['value']:.2f}"

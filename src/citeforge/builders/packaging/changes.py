@@ -20,7 +20,7 @@ _MOST_LISTED = 6
 
 
 def recipe_of(manifest: Manifest) -> Recipe | None:
-    """The recipe that a package was made by; None when its manifest does not hold all choices."""
+    """Read the recipe that a package was made by; None if its manifest lacks choices."""
     record = recipe_named(manifest.kind)
     try:
         return None if record is None else record.of(manifest)
@@ -29,25 +29,29 @@ def recipe_of(manifest: Manifest) -> Recipe | None:
 
 
 def recipe_differences(earlier: Manifest, draft: Manifest) -> list[str]:
-    """``field: old → new`` of everything that tables or the manifest's identity depend on.
+    """List ``field: old → new`` of everything that tables or the manifest's identity depend on.
 
     Args:
         earlier: manifest of a finished package.
         draft: manifest of a build before its tables are made. Models that it does not name yet,
             and of those that it names, what it does not say yet, are not compared.
     """
-    differences = list(unlike("citeforge", earlier.citeforge, draft.citeforge))
+    differences = list(list_differences("citeforge", earlier.citeforge, draft.citeforge))
     differences += option_differences(earlier, draft)
     facts = [{k: v for k, v in m.config.items() if k not in _record(m)} for m in (earlier, draft)]
     shared = facts[0].keys() & facts[1].keys()
     for name in sorted(shared):
-        differences += unlike(name, facts[0][name], json.loads(json.dumps(facts[1][name])))
-    differences += unlike("grammar", earlier.grammar.model_dump(), draft.grammar.model_dump())
+        differences += list_differences(
+            name, facts[0][name], json.loads(json.dumps(facts[1][name]))
+        )
+    differences += list_differences(
+        "grammar", earlier.grammar.model_dump(), draft.grammar.model_dump()
+    )
     for role, model in draft.models.items():
         old = earlier.models.get(role)
         mine = None if old is None else {k: v for k, v in old.items() if k in model}
-        differences += unlike(role, mine, json.loads(json.dumps(model)))
-    differences += unlike("sources", _sources(earlier), _sources(draft))
+        differences += list_differences(role, mine, json.loads(json.dumps(model)))
+    differences += list_differences("sources", _sources(earlier), _sources(draft))
     return differences
 
 
@@ -55,12 +59,12 @@ def option_differences(old: Manifest, draft: Manifest) -> list[str]:
     """List ``field: old → new`` of two recipes; what the builds found is not compared."""
     differences: list[str] = []
     for field in ("kind", "name", "licence"):
-        differences += unlike(field, getattr(old, field), getattr(draft, field))
-    return [*differences, *unlike("", _record(old), _record(draft))]
+        differences += list_differences(field, getattr(old, field), getattr(draft, field))
+    return [*differences, *list_differences("", _record(old), _record(draft))]
 
 
 def _record(manifest: Manifest) -> dict[str, Any]:
-    """The part of ``config`` that is the recipe; all of it in packages of unknown makers."""
+    """Get the recipe part of ``config``; all of it in packages of unknown kinds."""
     recipe = recipe_of(manifest)
     return manifest.config if recipe is None else recipe.recorded()
 
@@ -72,12 +76,12 @@ def _sources(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def unlike(place: str, old: Any, new: Any) -> Iterator[str]:
-    """``field: old → new`` of what differs in two values of JSON."""
+def list_differences(place: str, old: Any, new: Any) -> Iterator[str]:
+    """List ``field: old → new`` of what differs in two JSON values."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*old, *new]):
             inner = f"{place}.{key}" if place else str(key)
-            yield from unlike(inner, old.get(key, _ABSENT), new.get(key, _ABSENT))
+            yield from list_differences(inner, old.get(key, _ABSENT), new.get(key, _ABSENT))
     elif old != new:
         yield f"{place}: {_value_text(old)} → {_value_text(new)}"
 
@@ -90,16 +94,16 @@ def _value_text(value: Any) -> str:
 
 
 def require_same(old: Manifest, draft: Manifest, out: Path) -> None:
-    """Refuse to take a finished package for what another recipe would give.
+    """Refuse to reuse a finished package that was made by another recipe.
 
     Raises:
         InputError: names what differs.
     """
-    _refuse("a finished package", recipe_differences(old, draft), out, "another --out")
+    _refuse_other_recipe("a finished package", recipe_differences(old, draft), out, "another --out")
 
 
 def require_same_choices(begun: Manifest, draft: Manifest, partial: Path) -> None:
-    """Refuse to go on with a half-done build of another recipe.
+    """Refuse to continue a half-done build of another recipe.
 
     A changed source, model or library is no other recipe: the stages notice it by their keys.
 
@@ -107,10 +111,10 @@ def require_same_choices(begun: Manifest, draft: Manifest, partial: Path) -> Non
         InputError: names what differs.
     """
     advice = "the options it began with, another --out"
-    _refuse("a half-done build", option_differences(begun, draft), partial, advice)
+    _refuse_other_recipe("a half-done build", option_differences(begun, draft), partial, advice)
 
 
-def _refuse(what: str, different: Iterable[str], path: Path, allowed: str) -> None:
+def _refuse_other_recipe(what: str, different: Iterable[str], path: Path, allowed: str) -> None:
     if differences := differences_text(different):
         raise InputError(
             f"is {what} of another recipe ({differences})",
@@ -121,14 +125,14 @@ def _refuse(what: str, different: Iterable[str], path: Path, allowed: str) -> No
 
 
 def differences_text(differences: Iterable[str]) -> str:
-    """The first of some differences, and how many more there are; empty where there are none."""
+    """Join the first of some differences and the number of the others; empty without any."""
     first = list(differences)
     more = f"; and {len(first) - _MOST_LISTED} more" if first[_MOST_LISTED:] else ""
     return "; ".join(first[:_MOST_LISTED]) + more
 
 
 def command_of(manifest: Manifest) -> str | None:
-    """The ``citeforge build`` command of a package, as a user would type it.
+    """Write the ``citeforge build`` command of a package, as a user would type it.
 
     Folders stand as their names: where a benchmark was built from is nobody's path. None when the
     manifest does not hold all choices, as that of a package which another program made.

@@ -31,7 +31,7 @@ from citeforge.schemas.benchmarks.manifest import SECRET
 from citeforge.schemas.benchmarks.tables import BY_CONFIG, CORPUS
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.text import spliced
+from citeforge.schemas.text import splice
 
 _BYTES = 32
 _OWNER_ONLY = 0o600
@@ -42,8 +42,7 @@ Places = dict[str, dict[int, int]]
 
 
 def secret_in(folder: Path, source: Path | None) -> bytes:
-    """The secret of a build: one that lies in its staging folder, else of ``source``, else a new
-    one; it lies in the folder afterwards.
+    """Get and keep a build's secret: from its staging folder, ``source``, or a new one.
 
     Args:
         folder: staging folder of the build.
@@ -60,7 +59,7 @@ def secret_in(folder: Path, source: Path | None) -> bytes:
 
 
 def read_secret(folder: Path) -> bytes:
-    """The secret that lies in a package or gold half.
+    """Read the secret of a package or gold half.
 
     Raises:
         InputError: there is none, or it is damaged.
@@ -90,13 +89,13 @@ def write_secret(folder: Path, secret: bytes) -> None:
 
 
 def pseudonym(secret: bytes, *parts: str) -> str:
-    """20 hexadecimal digits that stand for a text and tell nothing of it."""
+    """Make 20 hexadecimal digits for a text that reveal nothing of it without the secret."""
     text = "\x1f".join(parts).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, key=secret, digest_size=10).hexdigest()
 
 
 def hide(writer: PackageWriter, secret: bytes, scratch: Path) -> None:
-    """Rename and reorder what the tables of a package of passages name, and keep the secret there.
+    """Rename and reorder the passages in all tables of a package by a secret, which is kept.
 
     Args:
         writer: of the package, with all its tables.
@@ -134,6 +133,7 @@ def _name(secret: bytes, passage: str) -> str:
 
 
 def _hide_contexts(writer: PackageWriter, split: str, secret: bytes) -> Places:
+    """Rename and reorder contexts; give each query's old positions with their new ones."""
     table = _read(writer, "contexts", split)
     places, rows = {}, []
     for query, docs in rows_of(table, "query_id", "docs"):
@@ -147,7 +147,7 @@ def _hide_contexts(writer: PackageWriter, split: str, secret: bytes) -> Places:
 
 
 def _renamed(table: pa.Table, secret: bytes) -> pa.Table:
-    """A table with other names in its columns of passages."""
+    """Rename the passages in a table's columns of passage ids."""
     for at, field in enumerate(table.schema):
         if field.name in _ID_COLUMNS:
             column = table[field.name].combine_chunks()
@@ -158,7 +158,7 @@ def _renamed(table: pa.Table, secret: bytes) -> pa.Table:
 
 
 def _hidden_gold(row: dict[str, Any], places: Places, secret: bytes) -> dict[str, Any]:
-    """A row of gold with other names; marks of an answer count in the new order of its context."""
+    """Rename passages in a gold row; marks in its text count in the new order of its context."""
 
     def renamed(ids: list[str] | None) -> list[str] | None:
         return None if ids is None else [_name(secret, passage) for passage in ids]
@@ -178,10 +178,10 @@ def _hidden_gold(row: dict[str, Any], places: Places, secret: bytes) -> dict[str
 
 
 def _renumbered(text: str, places: dict[int, int]) -> str:
-    """A gold answer whose marks cite the same passages in their new places."""
+    """Renumber the marks of a gold answer to the new places of their passages."""
     marks = [m for m in Grammar(base=1).parse(text, len(places)).markers if not m.is_residue]
     new = ("".join(f"[{places.get(n - 1, n - 1) + 1}]" for n in m.numbers) for m in marks)
-    return spliced(text, ((m.start, m.end, t) for m, t in zip(marks, new, strict=True)))
+    return splice(text, ((m.start, m.end, t) for m, t in zip(marks, new, strict=True)))
 
 
 def _hide_corpus(writer: PackageWriter, split: str, secret: bytes, scratch: Path) -> None:

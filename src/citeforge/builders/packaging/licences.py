@@ -19,7 +19,7 @@ _SHARE_ALIKE, _NON_COMMERCIAL, _NO_DERIVATIVES = 2, (3, 4), 5
 
 
 def restrictiveness(licence: str | None) -> int:
-    """How restrictive a licence is; the higher, the more. Unknown ones rank highest."""
+    """Rank how restrictive a licence is: the higher, the more. Unknown ones rank highest."""
     name = (licence or "").lower()
     # The longest prefix wins: cc-by-nc-sa is not cc-by-nc.
     fitting = [
@@ -29,18 +29,18 @@ def restrictiveness(licence: str | None) -> int:
 
 
 def licence_words(licence: str | None) -> str:
-    """Its kind, in words."""
+    """Describe the kind of a licence, such as "share-alike"."""
     number = restrictiveness(licence)
     return "other or unknown" if number == _UNKNOWN else _RANKS[number][0]
 
 
 def licences_of(manifest: Manifest) -> list[tuple[str, str | None]]:
-    """(what, licence) of everything that went into a benchmark."""
+    """List (what, licence) of everything that went into a benchmark."""
     return list(dict.fromkeys((s.public_spec, s.licence) for s in manifest.sources))
 
 
 def most_restrictive(manifest: Manifest) -> str | None:
-    """The licence that binds the whole; None when one is not stated."""
+    """Find the licence that binds the whole; None when one is not stated."""
     licences = licences_of(manifest)
     if not licences:
         return manifest.licence
@@ -61,7 +61,7 @@ def with_licence(manifest: Manifest, licence: str) -> Manifest:
 
 
 def conflicts(manifest: Manifest) -> list[str]:
-    """Why a benchmark cannot be published under its licence; empty when it can."""
+    """List why a benchmark cannot be published under its licence; empty when it can."""
     licences = licences_of(manifest)
     extra = manifest.config.get("extra_corpus")
     problems = [

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.builders.packaging.card import Beside, render_card
+from citeforge.builders.packaging.card import SidecarFiles, render_card
 from citeforge.engines.io.files import digest, sha256_file, write_text
 from citeforge.engines.io.folders import amending
 from citeforge.engines.io.progress import progress
@@ -64,7 +64,7 @@ class WordLengths:
         self._counts = np.zeros(len(self._EDGES) + 1, np.int64)
 
     def add(self, texts: pa.Array) -> pa.Array:
-        """Take texts in.
+        """Count the words of each text; give the counts.
 
         Returns:
             Words of each.
@@ -91,7 +91,7 @@ def word_lengths(package: Package) -> dict[str, int]:
 
 
 def mapping_stats(label: str, mapping: pa.Table, n_queries: int) -> dict[str, object]:
-    """How many passages of a label the queries have."""
+    """Compute how many passages of a label the queries have."""
     per_query = mapping["query-id"].value_counts().field("counts")
     without = n_queries - len(per_query)
     low = 0 if without else pc.min(per_query).as_py()
@@ -104,7 +104,7 @@ def mapping_stats(label: str, mapping: pa.Table, n_queries: int) -> dict[str, ob
 
 
 def context_stats(name: str, contexts: pa.Table) -> dict[str, object]:
-    """Sizes of the contexts of one set, and what chance gives on them."""
+    """Compute sizes of the contexts of one set, and their share of relevant passages."""
     labels = [[d["label"] for d in docs] for docs in contexts["docs"].to_pylist()]
     shares = [row.count("relevant") / len(row) for row in labels if row]
     mean = round(sum(shares) / max(1, len(shares)), 4)
@@ -114,7 +114,7 @@ def context_stats(name: str, contexts: pa.Table) -> dict[str, object]:
 
 
 def context_sizes(name: str, contexts: pa.Table) -> dict[str, object]:
-    """Sizes of the contexts of one set, which tell nothing of their labels."""
+    """Compute sizes of the contexts of one set, without their labels."""
     sizes = pc.list_value_length(contexts["docs"]).to_pylist()
     return {f"context {name}: passages, mean": round(sum(sizes) / len(sizes), 4)}
 
@@ -137,10 +137,10 @@ class PackageWriter:
 
     def add(self, config: str, split: str, table: pa.Table) -> None:
         """Write one table; one without rows is noted and not written."""
-        self.note(config, split, write_table(self.folder / config, split, table))
+        self.add_shards(config, split, write_table(self.folder / config, split, table))
 
-    def note(self, config: str, split: str, files: dict[str, str]) -> None:
-        """Take in shards that were written into ``folder/config`` by someone else."""
+    def add_shards(self, config: str, split: str, files: dict[str, str]) -> None:
+        """Add the shards of a table that are already in ``folder/config``."""
         if not files:
             self.empty.append(f"{config}/{split}")
             return
@@ -181,7 +181,7 @@ class PackageWriter:
                 "libraries": {n: version(n) for n in ("numpy", "pyarrow")} | manifest.libraries,
             }
         )
-        manifest, files = refreshed(self.folder, manifest, stats, further or {})
+        manifest, files = render_again(self.folder, manifest, stats, further or {})
         for name, text in files.items():
             write_text(self.folder / name, text)
         return manifest
@@ -203,15 +203,15 @@ def amend_stats(folder: Path, extra: dict[str, object]) -> Manifest:
     with amending(folder) as files:
         manifest = load_intact(folder)
         stats: dict[str, object] = {**read_stats(folder), **extra}
-        manifest, new_files = refreshed(folder, manifest, stats, {})
+        manifest, new_files = render_again(folder, manifest, stats, {})
         files |= new_files
         return manifest
 
 
-def refreshed(
+def render_again(
     folder: Path, manifest: Manifest, stats: dict[str, object], changed: Mapping[str, str]
 ) -> tuple[Manifest, dict[str, str]]:
-    """Manifest and files of a package with its statistics, card and manifest rendered again.
+    """Render statistics, card and manifest again: (new manifest, file name to text).
 
     Args:
         folder: package.
@@ -225,7 +225,7 @@ def refreshed(
     manifest = manifest.model_copy(
         update={"files": dict(manifest.files), "plugin": plugin_of(manifest.kind)}
     )
-    card = render_card(manifest, splits_of(manifest), stats, Beside.read(folder, changed))
+    card = render_card(manifest, splits_of(manifest), stats, SidecarFiles.read(folder, changed))
     files = {**changed, STATS: pretty_json(stats), CARD: card}
     for name in (STATS, CARD, *BESIDE):
         manifest.files.pop(name, None)
@@ -250,5 +250,5 @@ def manifest_digest(manifest: Manifest) -> str:
 
 
 def safe_name(text: str) -> str:
-    """A benchmark name that may stand in signatures and file names."""
+    """Turn a text into a benchmark name for signatures and file names."""
     return re.sub(r"[^\w.-]+", "-", text).strip("-.") or "benchmark"

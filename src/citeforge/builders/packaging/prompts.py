@@ -19,7 +19,7 @@ from citeforge.package.package import Package
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.submission import make_header
-from citeforge.schemas.text import spliced
+from citeforge.schemas.text import splice
 
 FOLDER = Path(__file__).parent.parent / "templates"
 TEMPLATES = {name: FOLDER / f"{name}.j2" for name in ("rage", "authorship", "kalma")}
@@ -44,7 +44,7 @@ class PromptDoc:
 
 @dataclass(frozen=True)
 class Labelling:
-    """What the prompts of a context set say of each passage.
+    """Labels that the prompts of a context set put on passages, with a note on them.
 
     Attributes:
         note: what they say of the labels; an empty string for nothing.
@@ -69,10 +69,10 @@ _BRACKETS = re.compile(r"[\[\]【】［］]")
 
 
 def neutralise(text: str) -> str:
-    """Put a passage's own citation marks into round brackets; they are not ours."""
+    """Put a passage's own citation marks into round brackets, which prompts do not count."""
     marks = Grammar().parse(text, 1 << 30).markers
     in_brackets = [m for m in marks if text[m.start] in "[【［" and not m.is_residue]
-    return spliced(
+    return splice(
         text,
         ((m.start, m.end, f"({_BRACKETS.sub('', text[m.start : m.end])})") for m in in_brackets),
     )
@@ -106,8 +106,7 @@ def load_template(name: str) -> Template:
 
 
 def render_template(template: Template, allowed: str, **values: Any) -> str:
-    """A filled-in template. What its expressions do to the values is its author's affair, and so
-    is the text's being Unicode.
+    """Fill in a template, or say at which of its lines it failed.
 
     Args:
         template: of :func:`load_template`.
@@ -140,7 +139,7 @@ def _line(template: Template, error: BaseException) -> int | None:
 
 
 def contexts_for(package: Package, context: str | None) -> list[str]:
-    """Context sets that prompts are made of.
+    """Choose the context sets that prompts are made of.
 
     Args:
         package: the benchmark.
@@ -164,7 +163,7 @@ def contexts_for(package: Package, context: str | None) -> list[str]:
 def prompt_lines(
     package: Package, contexts: Sequence[str], template: str | None = None, show: str | None = None
 ) -> Iterator[str]:
-    """Lines of JSON, one a query, as ``citeforge export prompts`` writes them.
+    """Write lines of JSON, one per query, as ``citeforge export prompts`` does.
 
     Args:
         package: the benchmark.
@@ -242,7 +241,7 @@ def render_prompts(
 def docs_of(
     item: Item, base: int, labelling: Labelling, passages: Sequence[Passage] | None = None
 ) -> list[PromptDoc]:
-    """Passages as a template sees them.
+    """Turn passages into what templates see, numbered from ``base``.
 
     Args:
         item: the query.

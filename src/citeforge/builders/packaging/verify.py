@@ -21,7 +21,7 @@ Problems = Iterator[tuple[str, str]]
 
 
 def verify(folder: Path) -> list[Problem]:
-    """All problems of a package; an empty list when it is sound.
+    """List all problems of a package; empty when it is sound.
 
     Checks every hash, unexpected Parquet files, schemas, duplicate and dangling ids, that labels
     are disjoint, and that contexts agree with mappings.
@@ -63,7 +63,7 @@ def _wrong_schemas(package: Package) -> Iterator[Problem]:
 
 
 def wrong_ids(package: Package) -> Problems:
-    """Duplicate and dangling ids, and labels that are not disjoint."""
+    """Find duplicate and dangling ids, and passages with two labels for one query."""
     names, mappings = package.queries["_id"], package.mappings
     if pc.count_distinct(names).as_py() != len(names):
         yield "queries", "duplicate _id"
@@ -91,7 +91,7 @@ def _duplicate_passages(package: Package) -> Problems:
 
 
 def missing_passages(package: Package, names: Iterable[pa.ChunkedArray]) -> list[str]:
-    """Passages that columns of ids name and the corpus lacks, in their order."""
+    """List the passages that id columns name and the corpus lacks, in their order."""
     ids = pa.chunked_array([c for column in names for c in column.chunks], pa.string()).unique()
     missing = dict.fromkeys(ids.to_pylist())
     for batch in package.passages(["_id"]) if missing else ():
@@ -113,7 +113,7 @@ def _overlapping_labels(mappings: dict[str, pa.Table]) -> Problems:
 
 
 def wrong_contexts(package: Package) -> Problems:
-    """Contexts of other queries, with a passage twice, or with labels that no mapping has."""
+    """Find contexts of unknown queries, with repeated passages, or with labels of no mapping."""
     labels = {
         pair: label
         for label, table in package.mappings.items()
@@ -138,8 +138,7 @@ def wrong_contexts(package: Package) -> Problems:
 
 
 def wrong_candidates(package: Package) -> Problems:
-    """Candidates and condensed texts of unknown queries or passages, pairs that come twice, and
-    ranks that do not count from 1."""
+    """Find candidates and condensed texts with unknown ids, repeated pairs or wrong ranks."""
     tables = {
         f"{config}/{split}": package.table(config, split)
         for config in ("candidates", "condensed")
@@ -167,7 +166,7 @@ def wrong_candidates(package: Package) -> Problems:
 
 
 def wrong_twins(package: Package) -> Problems:
-    """Twins that the corpus lacks, and passages with two of them."""
+    """Find twins that the corpus lacks, and passages with two of them."""
     table = package.twins
     ids = [t for t in table["twin_id"].to_pylist() if t]
     if len(set(ids)) != len(ids) or len(set(table["_id"].to_pylist())) != table.num_rows:
@@ -177,7 +176,7 @@ def wrong_twins(package: Package) -> Problems:
 
 
 def wrong_cells(package: Package) -> Problems:
-    """Cells that do not show the same passages in the same order, or are labelled wrongly."""
+    """Find cells that show other passages or another order, or are labelled wrongly."""
     try:
         design = design_of(package.manifest.config)
     except (KeyError, ValidationError) as error:

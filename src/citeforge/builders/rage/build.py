@@ -7,15 +7,14 @@ from typing import Any, cast
 
 import pyarrow as pa
 
+from citeforge.builders.packaging.build import Stats, open_build
+from citeforge.builders.packaging.corpus import copy_corpus, link_corpus
 from citeforge.builders.packaging.package import PackageWriter, corpus_stats, mapping_stats
 from citeforge.builders.rage.hidden_contexts import freeze_hidden
-from citeforge.builders.rage.material import Material, read_material
 from citeforge.builders.rage.mixture import Contexts, OneSize, Pools, freeze, short_mappings
 from citeforge.builders.rage.negatives import make_mappings
-from citeforge.builders.rage.sources import EmbedderMaker, open_sources
-from citeforge.builders.stages.build import Stats, building
-from citeforge.builders.stages.corpus import copy_corpus, link_corpus
-from citeforge.engines.draws import keyed
+from citeforge.builders.rage.sources import EmbedderMaker, Material, open_sources, read_material
+from citeforge.engines.draws import mix_secret
 from citeforge.engines.io.tables import rows_of
 from citeforge.engines.plugins import built_in
 from citeforge.schemas.benchmarks.manifest import ContextSet, Manifest
@@ -27,8 +26,8 @@ from citeforge.schemas.benchmarks.tables import (
     RELEVANT,
     SEEMINGLY_RELEVANT,
 )
-from citeforge.schemas.recipes.mixture import Mixture
-from citeforge.schemas.recipes.records import RageRecipe, RunOptions
+from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.rage import Mixture, RageRecipe
 
 Mappings = dict[str, pa.Table]
 """Label to the rows of that label, schema MAPPING."""
@@ -41,7 +40,7 @@ OneSizeOf = Callable[[Pools, Mixture], OneSize | None]
 def build_rage(
     recipe: RageRecipe, run: RunOptions, embedder: EmbedderMaker | None = None
 ) -> Manifest:
-    """Build a package, or continue a build that was cut off.
+    """Build a RAGE package, or continue a build that was cut off.
 
     Args:
         recipe: everything that the tables depend on.
@@ -55,13 +54,13 @@ def build_rage(
         InputError: the source, a file in it, or the output folder is at fault.
     """
     _filters(recipe)  # what lacks is said before any work
-    with building(recipe, run) as build:
+    with open_build(recipe, run) as build:
         sources = open_sources(recipe, run, build.workspace, embedder)
         draft = sources.draft(build)
         if (finished := build.finished(draft)) is not None:
             return finished
         material = read_material(sources, build.workspace)
-        draw_seed = keyed(recipe.seed, build.secret())
+        draw_seed = mix_secret(recipe.seed, build.secret())
         made = make_mappings(material, build.workspace, draw_seed)
         writer = build.package()
         tables = drop_negatives(material, made.tables)
@@ -105,7 +104,7 @@ def write_rage_tables(
     draw_seed: int,
     one_size: OneSizeOf | None = None,
 ) -> tuple[Stats, dict[str, Any]]:
-    """Write all tables; their statistics, and what the manifest says of them.
+    """Write all tables; give their statistics and fields for the manifest.
 
     Args:
         writer: of the package.
@@ -128,7 +127,7 @@ def write_rage_tables(
         files = copy_corpus(writer.folder, material.corpus, pool)
     else:
         files = link_corpus(writer.folder, material.corpus)
-    writer.note("corpus", "corpus", files)
+    writer.add_shards("corpus", "corpus", files)
     writer.add("queries", "queries", material.queries.cast(QUERIES))
     stats: Stats = {"queries": n, **corpus_stats(writer.folder)}
     pools = Pools(material.ids)

@@ -25,7 +25,7 @@ WORDS = {ANSWER: "contain an answer", PIECE: "share text with a relevant passage
 
 @dataclass
 class Exclusions:
-    """What is no negative of each query: passages of the corpus, and texts like these.
+    """Passages that must not be negatives of each query, by position and by text.
 
     Texts are read, and cut into shingles, once a call; those of relevant passages once in all.
 
@@ -163,7 +163,7 @@ def _carriers(corpus: list[Path], column: str, values: pa.Array, stage: str) -> 
 
 
 def _forbid(forbidden: set[int], positions: Iterable[int]) -> int:
-    """Add positions to those that are excluded; how many are new."""
+    """Add positions to those that are excluded; return how many are new."""
     before = len(forbidden)
     forbidden.update(positions)
     return len(forbidden) - before

@@ -13,8 +13,8 @@ from citeforge.builders.rage.hidden_negatives import (
     near_numbers,
     word_weights,
 )
-from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.mixture import Contexts, Pools, too_few
+from citeforge.builders.rage.sources import Material
 from citeforge.engines.draws import generator
 from citeforge.engines.io.corpus import find_rows
 from citeforge.engines.io.tables import rows_of, table_of
@@ -22,7 +22,7 @@ from citeforge.engines.io.textfiles import count_text
 from citeforge.package.package import texts_of
 from citeforge.schemas.benchmarks.manifest import ContextSet
 from citeforge.schemas.benchmarks.tables import IRRELEVANT, MAPPING, RELEVANT, SEEMINGLY_RELEVANT
-from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.rage import Mixture
 
 Mappings = dict[str, pa.Table]
 """Label to the rows of that label, schema MAPPING."""

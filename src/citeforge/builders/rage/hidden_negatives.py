@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.draws import generator
-from citeforge.schemas.recipes.records import RageRecipe
+from citeforge.schemas.recipes.rage import RageRecipe
 
 _WORD = re.compile(r"\w+")
 _ROUNDS = 50
@@ -71,8 +71,7 @@ class Chosen:
 
 
 def near_numbers(recipe: RageRecipe, n_relevant: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Near candidates of each query, so that all lists reach equally deep: relevant passages, shown
-    or not, are the nearest.
+    """Compute how many near candidates each query needs, so that all lists reach equally deep.
 
     Args:
         recipe: of the build.
@@ -261,7 +260,7 @@ class _Plan:
 
 
 def _spread(plan: _Plan, refused: Refused) -> tuple[list[list[str]], int]:
-    """Far negatives by query, and how many of them are there whatever the frequencies.
+    """Deal far negatives to queries; also count those that are not as often as planned.
 
     What is still to be shown is dealt out, and exchanged between queries until all may have what
     they got.
@@ -278,6 +277,7 @@ def _spread(plan: _Plan, refused: Refused) -> tuple[list[list[str]], int]:
     n = min(len(places), len(dealt))
 
     def fits(place: int) -> bool:
+        """Whether the query of a place may be shown the passage dealt to it."""
         row, passage = places[place], dealt[place]
         mine = dealt[ends[row] : min(ends[row + 1], n)]
         return (

@@ -12,8 +12,8 @@ from citeforge.builders.rage.exclusions import FINE, Exclusions
 from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.io.corpus import find_rows, names_at
 from citeforge.engines.io.tables import count_rows
+from citeforge.engines.retrieval.certain import TIE, CertainSearch, best_first, undecided
 from citeforge.engines.retrieval.records import Rankings
-from citeforge.engines.search.certain import TIE, CertainSearch, best_first, undecided
 from citeforge.schemas.recipes.rage import Mining
 
 _RESERVE_NOMINATIONS = 32
@@ -284,7 +284,7 @@ def nominations(mining: Mining) -> int:
 
 
 def mine_ranked(rankings: Rankings, exclusions: Exclusions) -> list[list[Mined]]:
-    """The best ranked passages of every query that are not relevant, out of somebody's ranking.
+    """Take the best ranked non-relevant passages of every query from a given ranking.
 
     Args:
         rankings: of all queries, in the order of ``exclusions``; passages of the corpus.
@@ -331,7 +331,7 @@ def mine_ranked(rankings: Rankings, exclusions: Exclusions) -> list[list[Mined]]
 def draw_irrelevant(
     query_ids: list[str], exclusions: Exclusions, mined: list[list[Mined]], seed: int
 ) -> list[list[Mined]]:
-    """Uniform draws over the corpus, disjoint from relevant and seemingly relevant passages.
+    """Draw passages uniformly, apart from relevant and seemingly relevant ones.
 
     Args:
         query_ids: ids, which key the draws.

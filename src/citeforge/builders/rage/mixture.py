@@ -10,8 +10,7 @@ from citeforge.engines.io.tables import rows_of
 from citeforge.schemas.benchmarks.manifest import ContextSet
 from citeforge.schemas.benchmarks.tables import IRRELEVANT, RELEVANT, SEEMINGLY_RELEVANT
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.mixture import Mixture
-from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.recipes.rage import Mining, Mixture
 
 Contexts = dict[str, list[dict[str, str]]]
 """Query to ``corpus-id`` and ``label`` of the passages that it is shown, in order."""
@@ -48,7 +47,7 @@ class Pools:
 
 
 class OneSize(NamedTuple):
-    """All contexts are of one size, for a size tells how many passages are relevant.
+    """Common size of all contexts, for unequal sizes reveal how many passages are relevant.
 
     Attributes:
         size: of each.
@@ -123,7 +122,7 @@ def _filling(
     seed: int,
     one_size: OneSize,
 ) -> list[dict[str, str]]:
-    """Negatives for the places of a context that are empty, first of labels that the mixture has.
+    """Draw negatives for the empty places of a context, first of labels that the mixture has.
 
     Raises:
         InputError: the query has too few.
@@ -143,7 +142,7 @@ def _filling(
 
 
 def too_few(query: str, n_found: int, mixture: Mixture, size: int) -> InputError:
-    """The error of a query that has fewer passages than contexts of one size need."""
+    """Make the error of a query that has fewer passages than contexts of one size need."""
     return InputError(
         f"--hidden: query {query!r} has {n_found} passages, mixture {mixture.name} needs {size}; "
         "contexts of unequal size would reveal how many are relevant",
@@ -153,7 +152,7 @@ def too_few(query: str, n_found: int, mixture: Mixture, size: int) -> InputError
 
 
 def short_mappings(pools: Pools, mining: Mining) -> dict[str, dict[str, int]]:
-    """Queries with fewer mapped passages than asked: query to label to the number found."""
+    """Find queries with fewer negatives than asked: query to label to the number found."""
     short: dict[str, dict[str, int]] = {}
     sizes = {IRRELEVANT: mining.irrelevant, SEEMINGLY_RELEVANT: mining.seemingly_relevant}
     for label, number in sizes.items():

@@ -9,23 +9,30 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from citeforge.builders.packaging.build import Workspace
 from citeforge.builders.rage.hidden_negatives import near_numbers
-from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.mining import Mined, SeeminglyRelevant, draw_irrelevant, mine_ranked
-from citeforge.builders.stages.build import Workspace
-from citeforge.builders.stages.embedding import corpus_model, given_search
+from citeforge.builders.rage.sources import Material
 from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.io.corpus import names_at
+from citeforge.engines.io.progress import progress
 from citeforge.engines.io.tables import (
+    count_rows,
+    iter_batches,
     read_table,
     rows_with,
     shard_paths,
     table_of,
     write_table,
 )
+from citeforge.engines.models.compute import choose_compute
+from citeforge.engines.models.embedder import Refinable
+from citeforge.engines.models.precomputed import PrecomputedVectors, passage_shards, query_rows
+from citeforge.engines.retrieval.certain import CertainSearch
+from citeforge.engines.retrieval.corpus import CorpusModel
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
-from citeforge.engines.search.certain import CertainSearch
+from citeforge.engines.running.runner import LOCAL, make_runner
 from citeforge.schemas.benchmarks.manifest import COMPARED, FAR
 from citeforge.schemas.benchmarks.tables import (
     COSINES,
@@ -37,6 +44,9 @@ from citeforge.schemas.benchmarks.tables import (
 from citeforge.schemas.version import __version__
 
 Models = dict[str, dict[str, Any]]
+_DECIDED_PER_QUERY = 12
+"""Passages a query that are embedded twice where the first vectors are rough; measured on HAGRID's
+passages (docs/performance.md)."""
 _RANDOM_PASSAGES = 50
 """Passages of the corpus, drawn once, whose median cosine is the level of random passages."""
 _QUERIES_AT_ONCE = 1000
@@ -62,7 +72,7 @@ class MadeMappings:
 
 
 def make_mappings(material: Material, place: Workspace, draw_seed: int) -> MadeMappings:
-    """The mappings of a build.
+    """Make the mappings of a build: take those of the source, or mine and draw negatives.
 
     Args:
         material: of the build.
@@ -135,7 +145,7 @@ def _candidates(material: Material) -> tuple[Models, Rankings | None]:
 
 
 def _mining_key(material: Material, models: Models) -> dict[str, Any]:
-    """Everything that mining depends on."""
+    """Collect everything that mining depends on."""
     recipe, vectors = material.recipe, material.sources.vectors
     return {
         "vectors": None if vectors is None else [v.sha256 for v in vectors],
@@ -158,7 +168,7 @@ def _mine(
     positions: np.ndarray,
     draw_seed: int,
 ) -> tuple[dict[str, str], dict[str, Any]]:
-    """Mine and draw negatives; digests of the tables' files, and the record of the stage."""
+    """Mine and draw negatives; give the files of the tables, and the record of the stage."""
     ids, corpus, recipe = material.ids, material.corpus, material.recipe
     exclusions = material.exclusions(positions)
     counts = exclusions.counts
@@ -178,7 +188,7 @@ def _mine(
         exclusions.note_dropped("seemingly relevant", miner.dropped)
         for option, n in miner.above.items():
             counts[f"seemingly relevant candidates dropped: above {option}"] = n
-        counts |= count_far(search, exclusions.relevant, cosines, recipe.seed)
+        counts |= count_easy_negatives(search, exclusions.relevant, cosines, recipe.seed)
         computed |= _precision(search)
     irrelevant = draw_irrelevant(ids, exclusions, mined, draw_seed)
     folder = place.start("mapping")
@@ -191,17 +201,47 @@ def _mine(
 
 def _search(material: Material, place: Workspace) -> tuple[CertainSearch, dict[str, Any]]:
     """Open the search over all passages, and the record of how its vectors are computed."""
-    sources, queries = material.sources, material.queries["text"]
-    run, corpus = sources.run, material.corpus
-    folder = run.embeddings or place.stage("embeddings")
-    if sources.vectors is not None:
-        names = sources.source.queries()["_id"].to_pylist()
-        rows = run.shard_rows
-        return given_search(sources.vectors, corpus, names, material.ids, folder, rows), {}
-    model = corpus_model(sources.embedder(), corpus, len(queries), folder, run)
-    texts = pa.concat_arrays(queries.chunks)
+    folder = material.sources.run.embeddings or place.stage("embeddings")
+    if material.sources.vectors is not None:
+        return _search_given_vectors(material, *material.sources.vectors, folder), {}
+    model = _corpus_model(material, folder)
+    texts = pa.concat_arrays(material.queries["text"].chunks)
     material.counts.update(model.count_cut(texts))
     return model.search(texts), model.computed()
+
+
+def _corpus_model(material: Material, folder: Path) -> CorpusModel:
+    """Set up embedding of the corpus in the numeric format that takes the least time.
+
+    Raises:
+        UsageError: ``--compute`` of an embedder that does not compute here.
+    """
+    run, corpus, embedder = material.sources.run, material.corpus, material.sources.embedder()
+    compute = run.compute
+    if compute == "auto" and isinstance(embedder, Refinable):
+        if count_rows(corpus) < 2 * _DECIDED_PER_QUERY * material.queries.num_rows:
+            compute = "fp32"  # most passages would be embedded twice
+        elif run.engine == LOCAL.name and choose_compute("auto", run.device) == "int8":
+            compute = "int8"
+    search = make_runner(run).first_stage(run.device)
+    return CorpusModel(embedder, corpus, folder, compute, run.shard_rows, search)
+
+
+def _search_given_vectors(
+    material: Material, passages: PrecomputedVectors, queries: PrecomputedVectors, folder: Path
+) -> CertainSearch:
+    """Make the search over vectors that the user supplies.
+
+    Raises:
+        InputError: they are not of these passages or queries, or no vectors.
+    """
+    corpus, rows = material.corpus, material.sources.run.shard_rows
+    total = count_rows(corpus)
+    ids = (pa.array(b["_id"]) for b in iter_batches(corpus, ["_id"], rows=rows))
+    with progress("checking vectors", total, "vectors") as advance:
+        shards = passage_shards(passages, ids, total, folder, advance)
+    all_queries = material.sources.source.queries()["_id"].to_pylist()
+    return CertainSearch(shards).set_queries(query_rows(queries, all_queries, material.ids))
 
 
 def _precision(search: CertainSearch) -> dict[str, Any]:
@@ -244,7 +284,7 @@ def _with_passage_ids(
     return ((query, name, one) for (query, one), name in zip(flat, names, strict=True))
 
 
-def count_far(
+def count_easy_negatives(
     search: CertainSearch,
     relevant: Sequence[Sequence[int]],
     mined: Sequence[Sequence[Mined]],

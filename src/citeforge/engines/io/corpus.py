@@ -15,13 +15,13 @@ from citeforge.schemas.text import normalise_passages
 
 
 def embedding_texts(corpus: list[Path], shard_rows: int) -> Iterator[pa.Array]:
-    """What the embedder reads of each passage, title and text, in arrays of ``shard_rows``."""
+    """Stream the text that embedders read of each passage, in arrays of ``shard_rows``."""
     batches = iter_batches(corpus, ["title", "text"], rows=min(shard_rows, ROWS_PER_GROUP))
-    return map(pa.concat_arrays, regroup(map(titled, batches), shard_rows))
+    return map(pa.concat_arrays, regroup(map(join_titles, batches), shard_rows))
 
 
-def titled(rows: pa.RecordBatch | pa.Table) -> pa.Array:
-    """Title and text of each passage, as one string; a text that is the title comes once."""
+def join_titles(rows: pa.RecordBatch | pa.Table) -> pa.Array:
+    """Join title and text of each passage; a text that is the title comes once."""
     joined = pc.binary_join_element_wise(rows["title"], rows["text"], " ")
     is_bare = pc.or_(pc.equal(rows["title"], ""), pc.equal(rows["title"], rows["text"]))
     texts = pc.if_else(is_bare, rows["text"], joined)
@@ -29,7 +29,7 @@ def titled(rows: pa.RecordBatch | pa.Table) -> pa.Array:
 
 
 def take_rows(corpus: list[Path], positions: npt.NDArray[np.int64], columns: list[str]) -> pa.Table:
-    """Rows at sorted positions, streamed: memory grows with the rows taken."""
+    """Read the rows at sorted positions; memory grows with the rows taken."""
     pieces = []
     start = at = 0
     for batch in iter_batches(corpus, columns):
@@ -44,7 +44,7 @@ def take_rows(corpus: list[Path], positions: npt.NDArray[np.int64], columns: lis
 def find_rows(
     corpus: list[Path], column: str, values: pa.Array, stage: str = "looking passages up"
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Where values stand in a column.
+    """Find the rows of a corpus whose column has one of some values.
 
     Args:
         corpus: Parquet files.
@@ -72,7 +72,7 @@ def find_rows(
 def names_at(
     corpus: list[Path], positions: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.int64]]:
-    """Ids of passages at positions, and the place of each among these ids in their order.
+    """Read the ids of passages at positions, and the place of each among these ids sorted.
 
     The places break ties.
     """

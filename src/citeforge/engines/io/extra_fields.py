@@ -20,7 +20,7 @@ _Members = dict[str, msgspec.Raw]
 def read_known_fields(
     path: Path, row_type: type[Row], option: ExtraFields, counts: dict[str, int], what: str
 ) -> Iterator[tuple[int, Row]]:
-    """Rows as :func:`read_rows` gives them, without the fields that the format does not know.
+    """Read rows as :func:`read_rows` does, without fields that the format does not know.
 
     Args:
         path: file to read.
@@ -37,7 +37,7 @@ def read_known_fields(
     n_lines = 0
 
     def rewrite(path: Path, number: int, line: bytes) -> bytes:
-        """The line as its format would have it; itself, where something else is wrong with it."""
+        """Remove extra fields from a line; a line with another fault stays as it is."""
         nonlocal n_lines
         decode_text(path, number, line)
         extra: _Members = {}
@@ -75,7 +75,7 @@ def read_known_fields(
 
 
 def metadata_text(value: msgspec.Raw, path: Path, line: int) -> str | None:
-    """Metadata of a row as text, byte for byte; None where it has none.
+    """Get metadata of a row as text, byte for byte; None where it has none.
 
     Raises:
         InputError: it is not UTF-8.
@@ -89,7 +89,7 @@ def metadata_text(value: msgspec.Raw, path: Path, line: int) -> str | None:
 
 
 def _strip(value: msgspec.Raw, kind: Any, place: str, extra: _Members) -> bytes:
-    """A value without the fields that its type does not know; ``extra`` gets those."""
+    """Remove the fields that a type does not know from a value, and add them to ``extra``."""
     kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
     of = next((k for k in kinds if isinstance(k, inspect.StructType | inspect.ListType)), None)
     content = bytes(value)
@@ -111,7 +111,7 @@ def _strip(value: msgspec.Raw, kind: Any, place: str, extra: _Members) -> bytes:
 
 
 def _joined(path: Path, number: int, metadata: msgspec.Raw | None, extra: _Members) -> msgspec.Raw:
-    """Metadata of a row and its extra fields as one JSON object, values byte for byte.
+    """Join metadata of a row and its extra fields into one JSON object, byte for byte.
 
     Raises:
         InputError: the metadata is no object, or has a field of the same name.

@@ -75,7 +75,7 @@ def _rename(temporary: Path, path: Path, exclusive: bool) -> None:
 
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
-    """Turn what the operating system says of ``path`` into one clear line.
+    """Turn errors of the operating system at ``path`` into one clear line.
 
     Raises:
         InputError: the disk is full, or the place cannot be written.
@@ -87,8 +87,7 @@ def storage_errors(path: Path) -> Iterator[None]:
 
 
 def _temporary(path: Path, mode: int) -> tuple[int, Path]:
-    """A file beside ``path``, held until it has its name: a sweep takes it for a dead process's
-    otherwise."""
+    """Make a locked file beside ``path``, which no sweep takes for a dead process's."""
     while True:
         # Not the whole name: a long one would get too long.
         name = path.parent / f".{path.name[:40]}.{secrets.token_hex(8)}{_TEMPORARY}"
@@ -206,7 +205,7 @@ def read_json(path: Path) -> Any:
 
 
 def parse_json(content: bytes, path: Path) -> Any:
-    """The value of a JSON document that stands in a file.
+    """Parse a JSON document that was read from a file.
 
     Raises:
         InputError: it is not UTF-8, or not JSON; with the line at fault.

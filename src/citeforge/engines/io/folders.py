@@ -78,7 +78,7 @@ def check_out(out: Path) -> None:
 
 
 def is_taken(out: Path) -> bool:
-    """Whether there is anything at ``out``; an empty folder is nothing."""
+    """Whether a path is in use; an empty folder is not."""
     return out.exists() and any(out.iterdir())
 
 
@@ -87,7 +87,7 @@ def file_lock(
     lock: Path, target: Path, wait: bool = False, shared: bool = False,
     instead: str = "another --out",
 ) -> Iterator[bool]:  # fmt: skip
-    """Work on ``target`` while no other process does.
+    """Lock ``target`` against other processes while the block runs.
 
     Args:
         lock: file that is locked; made in an existing folder, removed afterwards.
@@ -144,7 +144,7 @@ def file_lock(
 
 
 class _UnsignedLockError(OSError):
-    """A lock is held, and the disk has no room for who holds it."""
+    """A lock is held, and the full disk kept its holder from signing it."""
 
 
 def _write_pid(handle: int) -> None:
@@ -170,7 +170,7 @@ def _describe_holder(lock: Path) -> str:
 
 @contextmanager
 def staging_directory(out: Path, names: Iterable[str] = (PACKAGE,)) -> Iterator[Path]:
-    """Hold ``OUT.partial``, made when it is not there; what is in it stays.
+    """Lock the working folder ``OUT.partial`` while the block runs, and make it if needed.
 
     A folder that was moved away and not yet replaced when its process died is put back.
 
@@ -222,7 +222,7 @@ def _remove_if_empty(root: Path) -> None:
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether a name is one that is only ever used while a file is being written."""
+    """Whether a name belongs to a file that is still being written."""
     return path.name.startswith(".") and path.name.endswith(".tmp")
 
 
@@ -242,7 +242,7 @@ def refuse_strangers(folder: Path, names: list[str]) -> None:
 
 
 def files_below(folder: Path) -> Iterator[str]:
-    """Relative names of everything below a folder that is not a folder itself; links included."""
+    """List relative names of all files and links below a folder."""
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not path.is_dir():
             yield path.relative_to(folder).as_posix()

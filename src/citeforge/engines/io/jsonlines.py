@@ -26,7 +26,7 @@ from citeforge.schemas.text import printable
 
 
 class _RepeatedNameError(Exception):
-    """A name stands twice."""
+    """A JSON object has a name twice."""
 
 
 def _unique(members: list[tuple[str, Any]]) -> None:
@@ -64,7 +64,7 @@ def json_fault(content: bytes, error: Exception) -> str:
 
 
 def names_in_json(row_type: type[msgspec.Struct]) -> tuple[bytes, ...]:
-    """The names of a record's fields as writers of JSON put them, each with its colon."""
+    """Write the names of a record's fields as in JSON, each with its colon."""
     fields = getattr(row_type, "__struct_encode_fields__", ())  # a plain dict has none
     return tuple(f'"{name}":'.encode() for name in fields)
 
@@ -373,7 +373,7 @@ def _validation_error(
 
 
 def _fields_at(row_type: type[msgspec.Struct], place: str) -> tuple[str, ...]:
-    """Names of the fields of a record that a row contains, such as ``passages[0]``."""
+    """List the field names of a record at a place such as ``passages[0]`` of a row."""
     kinds: list[Any] = [msgspec.inspect.type_info(row_type)]
     for name in ["", *re.findall(r"\w+|\[", re.sub(r"\[[^\]]*\]", "[", place))]:
         kinds = [

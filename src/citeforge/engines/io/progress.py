@@ -30,7 +30,7 @@ class Advance(Protocol):
     def __call__(self, items: int, note: str | None = None, /) -> None: ...
 
 
-class Line(msgspec.Struct, kw_only=True, frozen=True):
+class ProgressLine(msgspec.Struct, kw_only=True, frozen=True):
     """One line of progress: items done, rate and time left.
 
     Attributes:
@@ -67,8 +67,8 @@ class Line(msgspec.Struct, kw_only=True, frozen=True):
         return ", ".join(parts)
 
 
-class Lines:
-    """Writes lines to standard error: one an interval, and one at the end of what took longer.
+class ProgressLines:
+    """Progress lines on standard error: one per interval, and one at the end of long work.
 
     JSON lines, which are for programs, tell the end of whatever was done.
     """
@@ -82,7 +82,7 @@ class Lines:
         self._lock, self._over = Lock(), Event()
         self._clock = Thread(target=self._tick, daemon=True)
 
-    def __enter__(self) -> "Lines":
+    def __enter__(self) -> "ProgressLines":
         self._clock.start()
         return self
 
@@ -114,13 +114,13 @@ class Lines:
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
 
-    def line(self, seconds: float) -> Line:
+    def line(self, seconds: float) -> ProgressLine:
         """Compute the progress after so many seconds."""
         rate = self.done / seconds if self.done and seconds > 0 else None
         rest = None
         if rate is not None and self.total is not None:
             rest = round(max(0, self.total - self.done) / rate)
-        return Line(
+        return ProgressLine(
             stage=self.stage,
             note=self.note,
             done=self.done,
@@ -153,7 +153,7 @@ def progress(label: str, total: int | None, unit: str) -> Iterator[Advance]:
         unit: plural noun for the items.
     """
     if is_json.get() or not sys.stderr.isatty():
-        with Lines(label, total, unit) as lines:
+        with ProgressLines(label, total, unit) as lines:
             yield lines.advance
         return
     from rich.console import Console

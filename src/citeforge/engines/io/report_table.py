@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from itertools import groupby, zip_longest
 
-from citeforge.engines.io.textfiles import harmless
+from citeforge.engines.io.textfiles import escape_formula
 
 _GAP = 2
 _LATEX = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -22,7 +22,7 @@ _LATEX = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{"
 
 @dataclass(frozen=True)
 class MarkedCell:
-    """A value that is set apart: in bold, or by a mark behind it."""
+    """Cell in bold, or with a mark behind it."""
 
     value: object
     is_bold: bool = False
@@ -83,7 +83,7 @@ class Table:
         return lines
 
     def transposed(self) -> "Table":
-        """The same values with rows for columns; the title of the first column stays."""
+        """Swap rows and columns; the title of the first column stays."""
         columns = list(zip(*self.rows, strict=True))
         names = [str(name) for name in columns[0]] if columns else []
         rows = [[t, *values] for t, values in zip(self._titles()[1:], columns[1:], strict=True)]
@@ -128,7 +128,7 @@ class Table:
         return text.getvalue()
 
     def html(self) -> str:
-        """A table that scrolls in its frame; all texts are escaped."""
+        """Write a table that scrolls in its frame, all texts escaped."""
 
         def line(cells: Sequence[object]) -> str:
             """Write one row in HTML."""
@@ -157,7 +157,7 @@ MOST_ROWS = 30
 
 
 class Displayed(ABC):
-    """What a console shows in one line, and a notebook as small tables."""
+    """Base of results that a console shows in one line, and a notebook as small tables."""
 
     @abstractmethod
     def _headline(self) -> str:
@@ -186,7 +186,7 @@ class Displayed(ABC):
 
 
 def comment(text: str) -> str:
-    """A line that LaTeX passes over."""
+    """Write a line that LaTeX ignores."""
     return "% " + " ".join(text.split())
 
 
@@ -212,7 +212,7 @@ def _csv(cell: object) -> object:
     """Value of a cell for CSV: None for NaN, and no formulas."""
     if isinstance(cell, float) and math.isnan(cell):
         return None
-    return harmless(cell) if isinstance(cell, str) else cell
+    return escape_formula(cell) if isinstance(cell, str) else cell
 
 
 def _group_lines(groups: Sequence[str]) -> list[str]:

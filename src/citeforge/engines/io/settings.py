@@ -14,7 +14,7 @@ NAMED = "CITEFORGE_CONFIG"
 
 
 def settings_file() -> Path | None:
-    """The file of settings: named by ``CITEFORGE_CONFIG``, else ``citeforge.toml`` in this folder.
+    """Find the file of settings: ``CITEFORGE_CONFIG``, else ``citeforge.toml`` in this folder.
 
     Returns:
         None where neither is there.
@@ -37,7 +37,7 @@ def settings_file() -> Path | None:
 
 
 def read_settings(path: Path, names: Collection[str]) -> dict[str, str]:
-    """The settings of a file, each as it would stand on a command line.
+    """Read the settings of a file, each as it would be typed on a command line.
 
     Args:
         path: TOML file with one value a key.

@@ -69,7 +69,7 @@ class Store:
         self._close()
 
     def rows(self, statement: str, *values: Any) -> list[Any]:
-        """All rows of a statement."""
+        """Run a statement; return all rows."""
         with store_errors(self.path):
             return self._db.execute(statement, values).fetchall()
 

@@ -147,7 +147,7 @@ class TableWriter:
 
 
 def regroup(pieces: Iterable[P], size: int) -> Iterator[list[P]]:
-    """The same rows in groups of ``size`` and a last one of what is left.
+    """Group rows again into pieces of ``size``, and a last one with the rest.
 
     Args:
         pieces: arrays or batches of any length; cut where a group ends.
@@ -179,32 +179,32 @@ def write_table(folder: Path, name: str, table: pa.Table) -> dict[str, str]:
 
 
 def batch_of(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    """A record batch from row tuples in the order of the schema's columns."""
+    """Make a record batch from row tuples in the order of the schema's columns."""
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
     arrays = [pa.array(c, t) for c, t in zip(columns, schema.types, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def table_of(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
-    """A table from row tuples in the order of the schema's columns."""
+    """Make a table from row tuples in the order of the schema's columns."""
     return pa.Table.from_batches([batch_of(rows, schema)])
 
 
 def rows_of(table: pa.Table | pa.RecordBatch, *columns: str) -> Iterator[tuple[Any, ...]]:
-    """Rows of a table; with names, of these columns alone and in that order."""
+    """Yield rows of a table as tuples; with names, of these columns in that order."""
     names = columns or table.schema.names
     return zip(*(table[name].to_pylist() for name in names), strict=True)
 
 
 def rows_with(table: T, column: str, values: Iterable[str] | pa.Array | pa.ChunkedArray) -> T:
-    """Rows of a table or batch whose column is among some values, in their order."""
+    """Select the rows of a table or batch whose column has one of some values, in order."""
     is_arrow = isinstance(values, pa.Array | pa.ChunkedArray)
     ids = values if is_arrow else pa.array(list(values), pa.string())
     return table.filter(pc.is_in(table[column], value_set=ids))
 
 
 def shard_paths(folder: Path, name: str) -> list[Path]:
-    """Shards of a table in order."""
+    """List the shards of a table in order."""
     return sorted(folder.glob(f"{name}-?????-of-?????.parquet"))
 
 
@@ -214,7 +214,7 @@ def iter_batches(
     rows: int = ROWS_PER_GROUP,
     schema: pa.Schema | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Record batches of at most ``rows`` rows, streamed from Parquet files in order.
+    """Stream record batches of at most ``rows`` rows from Parquet files, in order.
 
     Args:
         paths: files.
@@ -249,7 +249,7 @@ def _target(field: pa.Field, schema: pa.Schema | None) -> pa.Field:
 def _batches(
     path: Path, file: pq.ParquetFile, rows: int, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """The columns of ``schema``, decoded in pieces of so few rows that none can be a bomb.
+    """Decode columns in pieces so small that no file can exhaust the memory.
 
     Raises:
         InputError: a page, a batch or the file unpacks to more than any table of a benchmark.
@@ -320,7 +320,7 @@ def count_rows(paths: Iterable[Path]) -> int:
 
 
 def read_schema(path: Path) -> pa.Schema:
-    """The schema of a Parquet file.
+    """Read the schema of a Parquet file.
 
     Raises:
         InputError: it is missing or is not Parquet.
@@ -365,7 +365,7 @@ def _require_filled(path: Path, table: pa.Table | pa.RecordBatch, schema: pa.Sch
 
 @contextmanager
 def parquet_errors(path: Path) -> Iterator[None]:
-    """Around every read of a Parquet file.
+    """Turn errors of reading a Parquet file into one clear line.
 
     Raises:
         InputError: what pyarrow says of a damaged or missing file, with its name.

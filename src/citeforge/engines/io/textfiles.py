@@ -16,7 +16,7 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """(number, line without its end) of every line that is not blank; plain or .gz, UTF-8.
+    """Read (number, line) of a text file, without blank lines and line ends; UTF-8, maybe .gz.
 
     Raises:
         InputError: the file cannot be read, or a line is not UTF-8 or has no end.
@@ -28,7 +28,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def read_csv(path: Path, needed: tuple[str, ...] = ()) -> Iterator[tuple[int, dict[str, str]]]:
-    """(last line, row) of a CSV file with a header.
+    """Read (last line, row) of a CSV file with a header.
 
     Raises:
         InputError: it cannot be read, is no CSV, lacks one of the needed columns, has one twice, or
@@ -82,8 +82,7 @@ def read_yaml(path: Path) -> Any:
     import yaml
 
     class Tree(yaml.SafeLoader):
-        """YAML without references to lists and mappings (a few lines of them mean billions), and
-        without a key twice, of which readers take the last one without a word."""
+        """YAML loader that refuses references to lists and mappings, and repeated keys."""
 
         def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
             event = self.peek_event()  # type: ignore[no-untyped-call]
@@ -236,7 +235,7 @@ def _record_at(record: type[BaseModel], place: Sequence[int | str]) -> type[Base
 
 
 def _fields_text(record: type[BaseModel], name: str) -> str:
-    """What would be right in place of an unknown field: a like one, or one of an inner record."""
+    """Say what would be right for an unknown field: a similar one, or one of an inner record."""
     fields = record.model_fields
     inner = next(
         (
@@ -252,7 +251,7 @@ def _fields_text(record: type[BaseModel], name: str) -> str:
 
 
 def yaml_line(path: Path, place: Sequence[int | str]) -> int | None:
-    """Line of a YAML file on which a field stands, or else what it would stand in.
+    """Find the line of a field in a YAML file, or of the innermost part that is there.
 
     Returns:
         None where nobody knows: the file is no YAML, or has nothing of the place.
@@ -266,7 +265,7 @@ def yaml_line(path: Path, place: Sequence[int | str]) -> int | None:
 
 
 def line_of_place(node: Any, place: Sequence[int | str]) -> int | None:
-    """Line of a place below a YAML node, or of the last part of it that is there; None for none."""
+    """Find the line of a place below a YAML node, or of its innermost part that is there."""
     import yaml
 
     line = None
@@ -285,19 +284,19 @@ def line_of_place(node: Any, place: Sequence[int | str]) -> int | None:
 
 
 def count_text(count: int, noun: str) -> str:
-    """``1 system``, ``2 systems``: a number of things, whose plural ends in s."""
+    """Write a number of things, as ``1 system`` or ``2 systems``."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
-def harmless(cell: str) -> str:
+def escape_formula(cell: str) -> str:
     """Escape a CSV cell that a spreadsheet would take for a formula.
 
     An apostrophe stands before ``= + - @``, a tab or a carriage return (OWASP, "CSV injection");
-    :func:`original` takes it away.
+    :func:`unescape_formula` takes it away.
     """
     return f"'{cell}" if _FORMULA.match(cell) else cell
 
 
-def original(cell: str) -> str:
-    """The inverse of :func:`harmless`."""
+def unescape_formula(cell: str) -> str:
+    """Undo :func:`escape_formula`."""
     return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell) else cell

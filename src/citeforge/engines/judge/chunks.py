@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair, Verdict
-from citeforge.schemas.models.judge_profile import Chunks, JudgeProfile
+from citeforge.schemas.judge_profile import Chunks, JudgeProfile
 
 Count = Callable[[str], int]
 

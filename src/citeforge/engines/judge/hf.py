@@ -31,7 +31,7 @@ from citeforge.engines.models.files import Located, find_model, loading_errors, 
 from citeforge.engines.models.parallel import one_thread_each
 from citeforge.engines.plugins import warn
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.models.judge_profile import JudgeProfile
+from citeforge.schemas.judge_profile import JudgeProfile
 from citeforge.schemas.recipes.base import Runtime
 
 _INSTEAD = "--judge lexical"

@@ -19,7 +19,7 @@ from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.text.short_replies import read_field, read_words
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.models.judge_profile import LEVELS, JudgeProfile
+from citeforge.schemas.judge_profile import LEVELS, JudgeProfile
 
 PROMPT_VERSION = 2
 """Of ``llm-binary``, as signatures call it."""

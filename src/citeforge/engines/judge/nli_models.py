@@ -10,7 +10,7 @@ from citeforge.engines.judge.chunks import parts
 from citeforge.engines.judge.profiles import fill_prompt
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.models.parallel import in_halves
-from citeforge.schemas.models.judge_profile import JudgeProfile
+from citeforge.schemas.judge_profile import JudgeProfile
 from citeforge.schemas.recipes.base import Runtime
 
 BUCKET = 32

@@ -14,7 +14,7 @@ from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.models.judge_profile import LEVELS
+from citeforge.schemas.judge_profile import LEVELS
 
 _WORD = re.compile(r"\w+")
 _STOP = frozenset(

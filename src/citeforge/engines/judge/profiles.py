@@ -8,7 +8,7 @@ from citeforge.engines.io.files import digest
 from citeforge.engines.io.textfiles import read_yaml, validated
 from citeforge.engines.text.quoting import Quotes
 from citeforge.schemas.errors import UnknownValueError
-from citeforge.schemas.models.judge_profile import JudgeProfile
+from citeforge.schemas.judge_profile import JudgeProfile
 
 _DATA = Path(__file__).parent / "data"
 _PLACE = re.compile(r"\{(premise|hypothesis|eos|note)\}")

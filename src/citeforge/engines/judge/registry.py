@@ -13,10 +13,10 @@ from citeforge.engines.judge.profiles import named_profile
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.llm.options import URL_VARIABLE, ClientOptions
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.registry import Registry, expected
+from citeforge.engines.registry import Registry, unknown_choice_error
+from citeforge.schemas.choices import JUDGES as CHOICES
+from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.models.choices import JUDGES as CHOICES
-from citeforge.schemas.models.choices import Choice
 
 VLLM_URL = "http://localhost:8000/v1"
 """Where `vllm serve` listens if nothing else is said."""
@@ -92,5 +92,5 @@ JUDGES: Registry[Choice, Judge] = Registry(
         "lexical": lambda settings: LexicalJudge(),
     },
     "signature comparable identity count_tokens decide",
-    expected("--judge", CHOICES),
+    unknown_choice_error("--judge", CHOICES),
 )

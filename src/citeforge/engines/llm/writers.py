@@ -16,10 +16,10 @@ from citeforge.engines.llm.options import BATCH_PRICE, ClientOptions
 from citeforge.engines.llm.reading import read_reply
 from citeforge.engines.llm.records import Llm, LlmReply, Request, Result, settle
 from citeforge.engines.llm.replay import OnResult, ReplayStore, Take, ask_once
-from citeforge.engines.registry import Registry, expected
+from citeforge.engines.registry import Registry, unknown_choice_error
+from citeforge.schemas.choices import LLMS as CHOICES
+from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
-from citeforge.schemas.models.choices import LLMS as CHOICES
-from citeforge.schemas.models.choices import Choice
 
 CHAT: Route[Request] = Route(
     "LLM", "chat.completions", lambda _, body: read_reply(body), settle, "/v1/chat/completions"
@@ -247,5 +247,5 @@ LLMS: Registry[Choice, Llm] = Registry(
         "template": _template_writer,
     },
     "identity complete",
-    expected("--llm", CHOICES),
+    unknown_choice_error("--llm", CHOICES),
 )

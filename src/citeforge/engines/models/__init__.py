@@ -1,4 +1,4 @@
-"""Local models: their files, the numbers they compute in, threads, and what an embedder offers.
+"""Local models: their files, the numbers they compute in, embedders and their vectors on disk.
 
-May import schemas, `engines.io` and `engines.llm`. Begin at `files`, then `compute`.
+May import schemas, `engines.io` and `engines.llm`. Begin at `files`, then `embed` and `vectors`.
 """

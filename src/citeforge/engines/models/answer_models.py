@@ -147,8 +147,7 @@ def mauve_value(human: Sequence[str], outputs: Sequence[str], model: str = MAUVE
 
 
 def _last_states(network: Any, tokenizer: Any, texts: list[str]) -> Any:
-    """The last token's last hidden state of every text, shape (texts, dimension), as mauve-text
-    takes it; empty texts are left out."""
+    """Compute each text's last hidden state, as mauve-text does: shape (texts, dimension)."""
     import torch
     from torch.nn.utils.rnn import pad_sequence
 

@@ -33,7 +33,7 @@ lengths) to a torch module with the same outputs, for several threads at once.""
 
 @dataclass(frozen=True)
 class Accelerator:
-    """What computes local models on a CPU faster than torch; a built-in plugin gives it.
+    """Library that computes local models on a CPU faster than torch, from a built-in plugin.
 
     Attributes:
         version: name and version, as identities have it.
@@ -125,7 +125,7 @@ def _has_bfloat16(device: str) -> bool:
 
 
 def cpu_has_bfloat16() -> bool:
-    """Whether matrices are multiplied in bfloat16 by this processor's hardware.
+    """Whether this processor multiplies matrices in bfloat16 in hardware.
 
     ``ATEN_CPU_CAPABILITY`` and ``ONEDNN_MAX_CPU_ISA`` can keep torch from what the processor has;
     bfloat16 would then be emulated, slower than float32.
@@ -137,7 +137,7 @@ def cpu_has_bfloat16() -> bool:
 
 
 def cpu_has_vnni() -> bool:
-    """Whether the processor multiplies bytes (VNNI or AMX), and oneDNN is not kept from it."""
+    """Whether the processor multiplies bytes (VNNI or AMX), and oneDNN may use that."""
     return bool(abilities() & set(_INTEGERS)) and _dnnl_limit() not in _DNNL_WITHOUT_VNNI
 
 

@@ -20,7 +20,7 @@ class Embedder(Protocol):
     """Turns texts into unit vectors."""
 
     def fingerprint(self) -> dict[str, Any]:
-        """Everything that a vector depends on besides its text and its batch.
+        """Describe everything that a vector depends on, apart from its text and its batch.
 
         What it is computed in and by stands under ``computed``; all else makes the model, and the
         vectors that exact arithmetic would give.
@@ -53,7 +53,7 @@ class Refinable(Embedder, Protocol):
 
 
 def model_of(fingerprint: dict[str, Any]) -> dict[str, Any]:
-    """The part of a fingerprint that identifies the model, without how it is computed."""
+    """Get the part of a fingerprint that identifies the model, not how it was computed."""
     return {name: value for name, value in fingerprint.items() if name != "computed"}
 
 

@@ -24,14 +24,14 @@ class Located:
 
 
 def model_title(name: str) -> str:
-    """A model's name without the place of its folder."""
+    """Name a model without the place of its folder."""
     return Path(name).name if Path(name).is_dir() else name
 
 
 def find_model(
     name: str, revision: str | None, instead: str, weights: str | None = None
 ) -> Located:
-    """A model folder, identified by the sha256 of its files, or a Hub model, by its commit.
+    """Locate a model: a folder, identified by sha256 of its files, or a Hub model by its commit.
 
     Args:
         name: folder or repository, which is fetched or found in the Hub cache.
@@ -72,7 +72,7 @@ def find_model(
 
 
 def quiet_transformers() -> Any:
-    """The library ``transformers``, without its progress bars."""
+    """Import ``transformers`` and turn off its progress bars."""
     import transformers
 
     transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
@@ -104,12 +104,12 @@ def loading_errors(
 
 
 def http_errors() -> tuple[type[Exception], ...]:
-    """Errors of the HTTP libraries that huggingface_hub's versions use; its own are OSErrors."""
+    """List errors of the HTTP libraries that huggingface_hub's versions use."""
     return _errors_of(httpx="HTTPError", httpx2="HTTPError", requests="RequestException")
 
 
 def _errors_of(**names: str) -> tuple[type[Exception], ...]:
-    """Classes of errors, by the library that has each; of those libraries that are installed."""
+    """Import classes of errors from those of some libraries that are installed."""
     errors: list[type[Exception]] = []
     for library, name in names.items():
         with suppress(ImportError):

@@ -4,6 +4,8 @@ A sum of floats depends on how threads share it out. A piece that one thread com
 the number of cores can change the time that a list of pieces takes, and never a bit of the results.
 """
 
+import ctypes
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,17 +13,19 @@ from typing import TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
+_PIECES_BETWEEN_TRIMS = 128
+"""Pieces after which free memory goes back to the system: 4,096 texts in batches of 32."""
 
 
 def batched(items: Sequence[T], size: int) -> list[Sequence[T]]:
-    """Items in batches that are cut at fixed places: what is computed may depend on its batch."""
+    """Cut items into batches at fixed places, since results may depend on the batch."""
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def one_thread_each(
     work: Callable[[T], R], pieces: Iterable[T], device: str = "cpu"
 ) -> Iterator[R]:
-    """Results of ``work`` on each piece, in order.
+    """Apply ``work`` to each piece on one thread, as many at once as cores; results in order.
 
     Threads are enough: torch computes without the interpreter's lock. There are as many as torch
     would use in one operation here (``OMP_NUM_THREADS``, else the number of cores). The caller's
@@ -50,7 +54,9 @@ def one_thread_each(
     )
     waiting: deque[Future[R]] = deque()
     try:
-        for piece in pieces:
+        for number, piece in enumerate(pieces, 1):
+            if number % _PIECES_BETWEEN_TRIMS == 0:
+                return_free_memory()
             if len(waiting) == 2 * workers:
                 yield waiting.popleft().result()
             waiting.append(pool.submit(work, piece))
@@ -58,12 +64,23 @@ def one_thread_each(
             yield waiting.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
+        return_free_memory()
         # A thread that starts later takes over whatever was set last in any thread.
         torch.set_num_threads(workers)
 
 
+def return_free_memory() -> None:
+    """Return freed memory to the system, where the C library is glibc.
+
+    glibc keeps what threads free in an arena of each; with tensors of all sizes, an embedding of
+    100,000 passages held 900 MB so (docs/performance.md).
+    """
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
+        trim(0)
+
+
 def in_halves(work: Callable[[slice], R], rows: slice, device: str) -> list[R | None]:
-    """Results of ``work`` on rows: on all at once, or on halves of halves where memory runs out.
+    """Apply ``work`` to rows: to all at once, or to halves of halves where memory runs out.
 
     Args:
         work: computes some rows.

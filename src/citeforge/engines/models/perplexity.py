@@ -15,10 +15,10 @@ from typing import Any, Protocol
 from citeforge.engines.io.files import digest
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.registry import Registry, expected
+from citeforge.engines.registry import Registry, unknown_choice_error
+from citeforge.schemas.choices import PERPLEXITY as CHOICES
+from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.models.choices import PERPLEXITY as CHOICES
-from citeforge.schemas.models.choices import Choice
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 ORDER = 3
@@ -30,10 +30,10 @@ def tokens_of(text: str) -> list[str]:
 
 
 class NgramModel:
-    """Trained on the paragraphs that a data set begins with."""
+    """N-gram model that is trained on the paragraphs that a data set begins with."""
 
     def __init__(self, training: Iterable[str]) -> None:
-        """Train.
+        """Train the model.
 
         Raises:
             InputError: no text to train on.
@@ -99,7 +99,7 @@ class Perplexity(Protocol):
 
 @dataclass(frozen=True)
 class PerplexitySettings:
-    """What an engine is made with, besides its argument.
+    """Settings of a perplexity engine, apart from its argument.
 
     Attributes:
         training: paragraphs that the n-gram model is trained on.
@@ -117,7 +117,7 @@ class PerplexitySettings:
 
 
 def make_perplexity(name: str, training: Iterable[str], **settings: Any) -> Perplexity:
-    """The engine of ``--perplexity``: one of PERPLEXITY, or a plugin's.
+    """Make the engine of ``--perplexity``: one of PERPLEXITY, or a plugin's.
 
     Args:
         name: name and argument.
@@ -132,8 +132,7 @@ def make_perplexity(name: str, training: Iterable[str], **settings: Any) -> Perp
 
 
 def perplexity_name(name: str) -> str:
-    """Name under which the engine of ``--perplexity`` stands in manifests: a model folder's last
-    part, other names as they are."""
+    """Name the engine of ``--perplexity`` for manifests, without folders."""
     return f"hf:{Path(name).name}" if name.startswith("hf:") else name
 
 
@@ -143,5 +142,5 @@ PERPLEXITY: Registry[Choice, Perplexity] = Registry(
     CHOICES,
     {"ngram": lambda settings: NgramModel(settings.training)},
     "identity of",
-    expected("--perplexity", CHOICES),
+    unknown_choice_error("--perplexity", CHOICES),
 )

@@ -50,7 +50,7 @@ class Prefixes:
     origin: Literal["given", "model", "table", "none"] = "none"
 
     def of(self, kind: Kind) -> str:
-        """The prefix of queries or of passages."""
+        """Get the prefix of queries or of passages."""
         return {"query": self.query, "passage": self.passage}[kind]
 
     def facts(self) -> dict[str, str]:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.engines.embedding.vectors import SHARD_ROWS
 from citeforge.engines.io.corpus import embedding_texts
 from citeforge.engines.io.progress import progress
 from citeforge.engines.io.tables import iter_batches
+from citeforge.engines.models.vectors import SHARD_ROWS
 from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
 from citeforge.schemas.errors import extras_named
 
@@ -64,7 +64,7 @@ class Bm25:
     def rank(
         self, queries: Mapping[str, str], depth: int = DEPTH, filled: bool = False
     ) -> Rankings:
-        """Passages with a word of the query, by score; where filled, then the others, by id."""
+        """Rank passages with a word of the query by score; if ``filled``, then the others by id."""
         rankings: Rankings = {}
         with progress("ranking with BM25", len(queries), "queries") as advance:
             for query, text in queries.items():

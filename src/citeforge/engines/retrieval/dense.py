@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from citeforge.engines.io.corpus import names_at
 from citeforge.engines.models.embedder import model_of
+from citeforge.engines.retrieval.certain import TIE, CertainSearch
+from citeforge.engines.retrieval.corpus import CorpusModel
 from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
-from citeforge.engines.search.certain import TIE, CertainSearch
-from citeforge.engines.search.corpus import CorpusModel
 
 _RESERVE_NOMINATIONS = 6
 """Nominations beyond what is asked, so that most queries are settled in one pass."""
@@ -31,11 +31,11 @@ class DenseCorpus:
         _ = model.passages
 
     def identity(self) -> dict[str, Any]:
-        """The embedder's."""
+        """Identity of the embedder."""
         return {**model_of(self._model.embedder.fingerprint()), "search": "exact, cosine"}
 
     def rank(self, queries: Mapping[str, str], depth: int = DEPTH) -> Rankings:
-        """The nearest passages; fewer than ``depth`` only when the corpus has fewer."""
+        """Rank the nearest passages; fewer than ``depth`` only when the corpus has fewer."""
         if not queries:
             return {}
         search = self._model.search(pa.array(list(queries.values()), pa.string()))
@@ -52,7 +52,7 @@ class DenseCorpus:
 def nearest(
     search: CertainSearch, corpus: list[Path], n_queries: int, depth: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Positions of the nearest passages, best first, ties by id, and their rounded cosines.
+    """Find positions of the nearest passages, ties by id, with their rounded cosines.
 
     Args:
         search: of the queries.
@@ -89,8 +89,7 @@ def _ordered(
     positions: npt.NDArray[np.int64],
     number: int,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """The best of what was nominated, in an order that nothing can change: positions, rounded
-    cosines, and what the last of each list scores at least."""
+    """Order the best nominated passages independently of the processor: positions, cosines."""
     shape = positions.shape
     rows, flat = np.repeat(np.arange(shape[0]), shape[1]), positions.ravel()
     _, places = names_at(corpus, flat)

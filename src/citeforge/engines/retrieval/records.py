@@ -10,7 +10,7 @@ DEPTH = 100
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """One passage that was found for a query.
+    """Passage that was found for a query.
 
     Attributes:
         query_id: the query.
@@ -34,14 +34,14 @@ class Retriever(Protocol):
     """Finds passages. The same corpus and queries give the same rankings; ties are broken by id."""
 
     def identity(self) -> dict[str, Any]:
-        """What manifests say of it: ``name``, and everything else that rankings depend on."""
+        """Describe the retriever for manifests: all that rankings depend on, and ``name``."""
         ...
 
     def rank(self, queries: Mapping[str, str], depth: int = DEPTH) -> Rankings:
-        """At most ``depth`` passages of each query, given as id to text."""
+        """Rank at most ``depth`` passages for each query, given as id to text."""
         ...
 
 
 def ranked(query_id: str, scores: Iterable[tuple[str, float]]) -> list[Retrieved]:
-    """Passages with their scores, best first, as records."""
+    """Make records of passages with their scores, best first."""
     return [Retrieved(query_id, name, rank, score) for rank, (name, score) in enumerate(scores, 1)]

@@ -4,17 +4,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from citeforge.engines.embedding.vectors import SHARD_ROWS
 from citeforge.engines.models.embedder import Embedder
-from citeforge.engines.registry import Registry, expected
+from citeforge.engines.models.vectors import SHARD_ROWS
+from citeforge.engines.registry import Registry, unknown_choice_error
 from citeforge.engines.retrieval.bm25 import Bm25
+from citeforge.engines.retrieval.corpus import CorpusModel
 from citeforge.engines.retrieval.dense import DenseCorpus
+from citeforge.engines.retrieval.exact import FirstStage, retrieve_candidates
 from citeforge.engines.retrieval.records import Retriever
-from citeforge.engines.search.corpus import CorpusModel
-from citeforge.engines.search.exact import FirstStage, retrieve_candidates
+from citeforge.schemas.choices import RETRIEVERS as CHOICES
+from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.models.choices import RETRIEVERS as CHOICES
-from citeforge.schemas.models.choices import Choice
 from citeforge.schemas.recipes.base import Compute
 
 
@@ -24,7 +24,7 @@ def _no_embedder() -> Embedder:
 
 @dataclass(frozen=True)
 class RetrieverSettings:
-    """What a retriever is made with, besides its argument.
+    """Settings of a retriever, apart from its argument.
 
     Attributes:
         corpus: Parquet shards (schema CORPUS) of what is searched.
@@ -54,6 +54,6 @@ RETRIEVERS: Registry[Choice, Retriever] = Registry(
         ),
     },
     "identity rank",
-    expected("--retriever", CHOICES),
+    unknown_choice_error("--retriever", CHOICES),
 )
 make_retriever = RETRIEVERS.make

@@ -27,21 +27,21 @@ _ALLOWED = "a cross-encoder for ranking, with one score, or a monoT5"
 
 
 class Reranker(Protocol):
-    """Whatever scores pairs of query and passage; scores of different queries are comparable."""
+    """Model that scores pairs of query and passage; scores of all queries are comparable."""
 
     def identity(self) -> dict[str, Any]:
-        """Everything that a score depends on besides its pair and its batch."""
+        """Describe everything that a score depends on, apart from its pair and its batch."""
         ...
 
     def scores(self, pairs: Pairs) -> list[float]:
-        """One score a pair, in order; the higher, the more relevant."""
+        """Compute one score per pair, in order; the higher, the more relevant."""
         ...
 
 
 def make_reranker(
     name: str, device: str = "auto", instead: str = "retrieval without --reranker"
 ) -> Reranker:
-    """The reranker in a folder or a Hub repository: a T5 is a monoT5, all else a cross-encoder.
+    """Load a reranker from a folder or the Hub: a T5 as monoT5, all else as cross-encoder.
 
     Args:
         name: folder or repository.
@@ -89,10 +89,10 @@ class _LocalReranker(ABC):
     @property
     @abstractmethod
     def _score(self) -> Callable[[Any], Any]:
-        """A tokenised batch to its scores, a tensor."""
+        """Load the model; return a function from tokenised batches to a tensor of scores."""
 
     def scores(self, pairs: Pairs) -> list[float]:
-        """One score a pair, in order: those of longest pairs are computed first.
+        """Score pairs, longest first, and return the scores in the order of the pairs.
 
         Raises:
             InputError: the model is none that gives one score a pair.

@@ -17,7 +17,7 @@ _SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """Result of one check of the installation.
 
     Attributes:
         what: its name.
@@ -34,7 +34,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Examination:
-    """What else is looked at; a plugin declares it in the group ``citeforge.doctor``.
+    """Further check of the installation, which a plugin declares (``citeforge.doctor``).
 
     Attributes:
         name: what it is about.
@@ -91,9 +91,9 @@ def _libraries() -> Iterator[Finding]:
 
 
 def _models() -> Iterator[Finding]:
-    """The embedder that needs no network, and what models are computed on."""
-    from citeforge.engines.embedding.embed import OFFLINE, make_embedder
+    """Say which embedder needs no network, and what models are computed on."""
     from citeforge.engines.models.compute import cpu_has_bfloat16
+    from citeforge.engines.models.embed import OFFLINE, make_embedder
 
     try:
         make_embedder(OFFLINE, device="cpu").fingerprint()

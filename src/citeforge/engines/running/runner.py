@@ -22,7 +22,7 @@ from citeforge.schemas.recipes.flags import Flag, flags_of
 
 if TYPE_CHECKING:
     from citeforge.engines.judge.hf import HfOptions
-    from citeforge.engines.search.exact import FirstStage
+    from citeforge.engines.retrieval.exact import FirstStage
 
 GROUP = "runners"
 
@@ -57,7 +57,7 @@ class Runner:
         """
 
     def embedder(self, make: Callable[[], Embedder], device: str, compute: Compute) -> Embedder:
-        """The embedder that ``make`` makes, wherever it is called.
+        """Make the embedder with ``make``, wherever that is called.
 
         One that has ``encode_each`` is given the shards of a corpus together, and one that is to
         compute in int8 is a :class:`~citeforge.engines.models.embedder.Quantizable`.
@@ -70,12 +70,12 @@ class Runner:
         return make()
 
     def judge(self, make: Callable[[HfOptions], Judge], options: HfOptions) -> Judge:
-        """The local judge model that ``make`` makes, wherever it is called; it can be pickled."""
+        """Make the local judge with ``make``, which can be pickled, wherever that is called."""
         return make(options)
 
     def first_stage(self, device: str) -> FirstStage:
-        """What searches the vectors of a corpus."""
-        from citeforge.engines.search.exact import retrieve_candidates
+        """Get the function that searches the vectors of a corpus."""
+        from citeforge.engines.retrieval.exact import retrieve_candidates
 
         return partial(retrieve_candidates, device=device)
 
@@ -84,24 +84,24 @@ LOCAL = Runner()
 
 
 def runner_names() -> list[str]:
-    """Names of ours and of plugins' runners; nothing is imported."""
+    """List names of all runners, built-in ones first, without importing plugins."""
     return [LOCAL.name, *(name for name, _ in plugins.entry_names(GROUP))]
 
 
 def runner_flags(place: str) -> Iterator[Flag]:
-    """Options of plugins' runners, each named after its runner; a broken plugin is told of.
+    """Yield options of plugins' runners, each prefixed with its runner's name.
 
     Args:
         place: field of the run options that holds them.
     """
     for entry in plugins.load_entries(GROUP):
-        runner = _checked(*entry)
+        runner = _require_runner(*entry)
         for flag in flags_of(runner.options, (place, runner.name)):
             yield replace(flag, name=_flag(runner.name, flag.place[-1]))
 
 
 def make_runner(run: RunOptions) -> Runner:
-    """The runner that run options name, with its options.
+    """Make the runner that run options name, with its options.
 
     Raises:
         UsageError: no such runner, options of another, or wrong ones.
@@ -134,11 +134,11 @@ def _find(name: str) -> type[Runner]:
         return Runner
     entry = plugins.find_entry(GROUP, name)
     if entry is not None:
-        return _checked(*entry)
+        return _require_runner(*entry)
     raise UnknownValueError("engine", name, runner_names())
 
 
-def _checked(value: object, origin: str) -> type[Runner]:
+def _require_runner(value: object, origin: str) -> type[Runner]:
     if isinstance(value, type) and issubclass(value, Runner):
         return value
     raise plugins.broken_plugin("a runner", origin, TypeError(f"{value!r} is no class of Runner"))

@@ -29,34 +29,33 @@ def client_options(run: RunOptions) -> ClientOptions:
     )
 
 
-def costs(model: str) -> bool:
-    """Whether answers of ``--llm MODEL`` are not to be had for nothing."""
+def is_expensive(model: str) -> bool:
+    """Whether answers of ``--llm MODEL`` cost money or minutes."""
     return model == "offline" or model.startswith("openai:")
 
 
 def replay_store(run: RunOptions, *models: str) -> ReplayStore | None:
-    """Where answers are kept: ``store``; those of ``models`` that cost money or minutes are kept
-    beside ``out`` even when nobody asked for it."""
+    """Open the store of answers: ``store``, or one beside ``out`` for expensive models."""
     path = replay_path(run, *models)
     return None if path is None else ReplayStore(path)
 
 
 def replay_path(run: RunOptions, *models: str) -> Path | None:
-    """Where the store of :func:`replay_store` lies."""
-    if run.store is None and run.out is not None and any(map(costs, models)):
+    """Find the path of the store of :func:`replay_store`; None without one."""
+    if run.store is None and run.out is not None and any(map(is_expensive, models)):
         return beside(run.out, ".replay.db")
     return run.store
 
 
 def run_embedder(name: str, run: RunOptions, **settings: Any) -> Embedder:
-    """The embedder of a name, run as the options say.
+    """Make the embedder of a name, run as the options say.
 
     Args:
-        name: see :func:`~citeforge.engines.embedding.embed.make_embedder`; so are the errors.
+        name: see :func:`~citeforge.engines.models.embed.make_embedder`; so are the errors.
         run: device, endpoint, store and runner.
         settings: further fields of its settings.
     """
-    from citeforge.engines.embedding.embed import make_embedder
+    from citeforge.engines.models.embed import make_embedder
 
     options, store = client_options(run), replay_store(run)
     place = make_runner(run).embedder
@@ -72,7 +71,7 @@ def judge_session(
     store: ReplayStore | None = None,
     repeats: int = 1,
 ) -> JudgeSession | None:
-    """The judge with its options and store of verdicts; None without a judge.
+    """Make the judge with its options and store of verdicts; None without a judge.
 
     Args:
         judging: which judge.

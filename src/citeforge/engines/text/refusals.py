@@ -16,7 +16,7 @@ _SAME_LETTERS = str.maketrans(
 
 
 class RuleFile(FrozenRecord):
-    """Expressions in small letters, one a line; lines that begin with ``#`` are comments.
+    """File of lower-case regular expressions, one per line; ``#`` begins a comment.
 
     Attributes:
         cues: one of them is in every refusal: most answers have none, and are done quickly.
@@ -70,7 +70,7 @@ def is_refusal(text: str, detector: str, cites: bool = False) -> bool:
 
     Args:
         text: without marks.
-        detector: rules, see :func:`citeforge.schemas.models.refusals.checked_detector`.
+        detector: rules, see :func:`citeforge.schemas.refusals.checked_detector`.
         cites: whether the answer cites anything: then "there is no information" is about the
             world, unless it is about the evidence or the system itself.
     """

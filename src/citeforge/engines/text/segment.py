@@ -11,7 +11,7 @@ class Segmenter(Protocol):
 
     @property
     def signature(self) -> str:
-        """Name and version as they stand in signatures."""
+        """Name and version, for signatures."""
         ...
 
     def split(self, text: str) -> list[Span]:
@@ -20,12 +20,12 @@ class Segmenter(Protocol):
 
 
 def lines_of(text: str) -> list[Span]:
-    """(start, end) of each line, its line break included."""
+    """List (start, end) of each line, its line break included."""
     return list(pairwise(accumulate(map(len, text.splitlines(keepends=True)), initial=0)))
 
 
 def trimmed(text: str, start: int, end: int) -> Span | None:
-    """[start, end) without white space around it; None where nothing else is there."""
+    """Trim white space from [start, end); None where nothing else is there."""
     piece = text[start:end]
     stripped = piece.strip()
     if not stripped:

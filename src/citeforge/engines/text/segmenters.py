@@ -12,9 +12,9 @@ from citeforge.engines.io.files import digest
 from citeforge.engines.registry import Registry
 from citeforge.engines.text.segment import Segmenter, Span
 from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.schemas.choices import SEGMENTERS as CHOICES
+from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError, UnknownValueError
-from citeforge.schemas.models.choices import SEGMENTERS as CHOICES
-from citeforge.schemas.models.choices import Choice
 
 ENGLISH = "269319e5d73ea2264fa17aeaba3e461399dd5e288aaff2f10a98ae2f88f571a3"
 """sha256 of NLTK's English tables, as :func:`tables_hash` writes them."""

@@ -32,7 +32,7 @@ _GOES_ON = re.compile(
 
 
 def _word_lists() -> Iterator[frozenset[str]]:
-    """The lists of ``data/sentence_words.txt``, in its order."""
+    """Read the lists of ``data/sentence_words.txt``, in its order."""
     path = Path(__file__).parent / "data" / "sentence_words.txt"
     for line in path.read_text(encoding="utf-8").splitlines()[1:]:
         yield frozenset(line.partition(":")[2].split())
@@ -242,7 +242,7 @@ def _inside_quotes(line: str, start: int, cut: int) -> bool:
 
 
 def _before_closing_quote(line: str, cut: int) -> int:
-    """Give the place before a closing quotation mark at ``cut``, else ``cut``."""
+    """Move back from ``cut`` to the place before a closing quotation mark, if there is one."""
     return cut - 1 if cut and line[cut - 1] in "」』”’" else cut
 
 

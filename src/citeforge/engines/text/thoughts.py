@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class SplitReply:
     """A model's reply, split into its thoughts and its answer.
 
     Attributes:
@@ -26,6 +26,8 @@ class Spoken:
 
 
 class _Tags(NamedTuple):
+    """Pair of tags around the thoughts of a model."""
+
     opening: str
     closing: str
 
@@ -70,7 +72,7 @@ _TWO_PARTS = re.compile(
 """A part in tags of any name, and the answer in tags; the two headings of Granite."""
 
 
-def split_thoughts(text: str) -> Spoken:
+def split_thoughts(text: str) -> SplitReply:
     """Split a reply into the model's thoughts and its answer.
 
     What follows the last closing tag is the answer; its opening tag may be missing, for some chat
@@ -79,34 +81,36 @@ def split_thoughts(text: str) -> Spoken:
     if "<|channel|>" in text:
         return _split_channels(text)
     if "assistantfinal" in text and (match := _BARE_CHANNELS.match(text)):
-        return Spoken(match[2].strip(), _pieces(match[1]))
+        return SplitReply(match[2].strip(), _pieces(match[1]))
     if not any(sign in text for sign in _SIGNS):
-        return Spoken(text)
+        return SplitReply(text)
     if match := _TWO_PARTS.match(text):
-        return Spoken(
+        return SplitReply(
             (match["answer"] or match["response"] or "").strip(),
             _pieces(match["before"] or match["process"] or ""),
         )
     if not _EITHER.search(text):
-        return Spoken(_strip_answer_tags(text))
+        return SplitReply(_strip_answer_tags(text))
     code = [m.span() for m in _CODE.finditer(text)]
     closings = [m for m in _CLOSING.finditer(text) if not _is_within(m.start(), code)]
     end = closings[-1].end() if closings else 0
     for opening in _OPENING.finditer(text, end):
         if _starts_line(text, opening.start()) and not _is_within(opening.start(), code):
             # Nothing closes it. What stands before it, after an earlier thought, is no answer yet.
-            return Spoken("", _pieces(text[: opening.start()], text[opening.end() :]), is_cut=True)
+            return SplitReply(
+                "", _pieces(text[: opening.start()], text[opening.end() :]), is_cut=True
+            )
     if not closings:
-        return Spoken(text)
-    return Spoken(_strip_answer_tags(text[end:].strip()), _pieces(text[: closings[-1].start()]))
+        return SplitReply(text)
+    return SplitReply(_strip_answer_tags(text[end:].strip()), _pieces(text[: closings[-1].start()]))
 
 
-def _split_channels(text: str) -> Spoken:
+def _split_channels(text: str) -> SplitReply:
     """Tell thoughts from the answer in the messages of gpt-oss."""
     messages = [(m[1], m[2].strip()) for m in _CHANNEL.finditer(text)]
     final = [said for channel, said in messages if channel == "final"]
     thoughts = tuple(said for channel, said in messages if channel != "final" and said)
-    return Spoken(final[-1] if final else "", thoughts, is_cut=not final)
+    return SplitReply(final[-1] if final else "", thoughts, is_cut=not final)
 
 
 def _strip_answer_tags(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from citeforge.engines.io.progress import Lines
+from citeforge.engines.io.progress import ProgressLines
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.declared import CannotError, Measure, Row
 from citeforge.evaluator.statistics.estimates import Measured, joined
@@ -31,7 +31,7 @@ def compute(
     repeats = 1 if judge is None else judge.repeats
     by_place: dict[tuple[str, str | None], list[Row]] = {}
     missing: list[NotComputed] = []
-    with Lines("measuring", len(measures), "measures") as lines:
+    with ProgressLines("measuring", len(measures), "measures") as lines:
         for function in dict.fromkeys(m.compute for m in measures):
             together = [m for m in measures if m.compute == function]
             judged = [m for m in together if "judge" in m.uses]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from citeforge.engines.text.segment import Span
 from citeforge.schemas.benchmarks.kg import Key
-from citeforge.schemas.text import spliced
+from citeforge.schemas.text import splice
 
 _BOUNDARY = re.compile(r"(?<=[^A-Z].[?.]) +(?=[A-Z])")
 NA = "[NA]"
@@ -47,7 +47,7 @@ def is_unreadable(output: str) -> bool:
 
 def without_brackets(text: str) -> str:
     """Remove all brackets from a text, as KaLMA's code does for its judge and LLM."""
-    plain = spliced(text, ((start, end, "") for start, end in _find_brackets(text)))
+    plain = splice(text, ((start, end, "") for start, end in _find_brackets(text)))
     return plain.replace("  ", " ").replace(" .", ".")
 
 

@@ -11,7 +11,7 @@ import msgspec
 from citeforge.engines.io.jsonlines import decode_line, read_rows, read_start
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.systems import LONGEST, fault_of
+from citeforge.schemas.recipes.systems import LONGEST, name_problem
 from citeforge.schemas.submission import Header, SubmissionLine
 from citeforge.schemas.text import printable
 
@@ -188,7 +188,7 @@ def require_name(name: str, path: Path, field: str | None = None) -> str:
     Raises:
         InputError: says what is wrong with it.
     """
-    if (fault := fault_of(name)) is not None:
+    if (fault := name_problem(name)) is not None:
         raise InputError(
             f"the system's name {fault}", path=path, line=None if field is None else 1,
             field=field, allowed=f"up to {LONGEST} visible characters; or give --name",

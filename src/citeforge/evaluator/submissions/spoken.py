@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from citeforge.engines.io.textfiles import count_text
-from citeforge.engines.text.thoughts import Spoken, split_thoughts
+from citeforge.engines.text.thoughts import SplitReply, split_thoughts
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.schemas.citations.grammar import citation_marks
 from citeforge.schemas.submission import TRUNCATED, SubmissionLine
@@ -78,7 +78,7 @@ class SpokenCounts:
             ]
         return msgspec.structs.replace(answer, **changes)
 
-    def _count(self, parts: Spoken) -> None:
+    def _count(self, parts: SplitReply) -> None:
         self.n_endless += parts.is_cut
         if parts.thoughts:
             self.n_thinking += 1

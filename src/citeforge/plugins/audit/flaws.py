@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from citeforge.builders.authorship.facts import language_of
 from citeforge.builders.derive import Base, Docs, mapped_negatives
 from citeforge.builders.packaging.package import WordLengths
-from citeforge.builders.twins.facts import language_of
 from citeforge.engines.io.tables import rows_of, rows_with
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession

@@ -3,8 +3,13 @@
 import json
 from collections.abc import Iterator
 
-from citeforge.builders.kalma.asked import Asking, QuestionCheck, error_stats, share_stats
 from citeforge.builders.kalma.evolve import controls
+from citeforge.builders.kalma.question_check import (
+    QuestionCheck,
+    QuestionToCheck,
+    error_stats,
+    share_stats,
+)
 from citeforge.builders.kalma.selection import EntityPair
 from citeforge.engines.io.tables import rows_of
 from citeforge.package.items import by_query
@@ -41,7 +46,9 @@ def check_questions(package: Package, check: QuestionCheck) -> tuple[str, list[F
     return "; ".join([check.checked_by, *(f"{what}: {n}" for what, n in stats.items())]), flaws
 
 
-def _read_questions(package: Package, form: str) -> Iterator[tuple[str, Asking, EntityPair | None]]:
+def _read_questions(
+    package: Package, form: str
+) -> Iterator[tuple[str, QuestionToCheck, EntityPair | None]]:
     """Yield (query id, question with its facts, linked entities or None) of one form."""
     gold = by_query(package.gold.to_pylist())
     full = by_query(package.context_table("full").to_pylist())
@@ -55,7 +62,7 @@ def _read_questions(package: Package, form: str) -> Iterator[tuple[str, Asking, 
         ends = [graphs[q] for q in names if q in graphs]
         pair = EntityPair(ends[0], ends[1], link) if link and len(ends) == 2 else None
         asked = tuple(t for t in facts if not t.connects(names))
-        yield query, Asking(text, asked, tuple(triples), link), pair
+        yield query, QuestionToCheck(text, asked, tuple(triples), link), pair
 
 
 def _find_link(triples: list[Triple], names: dict[str, str], relation: str | None) -> Triple | None:

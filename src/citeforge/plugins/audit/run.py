@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from citeforge.builders.derive import Base, mapped_negatives
-from citeforge.builders.kalma.asked import question_check
+from citeforge.builders.kalma.question_check import question_check
 from citeforge.builders.packaging.card import exploits_table
 from citeforge.engines.io.files import write_bytes
 from citeforge.engines.io.jsonlines import read_rows

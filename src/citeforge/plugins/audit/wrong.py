@@ -204,10 +204,10 @@ def _open_corpus(
     """
     from huggingface_hub import cached_assets_path, constants
 
-    from citeforge.engines.embedding.embed import make_embedder
+    from citeforge.engines.models.embed import make_embedder
     from citeforge.engines.models.embedder import model_of
+    from citeforge.engines.retrieval.corpus import CorpusModel
     from citeforge.engines.retrieval.dense import DenseCorpus
-    from citeforge.engines.search.corpus import CorpusModel
 
     with storage_errors(Path(constants.HF_ASSETS_CACHE)):
         home = cached_assets_path(

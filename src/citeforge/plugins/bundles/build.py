@@ -11,9 +11,9 @@ import pyarrow as pa
 from pydantic import ValidationError
 
 from citeforge.builders.derive import Base, Docs
+from citeforge.builders.packaging.build import Stats, open_build
 from citeforge.builders.packaging.package import PackageWriter, corpus_stats
 from citeforge.builders.packaging.verify import Problems
-from citeforge.builders.stages.build import Stats, building
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.io.tables import rows_with
 from citeforge.package.package import Package
@@ -112,7 +112,7 @@ def build_bundle(recipe: design.BundleRecipe, run: RunOptions) -> Manifest:
     base, cells = Base(recipe.benchmark), design.cell_names(recipe.kind, recipe.k)
     refusals = recipe.refusals if isinstance(recipe, design.DeflectionRecipe) else None
     bundle = design.Bundle(name=recipe.kind, k=recipe.k, cells=cells, refusals=refusals)
-    with building(recipe, run) as build:
+    with open_build(recipe, run) as build:
         own = base.manifest
         config = recipe.model_copy(update={"benchmark": Path(own.name)}).recorded(
             **base.facts(), bundle=bundle.model_dump(mode="json")

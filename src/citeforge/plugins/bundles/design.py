@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.models.refusals import checked_detector
 from citeforge.schemas.recipes.base import Option, Recipe
 from citeforge.schemas.record import FrozenRecord
+from citeforge.schemas.refusals import checked_detector
 
 DEFLECTION = ANSWERABLE, PARTIAL, RELATED = ("answerable", "partial", "related")
 """Cells of deflection: all relevant passages, some of them, none (related ones only)."""

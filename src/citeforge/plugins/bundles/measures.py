@@ -24,7 +24,7 @@ from citeforge.evaluator.statistics.significance import paired_t
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.plugins.bundles import design
 from citeforge.schemas.benchmarks.tables import RELEVANT
-from citeforge.schemas.models.refusals import HYPOTHESIS, JUDGE
+from citeforge.schemas.refusals import HYPOTHESIS, JUDGE
 from citeforge.schemas.text import normalise_answer
 
 _HALF_WIDTH = 0.05

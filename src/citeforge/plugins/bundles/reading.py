@@ -17,7 +17,7 @@ from citeforge.plugins.bundles.design import bundle_of
 from citeforge.plugins.bundles.measures import CellAnswer, CellAnswers
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.models.refusals import JUDGE, signed_detector
+from citeforge.schemas.refusals import JUDGE, signed_detector
 
 CONTEXT = "bundle"
 """``context`` of score files that cover all cells."""

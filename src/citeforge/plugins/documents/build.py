@@ -10,12 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from citeforge.builders.packaging.build import Build, open_build
 from citeforge.builders.rage.build import drop_negatives, write_rage_tables
-from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.mixture import OneSize, Pools
 from citeforge.builders.rage.negatives import make_mappings
-from citeforge.builders.rage.sources import RageSources, recipe_embedder
-from citeforge.builders.stages.build import Build, building
+from citeforge.builders.rage.sources import Material, RageSources, recipe_embedder
 from citeforge.engines.io.files import sha256_file, write_text
 from citeforge.engines.io.folders import beside
 from citeforge.engines.io.tables import table_of
@@ -25,10 +24,10 @@ from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import replayed_note
 from citeforge.engines.llm.writers import OpenAiLlm, make_llm
 from citeforge.engines.models.embedder import Embedder
+from citeforge.engines.retrieval.corpus import CorpusModel
 from citeforge.engines.retrieval.dense import DenseCorpus
 from citeforge.engines.running.runner import make_runner
 from citeforge.engines.running.setup import client_options, judge_session, replay_store
-from citeforge.engines.search.corpus import CorpusModel
 from citeforge.ir_convert.registry import info_of
 from citeforge.ir_convert.source import Source
 from citeforge.plugins.documents.asker import PromptedLlm
@@ -50,8 +49,7 @@ from citeforge.schemas.benchmarks.tables import (
 )
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import RunOptions, checked, model_name
-from citeforge.schemas.recipes.mixture import Mixture
-from citeforge.schemas.recipes.rage import RageRecipe
+from citeforge.schemas.recipes.rage import Mixture, RageRecipe
 
 WRITER, JUDGE = "question writer", "relevance judge"
 """Roles in manifests."""
@@ -93,7 +91,7 @@ def build_documents(
     Raises:
         InputError: the documents or the output folder are at fault, or no question was accepted.
     """
-    with building(recipe, run) as build:
+    with open_build(recipe, run) as build:
         source = open_documents(recipe, build.workspace.stage("archives"))
         models = _open_models(recipe, run, build, llm, judge)
         draft = _draft(recipe, build, source, models)
@@ -157,7 +155,7 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
     asker = PromptedLlm(llm)
     with TemporaryDirectory(prefix="citeforge-") as scratch:
         planned = run.model_copy(update={"out": Path(scratch) / "plan"})
-        with building(recipe, planned) as build:
+        with open_build(recipe, planned) as build:
             source = open_documents(recipe, build.workspace.stage("archives"))
             _, corpus, _ = read_documents(recipe, source, build.workspace)
             passages = PassagePool(corpus, recipe.seed)

@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 
 from rapidfuzz.fuzz import token_sort_ratio
 
-from citeforge.builders.twins.facts import bare_words, language_of
+from citeforge.builders.authorship.facts import bare_words, language_of
 from citeforge.plugins.documents.questions import Question, holds_answer
 from citeforge.plugins.documents.recipe import PAIR
 from citeforge.schemas.text import normalise_answer

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from citeforge.builders.stages.build import Workspace
-from citeforge.builders.stages.corpus import write_corpus
+from citeforge.builders.packaging.build import Workspace
+from citeforge.builders.packaging.corpus import write_corpus
 from citeforge.engines.draws import generator
 from citeforge.engines.io.tables import iter_batches, read_table, rows_of, shard_paths, write_table
 from citeforge.ir_convert.registry import info_of, open_corpus

@@ -20,7 +20,7 @@ from citeforge.package.package import Package
 from citeforge.plugins.documents.recipe import ABSENT, REFUSALS
 from citeforge.plugins.documents.tables import question_column
 from citeforge.schemas.citations.grammar import Grammar, without_markers
-from citeforge.schemas.models.refusals import signed_detector
+from citeforge.schemas.refusals import signed_detector
 
 FAMILY = "abstention"
 

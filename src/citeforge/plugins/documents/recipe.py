@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, model_validator
 
 from citeforge.plugins.documents.reading.limits import MOST_MEGABYTES, PASSAGE_SIZE
-from citeforge.schemas.models.choices import ANSWERING, EMBEDDERS, listed
+from citeforge.schemas.choices import ANSWERING, EMBEDDERS, listed
 from citeforge.schemas.recipes.base import (
     DRY,
     EMBEDDING,
@@ -18,8 +18,7 @@ from citeforge.schemas.recipes.base import (
     Option,
     Part,
 )
-from citeforge.schemas.recipes.mixture import DEFAULT_MIXTURE, Mixture
-from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.recipes.rage import DEFAULT_MIXTURE, Mining, Mixture
 
 REFUSALS = "rules:de,en,es,fr,it,nl,pt,zh"
 """How refusals of all who answer are detected."""

@@ -7,8 +7,8 @@ import click
 
 from citeforge.cli.command import ListedCommands, path_option
 from citeforge.cli.options import add_options, field_options, record_from
-from citeforge.schemas.recipes.base import GRAPH
-from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
+from citeforge.schemas.recipes.base import GRAPH, RunOptions
+from citeforge.schemas.recipes.kalma import KalmaRecipe
 
 if TYPE_CHECKING:
     from citeforge.plugins.graphs.profile import ClassProfile, PlainProfile

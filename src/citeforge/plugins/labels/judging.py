@@ -11,9 +11,9 @@ from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.engines.judge.session import JudgePlan, JudgeSession
 from citeforge.engines.running.setup import judge_session
+from citeforge.schemas.choices import JUDGES, listed
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.models.choices import JUDGES, listed
-from citeforge.schemas.models.judge_profile import level_name
+from citeforge.schemas.judge_profile import level_name
 from citeforge.schemas.recipes.base import Judging, RunOptions
 
 

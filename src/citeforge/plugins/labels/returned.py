@@ -12,7 +12,7 @@ import msgspec
 
 from citeforge.builders.packaging.package import amend_stats
 from citeforge.engines.io.files import write_text
-from citeforge.engines.io.textfiles import original, read_csv
+from citeforge.engines.io.textfiles import read_csv, unescape_formula
 from citeforge.plugins.labels.annotators import Agreement, agreement
 from citeforge.plugins.labels.sheets import (
     ITEM,
@@ -59,7 +59,7 @@ def _table(path: Path) -> Iterator[tuple[int, str, str, str]]:
     for line, row in read_csv(path, (ITEM, LABEL)):
         yield (
             line,
-            original(row[ITEM] or ""),
+            unescape_formula(row[ITEM] or ""),
             row.get(ANNOTATOR) or path.stem,
             (row[LABEL] or "").strip(),
         )

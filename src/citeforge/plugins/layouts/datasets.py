@@ -13,7 +13,7 @@ from citeforge.builders.derive import Base
 from citeforge.builders.packaging.card import data_configs
 from citeforge.engines.io.files import atomic_file, write_text
 from citeforge.engines.io.tables import TableWriter, iter_batches, read_schema, write_table
-from citeforge.engines.io.textfiles import harmless
+from citeforge.engines.io.textfiles import escape_formula
 from citeforge.package.package import Package
 from citeforge.publishing.export import DroppedFields, Export
 from citeforge.schemas.benchmarks.tables import CORPUS, LABELS, RELEVANT
@@ -197,7 +197,7 @@ def _cell(value: Any) -> Any:
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, str):
-        return harmless(value)
+        return escape_formula(value)
     return "" if value is None else value
 
 

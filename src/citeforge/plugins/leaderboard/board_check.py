@@ -14,7 +14,7 @@ from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.plugins.leaderboard.boards import Board
 from citeforge.schemas.errors import CiteforgeError, InputError
-from citeforge.schemas.recipes.systems import twin_of
+from citeforge.schemas.recipes.systems import find_lookalike
 
 
 class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -167,7 +167,10 @@ class BoardCheck:
                 )
                 break
         others = [s for n, s in self._systems.items() if n != event.submission]
-        if holder == event.submission and (twin := twin_of(event.system, others)) is not None:
+        if (
+            holder == event.submission
+            and (twin := find_lookalike(event.system, others)) is not None
+        ):
             text = f"{event.system!a} looks like {twin!a}, which is there; another name"
             yield Finding("bad-name", text)
         before = self._scored.get(event.submission)

@@ -8,8 +8,8 @@ from pydantic import Field, field_validator, model_validator
 
 from citeforge.engines.io.textfiles import read_yaml, validated
 from citeforge.plugins.leaderboard.about import Presentation
+from citeforge.schemas.choices import ANSWERING, JUDGES, resolve_spec
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.models.choices import ANSWERING, JUDGES, spec_beside
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.recipes.command_options import ScoreOptions
 
@@ -154,8 +154,8 @@ def _score_below(score: ScoreOptions, folder: Path) -> ScoreOptions:
         profile = str(folder / profile)
     return score.model_copy(
         update={
-            "judge": score.judge and spec_beside(score.judge, JUDGES, folder),
-            "llm": score.llm and spec_beside(score.llm, ANSWERING, folder),
+            "judge": score.judge and resolve_spec(score.judge, JUDGES, folder),
+            "llm": score.llm and resolve_spec(score.llm, ANSWERING, folder),
             "judge_profile": profile,
             "labels": tuple(folder / p for p in score.labels),
             "assessments": tuple(folder / p for p in score.assessments),

@@ -1,12 +1,12 @@
 """The embedded LLM, the served embedder, and perplexity by models, as entry points name them."""
 
-from citeforge.engines.embedding.embed import EmbedderSettings
+from citeforge.engines.models.embed import EmbedderSettings
 from citeforge.engines.models.prefixes import prefixes_of
 from citeforge.plugins.offline_models.causal import hub_or_folder, offline_model
 from citeforge.plugins.offline_models.endpoint import EndpointModel
 from citeforge.plugins.offline_models.offline import OfflineLlm
 from citeforge.plugins.offline_models.served import OpenAiEmbedder
-from citeforge.schemas.models.choices import EMBEDDERS, LLMS, PERPLEXITY, choice_made_by
+from citeforge.schemas.choices import EMBEDDERS, LLMS, PERPLEXITY, choice_made_by
 
 
 def _embedder(model: str, settings: EmbedderSettings) -> OpenAiEmbedder:

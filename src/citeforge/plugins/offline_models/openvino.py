@@ -13,9 +13,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from citeforge.engines.embedding.embed import TransformerEmbedder
 from citeforge.engines.io.files import digest
 from citeforge.engines.models.compute import Accelerator
+from citeforge.engines.models.embed import TransformerEmbedder
 from citeforge.engines.models.files import Located, quiet_transformers
 from citeforge.engines.models.prefixes import Prefixes
 from citeforge.schemas.errors import InputError, extras_named

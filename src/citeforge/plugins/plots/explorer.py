@@ -11,7 +11,7 @@ from citeforge.evaluator.reports.markup import script_json
 from citeforge.evaluator.reports.rows import main_measure
 from citeforge.plugins.plots.markup import render_markup, text_of
 from citeforge.schemas.benchmarks.tables import RELEVANT
-from citeforge.schemas.models.refusals import LANGUAGES, checked_detector
+from citeforge.schemas.refusals import LANGUAGES, checked_detector
 from citeforge.schemas.scores import AnswerDetail, MeasureScore, ScoreFile
 
 INLINE = 2_000_000

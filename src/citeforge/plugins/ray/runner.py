@@ -14,7 +14,7 @@ from citeforge.schemas.recipes.base import Compute
 
 if TYPE_CHECKING:
     from citeforge.engines.judge.hf import HfOptions
-    from citeforge.engines.search.exact import FirstStage
+    from citeforge.engines.retrieval.exact import FirstStage
 
 
 class RayRunner(Runner):

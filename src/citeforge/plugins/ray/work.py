@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from citeforge.engines.embedding.vectors import VectorShard, unit_rows
 from citeforge.engines.io.progress import Advance
 from citeforge.engines.judge.records import Decision, Keep, Pair
 from citeforge.engines.models.embedder import Kind, Vectors
-from citeforge.engines.search.exact import Best, Floats, choose_first_stage
+from citeforge.engines.models.vectors import VectorShard, unit_rows
+from citeforge.engines.retrieval.exact import Floats, TopScores, choose_first_stage
 from citeforge.plugins.ray.cluster import Loaded, Pool
 from citeforge.plugins.ray.options import RayOptions
 
@@ -65,7 +65,7 @@ def search_shards(
     starts = np.cumsum([0, *(shard.rows for shard in shards)])
     work = 2.0 * queries.size * float(starts[-1]) / (options.workers or 1)
     pool = Pool(partial(_make_search, queries, work, device), device, options)
-    best = Best(len(queries), k)  # ties in any order: candidates are scored again
+    best = TopScores(len(queries), k)  # ties in any order: candidates are scored again
     for number, (scores, rows) in pool.run((str(s.path), (s.read(), k)) for s in shards):
         best.add(scores, rows + starts[number])
         advance(shards[number].rows)

@@ -17,9 +17,9 @@ from citeforge.library.reading import parse_citations
 from citeforge.library.scores import score
 from citeforge.plugins.reproduce.reader import FileGroups, ReaderTools, Values, only_file
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.base import Part, checked
+from citeforge.schemas.recipes.answers import HagridRecipe
+from citeforge.schemas.recipes.base import Part, RunOptions, checked
 from citeforge.schemas.recipes.command_options import Protocol
-from citeforge.schemas.recipes.records import HagridRecipe, RunOptions
 
 
 class AirOptions(Part):

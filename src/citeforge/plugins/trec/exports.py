@@ -17,7 +17,7 @@ from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN, Places
 from citeforge.plugins.trec.tracks import TRACKS, Style, Track
 from citeforge.publishing.export import ContextOptions, DroppedFields, Export
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.systems import fault_of
+from citeforge.schemas.recipes.systems import name_problem
 from citeforge.schemas.submission import CitedSentence, SubmissionLine
 
 RUN, TOPICS = "run.jsonl", "topics.jsonl"
@@ -159,7 +159,7 @@ def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> D
                 f"{track.format}: {track.title} requires --{option}", code="missing-option"
             )
     for option, value in (("--team", options.team), ("--run-id", run_id)):
-        if value is not None and (fault := fault_of(value)) is not None:
+        if value is not None and (fault := name_problem(value)) is not None:
             raise UsageError(f"{option} {fault}", code="bad-name")
     if track.most_run_id is not None and len(run_id) > track.most_run_id:
         raise UsageError(

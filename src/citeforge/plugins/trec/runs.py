@@ -12,8 +12,8 @@ from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.textfiles import text_lines
 from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
 from citeforge.engines.retrieval.registry import RetrieverSettings
+from citeforge.schemas.choices import RETRIEVERS, choice_made_by
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.models.choices import RETRIEVERS, choice_made_by
 
 
 def read_run(

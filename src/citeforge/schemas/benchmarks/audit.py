@@ -34,7 +34,7 @@ class Flaw(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What makes it the same flaw again."""
+        """Identity of a flaw, to find it again in another audit."""
         return (self.kind, self.query, self.passage)
 
 
@@ -64,7 +64,7 @@ class EstimatedShare(Record):
 
 
 class Decided(Record):
-    """What was decided of one negative.
+    """Decision on one negative.
 
     Attributes:
         query: query id.
@@ -86,7 +86,7 @@ class Decided(Record):
 
 
 class Cascade(Record):
-    """How suspects were decided, and what labels tell of it.
+    """Outcome of deciding suspects in stages, with estimates from human labels.
 
     Attributes:
         stages: who decided, one after another.
@@ -108,7 +108,7 @@ NOT_MADE = "not made: "
 
 
 def checks_made(checks: Mapping[str, str]) -> str:
-    """How many checks of an audit were made, in words: ``3 of 5 checks made``."""
+    """Say how many checks of an audit were made: ``3 of 5 checks made``."""
     n_made = sum(not how.startswith(NOT_MADE) for how in checks.values())
     return f"{n_made} of {len(checks)} checks made"
 
@@ -148,7 +148,7 @@ class Exploits(Record):
 
     @property
     def findings(self) -> list[str]:
-        """Sentences: degenerate systems that score no less than an honest one."""
+        """List degenerate systems that score no less than an honest one, as sentences."""
         values = {row.system: row.values for row in self.rows}
         measures = dict.fromkeys(m for row in self.rows for m in row.values)
         silent = [m for m in measures if not any(r.values.get(m) for r in self.rows if r.is_honest)]

@@ -31,14 +31,13 @@ _NO_LABEL = re.compile(r"[QPL]\d+")
 
 
 def relation_key(relation: str) -> str:
-    """What relations are compared by: case, white space and BioKaLMA's own names are no
-    difference."""
+    """Normalise a relation for comparison: case, white space and BioKaLMA's names are ignored."""
     plain = " ".join(relation.split()).casefold()
     return SAME_RELATIONS.get(plain, plain)
 
 
 class Key(NamedTuple):
-    """What a citation says: a triple in words, without markup.
+    """Triple in words, without markup, as a citation names it.
 
     Attributes:
         qid: id of the centre entity.
@@ -57,7 +56,7 @@ class Key(NamedTuple):
 
     @property
     def compared(self) -> "Key":
-        """What two keys are compared by; see :func:`relation_key`."""
+        """Key with its parts normalised for comparison; see :func:`relation_key`."""
         value = " ".join(self.value.split())
         return Key(self.qid.upper(), relation_key(self.relation), value)
 
@@ -128,7 +127,7 @@ TEXT = pa.string()
 
 
 def required(kind: pa.DataType, *names: str) -> list[pa.Field]:
-    """Columns of one type without nulls."""
+    """Make columns of one type that allow no nulls."""
     return [pa.field(name, kind, nullable=False) for name in names]
 
 
@@ -171,7 +170,7 @@ def from_row(row: dict[str, str]) -> Triple:
 
 
 def graphs_of(triples: list[Triple]) -> Iterator[Graph]:
-    """Sub-graphs of a context, in the order in which their centres come."""
+    """Group the triples of a context into sub-graphs, in the order of their centres."""
     by_entity: dict[str, list[Triple]] = {}
     for triple in triples:
         by_entity.setdefault(triple.qid, []).append(triple)

@@ -15,7 +15,7 @@ _FILE = re.compile(r"\w+/[\w-]+-\d{5}-of-\d{5}\.parquet|\w[\w.-]*\.(?:json|md|ya
 
 
 def file_name(name: str) -> str:
-    """The name of a table or text of a package; it never leads out of the folder.
+    """Check the name of a package's file, which must not lead out of the folder.
 
     Raises:
         ValueError: it is something else.
@@ -50,8 +50,7 @@ def is_hashed(name: str) -> bool:
 
 
 def benchmark_hash(files: Mapping[str, str]) -> str:
-    """sha256 over the sorted ``sha256  path`` lines of all Parquet files but those of MEASURED, and
-    of the secret where there is one: scores name this hash, and nobody may try out labels on it."""
+    """Compute sha256 over the sorted ``sha256  path`` lines of all tables but MEASURED ones."""
     lines = sorted(
         f"{sha}  {name}\n" for name, sha in files.items() if is_hashed(name) or name == SECRET
     )
@@ -143,7 +142,7 @@ class Manifest(MaybeOfPlugin, BaseModel):
 
     @property
     def warnings(self) -> list[str]:
-        """What whoever builds or uses it should know, in words."""
+        """Sentences that builders and users of the benchmark should read."""
         far, compared = self.counts.get(FAR, 0), self.counts.get(COMPARED, 0)
         if 2 * far <= compared:
             return []
@@ -155,7 +154,7 @@ class Manifest(MaybeOfPlugin, BaseModel):
 
     @property
     def has_hidden_labels(self) -> bool:
-        """Whether its labels, or those of a benchmark that it is made of, are to stay hidden."""
+        """Whether labels of this benchmark, or of one that it is derived from, are hidden."""
         config: Any = self.config
         while isinstance(config, dict):
             if config.get("hidden"):

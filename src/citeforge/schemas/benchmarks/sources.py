@@ -37,7 +37,7 @@ class Declaration(FrozenRecord):
 
 
 class MaybeOfPlugin(Record):
-    """A record that names the plugin that made it, where one did.
+    """Record that names the plugin that made it, if one did.
 
     Attributes:
         plugin: name and version of the plugin; not written when there is none.
@@ -60,7 +60,7 @@ _FOLDER = re.compile(
 
 
 def without_folders(text: str) -> str:
-    """A path, or ``KIND:PATH``, with the last part of the path alone; other texts as they are.
+    """Cut the folders from a path or ``KIND:PATH``; other texts stay as they are.
 
     Published files name no folder of the machine that a benchmark was built on. A path that is
     relative to the working folder and stays in it is kept.

@@ -1,7 +1,7 @@
 """Forms of marks: the regular expressions of the strict grammar.
 
-:data:`OPENER` finds where a mark, or what hides marks, may begin; :func:`full` says what is there,
-by the name of its group. Class escapes such as ``\\d`` take the digits of all scripts.
+:data:`OPENER` finds where a mark, or what hides marks, may begin; :func:`all_forms` says what is
+there, by the name of its group. Class escapes such as ``\\d`` take the digits of all scripts.
 """
 
 import re
@@ -47,7 +47,7 @@ _INSIDE = r"[^\[\]【】［］〔〕〖〗⟦⟧{}()（）]{1,200}"
 
 
 def items_of(body: str, *, is_named: bool = False) -> str | None:
-    """The items of what is in the brackets of a mark, without a title; None where it is no mark.
+    """Read the items in the brackets of a mark, without title or page; None if it is no mark.
 
     Args:
         body: what is in the brackets.
@@ -153,12 +153,12 @@ _STARTS = (
     *map(chr, range(ord("①"), ord("⑳") + 1)), *map(chr, range(0xE200, 0xE220)),
 )  # fmt: skip
 OPENER = re.compile("|".join(re.escape(s.replace("\\\\", "\\")) for s in _STARTS))
-"""Where something may begin that :func:`full` knows."""
+"""Where something may begin that :func:`all_forms` knows."""
 
 
 @cache
-def full() -> re.Pattern[str]:
-    """All forms; compiled when the first answer needs more than ``[1]``."""
+def all_forms() -> re.Pattern[str]:
+    """Compile the regular expression of all forms of marks, when it is first needed."""
     return re.compile(_ALL, _FLAGS)
 
 

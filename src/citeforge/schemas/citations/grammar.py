@@ -26,7 +26,7 @@ from citeforge.schemas.citations.forms import (
     RAISED,
     RANGES,
     SUSPECT,
-    full,
+    all_forms,
     is_introduction,
     items_of,
 )
@@ -118,12 +118,12 @@ class Grammar:
 
     @cached_property
     def name(self) -> str:
-        """``strict2`` or ``strict2(n)``: the rules, as they stand in signatures."""
+        """Name of the rules in signatures: ``strict2`` or ``strict2(n)``."""
         return "strict2(n)" if self.has_round else "strict2"
 
     @property
     def signature(self) -> str:
-        """``base,name`` as it stands in signatures."""
+        """Base and name of the rules in signatures: ``base,name``."""
         return f"{self.base},{self.name}"
 
     @cached_property
@@ -147,7 +147,7 @@ class Grammar:
         return scan.parsed()
 
     def cited(self, output: str, n_docs: int) -> tuple[set[int], int, int]:
-        """Distinct citations of an output, the short way for measures that need no offsets.
+        """Read distinct citations of an output without their offsets, which is faster.
 
         Returns:
             (0-based positions in the context, number of distinct out-of-range citations, number
@@ -224,7 +224,7 @@ class _Scan:
                 else:
                     self.markers.append(Marker(start, at, (int(plain[1]),)))
                 continue
-            match = full().match(output, start)
+            match = all_forms().match(output, start)
             at = start + 1 if match is None else self._add_match(match)
         if output.count("[") > n_plain or _OTHER_BRACKET.search(output) is not None:
             self._suspects()
@@ -348,7 +348,7 @@ class _Scan:
 
 
 def mentions(output: str, base: int, n_docs: int, cited: Set[int]) -> Iterator[tuple[int, int]]:
-    """Places where an output names a passage that no mark cites: ``Document 5 states``.
+    """Find places where an output names a passage that no mark cites: ``Document 5 states``.
 
     ``#5`` counts only in an output without marks: it may be a rank.
     """
@@ -384,7 +384,7 @@ def overlaps(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
 
 
 def without_markers(output: str, markers: tuple[Marker, ...]) -> str:
-    """The output as word measures see it (docs/definitions.md#text).
+    """Remove marks from an output, as word measures read it (docs/definitions.md#text).
 
     Markers are cut out; a space that stood before one goes with it where nothing but punctuation,
     space, another marker or the end follows, so that ``word [1].`` is one word. Runs of spaces and
@@ -414,7 +414,7 @@ _ANY_SIZE = 1 << 30
 
 
 def read_number(digits: str) -> int:
-    """The number that digits write, for readers that take any number of them.
+    """Read a number from its digits, however many there are.
 
     Python refuses to convert thousands of digits; no context has a passage of such a number, and
     one that lies beyond all contexts stands for it.
@@ -425,7 +425,7 @@ def read_number(digits: str) -> int:
 
 
 def citation_marks(output: str) -> tuple[Marker, ...]:
-    """The marks that ``index`` of ``logprobs`` counts, from 0, in order of appearance.
+    """List the marks that ``index`` of ``logprobs`` counts from 0, in order.
 
     Every ``[n]``, and every other bracket that the grammar reads in some context; ``[NA]`` is left
     out. Who writes log probabilities and who scores them both ask here. Which of the marks are

@@ -116,7 +116,7 @@ class _Line(NamedTuple):
         )
 
     def says(self, at: int) -> bool:
-        """Whether letters follow an offset in the output, marks left out."""
+        """Whether letters follow an offset of the output in this line, apart from marks."""
         place = at - self.start
         pieces = []
         for start, end, _ in self.marks:
@@ -234,6 +234,6 @@ class _Output:
 
 
 def _is_statement(rest: str) -> bool:
-    """`[1] states that …`: the mark is the subject of a sentence."""
+    """Whether a mark is the subject of a sentence, as in `[1] states that …`."""
     word = _PREDICATE.match(rest)
     return word is not None and word.group().strip(" ,:\t").islower()

@@ -42,7 +42,7 @@ def _spellings(relation: str) -> tuple[str, ...]:
 
 
 class _Fact(NamedTuple):
-    """What may be cited: its relation and value as they may be written, and as the graph has it."""
+    """Fact that may be cited: its possible spellings, and the graph's own."""
 
     relation: str
     value: str
@@ -118,18 +118,19 @@ class TripleGrammar:
                 return None
             if text[at] in "[]":
                 # A citation that begins inside another one ends it.
-                self.brackets.append(self._without_name(qid, citations) or [Key(qid, "", "")])
+                self.brackets.append(self._drop_name(qid, citations) or [Key(qid, "", "")])
                 return at + (text[at] == "]")
             if text[at] in ",:;":
                 at = _behind_space(text, at + 1)
-            step = self._known_fact(text, at, qid) or self._unknown_fact(text, at, qid)
+            step = self._read_known_fact(text, at, qid) or self._read_unknown_fact(text, at, qid)
             if step is None:
                 return None
             citation, at = step
             if citation is not None:
                 citations.append(citation)
 
-    def _known_fact(self, text: str, at: int, qid: str) -> tuple[Key, int] | None:
+    def _read_known_fact(self, text: str, at: int, qid: str) -> tuple[Key, int] | None:
+        """Read a fact of the shown graph at a place: its key and its end; None if none is there."""
         for fact in self._facts.get(qid, ()):
             start = _behind_relation(text, at, fact.relation)
             if start is not None and text.startswith(fact.value, start):
@@ -138,9 +139,8 @@ class TripleGrammar:
                     return fact.key, end
         return None
 
-    def _without_name(self, qid: str, citations: list[Key]) -> list[Key]:
-        """In ``[Q1, Ada Lovelace, occupation: poet]`` and ``[Q1, name: Ada Lovelace, occupation:
-        poet]`` the name only repeats whose triples these are; alone, it is cited."""
+    def _drop_name(self, qid: str, citations: list[Key]) -> list[Key]:
+        """Drop a name among citations, which only repeats whose triples follow; alone it counts."""
         names = self._names.get(qid, ())
         facts = [
             c
@@ -149,8 +149,8 @@ class TripleGrammar:
         ]
         return facts or citations
 
-    def _unknown_fact(self, text: str, at: int, qid: str) -> tuple[Key | None, int] | None:
-        """A fact that the graph lacks: a known relation first, else up to the first colon."""
+    def _read_unknown_fact(self, text: str, at: int, qid: str) -> tuple[Key | None, int] | None:
+        """Read a fact that the graph lacks, by a known relation or up to the first colon."""
         relation, start = self._known_relation(text, at) or ("", at)
         if not relation and (unknown := _UNKNOWN_RELATION.match(text, at)) is not None:
             relation, start = unknown[1].strip(), unknown.end()
@@ -163,12 +163,12 @@ class TripleGrammar:
         return Key(qid, relation, value), end
 
     def _known_relation(self, text: str, at: int) -> tuple[str, int] | None:
-        """The longest relation that stands at a place, and where its value starts."""
+        """Find the longest known relation at a place, and where its value starts."""
         ends = ((r, _behind_relation(text, at, r)) for r in self._relations)
         return next(((relation, end) for relation, end in ends if end is not None), None)
 
     def _end_of_value(self, text: str, at: int) -> int | None:
-        """Where a value ends: before ``, relation:`` or the closing bracket."""
+        """Find the end of a value: before ``, relation:`` or the closing bracket."""
         depth = 0
         for place in range(at, min(len(text), at + _LONGEST_VALUE)):
             char = text[place]
@@ -185,6 +185,7 @@ class TripleGrammar:
         return None
 
     def _relation_follows(self, text: str, at: int) -> bool:
+        """Whether a relation, known or not, follows a place and its white space."""
         at = _behind_space(text, at)
         known = self._known_relation(text, at)
         return known is not None or _UNKNOWN_FOLLOWS.match(text, at) is not None
@@ -196,7 +197,7 @@ def squeeze(text: str) -> str:
 
 
 def _folded(text: str) -> tuple[str, Sequence[int]]:
-    """A text in plain characters and single spaces, and where each of them stands in the text."""
+    """Fold a text to plain characters and single spaces, with the place of each in the text."""
     pieces: list[str] = []
     places: list[int] = []
     if _VARIANT.search(text) is None and _RUN.search(text) is None:
@@ -213,7 +214,7 @@ def _behind_space(text: str, at: int) -> int:
 
 
 def _behind_relation(text: str, at: int, relation: str) -> int | None:
-    """Where the value of ``relation:``, in any case, starts; None when that is not there."""
+    """Find where the value starts behind ``relation:`` in any case; None when that is not there."""
     end = at + len(relation)
     is_there = text[at:end].lower() == relation.lower()
     colon = _COLON.match(text, end) if is_there else None

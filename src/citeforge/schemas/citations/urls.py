@@ -9,7 +9,7 @@ TRACKING = frozenset(
 
 
 def same_url(url: str) -> str:
-    """A URL without what does not change the page.
+    """Normalise a URL, so that two URLs of one page are equal.
 
     ``https`` for ``http``, host in lower case without ``www.`` and usual ports, no fragment, no
     tracking parameters, no slash at the end. What is no such URL stays as it is, trimmed.

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from citeforge.schemas.benchmarks.tables import CONDENSED_FORMS
-from citeforge.schemas.models.choices import ANSWERING, EMBEDDERS, RETRIEVERS, listed
+from citeforge.schemas.choices import ANSWERING, EMBEDDERS, RETRIEVERS, listed
 from citeforge.schemas.recipes.base import (
     EMBEDDING,
     ENDPOINT,
@@ -39,7 +39,7 @@ class HagridRecipe(Licensed, Hideable, Sourced):
 
 
 class Retrieving(Part):
-    """Which passages of a corpus are found for a question (ALCE, section 4.1)."""
+    """Options of retrieving passages of a corpus (ALCE, section 4.1)."""
 
     retrievers: Annotated[tuple[str, ...], Option("--retriever", metavar="NAME", input=True)] = (
         Field(
@@ -60,7 +60,7 @@ class Retrieving(Part):
 
 
 class Writing(Part):
-    """What a language model adds (ALCE, sections 3.2 and 4.2)."""
+    """Options of texts that an LLM adds (ALCE, sections 3.2 and 4.2)."""
 
     llm: Annotated[str | None, Option(input=True)] = Field(
         None, description=f"Writes sub-claims, summaries and snippets: {listed(ANSWERING)}."
@@ -80,7 +80,7 @@ class Writing(Part):
     """Passages of a context of summaries or snippets."""
 
     @model_validator(mode="after")
-    def _writer_and_work(self) -> Self:
+    def _require_llm_with_work(self) -> Self:
         if (self.llm is None) == bool(self.sub_claims or self.condense):
             raise ValueError(
                 "--llm goes with --sub-claims or --condense, and each of these with --llm"
@@ -129,7 +129,7 @@ class AlceRecipe(Licensed, Hideable, Sourced):
     """Skip, and count, judgements of missing rows."""
 
     @model_validator(mode="after")
-    def _belong_together(self) -> Self:
+    def _require_corpus_and_judge(self) -> Self:
         if self.corpus is None:
             for name, value in (("--chunk", self.chunk), ("--corpus-split", self.corpus_split)):
                 if value is not None:

@@ -75,7 +75,7 @@ class AuthorshipRecipe(Recipe):
     """Number that prompts give to the first passage."""
 
     @model_validator(mode="after")
-    def _one_start(self) -> Self:
+    def _require_one_start(self) -> Self:
         if (self.benchmark is None) == (self.twins is None):
             raise ValueError(
                 "give --twins DIR, or --benchmark DIR for labels without rewritten texts"

@@ -1,6 +1,6 @@
 """What every recipe is: a frozen record of all that the tables of a benchmark depend on.
 
-Also what a build is told beside it, and how fields become options.
+Also the options of a run, and how fields become options.
 
 Help texts of options stand below the fields in the source, and are read when somebody asks:
 pydantic's ``use_attribute_docstrings`` reads them whenever a class is made, which took a tenth of
@@ -29,8 +29,8 @@ from pydantic import (
 
 from citeforge.schemas.benchmarks.licences import Licence
 from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.choices import JUDGES, listed
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
-from citeforge.schemas.models.choices import JUDGES, listed
 from citeforge.schemas.record import FrozenRecord
 
 Chosen = Literal["fp32", "bf16", "int8", "fp64"]
@@ -39,13 +39,13 @@ Runtime = Literal["torch", "openvino"]
 
 
 def docstring(record: type[BaseModel], name: str) -> str:
-    """The text below a field in the class that declares it last; empty where there is none."""
+    """Read the docstring of a field from the class that declares it last; empty without one."""
     declaring = (c for c in record.__mro__ if name in vars(c).get("__annotations__", {}))
     return _docstrings(next(declaring)).get(name, "")
 
 
 def with_docstrings(schema: dict[str, Any], record: type[BaseModel]) -> None:
-    """Texts below fields as descriptions of a JSON schema (pydantic's ``json_schema_extra``)."""
+    """Add docstrings of fields as descriptions to a JSON schema (``json_schema_extra``)."""
     fields = {field.alias or name: name for name, field in record.model_fields.items()}
     for word, content in schema.get("properties", {}).items():
         text = docstring(record, fields[word]) if word in fields else ""
@@ -55,7 +55,7 @@ def with_docstrings(schema: dict[str, Any], record: type[BaseModel]) -> None:
 
 @cache
 def _docstrings(declaring: type) -> dict[str, str]:
-    """Texts by field; none of a class without source, as one of an interactive session."""
+    """Read docstrings of fields; none where the class has no source, as in a shell."""
     try:
         source = textwrap.dedent(inspect.getsource(declaring))
     except (OSError, TypeError):
@@ -74,7 +74,7 @@ def _docstrings(declaring: type) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Option:
-    """Stands beside a field's type (``Annotated``) where its name does not say enough.
+    """Annotation of a field: how it is named and typed as an option.
 
     Attributes:
         flag: name of the option; None for the field's name with dashes.
@@ -89,7 +89,7 @@ class Option:
     input: bool = False
 
 
-def _parts(value: Any) -> Any:
+def _split_commas(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     return tuple(part.strip() for part in value.split(",") if part.strip())
@@ -112,7 +112,7 @@ def _pair(expected: str) -> BeforeValidator:
 
 
 def distinct_of(what: str, names: Collection[str]) -> AfterValidator:
-    """Words that are all among some names; repeats are dropped.
+    """Make a validator of words from a list of names, which drops repeats.
 
     Args:
         what: the kind of thing that a word names, for the error.
@@ -134,7 +134,7 @@ Temperature = Annotated[
     Option(metavar="NUMBER|none"),
 ]
 """Sampling temperature; ``none`` leaves it out of requests."""
-Words = Annotated[tuple[str, ...], BeforeValidator(_parts)]
+Words = Annotated[tuple[str, ...], BeforeValidator(_split_commas)]
 """Several words; as text with commas between them."""
 Ratio = Annotated[tuple[float, float], _pair("LOW,HIGH, e.g. 0.8,1.25")]
 """Least and greatest share; as text ``LOW,HIGH``."""
@@ -158,7 +158,7 @@ class Part(FrozenRecord):
 
 
 class Recipe(Part):
-    """Base of the recipes, one a kind.
+    """Base of the recipes, one per kind.
 
     An option is declared in its recipe and nowhere else: name, type, bounds, default and help
     text. The command line, recipe files, manifests and Python all take it from there.
@@ -180,7 +180,7 @@ class Recipe(Part):
 
     @classmethod
     def of(cls, manifest: Manifest) -> Self:
-        """The recipe that a package was made by, as its manifest tells it.
+        """Read the recipe of a package from its manifest.
 
         Raises:
             InputError: a newer recipe than this citeforge knows.
@@ -202,13 +202,13 @@ class Recipe(Part):
         return cls.model_validate(values | beside)
 
     def with_file_names(self) -> Self:
-        """The same recipe with file names in place of what only a file could say."""
+        """Replace content that came from files by the names of the files."""
         return self
 
     def recorded(self, **facts: Any) -> dict[str, Any]:
-        """``config`` of a manifest: this recipe, and what the build found (``facts``)."""
+        """Make ``config`` of a manifest: this recipe, and what the build found (``facts``)."""
         own = self.model_dump(mode="json", exclude=set(_IN_MANIFEST))
-        judges = {name: v.told() for name, v in self if isinstance(v, Judging)}
+        judges = {name: v.to_manifest() for name, v in self if isinstance(v, Judging)}
         return {"recipe": RECIPE_VERSION, **own, **judges, **facts}
 
 
@@ -235,7 +235,7 @@ class Hideable(Recipe):
 
 
 class Judging(Part):
-    """Which judge checks what a writer wrote."""
+    """Judge that checks texts, and its settings."""
 
     judge: Annotated[str | None, Option(input=True)] = Field(
         None, description=f"Does one text entail another? {listed(JUDGES)}."
@@ -252,9 +252,8 @@ class Judging(Part):
     runtime: Runtime = "torch"
     """What computes a classifier or cross-encoder on a CPU; openvino (extra fast) is faster."""
 
-    def told(self) -> dict[str, Any]:
-        """As a manifest keeps it: a profile by the name of its file, wherever that lies here. What
-        it says is in the judge's signature, by the digest."""
+    def to_manifest(self) -> dict[str, Any]:
+        """Make the record for a manifest: a judge profile by its file name, without folders."""
         own = self.model_dump(mode="json")
         if self.judge_profile is not None:
             own["judge_profile"] = Path(self.judge_profile).name
@@ -262,7 +261,7 @@ class Judging(Part):
 
 
 def checked(record: type[M], **values: Any) -> M:
-    """A record of these values.
+    """Make a record of these values, or refuse them as wrong usage.
 
     Raises:
         UsageError: one of them is not possible.
@@ -278,7 +277,7 @@ def checked(record: type[M], **values: Any) -> M:
 
 
 def model_name(models: dict[str, dict[str, Any]], role: str) -> str | None:
-    """Name of the model that had a role in a build; None when there was none."""
+    """Get the name of the model that had a role in a build; None when there was none."""
     return str(models[role]["name"]) if role in models else None
 
 
@@ -304,7 +303,7 @@ IfExists = Literal["refuse", "overwrite", "resume"]
 
 
 class RunOptions(Part):
-    """Where and how a build runs: folders, processors, endpoints, caches.
+    """Options of a run that decide no table: folders, processors, endpoints, caches.
 
     The same recipe gives the same tables whatever stands here.
     """
@@ -370,14 +369,14 @@ class RunOptions(Part):
     """Query seconds a minute that the endpoint grants."""
 
     @model_validator(mode="after")
-    def _one_of_two(self) -> Self:
+    def _refuse_overwrite_with_resume(self) -> Self:
         if self.overwrite and self.resume:
             raise ValueError("--overwrite and --resume exclude each other")
         return self
 
     @property
     def if_exists(self) -> IfExists:
-        """What to do when something is at ``out``."""
+        """Choice of ``overwrite``, ``resume`` or ``refuse`` when something is at ``out``."""
         return "overwrite" if self.overwrite else "resume" if self.resume else "refuse"
 
     @property

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from citeforge.schemas.models.choices import (
+from citeforge.schemas.choices import (
     ANSWERING,
     EMBEDDERS,
     FINDING,
@@ -30,14 +30,14 @@ MAUVE_MODEL = "gpt2-large"
 
 
 class JudgeOptions(Judging):
-    """Which judge decides."""
+    """Options of the judge that decides."""
 
     judge: Annotated[str | None, Option(input=True)] = Field(None, description=f"{listed(JUDGES)}.")
     """Name of the judge."""
 
 
 class ScoreOptions(JudgeOptions):
-    """What scores depend on, besides the answers and the benchmark."""
+    """Options that scores depend on, apart from answers and benchmark."""
 
     context: str | None = None
     """Context set to score (default: all that are answered); `own` for passages in the lines,
@@ -126,7 +126,7 @@ class ScoreOptions(JudgeOptions):
 
 
 class AmountOptions(Part):
-    """How many answers a system gives."""
+    """Options of the number of answers that a system gives."""
 
     runs: int = Field(1, ge=1, description="")
     """Answers a query."""
@@ -139,7 +139,7 @@ class AmountOptions(Part):
 
 
 class PromptingOptions(Part):
-    """How an LLM answers prompts."""
+    """Options of an LLM that answers prompts."""
 
     llm: str = Field(description=f"{listed(ANSWERING)}.")
     """What answers."""
@@ -156,7 +156,7 @@ class PromptingOptions(Part):
 
 
 class TableOptions(Part):
-    """What a table for a paper shows."""
+    """Options of a table for a paper."""
 
     measures: Annotated[Words, Option(joined=True)] = ()
     """Columns of a table: measures or families, separated by commas, in order (default: all)."""
@@ -173,7 +173,7 @@ class TableOptions(Part):
     benchmarks, judges, segmenters, grammars, gold, options, versions."""
 
     @model_validator(mode="after")
-    def _possible(self) -> Self:
+    def _require_baseline(self) -> Self:
         if self.significance is not None and self.against is None:
             raise ValueError("--significance: from what? Name a baseline with --against")
         return self
@@ -191,12 +191,12 @@ class TableOptions(Part):
 
     @property
     def mark(self) -> str:
-        """What stands beside a significant difference; empty without a baseline."""
+        """Mark of a significant difference; empty without a baseline."""
         return (self.significance or "†") if self.against else ""
 
 
 class ReportOptions(TableOptions):
-    """What a report shows."""
+    """Options of a report."""
 
     title: str | None = None
     """Title of the report."""
@@ -215,7 +215,7 @@ class ReportOptions(TableOptions):
     """What a plot shows (default: the main measure of the files)."""
 
     @model_validator(mode="after")
-    def _one_report(self) -> Self:
+    def _refuse_two_reports(self) -> Self:
         if self.robustness and self.plot is not None:
             raise ValueError("--robustness and --plot are two reports; write two files")
         return self
@@ -227,7 +227,7 @@ class ReportOptions(TableOptions):
 
 
 class CompareOptions(Part):
-    """Which scores are compared."""
+    """Options of a comparison of scores."""
 
     measures: Annotated[Words, Option(joined=True)] = ()
     """Names, names without their cell (CAB.P), or families, separated by commas (default: all that

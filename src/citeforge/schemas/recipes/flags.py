@@ -42,7 +42,7 @@ class Flag:
 
     @property
     def help(self) -> str:
-        """What it decides, in one line."""
+        """Help text of the option, in one line."""
         text = self.field.description or docstring(self.record, self.place[-1])
         return " ".join(text.split())
 
@@ -57,12 +57,12 @@ class Flag:
         }
 
     def of(self, record: BaseModel) -> Any:
-        """Its value in a record."""
+        """Get the option's value from a record."""
         return reduce(getattr, self.place, record)
 
 
 def flags_of(record: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator[Flag]:
-    """All options of a record, those of the records inside it in their place.
+    """List all options of a record; those of inner records in the place of their field.
 
     A field that is a dictionary holds options of plugins, which are not the record's.
     """
@@ -87,7 +87,7 @@ def flags_of(record: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator[F
 
 
 def _bare(kind: Any) -> Any:
-    """A type without its None and its annotations."""
+    """Strip None and annotations from a type."""
     if get_origin(kind) is Annotated:
         return _bare(get_args(kind)[0])
     if get_origin(kind) in (Union, types.UnionType):
@@ -96,8 +96,8 @@ def _bare(kind: Any) -> Any:
     return kind
 
 
-def nested(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
-    """Values by place as the record's nested content."""
+def nest_values(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
+    """Nest values by their paths of field names, as a record's content."""
     content: dict[str, Any] = {}
     for place, value in values.items():
         inner = content
@@ -108,7 +108,7 @@ def nested(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
 
 
 def command_words(record: BaseModel) -> list[str]:
-    """The command line that gives this record; what has its default value is left out."""
+    """Write the command line of a record, without options at their default values."""
     words: list[str] = []
     for flag in flags_of(type(record)):
         value = flag.of(record)

@@ -55,7 +55,7 @@ Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 
 
 class Margin(Part):
-    """How much worse a measure may become."""
+    """Largest allowed loss of a measure."""
 
     margin: Points | None = None
     """Largest drop allowed, in points as displayed, such as 2 (default: the policy's)."""
@@ -111,14 +111,14 @@ class RequiredQuery(Part):
     """Context set (default: every one that is scored)."""
 
     @model_validator(mode="after")
-    def _one_bound(self) -> Self:
+    def _refuse_two_bounds(self) -> Self:
         if self.at_least is not None and self.at_most is not None:
             raise ValueError("give at_least or at_most, not both")
         return self
 
 
 def _by_name(value: Any) -> Any:
-    """Margins by measure; a list of names, or a name without fields, has the policy's margins."""
+    """Turn names of measures, or a list of them, into margins by name."""
     if isinstance(value, list):
         if not all(isinstance(name, str) for name in value) or len(set(value)) < len(value):
             raise ValueError("expected names of measures, each once")
@@ -142,7 +142,7 @@ Margins = Annotated[
 
 
 class GatePolicy(Part):
-    """What ``citeforge gate`` decides by."""
+    """Policy of ``citeforge gate``: measures, margins and bounds."""
 
     gate: Literal[1] = 1
     """Version of the format: 1."""

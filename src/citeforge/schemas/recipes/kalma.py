@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, JsonValue, model_validator
 
 from citeforge.schemas.benchmarks.licences import Licence
-from citeforge.schemas.models.choices import GRAPHS, LLMS, PERPLEXITY, listed
+from citeforge.schemas.choices import GRAPHS, LLMS, PERPLEXITY, listed
 from citeforge.schemas.recipes.base import (
     DRY,
     ENDPOINT,
@@ -25,7 +25,7 @@ RULE = "rule"
 
 
 class Choices(Part):
-    """How questions evolve."""
+    """Choices that decide how questions evolve."""
 
     min_facts: int = Field(4, ge=1)
     """Fewest facts of a question; the number is drawn from a range."""
@@ -42,7 +42,7 @@ class Choices(Part):
     triple or the pair is given up."""
 
     @model_validator(mode="after")
-    def _is_range(self) -> Self:
+    def _require_min_below_max(self) -> Self:
         if self.min_facts > self.max_facts:
             raise ValueError(f"min_facts {self.min_facts} is above max_facts {self.max_facts}")
         return self

@@ -1,12 +1,14 @@
 """``build rage``."""
 
+import re
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from citeforge.schemas.benchmarks.licences import Licence
-from citeforge.schemas.models.choices import EMBEDDERS, listed
+from citeforge.schemas.benchmarks.tables import LABELS
+from citeforge.schemas.choices import EMBEDDERS, listed
 from citeforge.schemas.recipes.base import (
     EMBEDDING,
     ENDPOINT,
@@ -20,15 +22,89 @@ from citeforge.schemas.recipes.base import (
     Part,
     Sourced,
 )
-from citeforge.schemas.recipes.mixture import DEFAULT_MIXTURE, Mixture
 
 CONTAINED = 0.4
 """Neighbours among chunks of 100 words with stride 50 share .48 of their runs of five words."""
 DEFAULT_EMBEDDER = "intfloat/multilingual-e5-small"
+_TEXT = re.compile(
+    r"(?P<name>\w+)=(?P<relevant>\d+),(?P<irrelevant>\d+),(?P<seemingly_relevant>\d+)"
+)
+
+RESERVED = {"own": "with passages of their own", "none": "without any passages"}
+"""Names of context sets that mean something else in submissions."""
+
+
+class Mixture(Part):
+    """Number of passages of each label in a context (RAGE, section 3.2).
+
+    May be given as text: ``NAME=REL,IRR,SEEM``, or the name of a preset.
+    """
+
+    name: str = Field(pattern=r"^\w+$")
+    """Name of the context set; letters, digits and underscores."""
+    relevant: int = Field(ge=0)
+    """At most this many."""
+    irrelevant: int = Field(ge=0)
+    """This many, fewer only when the query has fewer."""
+    seemingly_relevant: int = Field(ge=0)
+    """Likewise."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, value: Any) -> Any:
+        """Read a mixture as it is typed: ``mix=3,3,3``, or the name of a preset."""
+        if not isinstance(value, str):
+            return value
+        if value in PRESETS:
+            return dict(PRESETS[value])
+        match = _TEXT.fullmatch(value)
+        if not match:
+            raise ValueError(
+                "expected NAME=REL,IRR,SEEM with NAME of letters, digits and underscores "
+                f"(mix=3,3,3), or a preset: {', '.join(PRESETS)}"
+            )
+        return match.groupdict()
+
+    @model_validator(mode="after")
+    def _refuse_empty_or_reserved(self) -> "Mixture":
+        if self.name in RESERVED:
+            raise ValueError(
+                f"{self.name!r} cannot be scored: submissions call by that name answers "
+                f"{RESERVED[self.name]}; give the mixture another one"
+            )
+        if self.total == 0:
+            raise ValueError("holds no passages")
+        return self
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.relevant},{self.irrelevant},{self.seemingly_relevant}"
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Label to count."""
+        return {label: getattr(self, label) for label in LABELS}
+
+    @property
+    def total(self) -> int:
+        """Passages a full context holds."""
+        return sum(self.sizes.values())
+
+
+PRESETS = {
+    # RAGE, appendix B: the relevant ones constant, the rest varied.
+    "paper_mix": Mixture(name="paper_mix", relevant=4, irrelevant=3, seemingly_relevant=3),
+    "paper_irrelevant": Mixture(
+        name="paper_irrelevant", relevant=4, irrelevant=6, seemingly_relevant=0
+    ),
+    "paper_seemingly": Mixture(
+        name="paper_seemingly", relevant=4, irrelevant=0, seemingly_relevant=6
+    ),
+}
+DEFAULT_MIXTURE = Mixture(name="mix", relevant=3, irrelevant=3, seemingly_relevant=3)
 
 
 class Mining(Part):
-    """How negatives are found (RAGE, section 3.1)."""
+    """Choices that decide how negatives are found (RAGE, section 3.1)."""
 
     seemingly_relevant: Annotated[int, Option("--n-seemingly")] = Field(10, ge=0)
     """Seemingly relevant passages a query: the nearest that are not relevant."""
@@ -125,7 +201,7 @@ class RageRecipe(Licensed, Hideable, Sourced):
     """Drop negatives that an audit with --strong-judge (or people) decided are relevant."""
 
     @model_validator(mode="after")
-    def _cosines_or_candidates(self) -> Self:
+    def _refuse_cosine_limits_of_candidates(self) -> Self:
         mining = self.mining
         if self.candidates is not None:
             limits = {
@@ -139,7 +215,7 @@ class RageRecipe(Licensed, Hideable, Sourced):
         return self
 
     @model_validator(mode="after")
-    def _all_of_the_vectors(self) -> Self:
+    def _require_all_vector_options(self) -> Self:
         options = {
             "--vectors": self.vectors,
             "--query-vectors": self.query_vectors,
@@ -153,7 +229,7 @@ class RageRecipe(Licensed, Hideable, Sourced):
         return self
 
     @model_validator(mode="after")
-    def _one_set_to_hide(self) -> Self:
+    def _refuse_hiding_several_mixtures(self) -> Self:
         if self.hidden and len(self.mixtures) > 1:
             raise ValueError(
                 "--hidden goes with one --mixture: what several context sets of a query share "
@@ -163,7 +239,7 @@ class RageRecipe(Licensed, Hideable, Sourced):
 
     @field_validator("mixtures")
     @classmethod
-    def _names_differ(cls, mixtures: tuple[Mixture, ...]) -> tuple[Mixture, ...]:
+    def _refuse_repeated_names(cls, mixtures: tuple[Mixture, ...]) -> tuple[Mixture, ...]:
         names = [m.name for m in mixtures]
         if len(set(names)) != len(names):
             raise ValueError(f"a name comes twice ({', '.join(names)})")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from citeforge.schemas.models.choices import Choice
+from citeforge.schemas.choices import Choice
 from citeforge.schemas.recipes.base import Part
 
 
@@ -78,7 +78,7 @@ _LETTERS = str.maketrans(
 _STROKES = str.maketrans("I1|0", "lllO")
 
 
-def fault_of(name: str) -> str | None:
+def name_problem(name: str) -> str | None:
     """Say what is wrong with the name of a system; None where nothing is."""
     if not name.strip():
         return "is empty"
@@ -98,14 +98,14 @@ def fault_of(name: str) -> str | None:
     return None
 
 
-def twin_of(name: str, others: Iterable[str]) -> str | None:
+def find_lookalike(name: str, others: Iterable[str]) -> str | None:
     """Find another name that looks like this one; None where there is none."""
     looks = _looks(name)
     return next((other for other in others if other != name and looks & _looks(other)), None)
 
 
 def _looks(name: str) -> frozenset[str]:
-    """Give keys of a name's look; names that look alike share one (by letters, by strokes)."""
+    """Compute keys of a name's look; names that look alike share one (by letters, by strokes)."""
     letters = unicodedata.normalize("NFKC", name).translate(_LETTERS)
     strokes = letters.translate(_STROKES).replace("rn", "m")
     return frozenset((f"letters {letters.casefold()}", f"strokes {strokes}"))

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, field_validator
 
-from citeforge.schemas.models.choices import ANSWERING, listed
+from citeforge.schemas.choices import ANSWERING, listed
 from citeforge.schemas.recipes.base import (
     DRY,
     ENDPOINT,
@@ -21,7 +21,7 @@ from citeforge.schemas.recipes.base import (
 
 
 class Attempts(Part):
-    """How often and how a twin is asked for."""
+    """Number and temperatures of the attempts to write a twin."""
 
     limit: Annotated[int, Option("--attempts")] = Field(3, ge=1)
     """Attempts a passage."""
@@ -36,7 +36,7 @@ class Attempts(Part):
 
 
 class Thresholds(Part):
-    """What a twin must keep to."""
+    """Limits that a twin must keep to."""
 
     length_ratio: Annotated[Ratio, Option(metavar="LOW,HIGH", joined=True)] = (0.8, 1.25)
     """Words of the twin as a share of the passage's."""
@@ -45,7 +45,7 @@ class Thresholds(Part):
 
     @field_validator("length_ratio")
     @classmethod
-    def _in_order(cls, ratio: tuple[float, float]) -> tuple[float, float]:
+    def _require_ordered_ratio(cls, ratio: tuple[float, float]) -> tuple[float, float]:
         if not 0 < ratio[0] <= ratio[1] < float("inf"):
             raise ValueError("LOW must be above 0 and at most HIGH")
         return ratio
@@ -57,7 +57,7 @@ class Thresholds(Part):
 
     @property
     def longest(self) -> float:
-        """Greatest number of words, likewise."""
+        """Greatest number of words, as a share of the passage's."""
         return self.length_ratio[1]
 
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from citeforge.builders.twins.facts import numbers_in_text
+from citeforge.builders.authorship.facts import numbers_in_text
 from citeforge.engines.text.overlap import shingles
 from citeforge.schemas.text import normalise_passages
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from citeforge.engines.embedding.embed import make_embedder
+from citeforge.engines.models.embed import make_embedder
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.package.items import Item, Passage

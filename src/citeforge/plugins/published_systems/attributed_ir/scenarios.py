@@ -19,7 +19,7 @@ from citeforge.plugins.published_systems.attributed_ir.options import (
 )
 from citeforge.plugins.published_systems.attributed_ir.search import Search
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.text import spliced
+from citeforge.schemas.text import splice
 from citeforge.systems.options import LlmOptions
 from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
 
@@ -122,4 +122,4 @@ def _marked(text: str, spans: Sequence[tuple[int, int]], numbers: Sequence[Seque
     """Insert citations before the end mark of each statement."""
     ends = [start + len(text[start:end].rstrip().rstrip(_ENDS)) for start, end in spans]
     marks = (" " * bool(cited) + "".join(f"[{n}]" for n in cited) for cited in numbers)
-    return spliced(text, ((end, end, mark) for end, mark in zip(ends, marks, strict=True)))
+    return splice(text, ((end, end, mark) for end, mark in zip(ends, marks, strict=True)))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from citeforge.engines.embedding.embed import make_embedder
+from citeforge.engines.models.embed import make_embedder
 from citeforge.engines.models.embedder import Embedder, Kind
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.records import Retriever

@@ -1,0 +1,174 @@
+"""Rules of wording: does a rewrite deny what its passage affirms, or say an opposite?
+
+They compare English words of a passage and its twin, and need no model. They do not see who did
+what to whom ("Rome beat Carthage") or most negations in other words ("was closed"), and they know
+only the words of their lists.
+"""
+
+from collections.abc import Iterator
+
+from citeforge.builders.authorship.wording import (
+    DIRECTION,
+    NEAR,
+    Wording,
+    affirmed_forms,
+    stem,
+    word_lists,
+)
+
+_PLAINEST = frozenset({"not", "never"})
+_UNTIL = frozenset({"until", "till", "before"})
+_SHARED = 3
+"""A sentence says the same as another one if it has a third of the other's content words."""
+_COMPARATIVES = frozenset({"more", "less", "worse"})
+_NO_COMPARATIVES = frozenset({"other", "another"})
+
+
+def find_wording_faults(human: str, twin: str) -> Iterator[tuple[str, str]]:
+    """Find (check, reason) of negations and opposites by which a twin differs from a passage.
+
+    Args:
+        human: English passage.
+        twin: rewrite.
+    """
+    before, after = Wording(human), Wording(twin)
+    denials = [*_flips(before, after), *_flips(after, before)]
+    if denials:
+        yield "negation", f"{denials[0]!r} of what the other text affirms"
+    swaps = [
+        f"sides of {was!r} exchanged" if was == became else f"{was!r} became {became!r}"
+        for was, became in _swapped_words(before, after)
+    ]
+    if swaps:
+        yield "opposites", "; ".join(dict.fromkeys(swaps))
+
+
+def _flips(text: Wording, other: Wording) -> Iterator[str]:
+    """Find negations in a text that the corresponding sentence of another text does not have.
+
+    A negation whose word the other text lacks counts for nothing: "did not survive" is "died".
+    Nor does "not before 1990", which is "only in 1990".
+    """
+    for place, word in enumerate(text.tokens):
+        if word not in _PLAINEST or _until_follows(text, place):
+            continue
+        head = text.head(place)
+        places = [i for i, w in enumerate(other.tokens) if head in affirmed_forms(w)]
+        if not head or not places:
+            continue
+        about = text.about(place)
+        there = max(places, key=lambda i: len(about & other.about(i)))
+        if _SHARED * len(about & other.about(there)) < len(about):
+            continue
+        n_there = other.count_negations(there) + other.count_softeners(there, text, place)
+        surplus = text.count_negations(place) - n_there
+        if surplus > 0 and surplus % 2:  # two in one sentence affirm: "not without success"
+            yield " ".join(text.tokens[max(0, place - 1) : place + 3])
+
+
+def _until_follows(text: Wording, place: int) -> bool:
+    return not _UNTIL.isdisjoint(text.tokens[place : text.sentence(place)[1]])
+
+
+def _swapped_words(before: Wording, after: Wording) -> Iterator[tuple[str, str]]:
+    """Find words replaced by an opposite; "did not open" for "stayed closed" is fine."""
+    for pairs in [*_swaps(before, after), *_substitutions(before, after)]:
+        if all(_is_denied(before, old) == _is_denied(after, new) for old, new in pairs):
+            old, new = pairs[0]
+            yield before.tokens[old], after.tokens[new]
+
+
+def _substitutions(before: Wording, after: Wording) -> Iterator[list[tuple[int, int]]]:
+    """Find places of each word, and of an opposite in the same context in the other text."""
+    old, new = before.contexts(), after.contexts()
+    for context, words in new.items():
+        for side, place in words.items():
+            was = old.get(context, {})
+            if side not in was:
+                yield from ([(was[s], place)] for s in was if s.group == side.group)
+
+
+def _is_denied(text: Wording, place: int) -> bool:
+    """Whether a negation is right before a word: no other word that matters is between."""
+    for i in range(place - 1, max(0, place - NEAR) - 1, -1):
+        if text.tokens[i] in word_lists().plain:
+            return True
+        if text.is_content(i):
+            return False
+    return False
+
+
+def is_comparative(word: str) -> bool:
+    return (
+        word.endswith("_than")
+        or word in _COMPARATIVES
+        or (word.endswith("er") and len(word) > 4 and word not in _NO_COMPARATIVES)
+    )
+
+
+def _swaps(before: Wording, after: Wording) -> list[list[tuple[int, int]]]:
+    """Find places in both texts of each word and of the opposites that came in its place.
+
+    Also of one comparison whose two sides changed places: "A is older than B", "B is older than A".
+    """
+    old, new = before.sides(), after.sides()
+    seen: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for lost, places in old.items():
+        if len(places) == len(new.get(lost, ())) == 1:
+            pair = places[0], new[lost][0]
+            if (is_comparative(before.tokens[pair[0]])
+                    and _is_compared(before, pair[0])
+                    and _is_turned_round(before, after, *pair, is_loose=False)
+                    and not before.count_negations(pair[0])
+                    and not after.count_negations(pair[1])):  # fmt: skip
+                seen[pair] = [pair]
+            continue
+        gained = [s for s in new if s.group == lost.group and s.side != lost.side
+                  and len(new[s]) > len(old.get(s, ()))]  # fmt: skip
+        if len(places) <= len(new.get(lost, ())) or not gained:
+            continue
+        pairs = [(a, b) for side in gained for a in places for b in new[side]]
+        is_mutual = lost.group in word_lists().mutual
+        if any((is_mutual or (_is_compared(before, a) and _is_compared(after, b)))
+               and _is_turned_round(before, after, a, b) for a, b in pairs):  # fmt: skip
+            continue
+        shared = {pair: len(before.about(pair[0]) & after.about(pair[1])) for pair in pairs}
+        if any(shared.values()):
+            seen[max(pairs, key=lambda p: shared[p])] = pairs
+    return [seen[pair] for pair in sorted(seen)]
+
+
+def _is_compared(text: Wording, place: int) -> bool:
+    """Whether "than", or "of" behind a direction, follows a word."""
+    following = text.tokens[place + 1 : place + 6]
+    is_direction = DIRECTION.match(text.tokens[place]) is not None
+    is_told = "than" in following or text.tokens[place].endswith("_than")
+    return is_told or (is_direction and following[:1] == ["of"])
+
+
+def _is_turned_round(
+    before: Wording, after: Wording, old: int, new: int, is_loose: bool = True
+) -> bool:
+    """Whether a relation is stated from its other end: its two sides have changed places."""
+    (left, right), (new_left, new_right) = _halves(before, old), _halves(after, new)
+    if right[:2] and right[:2] == new_right[:2]:
+        return False
+    if is_loose and (right[:1] == new_left[-1:] != [] or left[-1:] == new_right[:1] != []):
+        return True
+    sides = ({*left} - {*right}, {*right} - {*left}), ({*new_left} - {*new_right},
+                                                       {*new_right} - {*new_left})  # fmt: skip
+    (here, there), (new_here, new_there) = sides
+    crossed, is_apart = (here & new_there, there & new_here), not here & new_here
+    return (any if is_loose and is_apart else all)(crossed) and not there & new_there
+
+
+def _halves(text: Wording, place: int) -> tuple[list[str], list[str]]:
+    """Stems of the content words left of a word, and of the few right of it, or of "than"."""
+    start, end = text.sentence(place)
+    middle = place
+    for i in range(place + 1, min(end, place + 8)):
+        if text.tokens[i] in ("than", "as"):
+            middle = i
+    left = [stem(text.tokens[i]) for i in range(start, place) if text.is_content(i)]
+    right = [stem(text.tokens[i]) for i in range(middle + 1, end) if text.is_content(i)]
+    return left, right[:4]

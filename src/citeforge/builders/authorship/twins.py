@@ -1,0 +1,378 @@
+"""``build twins``: a benchmark whose passages have LLM-written twins."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from citeforge.builders.authorship.checks import (
+    CHECKS,
+    ENTAILMENT,
+    WORDED,
+    Checker,
+    SourcePassage,
+    Twin,
+    TwinWriter,
+    twin_request,
+)
+from citeforge.builders.authorship.facts import Entities, language_of
+from citeforge.builders.authorship.wording import count_denials
+from citeforge.builders.derive import Base, Docs
+from citeforge.builders.packaging.build import Stats, open_build
+from citeforge.builders.packaging.package import PackageWriter, corpus_stats, mapping_stats
+from citeforge.builders.packaging.writer_prompts import writer_prompt
+from citeforge.engines.io.folders import beside
+from citeforge.engines.io.tables import rows_with
+from citeforge.engines.llm.budget import RunPlan
+from citeforge.engines.llm.records import Llm, Request
+from citeforge.engines.llm.replay import replayed_note
+from citeforge.engines.llm.writers import OpenAiLlm, make_llm
+from citeforge.engines.running.setup import client_options, judge_session, replay_store
+from citeforge.schemas.benchmarks.manifest import SECRET, Manifest
+from citeforge.schemas.benchmarks.tables import (
+    CORPUS,
+    MAPPING,
+    QUERIES,
+    RELEVANT,
+    TWINS,
+)
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes.base import RunOptions, model_name
+from citeforge.schemas.recipes.twins import TwinsRecipe
+
+
+def build_twins(recipe: TwinsRecipe, run: RunOptions, llm: Llm | None = None) -> Manifest:
+    """Rewrite every passage that the contexts name; keep passages and twins as pairs.
+
+    A passage whose twin fails every attempt is replaced, when it is not relevant, by the next
+    negative of its query; otherwise the query is dropped and counted, or kept (``keep_failed``).
+
+    Args:
+        recipe: everything that the tables depend on.
+        run: where and how.
+        llm: the writer; None for the recipe's.
+
+    Raises:
+        InputError: the package, the writer's store or the output folder is at fault.
+        UnknownValueError: no such context set.
+    """
+    _refuse_lexical(recipe)
+    store = replay_store(run, recipe.llm) if llm is None else None
+    judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
+    llm = llm or make_llm(recipe.llm, store=store, options=client_options(run))
+    base = Base(recipe.benchmark)
+    if recipe.hidden and SECRET not in base.manifest.files:
+        raise UsageError(
+            f"--hidden: {base.manifest.name} was built without a secret, so its contexts "
+            "reveal their labels; build it with --hidden, too",
+            code="wrong-benchmark",
+        )
+    contexts, entities = _contexts(base, recipe), Entities(recipe.ner)
+    writer = TwinWriter(llm, Checker(recipe.thresholds, entities, judge), recipe.attempts)
+    models = base.manifest.models | {"twin author": llm.identity()}
+    if judge is not None:
+        models["entailment judge"] = judge.judge.identity()
+    with open_build(recipe, run) as build:
+        own, facts = base.manifest, {**base.facts(), "entities": entities.name}
+        facts["prompts"] = {"twin": writer_prompt("twin").sha256}
+        # Models as they call themselves: answers of a store are those of the model that gave them.
+        judging = {"judge": model_name(models, "entailment judge")}
+        update = {
+            "ner": entities.model,
+            "benchmark": Path(own.name),
+            "llm": model_name(models, "twin author"),
+            "contexts": tuple(contexts),
+            "judging": recipe.judging.model_copy(update=judging),
+        }
+        config = recipe.model_copy(update=update).recorded(**facts)
+        draft = build.draft(config, own.sources, own.licence, models, own.grammar)
+        if (finished := build.finished(draft)) is not None:
+            return finished
+        rewriting = Rewriting(base, contexts, writer)
+        package = build.package()
+        names, counts, stats = _write_tables(package, recipe, rewriting, models)
+        return build.finish(
+            draft, package, stats,
+            contexts={n: own.contexts[n] for n in names},
+            counts=counts,
+            libraries={n: version(n) for n in ("spacy", "rapidfuzz", "py3langid")},
+        )  # fmt: skip
+
+
+NOT_CHECKED = (
+    "not checked by a judge: rules compared numbers, names, negations, opposites and "
+    "units; only a judge (--judge) sees other changes"
+)
+"""What the card says of twins that no judge saw."""
+
+
+def _refuse_lexical(recipe: TwinsRecipe) -> None:
+    if recipe.judging.judge == "lexical":
+        raise UsageError(
+            "--judge lexical: counts shared words, and does not notice a twin that says the "
+            "opposite; give hf:MODEL, openai:MODEL or table:FILE, or no judge",
+            code="unsupported",
+        )
+
+
+def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
+    """Count the calls of a build if every first twin is accepted, and at most.
+
+    At most every passage of the contexts, and every negative that could replace one, is asked for
+    in each attempt.
+
+    Raises:
+        InputError: not a package.
+        UnknownValueError: no such context set.
+        UsageError: a writer that is not asked over a network.
+    """
+    _refuse_lexical(recipe)
+    llm = make_llm(recipe.llm, store=replay_store(run, recipe.llm), options=client_options(run))
+    if not isinstance(llm, OpenAiLlm):
+        raise UsageError("--dry-run: works for openai: models only", code="option-without-effect")
+    base = Base(recipe.benchmark)
+    contexts = _contexts(base, recipe).values()
+    shown = dict.fromkeys(d["corpus-id"] for c in contexts for row in c.values() for d in row)
+    queries = dict.fromkeys(query for c in contexts for query in c)
+    others = dict.fromkeys(d["corpus-id"] for q in queries for d in base.negatives[q])
+    temperature = recipe.attempts.at(0)
+
+    def requests(ids: Iterable[str]) -> list[Request]:
+        texts = base.shown_texts(ids)
+        return [twin_request(*both, temperature, 0) for both in texts.values()]
+
+    plan = llm.plan(
+        requests(shown), requests(i for i in others if i not in shown), recipe.attempts.limit
+    )
+    n_twins = plan.most.calls
+    note = f"not counted: up to {2 * n_twins:,} questions to the judge"
+    return replace(plan, notes=(note,)) if recipe.judging.judge else plan
+
+
+def _contexts(base: Base, recipe: TwinsRecipe) -> dict[str, dict[str, Docs]]:
+    return {n: base.context(n) for n in recipe.contexts or base.manifest.contexts}
+
+
+class Rewriting:
+    """Writes twins of the passages that contexts show, and replaces what cannot be rewritten.
+
+    Attributes:
+        base: package that the passages come from.
+        contexts: context set to query to its passages; failing ones are replaced.
+        writer: writes and checks twins.
+        twins: passage to its twin, or to the best attempt at one.
+        replaced: number of failing passages in whose place others came.
+        dropped: query to why one of its passages has no twin.
+    """
+
+    def __init__(
+        self, base: Base, contexts: dict[str, dict[str, Docs]], writer: TwinWriter
+    ) -> None:
+        """Write twins until every context is settled."""
+        self.base, self.contexts, self.writer = base, contexts, writer
+        self.twins: dict[str, Twin] = {}
+        self.replaced = 0
+        self._relevant = {q: set(ids) for q, ids in base.relevant.items()}
+        while ids := [i for i in dict.fromkeys(d["corpus-id"] for _, d in self._docs())
+                      if i not in self.twins]:  # fmt: skip
+            self.twins |= {twin.passage.id: twin for twin in writer.write(self._passages(ids))}
+            self._replace()
+        failing = {
+            (q, d["corpus-id"])
+            for q, d in self._docs()
+            if not self.twins[d["corpus-id"]].report.accepted
+        }
+        self.dropped: dict[str, str] = {}
+        for query, passage in sorted(failing):
+            reasons = ", ".join(self.twins[passage].report.failed)
+            self.dropped.setdefault(query, f"passage {passage!r} has no accepted twin ({reasons})")
+
+    def _docs(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """(query, passage) of every place in every context."""
+        for docs in self.contexts.values():
+            for query, row in docs.items():
+                yield from ((query, doc) for doc in row)
+
+    def _passages(self, ids: Sequence[str]) -> list[SourcePassage]:
+        """Collect passages with answers that twins must keep, and must not gain."""
+        answers_of: dict[bool, dict[str, list[tuple[str, ...]]]] = {True: {}, False: {}}
+        for query, answers in self.base.answers.items():
+            listed = [
+                *(d for c in self.contexts.values() for d in c.get(query, ())),
+                *self.base.negatives[query],
+            ]
+            around = dict.fromkeys([*self._relevant[query], *(d["corpus-id"] for d in listed)])
+            for passage in around if answers else ():
+                side = answers_of[passage in self._relevant[query]]
+                side.setdefault(passage, []).append(tuple(answers))
+        texts = self.base.shown_texts(ids)
+        return [
+            SourcePassage(i, *texts[i], *(tuple(answers_of[s].get(i, ())) for s in (True, False)))
+            for i in ids
+        ]
+
+    def _replace(self) -> None:
+        """Put the query's next negative in the place of every failing non-relevant passage."""
+        for docs in self.contexts.values():
+            for query, row in docs.items():
+                ids = {d["corpus-id"] for d in row}
+                for at, doc in enumerate(row):
+                    passes = self.twins[doc["corpus-id"]].report.accepted
+                    if passes or doc["corpus-id"] in self._relevant[query]:
+                        continue
+                    following = self._next_negative(query, ids, doc["label"])
+                    if following is not None:
+                        row[at] = following
+                        ids.add(following["corpus-id"])
+                        self.replaced += 1
+
+    def _next_negative(self, query: str, ids: set[str], label: str) -> dict[str, str] | None:
+        """Find a query's next negative without a failed twin, of the same label if possible."""
+
+        def usable(doc: dict[str, str]) -> bool:
+            twin = self.twins.get(doc["corpus-id"])
+            return doc["corpus-id"] not in ids and (twin is None or twin.report.accepted)
+
+        candidates = filter(usable, self.base.negatives[query])
+        return min(candidates, key=lambda doc: doc["label"] != label, default=None)
+
+
+def _write_tables(
+    writer: PackageWriter,
+    recipe: TwinsRecipe,
+    rewriting: Rewriting,
+    models: dict[str, dict[str, Any]],
+) -> tuple[list[str], dict[str, int], Stats]:
+    """Write all tables; give the names of context sets, counts for the manifest, and statistics."""
+    base, dropped = rewriting.base, rewriting.dropped
+    queries = [q for q in base.query_ids if recipe.keep_failed or q not in dropped]
+    if not queries:
+        raise InputError(
+            f"no query has an accepted twin of all its passages (first: "
+            f"{next(iter(dropped.values()))})",
+            allowed="another writer, looser thresholds, or --keep-failed"
+            + replayed_note(rewriting.writer.llm),
+            code="no-queries",
+        )
+    contexts = {n: {q: docs[q] for q in queries} for n, docs in rewriting.contexts.items()}
+    mappings = {
+        label: rows_with(table, "query-id", queries).cast(MAPPING)
+        for label, table in base.mappings.items()
+    }
+    in_contexts = {d["corpus-id"] for c in contexts.values() for row in c.values() for d in row}
+    ids = in_contexts.union(*(t["corpus-id"].to_pylist() for t in mappings.values()))
+    rows, passages = _rows(rewriting, ids, str(models["twin author"]["name"]), recipe.keep_failed)
+    base.add_judged(writer, queries, mappings, in_contexts, passages)
+    writer.add("queries", "queries", rows_with(base.queries, "_id", queries).cast(QUERIES))
+    stats: Stats = {
+        "queries": len(queries),
+        **corpus_stats(writer.folder),
+        **mapping_stats(RELEVANT, mappings[RELEVANT], len(queries)),
+    }
+    for name, docs in contexts.items():
+        stats |= writer.add_contexts(name, docs)
+    table = pa.Table.from_pylist(rows, schema=TWINS)
+    writer.add("twins", "twins", table)
+    stats |= twin_stats(table, "entailment judge" in models)
+    if "entailment judge" not in models:
+        stats["meaning of twins"] = NOT_CHECKED
+    return list(contexts), _counts(rewriting, recipe.keep_failed), stats
+
+
+def _rows(
+    rewriting: Rewriting, ids: set[str], author: str, keep_failed: bool
+) -> tuple[list[dict[str, object]], pa.Table]:
+    """Make the rows of the twins table, and the twins as passages."""
+    twins = rewriting.twins
+    rows, passages = [], []
+    existing = set(rewriting.base.texts(f"{i}~twin" for i in twins))
+    for name in sorted(twins):
+        twin = twins[name]
+        stays = name in ids and bool(twin.text) and (twin.report.accepted or keep_failed)
+        new = f"{name}~twin"
+        while new in existing:
+            new += "~"
+        rows.append(
+            {
+                "_id": name,
+                "twin_id": new if stays else "",
+                "author": author,
+                "prompt_sha256": writer_prompt("twin").sha256,
+                "attempts": twin.attempts,
+                "temperature": twin.temperature,
+                "accepted": twin.report.accepted,
+                "failed": list(twin.report.failed),
+                "notes": [f"{k}: {v}" for k, v in twin.report.failed.items()],
+                **twin.report.measured._asdict(),
+            }
+        )
+        if stays:
+            passages.append({"_id": new, "title": twin.passage.title, "text": twin.text})
+    return rows, pa.Table.from_pylist(passages, schema=CORPUS)
+
+
+def _counts(rewriting: Rewriting, keep_failed: bool) -> dict[str, int]:
+    """Count what became of the passages, for the statistics of the package."""
+    base, twins = rewriting.base, list(rewriting.twins.values())
+    reports = [t.report for t in twins]
+    counts = {
+        "queries in the benchmark": len(base.query_ids),
+        "passages rewritten": sum(r.accepted for r in reports),
+        "passages without an accepted twin": sum(not r.accepted for r in reports),
+        "failing passages replaced by the next negative": rewriting.replaced,
+    }
+    without = "queries with a passage that has no accepted twin"
+    counts[f"{without}, {'kept' if keep_failed else 'dropped'}"] = len(rewriting.dropped)
+    if not any(base.answers.values()):
+        counts["answer checks made (the benchmark has no gold short answers)"] = 0
+    human = [(t.passage.text, t.text, language_of(t.passage.text)) for t in twins if t.text]
+    if n := sum(language not in WORDED for *_, language in human):
+        counts["twins whose negations, opposites and units were not checked (not English)"] = n
+        counts["of these, German, French or Spanish twins with more or fewer negations"] = sum(
+            count_denials(a, language) != count_denials(b, language)
+            for a, b, language in human
+            if language is not None
+        )
+    failed = Counter(name for report in reports for name in report.failed)
+    return counts | {f"failed check: {n}": c for n, c in sorted(failed.items())}
+
+
+def twin_stats(table: pa.Table, judged: bool) -> dict[str, object]:
+    """Compute statistics of the twins table: acceptance, by check, attempts and likeness.
+
+    Args:
+        table: schema TWINS, with the best attempt at each passage.
+        judged: whether entailment was checked.
+
+    Returns:
+        Statistics by name. Shares of a check are of all twins that were written; those of
+        entailment are of the twins that pass all other checks, which alone are judged.
+    """
+    rows = table.to_pylist()
+    good = [r for r in rows if r["accepted"]]
+
+    def mean(column: str) -> float:
+        return round(math.fsum(r[column] for r in good) / len(good), 4) if good else 0.0
+
+    failures = [set(r["failed"]) for r in rows if not math.isnan(r["length_ratio"])]
+    judged_failures = [failed for failed in failures if failed <= {ENTAILMENT}] if judged else []
+    passing = {
+        f"twins that pass {name}, share": round(sum(name not in f for f in of) / len(of), 4)
+        for names, of in ((CHECKS, failures), ((ENTAILMENT,), judged_failures))
+        for name in names
+        if of
+    }
+    return {
+        "twins": len(good),
+        "twins accepted, share": round(len(good) / len(rows), 4),
+        **passing,
+        "twins: attempts, mean": mean("attempts"),
+        "twins: length ratio, mean": mean("length_ratio"),
+        "twins: edit similarity, mean": mean("edit_similarity"),
+        "twins: n-gram overlap, mean": mean("ngram_overlap"),
+    }

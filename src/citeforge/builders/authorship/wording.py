@@ -1,0 +1,224 @@
+"""Words of a text that decide what it says, by the lists in ``data/wording.toml``."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from citeforge.builders.authorship.facts import number_words
+
+_DATA = Path(__file__).parent / "data" / "wording.toml"
+_NOT = re.compile(r"\b(?:(can)not|(\w+)n['’]t)\b", re.IGNORECASE)
+_PREFIX = re.compile(r"(?:un|in|im|il|ir|dis|non)(?=[a-z]{3})")
+DIRECTION = re.compile(r"(north|south)?[- ]?(north|south|east|west)(?:ern(?:most)?|erly|wards?)?$")
+_STOP = frozenset(
+    "the and for that this with was were are has had have been its his her their which who whom "
+    "from into than then them they there these those one does did not but all any each".split()
+)
+NEAR = 4
+"""Words between a negation and what it denies, at most."""
+_ADVERBS = {"before": "earlier", "after": "later"}
+_BOUNDS = {"over": "more", "above": "more", "under": "less", "below": "less"}
+
+
+class Side(NamedTuple):
+    """One side of a group of opposites, such as "hot" of hot and cold."""
+
+    group: int
+    side: int
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """Words of the data file by their forms."""
+
+    plain: frozenset[str]
+    denying: frozenset[str]
+    opposites: dict[str, tuple[Side, ...]]
+    mutual: frozenset[int]
+    phrases: tuple[tuple[str, str], ...]
+    units: dict[str, tuple[tuple[str, str], ...]]
+    kinds: tuple[str, ...]
+    counted: dict[str, frozenset[str]]
+
+
+@cache
+def word_lists() -> _Lists:
+    """Read the lists of negations, opposites and units."""
+    data = tomllib.loads(_DATA.read_text(encoding="utf-8"))
+    negation = {name: text.split() for name, text in data["negation"].items()}
+    opposites: dict[str, list[Side]] = {}
+    mutual, phrases = set(), [w for words in negation.values() for w in words if "_" in w]
+    for group, line in enumerate(filter(None, data["opposites"]["pairs"].split("\n"))):
+        if line.startswith("~"):
+            mutual.add(group)
+        for side, words in enumerate(line.lstrip("~ ").split("|")):
+            phrases += [w for w in words.split() if "_" in w]
+            for form in {f for w in words.split() for f in _forms(w)}:
+                opposites.setdefault(form, []).append(Side(group, side))
+    units: dict[str, list[tuple[str, str]]] = {}
+    for kind, text in data["units"].items():
+        for spellings in (unit.split(",") for unit in text.split("|")):
+            for spelling in spellings:
+                for form in {spelling, *([f"{spelling}s"] if len(spelling) > 2 else [])}:
+                    units.setdefault(form, []).append((kind, spellings[0]))
+    return _Lists(
+        frozenset(negation["plain"]),
+        _all_forms(negation["denying"]),
+        {form: tuple(sides) for form, sides in opposites.items()},
+        frozenset(mutual),
+        # A neutral phrase loses its spaces, and with them the word of negation in it.
+        tuple((p.replace("_", " "), p) for p in sorted(set(phrases), key=len, reverse=True)),
+        {form: tuple(kinds) for form, kinds in units.items()},
+        tuple(data["units"]),
+        {language: frozenset(words.split()) for language, words in data["counted"].items()},
+    )
+
+
+def _all_forms(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(form for word in words for form in _forms(word))
+
+
+def _forms(word: str) -> set[str]:
+    """Form a word's regular endings of verbs, nouns and adjectives."""
+    if len(word) < 3 or "_" in word or word.startswith("="):
+        return {word.removeprefix("=")}
+    stems = {word}
+    if word.endswith("e"):
+        stems.add(word[:-1])
+    elif word[-1] not in "aeiouwxy" and word[-2] in "aeiou":
+        stems.add(word + word[-1])
+    forms = {stem + end for stem in stems for end in ("ed", "ing", "er", "est")}
+    forms |= {f"{word}ly"} if len(word) > 4 else set()
+    forms |= {word, f"{word}s", f"{word}es", f"{word}d"}
+    if word.endswith("y"):
+        forms |= {f"{word[:-1]}{end}" for end in ("ies", "ied", "ier", "iest")}
+    return forms
+
+
+class Wording:
+    """Cues of one text: negations, opposites, and words about them."""
+
+    def __init__(self, text: str) -> None:
+        lists = word_lists()
+        lower = _NOT.sub(lambda m: f"{m[1] or m[2]} not", text).lower()
+        for phrase, joined in lists.phrases:
+            if phrase in lower:
+                lower = re.sub(rf"\b{phrase}\b", joined.replace("_", "\uf8ff"), lower)
+        # "three weeks before." is "three weeks earlier".
+        lower = re.sub(r"\b(before|after)(?= *[.,;]|$)", lambda m: _ADVERBS[m[1]], lower)
+        self.tokens = [t.replace("\uf8ff", "_") for t in split_tokens(lower)]
+
+    def sentence(self, place: int) -> tuple[int, int]:
+        """Start and end of the sentence of a place."""
+        start = next((i + 1 for i in range(place, -1, -1) if self.tokens[i] in ".!?"), 0)
+        n = len(self.tokens)
+        return start, next((i for i in range(place, n) if self.tokens[i] in ".!?"), n)
+
+    def is_content(self, place: int) -> bool:
+        """Whether a word says what a sentence is about."""
+        word = self.tokens[place]
+        is_long = len(word) > 2 or word[:1].isdigit()
+        return is_long and word not in _STOP and word not in word_lists().plain
+
+    def about(self, place: int) -> set[str]:
+        """Stems of the content words in the sentence of a place."""
+        start, end = self.sentence(place)
+        return {stem(self.tokens[i]) for i in range(start, end) if self.is_content(i)}
+
+    def head(self, place: int) -> str:
+        """Stem of the word that a negation denies: the next content word."""
+        following = range(place + 1, min(self.sentence(place)[1], place + 1 + NEAR))
+        heads = (self.tokens[i] for i in following if self.is_content(i))
+        return next((stem(word) for word in heads if word != "longer"), "")
+
+    def count_negations(self, place: int) -> int:
+        """Count the negations in the sentence of a place."""
+        start, end = self.sentence(place)
+        return sum(token in word_lists().plain for token in self.tokens[start:end])
+
+    def count_softeners(self, place: int, other: "Wording", denied: int) -> int:
+        """Count words in a place's sentence that may replace a negation in another text.
+
+        Such a word is not in the other sentence, and it denies ("failed"), or is the opposite of a
+        word there ("uncommon", "closed" of "did not open").
+        """
+        here, there = ({*text.tokens[slice(*text.sentence(i))]}
+                       for text, i in ((self, place), (other, denied)))  # fmt: skip
+        known = {stem(word) for word in there}
+        opposites = {Side(s.group, 1 - s.side) for word in there for s in _sides(word)}
+        return sum(
+            word in word_lists().denying
+            or not known.isdisjoint(affirmed_forms(word)[1:])
+            or not opposites.isdisjoint(_sides(word))
+            for word in here
+            if stem(word) not in known
+        )
+
+    def contexts(self) -> dict[tuple[str, str], dict[Side, int]]:
+        """Map the content words beside each word that has an opposite to its side and place."""
+        found: dict[tuple[str, str], dict[Side, int]] = {}
+        for place, word in enumerate(self.tokens):
+            sides = list(_sides(word))
+            start, end = self.sentence(place) if sides else (0, 0)
+            left = next((w for w in self._stems(range(place - 1, start - 1, -1))), "")
+            right = next((w for w in self._stems(range(place + 1, end))), "")
+            if left and right:
+                found.setdefault((left, right), {}).update(dict.fromkeys(sides, place))
+        return found
+
+    def _stems(self, places: Iterable[int]) -> Iterator[str]:
+        """Stem the content words among some places."""
+        return (stem(self.tokens[i]) for i in places if self.is_content(i))
+
+    def sides(self) -> dict[Side, list[int]]:
+        """Map sides to the places of their words; "less hard" is on the side of "easy"."""
+        found: dict[Side, list[int]] = {}
+        for place, word in enumerate(self.tokens):
+            previous = self.tokens[place - 1] if place else ""
+            is_less = previous in ("less", "least")
+            following = self.tokens[place + 1 : place + 2]
+            is_bound = following and (following[0][0].isdigit() or following[0] in number_words())
+            words = [word, *([_BOUNDS[word]] if is_bound and word in _BOUNDS else [])]
+            if word == "most" and previous in ("the", "and", "its", "their"):
+                continue  # of a superlative
+            for group, side in (s for w in words for s in _sides(w)):
+                found.setdefault(Side(group, 1 - side if is_less and side < 2 else side),
+                                 []).append(place)  # fmt: skip
+        return found
+
+
+def split_tokens(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+(?:[\uf8ff][^\W_]+)*(?:[.,]\d+)*|[.;:!?,]", text)
+
+
+def stem(word: str) -> str:
+    """Cut a word to the beginning that its forms share."""
+    return word[:5]
+
+
+def affirmed_forms(word: str) -> list[str]:
+    """Stem a word, and what it denies by a prefix: ``["uncom", "commo"]``."""
+    prefix = _PREFIX.match(word)
+    return [stem(word), *([stem(word[prefix.end() :])] if prefix else [])]
+
+
+def _sides(word: str) -> Iterator[Side]:
+    """Find the sides of opposites that a word is on; compass directions are group -1."""
+    yield from word_lists().opposites.get(word, ())
+    if (match := DIRECTION.match(word)) is not None:
+        for part in filter(None, match.groups()):
+            yield Side(-1, "north south east west".split().index(part))
+
+
+def count_denials(text: str, language: str) -> int | None:
+    """Count words of negation in a text; for languages whose rewrites no rule checks for them.
+
+    Returns:
+        Their number; None for languages without a list.
+    """
+    words = word_lists().counted.get(language)
+    return None if words is None else sum(t in words for t in split_tokens(text.lower()))

@@ -1,0 +1,250 @@
+"""Whether questions ask for their gold facts, and for anything else: by rule, or by a model."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from citeforge.builders.kalma.words import GENERIC, RelationWords, meaning_words
+from citeforge.builders.packaging.writer_prompts import writer_prompt
+from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.records import Failure, Llm, Request, Result
+from citeforge.engines.llm.replay import ReplayStore
+from citeforge.engines.llm.writers import make_llm
+from citeforge.engines.text.short_replies import json_objects
+from citeforge.kg.domain import Domain
+from citeforge.schemas.benchmarks.kg import Triple, relation_key
+from citeforge.schemas.recipes.kalma import RULE
+
+LEAST = {"specific": 1.0, "general": 0.5}
+"""Share of its gold facts that a question of each form must ask for; a general question asks for
+facts by their topic, and only a model can tell by which."""
+_TRIES = 2
+_PRONOUN = re.compile(r"\b(?:he|his|him|she|her|hers|they|their|them|both|each|two|it|its)\b")
+
+
+@dataclass(frozen=True)
+class QuestionToCheck:
+    """A question that is to be checked.
+
+    Attributes:
+        question: its text.
+        facts: gold facts that it is to ask for.
+        shown: triples of its sub-graphs.
+        link: the fact that connects its two entities; None where there is none.
+    """
+
+    question: str
+    facts: tuple[Triple, ...]
+    shown: tuple[Triple, ...]
+    link: Triple | None = None
+
+
+@dataclass(frozen=True)
+class AskedFacts:
+    """Facts, and other things, that a question asks for.
+
+    Attributes:
+        missing: gold facts that it does not ask for.
+        beyond: what it asks for that is no gold fact, in words.
+        failure: why it could not be checked; empty where it was.
+    """
+
+    missing: tuple[Triple, ...] = ()
+    beyond: tuple[str, ...] = ()
+    failure: str = ""
+
+    def wrong(self, form: str, asking: QuestionToCheck, has_model: bool) -> str | None:
+        """Say why a question of a form cannot be taken; None where it can."""
+        if form == "general" and not has_model:
+            return None
+        if self.failure:
+            return f"could not be checked: {self.failure}"
+        if len(asking.facts) - len(self.missing) < LEAST[form] * len(asking.facts):
+            listed = "; ".join(f"{t.relation} of {t.name}" for t in self.missing)
+            return f"does not ask for its facts: {listed}"
+        if form == "specific" and self.beyond:
+            return f"asks for what is no gold: {'; '.join(self.beyond)}"
+        return None
+
+
+_UNREAD = AskedFacts(failure="not asked yet")
+
+
+class QuestionCheck:
+    """Checks whether questions ask for their facts.
+
+    Attributes:
+        domain: words of relations.
+        llm: the model that is asked; None for the rule by words of relations.
+        failed: questions of which no reply could be read.
+    """
+
+    def __init__(self, domain: Domain, llm: Llm | None = None) -> None:
+        self.domain, self.llm = domain, llm
+        self.failed = 0
+        self._known: dict[QuestionToCheck, AskedFacts] = {}
+        self._words = RelationWords(domain)
+
+    @property
+    def checked_by(self) -> str:
+        """Name of the rule or model that checks, for manifests."""
+        if self.llm is None:
+            return "rule: words of the relations"
+        return f"{self.llm.identity()['name']}, prompt {writer_prompt('kalma/asks').sha256[:8]}"
+
+    def check(self, askings: Sequence[QuestionToCheck]) -> list[AskedFacts]:
+        """Say what each question asks for; a model gets one call per question."""
+        if self.llm is None:
+            return [self._by_rule(a) for a in askings]
+        for attempt in range(_TRIES):
+            waiting = [a for a in dict.fromkeys(askings) if self._known.get(a, _UNREAD).failure]
+            requests = [_request(a, attempt) for a in waiting]
+            results = self.llm.complete(requests) if requests else []
+            self._known |= {a: _read(r, a) for a, r in zip(waiting, results, strict=True)}
+        self.failed += sum(bool(self._known[a].failure) for a in askings)
+        return [self._known[a] for a in askings]
+
+    def _by_rule(self, asking: QuestionToCheck) -> AskedFacts:
+        """Find facts asked for: the entity and all words of a way to ask are there."""
+        names = {t.qid: t.name for t in asking.shown} | {t.qid: t.name for t in asking.facts}
+        text = asking.question
+        for name in sorted(names.values(), key=len, reverse=True):
+            text = text.replace(name, " ")
+        words = frozenset(meaning_words(text))
+        speaks_on = bool(_PRONOUN.search(asking.question.lower()))
+        missing = tuple(
+            t
+            for t in asking.facts
+            if not self._matching_ways(t.relation, words)
+            or not (speaks_on or _is_named(t.name, asking.question))
+        )
+        gold = {relation_key(t.relation) for t in asking.facts}
+        ours = [*asking.facts, *([asking.link] if asking.link else [])]
+        known = GENERIC.union(*(way for t in ours for way in self._words.ways(t.relation)))
+        beyond = {
+            relation_key(t.relation): t.relation
+            for t in asking.shown
+            if t.relation not in self.domain.uninformative
+            and relation_key(t.relation) not in gold
+            and any(way - known for way in self._matching_ways(t.relation, words))
+        }
+        return AskedFacts(missing, tuple(beyond.values()))
+
+    def _matching_ways(self, relation: str, words: frozenset[str]) -> list[frozenset[str]]:
+        return [way for way in self._words.ways(relation) if way <= words]
+
+
+def _is_named(name: str, question: str) -> bool:
+    return any(part in question for part in name.split() if part[:1].isupper()) or name in question
+
+
+class _Reply(msgspec.Struct):
+    """Reply of a model: numbers of the facts asked for, and what else is asked for."""
+
+    asked: list[int]
+    other: list[str] = []
+
+
+_FORMAT = {
+    "type": "json_schema",
+    "json_schema": {
+        "name": "asked",
+        "strict": True,
+        "schema": {
+            "type": "object",
+            "properties": {
+                "asked": {"type": "array", "items": {"type": "integer"}},
+                "other": {"type": "array", "items": {"type": "string"}},
+            },
+            "required": ["asked", "other"],
+            "additionalProperties": False,
+        },
+    },
+}
+
+
+def _request(asking: QuestionToCheck, sample: int) -> Request:
+    facts = [*asking.facts, *([asking.link] if asking.link else [])]
+    lines = "\n".join(
+        f"{n}. {t.relation} of {t.name}: {t.value}" for n, t in enumerate(facts, start=1)
+    )
+    values: dict[str, Any] = {"question": asking.question, "facts": lines}
+    params = {"temperature": 0.0, "max_tokens": 200, "response_format": _FORMAT}
+    return writer_prompt("kalma/asks").request(values, params, sample)
+
+
+def _read(result: Result, asking: QuestionToCheck) -> AskedFacts:
+    """Read which facts a reply names; numbers of unknown facts are ignored."""
+    if isinstance(result, Failure):
+        return AskedFacts(failure=f"{result.reason}: {result.message}")
+    replies: list[_Reply] = []
+    for row in json_objects(result.text):
+        try:
+            replies.append(msgspec.convert(row, _Reply))
+        except msgspec.ValidationError:
+            continue  # another object; without the one asked for the reply is counted as failed
+    if len(replies) != 1:
+        return AskedFacts(failure=f"the reply {result.text[:60]!r} is not the object asked for")
+    asked = set(replies[0].asked)
+    missing = tuple(t for n, t in enumerate(asking.facts, start=1) if n not in asked)
+    return AskedFacts(missing, tuple(" ".join(o.split()) for o in replies[0].other if o.strip()))
+
+
+def question_check(
+    domain: Domain, checker: str, store: ReplayStore | None, options: ClientOptions
+) -> QuestionCheck:
+    """Make the check of a name: ``rule``, or a model.
+
+    Raises:
+        UsageError: no such model.
+        InputError: its replies cannot be read.
+    """
+    if checker == RULE:
+        return QuestionCheck(domain)
+    return QuestionCheck(domain, make_llm(checker, store=store, options=options))
+
+
+def share_text(hits: int, of: int) -> str:
+    """Write a share with its counts: ``9 of 10 (90.0 %)``."""
+    return f"{hits:,} of {of:,} ({100 * hits / of:.1f} %)" if of else "0 of 0"
+
+
+def share_stats(
+    check: QuestionCheck, askings_of: Mapping[str, Sequence[QuestionToCheck]]
+) -> dict[str, str]:
+    """Count gold facts that questions of each form ask for, and questions that ask for more."""
+    stats = {}
+    for form, askings in askings_of.items():
+        read = [(a, r) for a, r in zip(askings, check.check(askings), strict=True) if not r.failure]
+        n_facts = sum(len(a.facts) for a, _ in read)
+        n_asked = n_facts - sum(len(r.missing) for _, r in read)
+        n_beyond = sum(bool(r.beyond) for _, r in read)
+        stats[f"gold facts that {form} questions ask for"] = share_text(n_asked, n_facts)
+        stats[f"{form} questions that ask for what is no gold"] = share_text(n_beyond, len(read))
+    return stats
+
+
+Controls = Iterable[tuple[QuestionToCheck, frozenset[Triple]]]
+"""Composed questions, each with those of its facts that it does not ask for."""
+
+
+def error_stats(check: QuestionCheck, controls: Controls) -> dict[str, str]:
+    """Count the errors of a check on questions whose facts are known."""
+    rows = list(controls)
+    n_asked = n_overlooked = n_absent = n_imagined = 0
+    for (asking, absent), found in zip(rows, check.check([a for a, _ in rows]), strict=True):
+        if found.failure:
+            continue  # counted by the check
+        missing = set(found.missing)
+        n_asked += len(set(asking.facts) - absent)
+        n_overlooked += len(missing - absent)
+        n_absent += len(absent)
+        n_imagined += len(absent - missing)
+    error = "error of the check of questions"
+    return {
+        f"{error}: asked facts taken for missing": share_text(n_overlooked, n_asked),
+        f"{error}: missing facts taken for asked": share_text(n_imagined, n_absent),
+    }

@@ -1,0 +1,278 @@
+"""The two ends of every build, and the folder in which it happens until it is whole.
+
+A builder is one function that runs from the first end to the second: open recipe and sources →
+compare with what is there (finished or half done: the same recipe goes on, another one is refused)
+→ stages with keys → tables → stats, card, manifest → rename::
+
+    with open_build(recipe, run) as build:
+        draft = build.draft(recipe.recorded(), sources, licence, models)
+        if (finished := build.finished(draft)) is not None:
+            return finished
+        writer = build.package()
+        writer.add("queries", "queries", table)
+        return build.finish(draft, writer, {"queries": table.num_rows}, contexts=contexts)
+
+A build of ``OUT`` works in ``OUT.partial`` beside it; only a finished package takes the name
+``OUT``, in one rename. Stages leave a marker with a key of everything they depend on; a resumed
+build takes a stage only when the key is the same, and a finished package only when its recipe is.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from citeforge.builders.packaging.changes import require_same, require_same_choices
+from citeforge.builders.packaging.hiding import hide, secret_in
+from citeforge.builders.packaging.package import PackageWriter, safe_name
+from citeforge.engines.io.files import (
+    canonical_json,
+    digest,
+    read_json,
+    remove_tree,
+    sha256_file,
+    storage_errors,
+    write_text,
+)
+from citeforge.engines.io.folders import (
+    is_taken,
+    partial_of,
+    put_in_place,
+    refuse_strangers,
+    staging_directory,
+)
+from citeforge.engines.models.vectors import SUFFIX
+from citeforge.package.manifest import load_intact, unknown_files
+from citeforge.schemas.benchmarks.manifest import SECRET, GrammarInfo, Manifest
+from citeforge.schemas.benchmarks.sources import SourceInfo
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.base import Hideable, IfExists, Recipe, RunOptions
+from citeforge.schemas.version import __version__
+
+_RECIPE = "recipe.json"
+_STAGES = ("archives", "corpus", "mapping", "embeddings", "package", "hiding")
+_KNOWN = (_RECIPE, SECRET, *_STAGES, *(f"{s}.json" for s in _STAGES))
+
+
+class StageMarker(msgspec.Struct):
+    """Marker of a finished stage: digest of its key, its files with sha256, its results."""
+
+    key: str
+    files: dict[str, str]
+    record: dict[str, Any]
+
+
+class Workspace:
+    """Folder of a build: its finished stages, and the package that it writes.
+
+    Attributes:
+        out: final name of the package.
+        root: ``OUT.partial``.
+        package: the package while it is not whole.
+        had_stages: whether an earlier build left stages here.
+        finished_package: manifest of a finished package that this build takes; None for none.
+    """
+
+    def __init__(self, out: Path, if_exists: IfExists) -> None:
+        self.out = out
+        self.if_exists = if_exists
+        self.root = partial_of(out)
+        self.package = self.root / "package"
+        self.had_stages = False
+        self.finished_package: Manifest | None = None
+
+    def check_output_folder(self) -> None:
+        """Refuse to overwrite foreign files, or a package without leave to replace it."""
+        if is_taken(self.out):
+            names = unknown_files(self.out)
+            if names:
+                refuse_strangers(self.out, names)
+            if self.if_exists == "refuse":
+                raise InputError(
+                    "exists already and is not empty",
+                    path=self.out,
+                    allowed="another --out, or --overwrite, or --resume to continue a build",
+                    code="output-exists",
+                )
+        if self.had_stages and self.if_exists == "refuse":
+            raise InputError(
+                "is left from an unfinished build",
+                path=self.root,
+                allowed="--resume to continue it, or --overwrite to start anew",
+                code="output-exists",
+            )
+        if self.if_exists == "overwrite":
+            self.clear()
+            self.had_stages = False
+
+    def take_finished(self, draft: Manifest) -> Manifest | None:
+        """Get the finished package at ``out`` when this build resumes it with the same recipe.
+
+        A half-done build goes on only by the same recipe, too.
+
+        Args:
+            draft: all of the manifest that is known before the tables are made.
+
+        Returns:
+            Its manifest; None when there is something to build.
+
+        Raises:
+            InputError: it was made by another recipe (names what differs), or is damaged.
+        """
+        if self.if_exists == "resume" and is_taken(self.out):
+            self.finished_package = load_intact(self.out)
+            require_same(self.finished_package, draft, self.out)
+            return self.finished_package
+        marker = self.root / _RECIPE
+        if self.had_stages and marker.is_file():
+            require_same_choices(Manifest.model_validate(read_json(marker)), draft, self.root)
+        write_text(marker, canonical_json(draft.model_dump(mode="json")) + "\n")
+        return None
+
+    def stage(self, name: str) -> Path:
+        """Folder of a stage."""
+        return self.root / name
+
+    def finished(self, name: str, key: Any) -> dict[str, Any] | None:
+        """Read the results of a finished stage, if its key is ``key`` and its files are intact."""
+        try:
+            marker = msgspec.convert(read_json(self.root / f"{name}.json"), StageMarker)
+        except (InputError, msgspec.ValidationError):
+            return None  # none, or a damaged one, which vouches for nothing: it is done again
+        if marker.key != digest(key):
+            return None
+        for file, expected in marker.files.items():
+            path = self.root / name / file
+            if not path.is_file() or sha256_file(path) != expected:
+                return None
+        return marker.record
+
+    def start(self, name: str) -> Path:
+        """Empty folder for a stage that is to be done (again)."""
+        folder = self.stage(name)
+        with storage_errors(self.out):
+            (self.root / f"{name}.json").unlink(missing_ok=True)
+            remove_tree(folder)
+            folder.mkdir(parents=True)
+        return folder
+
+    def finish(self, name: str, key: Any, files: dict[str, str], record: dict[str, Any]) -> None:
+        """Record that a stage is whole: its key, its files with sha256, and its results."""
+        marker = {"key": digest(key), "files": files, "record": record}
+        write_text(self.root / f"{name}.json", canonical_json(marker) + "\n")
+
+    def clear(self) -> None:
+        """Remove all files that a build leaves here."""
+        for name in _KNOWN:
+            remove_tree(self.root / name)
+
+
+Stats = dict[str, object]
+"""Descriptive statistics by name: numbers, texts, lists and dictionaries of them."""
+
+
+@contextmanager
+def open_build(recipe: Recipe, run: RunOptions) -> "Iterator[Build]":
+    """Lock the output folder of a build, and publish its package there on success.
+
+    On an error nothing is left behind that helps nobody.
+
+    Raises:
+        InputError: something is there already that may not be replaced, or another process builds
+            there.
+    """
+    place = Workspace(run.folder, run.if_exists)
+    with staging_directory(place.out, _KNOWN):
+        names = (path.name.removesuffix(".json") for path in place.root.iterdir())
+        place.had_stages = any(name in _STAGES for name in names)
+        try:
+            place.check_output_folder()
+            yield Build(recipe, run, place)
+        except Exception:
+            # Finished work is worth resuming.
+            if not place.had_stages and not any(place.root.rglob(f"*{SUFFIX}")):
+                place.clear()
+            raise
+        with storage_errors(place.out):
+            if place.finished_package is None:
+                put_in_place(place.package, place.out)
+            place.clear()
+
+
+@dataclass(frozen=True)
+class Build:
+    """One build.
+
+    Attributes:
+        recipe: everything that the tables depend on.
+        run: where and how.
+        workspace: where stages and package grow.
+    """
+
+    recipe: Recipe
+    run: RunOptions
+    workspace: Workspace
+
+    def draft(
+        self,
+        config: dict[str, Any],
+        sources: Sequence[SourceInfo],
+        licence: str | None,
+        models: dict[str, dict[str, Any]],
+        grammar: GrammarInfo | None = None,
+    ) -> Manifest:
+        """Make the manifest with all that is known before the tables are made."""
+        return Manifest(
+            kind=self.recipe.kind,
+            name=safe_name(self.recipe.name or self.workspace.out.name),
+            citeforge=__version__,
+            licence=licence,
+            sources=list(sources),
+            config=config,
+            models=models,
+            grammar=grammar or GrammarInfo(),
+            contexts={},
+        )
+
+    def finished(self, draft: Manifest) -> Manifest | None:
+        """Get the package that the resumed build has finished already; None if it has not.
+
+        Raises:
+            InputError: what is there is of another recipe.
+        """
+        return self.workspace.take_finished(draft)
+
+    def secret(self) -> bytes | None:
+        """Get the secret that keys order, draws and ids; None where labels are public.
+
+        Raises:
+            InputError: ``--secret-from`` names a folder without one.
+        """
+        if not (isinstance(self.recipe, Hideable) and self.recipe.hidden):
+            return None
+        return secret_in(self.workspace.root, self.run.secret_from)
+
+    def package(self) -> PackageWriter:
+        """Start a package without tables."""
+        return PackageWriter(self.workspace.start("package"))
+
+    def finish(
+        self, draft: Manifest, writer: PackageWriter, stats: Stats, **learnt: Any
+    ) -> Manifest:
+        """Hide labels if asked, and write stats, card and manifest.
+
+        Args:
+            draft: of :meth:`draft`.
+            writer: of the package, with all its tables.
+            stats: descriptive statistics.
+            learnt: fields of the manifest that were learnt while the tables were made.
+
+        Returns:
+            The manifest of the finished package.
+        """
+        if (secret := self.secret()) is not None:
+            hide(writer, secret, self.workspace.start("hiding"))
+        return writer.finish(draft.model_copy(update=learnt), stats)

@@ -1,0 +1,41 @@
+"""The prompts by which builds ask a writer."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import StrictUndefined
+from jinja2.sandbox import SandboxedEnvironment
+
+from citeforge.engines.io.files import digest
+from citeforge.engines.llm.records import Request
+from citeforge.engines.text.quoting import with_quotes
+
+_FOLDER = Path(__file__).parent.parent / "templates"
+
+
+class WriterPrompt:
+    """Prompt by which a build asks an LLM to write.
+
+    Attributes:
+        task: name under which replies are kept.
+        sha256: of its text, for manifests.
+    """
+
+    def __init__(self, name: str) -> None:
+        path = _FOLDER / f"{name}.j2"
+        source = path.read_text(encoding="utf-8")
+        self.task, self.sha256 = path.stem, digest(source)
+        self._template = SandboxedEnvironment(undefined=StrictUndefined).from_string(source)
+
+    def request(
+        self, values: Mapping[str, Any], params: Mapping[str, Any], attempt: int = 0
+    ) -> Request:
+        """Fill in the prompt for one attempt, counted from 0."""
+        messages = (("user", self._template.render(with_quotes(values))),)
+        return Request(messages, params, sample=attempt, task=self.task, values=dict(values))
+
+
+writer_prompt = cache(WriterPrompt)
+"""The prompt of a file in ``templates``, which is named without its ending."""

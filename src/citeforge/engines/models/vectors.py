@@ -1,0 +1,263 @@
+"""Vectors on disk: shards of them, each with a marker that says what it was made from."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from citeforge.engines.io.files import (
+    canonical_json,
+    digest,
+    read_json,
+    sha256_file,
+    write_bytes,
+    write_text,
+)
+from citeforge.engines.io.progress import Advance
+from citeforge.engines.io.tables import regroup
+from citeforge.engines.models.embedder import Embedder, Kind, Vectors
+from citeforge.schemas.errors import InputError
+
+SHARD_ROWS = 8192
+SUFFIX = ".vectors"
+_FORMATS = {"bfloat16": "<f2", "int8": "<f2", "float64": "<f8"}
+"""What vectors are computed in to how they are stored, float32 where nothing is said: float16 errs
+less than bfloat16 does."""
+
+
+@dataclass(frozen=True)
+class VectorShard:
+    """Consecutive vectors in one file.
+
+    Attributes:
+        path: raw little-endian floats, row after row.
+        rows: number of vectors.
+        dimension: values a vector.
+        key: digest of texts, embedder and format that the vectors were made from.
+        offset: bytes before the first value.
+        dtype: NumPy's name of the floats.
+    """
+
+    path: Path
+    rows: int
+    dimension: int
+    key: str
+    offset: int = 0
+    dtype: str = "<f4"
+
+    def read(self, rows: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.floating]:
+        """All vectors, or some of them alone; shape (n rows, dimension).
+
+        Raises:
+            InputError: the file is shorter than it was.
+        """
+        shape = (self.rows, self.dimension)
+        try:
+            if rows is not None:
+                return np.asarray(np.memmap(self.path, self.dtype, "r", self.offset, shape)[rows])
+            n_values = self.rows * self.dimension
+            return np.fromfile(self.path, self.dtype, n_values, offset=self.offset).reshape(shape)
+        except ValueError as error:  # the shape, or the map, would end behind the file
+            raise InputError(
+                "was cut short while it was read", path=self.path, code="truncated-file"
+            ) from error
+
+
+def digest_texts(texts: pa.Array) -> str:
+    """Compute sha256 of a string array (lengths and bytes) without a Python object per text."""
+    fresh = pa.concat_arrays([texts.cast(pa.large_string())])
+    _, offsets, data = fresh.buffers()
+    ends = np.frombuffer(offsets, np.int64, len(fresh) + 1, fresh.offset * 8)
+    sha = hashlib.sha256(np.diff(ends).astype("<i8").tobytes())
+    if data is not None:
+        sha.update(memoryview(data)[ends[0] : ends[-1]])
+    return sha.hexdigest()
+
+
+def ensure_shards(
+    folder: Path,
+    name: str,
+    shards_of_texts: Iterable[pa.Array],
+    embedder: Embedder,
+    kind: Kind,
+    advance: Advance,
+    name_of: Callable[[int], str] = str,
+) -> list[VectorShard]:
+    """Embed the texts that have no vectors in the folder yet; return all shards.
+
+    A shard that is there is taken only if its marker names the same texts, embedder and
+    configuration and its bytes have the marker's digest; else that shard is made again.
+
+    Args:
+        folder: where the shards live.
+        name: first part of their file names.
+        shards_of_texts: string arrays, one a shard, cut at fixed places by the caller.
+        embedder: called only for missing shards.
+        kind: whether the texts are queries or passages.
+        advance: told the number of texts done.
+        name_of: names the text at a position, for errors.
+
+    Returns:
+        The shards, in order.
+
+    Raises:
+        InputError: the model gives a vector without a direction.
+        CiteforgeError: the embedder fails; what is done is kept.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    fingerprint = embedder.fingerprint()
+    recipe = _shard_recipe(fingerprint, kind)
+    shards: dict[int, VectorShard] = {}
+    missing: list[_Missing] = []
+
+    def to_embed() -> Iterator[pa.Array]:
+        start = 0
+        for number, texts in enumerate(shards_of_texts):
+            key, path = _shard_key(recipe, texts), folder / f"{name}-{number:05d}{SUFFIX}"
+            if (stored := _stored(path, key)) is not None:
+                shards[number] = stored
+                advance(len(texts))
+            else:
+                missing.append(_Missing(number, path, key, start, len(texts)))
+                yield texts
+            start += len(texts)
+
+    for index, vectors in _embedded(embedder, to_embed(), kind, advance):
+        place = missing[index]
+        _require_directions(vectors, place.start, kind, name_of, fingerprint)
+        shards[place.number] = _write(place.path, vectors, place.key, recipe)
+    return [shards[number] for number in sorted(shards)]
+
+
+class _Missing(NamedTuple):
+    """Shard that has yet to be made."""
+
+    number: int
+    path: Path
+    key: str
+    start: int
+    rows: int
+
+
+def _embedded(
+    embedder: Embedder, pieces: Iterator[pa.Array], kind: Kind, advance: Advance
+) -> Iterator[tuple[int, Vectors]]:
+    """Yield (index, vectors) of each piece, in order unless many are computed at once."""
+    many = getattr(embedder, "encode_each", None)
+    if many is not None:
+        for index, vectors in many(pieces, kind):
+            yield index, vectors
+            advance(len(vectors))
+        return
+    watched = getattr(embedder, "encode_watched", None)
+    for index, texts in enumerate(pieces):
+        if watched is not None:  # a shard may take minutes
+            yield index, watched(texts.to_pylist(), kind, advance)
+        else:
+            yield index, embedder.encode(texts.to_pylist(), kind)
+            advance(len(texts))
+
+
+def _require_directions(
+    vectors: Vectors,
+    start: int,
+    kind: Kind,
+    name_of: Callable[[int], str],
+    fingerprint: dict[str, Any],
+) -> None:
+    """Refuse vectors of zeros, and vectors with NaN or infinity."""
+    sums = np.abs(vectors).sum(axis=1, dtype=np.float64)
+    bad = np.flatnonzero(~np.isfinite(sums) | (sums == 0))
+    if len(bad):
+        row = int(bad[0])
+        what = "a vector of zeros" if sums[row] == 0 else "a vector with NaN or an infinity"
+        raise InputError(
+            f"gives {kind} {name_of(start + row)!r} {what} ({len(bad)} of {len(vectors)} here)",
+            path=str(fingerprint["name"]),
+            allowed="another --embedder, or --compute fp32; or mend that text",
+            code="bad-vectors",
+        )
+
+
+def _shard_recipe(fingerprint: dict[str, Any], kind: Kind) -> dict[str, object]:
+    computed = fingerprint.get("computed", {}).get("dtype")
+    return {"embedder": fingerprint, "kind": kind, "format": _FORMATS.get(computed, "<f4")}
+
+
+def _shard_key(recipe: dict[str, object], texts: pa.Array) -> str:
+    return digest({"recipe": recipe, "texts": digest_texts(texts), "rows": len(texts)})
+
+
+def _stored(path: Path, key: str) -> VectorShard | None:
+    """Get a shard that was made before; None where it is missing, damaged or of another key."""
+    with suppress(InputError, KeyError, TypeError, ValueError):
+        content = read_json(path.with_suffix(".json"))
+        if content["key"] == key and content["sha256"] == sha256_file(path):
+            rows, dimension = int(content["rows"]), int(content["dimension"])
+            return VectorShard(path, rows, dimension, key, dtype=str(content["recipe"]["format"]))
+    return None
+
+
+def keep_shard(path: Path, vectors: npt.NDArray[np.float32], key: str, given: str) -> VectorShard:
+    """Write vectors that were made elsewhere as a shard, unless it is there with this key."""
+    return _stored(path, key) or _write(path, vectors, key, {"given": given, "format": "<f4"})
+
+
+def _write(
+    path: Path, vectors: npt.NDArray[np.floating], key: str, recipe: dict[str, object]
+) -> VectorShard:
+    dtype = str(recipe["format"])
+    content = vectors.astype(dtype).tobytes()
+    write_bytes(path, content)
+    rows, dimension = vectors.shape
+    marker = {
+        "key": key,
+        "rows": rows,
+        "dimension": dimension,
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "recipe": recipe,
+    }
+    # The marker comes last: a shard without one is not complete.
+    write_text(path.with_suffix(".json"), canonical_json(marker) + "\n")
+    return VectorShard(path, rows, dimension, key, dtype=dtype)
+
+
+def iter_blocks(shards: Sequence[VectorShard], block_rows: int) -> Iterator[Vectors]:
+    """Stream unit vectors in float32, in blocks of at most ``block_rows``."""
+    for pieces in regroup((shard.read() for shard in shards), block_rows):
+        yield unit_rows(np.concatenate(pieces, dtype=np.float32, casting="same_kind"))
+
+
+def unit_vectors(shards: Sequence[VectorShard]) -> Vectors:
+    """Read all unit vectors of shards into memory."""
+    return np.concatenate(list(iter_blocks(shards, SHARD_ROWS)))
+
+
+def unit_rows(block: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Scale rows to length 1 in place; a row of zeros stays."""
+    # In float32 the squares of given vectors may be infinite, or zero.
+    norms = np.sqrt(np.einsum("ij,ij->i", block, block, dtype=np.float64))
+    norms[norms == 0] = 1
+    block /= norms[:, None]
+    return block
+
+
+def gather(
+    shards: Sequence[VectorShard], positions: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """Read vectors at sorted positions in float64, one shard in memory at a time."""
+    dimension = shards[0].dimension if shards else 0
+    vectors = np.empty((len(positions), dimension))
+    start = at = 0
+    for shard in shards:
+        end = int(np.searchsorted(positions, start + shard.rows))
+        if end > at:
+            vectors[at:end] = shard.read(positions[at:end] - start)
+        start, at = start + shard.rows, end
+    return vectors

@@ -1,0 +1,230 @@
+"""Exact nearest-neighbour search over vectors on disk.
+
+FAISS or matrix products retrieve candidates, in blocks; scores in float32 change with threads and
+blocking. Each pair is then rescored in float64 in a fixed order, and only that score decides:
+which of the two it was (:func:`choose_first_stage`) changes the time and nothing else.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from citeforge.engines.io.progress import Advance
+from citeforge.engines.models.parallel import in_halves
+from citeforge.engines.models.vectors import VectorShard, gather, iter_blocks
+from citeforge.schemas.errors import InputError, extras_named
+
+Floats = npt.NDArray[np.float32]
+_ON_CPU, _ON_GPU = 1 << 10, 1 << 14
+"""Queries a product; on a CPU, scores of more would not stay in the cache."""
+
+
+class TopScores:
+    """Keeps the k highest scores of each query so far, with their positions.
+
+    Attributes:
+        scores: shape (n queries, k), best first; -inf where nothing was found yet.
+        where: positions, of the same shape; -1 where nothing was found yet.
+    """
+
+    def __init__(self, queries: int, k: int) -> None:
+        self.k = k
+        self.scores: Floats = np.full((queries, k), -np.inf, np.float32)
+        self.where: npt.NDArray[np.int64] = np.full((queries, k), -1, np.int64)
+
+    def add(self, scores: Floats, where: npt.NDArray[np.int64]) -> None:
+        """Merge further scores, shape (n queries, any number), with their positions."""
+        both = np.concatenate([self.scores, scores], axis=1)
+        places = np.concatenate([self.where, where], axis=1)
+        order = np.argsort(-both, axis=1, kind="stable")[:, : self.k]
+        self.scores = np.take_along_axis(both, order, axis=1)
+        self.where = np.take_along_axis(places, order, axis=1)
+
+
+@dataclass
+class TorchSearch:
+    """Exact search by matrix products on ``device``.
+
+    Attributes:
+        queries: unit vectors, shape (n queries, dimension).
+        device: of torch: ``cuda``, ``cuda:1``, ``cpu``, …
+    """
+
+    queries: Floats
+    device: str
+
+    def __post_init__(self) -> None:
+        import torch
+
+        self._torch = torch
+        self._left = torch.from_numpy(self.queries).to(self.device)
+
+    def __call__(self, block: Floats, k: int) -> tuple[Floats, npt.NDArray[np.int64]]:
+        """Find the k best vectors of a block for each query; see :data:`BlockSearch`.
+
+        Raises:
+            InputError: memory does not suffice for a single query.
+        """
+        right = self._torch.from_numpy(block).to(self.device).T
+
+        def best_of(rows: slice) -> tuple[Any, Any]:
+            """Give scores and places of the k best vectors for some queries."""
+            values, places = (self._left[rows] @ right).topk(k, dim=1)
+            return values.cpu(), places.cpu()
+
+        n, at_once = len(self.queries), _ON_CPU if self.device == "cpu" else _ON_GPU
+        parts = [slice(start, min(start + at_once, n)) for start in range(0, n, at_once)]
+        # Products of TensorFloat-32 would be too rough for the bound of candidates.
+        before = self._torch.get_float32_matmul_precision()
+        self._torch.set_float32_matmul_precision("highest")
+        try:
+            tops = [top for rows in parts for top in in_halves(best_of, rows, self.device)]
+        finally:
+            self._torch.set_float32_matmul_precision(before)
+        fitting = [top for top in tops if top is not None]
+        if len(fitting) < len(tops):
+            raise InputError(
+                "out of memory while searching one block for one query",
+                path=self.device,
+                allowed="--device cpu, or a device that nothing else uses",
+                code="out-of-memory",
+            )
+        scores, rows = (self._torch.cat(pieces).numpy() for pieces in zip(*fitting, strict=True))
+        return scores, rows
+
+
+BLOCK_ROWS = 1 << 14
+NOMINATION_ERROR = 1e-5
+"""Bound on the difference between a nominating float32 score and its float64 rescore."""
+
+_PAIRS = 1 << 9
+_OPERATIONS_FOR_TORCH = 4e11
+"""Operations of a search (some seconds) from which on it pays to import torch for it."""
+_FEW_QUERIES = 4
+"""With fewer, a product takes longer than FAISS's scan (docs/performance.md, "Mining")."""
+_MANY_QUERIES = 352
+"""From here on FAISS multiplies matrices, too, and no slower than torch."""
+
+
+FirstStage = Callable[
+    [Floats, Sequence[VectorShard], int, Advance], tuple[Floats, npt.NDArray[np.int64]]
+]
+""":func:`retrieve_candidates`, wherever it is done."""
+
+
+BlockSearch = Callable[[Floats, int], tuple[Floats, npt.NDArray[np.int64]]]
+"""(a block, k) to scores and rows of the k best of each query, shape (n queries, k)."""
+
+
+def retrieve_candidates(
+    queries: Floats,
+    shards: Sequence[VectorShard],
+    k: int,
+    advance: Advance,
+    block_rows: int = BLOCK_ROWS,
+    device: str = "auto",
+) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Find the k passages with the highest cosine to each query.
+
+    On unit vectors the order by cosine is the order by L2 distance (RAGE, section 3.1).
+
+    Args:
+        queries: unit vectors, shape (n queries, dimension).
+        shards: vectors of the corpus, in order.
+        k: how many; at most the size of the corpus.
+        advance: called with the number of passages searched.
+        block_rows: vectors that are searched at once.
+        device: where: ``auto``, ``cpu``, ``cuda``, …
+
+    Returns:
+        (cosines, positions in the corpus), both of shape (n queries, k), best first.
+    """
+    best = TopScores(len(queries), k)
+    work = 2.0 * queries.size * sum(s.rows for s in shards)
+    search = choose_first_stage(queries, work, device)
+    start = 0
+    for block in iter_blocks(shards, block_rows):
+        scores, rows = search(block, min(k, len(block)))
+        best.add(scores, rows + start)
+        start += len(block)
+        advance(len(block))
+    return best.scores, best.where
+
+
+@dataclass
+class Faiss:
+    """``faiss.knn``, on a GPU where there is one."""
+
+    queries: Floats
+
+    def __post_init__(self) -> None:
+        with extras_named():
+            import faiss
+        self._faiss = faiss
+        self._resources = faiss.StandardGpuResources() if has_gpu() else None
+
+    def __call__(self, block: Floats, k: int) -> tuple[Floats, npt.NDArray[np.int64]]:
+        """Find the k best vectors of a block for each query; see :data:`BlockSearch`."""
+        metric = self._faiss.METRIC_INNER_PRODUCT
+        if self._resources is None:
+            return self._faiss.knn(self.queries, block, k, metric=metric)
+        return self._faiss.knn_gpu(self._resources, self.queries, block, k, metric=metric)
+
+
+def has_gpu() -> bool:
+    """Whether FAISS computes on a GPU here."""
+    with extras_named():
+        import faiss
+    return hasattr(faiss, "StandardGpuResources") and faiss.get_num_gpus() > 0
+
+
+def choose_first_stage(queries: Floats, work: float, device: str = "auto") -> BlockSearch:
+    """Choose the search for candidates: on a GPU if there is one, else torch or FAISS.
+
+    On a CPU FAISS where torch is missing, for fewer than 4 queries, and for 352 and more; products
+    anywhere else. All find the same passages, but for ties and the last digits of float32.
+
+    Args:
+        queries: unit vectors.
+        work: floating-point operations of the whole search.
+        device: where: ``auto``, ``cpu``, ``cuda``, …
+    """
+    if device not in ("auto", "cpu"):
+        return TorchSearch(queries, device)
+    if find_spec("torch") is not None and ("torch" in sys.modules or work >= _OPERATIONS_FOR_TORCH):
+        import torch
+
+        if device == "auto" and torch.cuda.is_available():
+            return TorchSearch(queries, "cuda")
+        if _FEW_QUERIES <= len(queries) < _MANY_QUERIES and not has_gpu():
+            return TorchSearch(queries, "cpu")
+    return Faiss(queries)
+
+
+def rescore(
+    queries: npt.NDArray[np.floating],
+    shards: Sequence[VectorShard],
+    rows: npt.NDArray[np.int64],
+    positions: npt.NDArray[np.int64],
+) -> npt.NDArray[np.float64]:
+    """Compute cosines of (query row, passage position) pairs in float64.
+
+    Each pair is computed by itself in one order of operations, so that the result depends on
+    nothing but the two vectors.
+    """
+    unique, inverse = np.unique(positions, return_inverse=True)
+    vectors = gather(shards, unique)
+    scores = np.empty(len(rows), np.float64)
+    for start in range(0, len(rows), _PAIRS):
+        part = slice(start, start + _PAIRS)
+        left = queries[rows[part]].astype(np.float64)
+        right = vectors[inverse[part]]
+        dots = (left * right).sum(axis=1)
+        norms = np.sqrt((left * left).sum(axis=1) * (right * right).sum(axis=1))
+        scores[part] = np.divide(dots, norms, out=np.zeros_like(dots), where=norms > 0)
+    return scores

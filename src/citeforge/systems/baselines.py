@@ -1,0 +1,131 @@
+"""Systems without a model: copies of gold and passages, bounds, and controls of label bias.
+
+A measure of bias is worth something only if it finds the biased control and not the other.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from citeforge.engines.draws import generator
+from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
+from citeforge.schemas.authorship import Cell, design_of
+from citeforge.schemas.errors import InputError
+
+Choose = Callable[[ContextTable, int, str, int], Iterable[int]]
+"""(context set, row of a query, its id, run) to the places of the passages that are cited."""
+_PLAIN = {True: 0.7, False: 0.15}
+_FIRST = {True: 0.9, False: 0.35}
+_SECOND = {True: 0.4, False: 0.05}
+
+_FRESH_SHARE = 0.15
+"""Share of decisions that are drawn anew in every cell, as an LLM's answers vary; the others are
+the same draw wherever the same text is shown."""
+
+
+def copy_texts(
+    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
+) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a submission that copies gold answers or first passages."""
+    for context in contexts:
+        if name in ("gold", "all-gold"):
+            yield from _copy_gold(benchmark, context, name == "all-gold")
+        else:
+            yield from _copy_first_passage(benchmark, context, 2 if "two" in name else None)
+
+
+def _copy_gold(benchmark: Benchmark, context: str, all_answers: bool) -> Iterator[dict[str, Any]]:
+    """Yield submission lines with each query's gold answer, or with all, one per run."""
+    for query, rows in zip(benchmark.query_ids, benchmark.gold_rows, strict=True):
+        answers = rows.answers if all_answers else [rows.single] if rows.single else []
+        for run, answer in enumerate(answers):
+            yield {"query_id": query, "output": answer.text or "", "context": context, "run": run}
+
+
+def _copy_first_passage(
+    benchmark: Benchmark, context: str, n_sentences: int | None
+) -> Iterator[dict[str, Any]]:
+    """Yield lines that copy and cite the best passage (ALCE, appendix D), which scores high."""
+    segmenter = SentenceSegmenter()
+    base = benchmark.manifest.grammar.base
+    for item in benchmark.items(context):
+        if not item.passages:
+            continue
+        text = item.passages[0].text
+        sentences = [text[s:e] for s, e in segmenter.split(text)][:n_sentences]
+        cited = " ".join(f"{s.rstrip('.')} [{base}]." for s in sentences)
+        yield {"query_id": item.query_id, "output": cited, "context": context}
+
+
+def cite_only(
+    benchmark: Benchmark, contexts: Iterable[str], runs: int, choose: Choose
+) -> Iterator[dict[str, Any]]:
+    """Yield lines of a submission whose answers are citations alone."""
+    base = benchmark.manifest.grammar.base
+    for context in contexts:
+        table = benchmark.context(context)
+        for run in range(runs):
+            for row, query in enumerate(benchmark.query_ids):
+                text = "".join(f"[{base + place}]" for place in choose(table, row, query, run))
+                yield {"query_id": query, "output": text, "context": context, "run": run}
+
+
+def cite_bounds(
+    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
+) -> Iterator[dict[str, Any]]:
+    """Yield the answers of a bound on RAGE: citations of random, or of all relevant passages.
+
+    Raises:
+        InputError: the relevant passages are to be cited, and nothing says which they are.
+    """
+    if name == "random":
+        return cite_only(benchmark, contexts, runs, partial(_drawn, seed))
+    if not any(benchmark.context(c).is_relevant.any() for c in contexts):
+        raise InputError(
+            f"{name} cites the relevant passages, and none of the context set "
+            f"{', '.join(contexts)} is marked as relevant",
+            path=benchmark.folder,
+            allowed="a package with labels: the public half of a benchmark has none; or run "
+            "another system, such as random",
+            code="no-relevant",
+        )
+    # What a perfect system would cite.
+    return cite_only(benchmark, contexts, runs, lambda table, row, *_: sorted(table.relevant[row]))
+
+
+def _drawn(seed: int, table: ContextTable, row: int, query: str, run: int) -> list[int]:
+    """Draw one to three distinct passages, all equally likely (RAGE, Table 1)."""
+    rng = generator(seed, "random baseline", table.name, query, run)
+    size = table.sizes[row]
+    return rng.sample(range(size), min(rng.randint(1, 3), size))
+
+
+def cite_by_label(
+    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
+) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a control system's submission to an authorship benchmark."""
+    design = design_of(benchmark.manifest.config)
+
+    def choose(table: ContextTable, row: int, query: str, run: int) -> Iterator[int]:
+        """Draw the positions to cite, each with its own probability."""
+        cell, relevant = design.find(table.name), table.relevant[row]
+        for place, passage in enumerate(table.ids_of(row)):
+            chance = _chance(name, cell, place in relevant)
+            if _draw(seed, table.name, query, run, passage) < chance:
+                yield place
+
+    return cite_only(benchmark, contexts, runs, choose)
+
+
+def _draw(seed: int, context: str, query: str, run: int, passage: str) -> float:
+    fresh = generator(seed, "control, this cell", context, query, run, passage)
+    shared = generator(seed, "control, this text", query, run, passage).random()
+    return fresh.random() if fresh.random() < _FRESH_SHARE else shared
+
+
+def _chance(name: str, cell: Cell, relevant: bool) -> float:
+    side = cell.side(relevant)
+    if name == "label-blind" or side is None or cell.labels == "placebo":
+        return _PLAIN[relevant]
+    return (_FIRST if side == "first" else _SECOND)[relevant]

@@ -1,0 +1,303 @@
+"""`build twins`: retries, replacements, drops, replay, kills."""
+
+import json
+import math
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import citeforge as cf
+from citeforge.builders.authorship.checks import Checker
+from citeforge.builders.authorship.twins import build_twins, twin_stats
+from citeforge.builders.derive import Base
+from citeforge.builders.packaging.verify import verify
+from citeforge.builders.rage.build import build_rage
+from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
+from citeforge.package.manifest import load_intact
+from citeforge.schemas.recipes.rage import Mining, Mixture
+from citeforge.schemas.recipes.twins import Attempts
+from conftest import ROOT, Inline, offline_embedder, refused, write_beir
+from servers.running import openai_server
+
+# Words are only turned round: figures and names stay, and nothing looks like a copy.
+TEXTS = {
+    f"p{i}": f"Here passage {i} speaks at some length of the topic that it was given."
+    for i in range(9)
+}
+
+
+def turned(text: str) -> str:
+    return " ".join(reversed(text.rstrip(".").split())) + "."
+
+
+class Scripted:
+    """A writer whose answers stand in the test: by passage number and attempt."""
+
+    def __init__(self, script: dict[tuple[int, int], str | Failure] | None = None) -> None:
+        self.script = script or {}
+        self.asked: list[tuple[int, int, float]] = []
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": "scripted"}
+
+    def complete(self, requests: Sequence[Request]) -> list[Result]:
+        results: list[Result] = []
+        for request in requests:
+            text = request.values["text"]
+            number = int(text.split()[2])
+            self.asked.append((number, request.sample, request.params["temperature"]))
+            answer = self.script.get((number, request.sample), turned(text))
+            results.append(LlmReply(answer) if isinstance(answer, str) else answer)
+        return results
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two queries; q1 shows p0 and three of the negatives, q2 shows p1 and three."""
+    folder = tmp_path_factory.mktemp("base")
+    beir = write_beir(
+        folder / "beir",
+        TEXTS,
+        {"q1": "What of passage 0?", "q2": "What of passage 1?"},
+        [("q1", "p0", 1), ("q2", "p1", 1)],
+    )
+    recipe = cf.RageRecipe(
+        source=f"beir:{beir}",
+        embedder="offline",
+        mining=Mining(seemingly_relevant=4, irrelevant=2),
+        mixtures=(Mixture(name="list", relevant=1, irrelevant=0, seemingly_relevant=3),),
+    )
+    out = folder / "rage"
+    build_rage(recipe, cf.RunOptions(out=out), offline_embedder)
+    return out
+
+
+def shown(folder: Path, query: str) -> list[str]:
+    return [d["corpus-id"] for d in Base(folder).context("list")[query]]
+
+
+def build(base: Path, out: Path, llm: Scripted, **recipe: Any) -> Any:
+    return build_twins(
+        cf.TwinsRecipe(benchmark=base, llm="scripted", **recipe), cf.RunOptions(out=out), llm
+    )
+
+
+def test_every_shown_passage_gets_one_twin(base: Path, tmp_path: Path) -> None:
+    llm = Scripted()
+    manifest = build(base, tmp_path / "t", llm)
+    assert verify(tmp_path / "t") == []
+    result = Base(tmp_path / "t")
+    named = {p for q in ("q1", "q2") for p in shown(base, q)}
+    rows = result.twins.to_pylist()
+    assert {r["_id"] for r in rows} == named
+    texts = result.texts([r["twin_id"] for r in rows])
+    for row in rows:
+        assert texts[row["twin_id"]][1] == turned(TEXTS[row["_id"]])
+        assert (row["author"], row["attempts"], row["accepted"]) == ("scripted", 1, True)
+        assert row["prompt_sha256"] == manifest.config["prompts"]["twin"]
+    assert len(llm.asked) == len(named)  # one request a passage, also when two queries show it
+    assert {t for *_, t in llm.asked} == {0.1}
+    assert shown(tmp_path / "t", "q1") == shown(base, "q1")
+
+
+def test_a_failing_twin_is_asked_again_at_a_higher_temperature(base: Path, tmp_path: Path) -> None:
+    llm = Scripted({(0, 0): "Sure! No.", (0, 1): Failure("truncated", "cut")})
+    build(base, tmp_path / "t", llm)
+    assert [a for a in llm.asked if a[0] == 0] == [(0, 0, 0.1), (0, 1, 0.4), (0, 2, 0.7)]
+    row = next(r for r in Base(tmp_path / "t").twins.to_pylist() if r["_id"] == "p0")
+    assert (row["attempts"], row["temperature"], row["accepted"]) == (3, 0.7, True)
+
+
+def never(number: int) -> dict[tuple[int, int], str | Failure]:
+    return {(number, attempt): "No." for attempt in range(3)}
+
+
+def test_a_failing_negative_gives_way_to_the_next_one_of_its_query(
+    base: Path, tmp_path: Path
+) -> None:
+    victim = next(p for p in shown(base, "q1") if p != "p0" and p not in shown(base, "q2"))
+    manifest = build(base, tmp_path / "t", Scripted(never(int(victim[1:]))))
+    before, after = shown(base, "q1"), shown(tmp_path / "t", "q1")
+    new = [a for b, a in zip(before, after, strict=True) if b != a]
+    assert len(new) == 1
+    negatives = [d["corpus-id"] for d in Base(base).negatives["q1"]]
+    # The next in the query's list that was not shown yet, in the very same place.
+    expected = next(n for n in negatives if n not in before)
+    assert new == [expected]
+    assert before.index(victim) == after.index(expected)
+    assert shown(tmp_path / "t", "q2") == shown(base, "q2")
+    assert manifest.counts["failing passages replaced by the next negative"] == 1
+    assert manifest.counts["passages without an accepted twin"] == 1
+    assert verify(tmp_path / "t") == []
+
+
+def test_a_query_whose_relevant_passage_fails_is_dropped_and_counted(
+    base: Path, tmp_path: Path, inline: Inline
+) -> None:
+    manifest = build(base, tmp_path / "t", Scripted(never(0)))
+    dropped = "queries with a passage that has no accepted twin"
+    assert manifest.counts[f"{dropped}, dropped"] == 1
+    assert Base(tmp_path / "t").query_ids == ["q2"]
+    assert verify(tmp_path / "t") == []
+    kept = build(base, tmp_path / "k", Scripted(never(0)), keep_failed=True)
+    assert kept.counts[f"{dropped}, kept"] == 1
+    row = next(r for r in Base(tmp_path / "k").twins.to_pylist() if r["_id"] == "p0")
+    assert not row["accepted"]
+    assert row["twin_id"]
+    assert "length" in row["failed"]
+    rejected = f"rejected (attempts: 3): {'; '.join(row['notes'])}"
+    for words in ("t",), ("k",), ("k", "--query", "q1"):
+        page = inline("show", *words).stdout
+        assert rejected in " ".join(page.split())
+        assert ("1 passage without an accepted twin:\n  p0: " in page) == (words[-1] != "q1")
+    assert f"twin ({row['twin_id']}): No.\n" in page
+    assert verify(tmp_path / "k") == []
+    stats = json.loads((tmp_path / "k" / "stats.json").read_text())
+    n = len(Base(tmp_path / "k").twins)
+    assert stats["twins that pass length, share"] == round((n - 1) / n, 4)
+    assert stats["twins that pass copy, share"] == 1.0
+    assert "twins that pass entailment, share" not in stats  # nobody judged
+
+
+def test_when_nothing_passes_the_build_stops_and_leaves_nothing(base: Path, tmp_path: Path) -> None:
+    script = {(n, a): "No." for n in range(9) for a in range(3)}
+    with refused("no-queries") as caught:
+        build(base, tmp_path / "t", Scripted(script))  # type: ignore[arg-type]
+    assert "length" in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_example_store_fits_the_prompt() -> None:
+    """Run examples/twins/make_store.py again when this fails."""
+    script = runpy.run_path(str(ROOT / "examples" / "twins" / "make_store.py"))
+    assert script["replay_text"]() == (ROOT / "examples" / "twins" / "replay.jsonl").read_text()
+
+
+def test_twins_of_the_quick_start(
+    package: Path, twins_package: Path, inline: Inline, tmp_path: Path
+) -> None:
+    assert verify(twins_package) == []
+    rows = {r["_id"]: r for r in Base(twins_package).twins.to_pylist()}
+    assert all(r["accepted"] for r in rows.values())
+    # texts.jsonl holds a copy, a preamble and an overlong text as first attempts on purpose.
+    texts = (ROOT / "examples/twins/texts.jsonl").read_text().splitlines()
+    twice = {r["_id"] for r in map(json.loads, texts) if len(r["attempts"]) == 2}
+    assert {i for i, r in rows.items() if r["attempts"] == 2} == twice & set(rows)
+    assert len(twice & set(rows)) >= 2
+    words = ("--llm", f"replay:{twins_package.parent / 'kept.db'}", "--temperature", "0.2")
+    result = inline("build", "twins", "--benchmark", package, *words, "--out", "other")
+    assert (result.returncode, result.code) == (1, "not-stored")
+
+
+KEY = {"OPENAI_API_KEY": "sk-test"}
+
+
+def asking(base: Path, url: str, out: Path) -> list[str]:
+    """The command whose writer is a served model."""
+    return [
+        *("build", "twins", "--benchmark", str(base)),
+        *("--llm", "openai:m", "--base-url", url, "--out", str(out)),
+        *("--attempts", "2", "--keep-failed", "--concurrency", "1", "--resume"),
+    ]
+
+
+def test_replies_of_a_build_that_was_cut_off_are_not_asked_for_again(
+    base: Path, tmp_path: Path, inline: Inline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends after the first replies, and goes on to the package of an undisturbed build."""
+
+    def cut(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with openai_server(tmp_path / "log") as server:
+        words = asking(base, server.url, tmp_path / "cut")
+        with monkeypatch.context() as patch:
+            patch.setattr(Checker, "check", cut)
+            assert inline(*words, **KEY).returncode == 130
+        before = len(server.requests())
+        assert before > 0
+        assert inline(*words, **KEY).returncode == 0
+        bodies = [r["body"] for r in server.requests()]
+        assert len(bodies) == len(set(bodies)) > before
+        assert inline(*asking(base, server.url, tmp_path / "calm"), **KEY).returncode == 0
+    hashes = {load_intact(tmp_path / name).benchmark_hash for name in ("cut", "calm")}
+    assert len(hashes) == 1
+
+
+@pytest.mark.slow
+def test_killed_while_asking_and_built_again_nothing_is_paid_for_twice(
+    base: Path, tmp_path: Path, inline: Inline
+) -> None:
+    """SIGKILL of the real command after some requests; the rest is asked once, the package is
+    the one of an undisturbed build."""
+    real = [sys.executable, "-m", "citeforge"]
+    with openai_server(tmp_path / "log") as server:
+        server.answer_up_to(4)
+        words = asking(base, server.url, tmp_path / "killed")
+        process = subprocess.Popen([*real, *words], env={**os.environ, **KEY})
+        while len(server.requests()) < 4:
+            assert process.poll() is None, "it ended before it could be killed"
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+        before = [r["body"] for r in server.requests()]
+        server.answer_up_to(None)
+        again = inline(*words, **KEY)
+        assert again.returncode == 0, again.stderr
+        bodies = [r["body"] for r in server.requests()]
+    assert not (tmp_path / "killed.partial").exists()
+    # Only the request in flight at the kill may have been asked again.
+    assert len(bodies) - len(set(bodies)) <= 1
+    assert 4 <= len(before) < len(set(bodies))
+    with openai_server(tmp_path / "log2", latency=0.0) as server:
+        calm = inline(*asking(base, server.url, tmp_path / "calm"), **KEY)
+        assert calm.returncode == 0, calm.stderr
+    one, two = (load_intact(tmp_path / n) for n in ("killed", "calm"))
+    assert one.files.keys() == two.files.keys()
+    assert one.benchmark_hash == two.benchmark_hash
+
+
+def test_acceptance_by_check() -> None:
+    """Of three written twins one is too short and lacks a name; of the two left one is judged to
+    say something else; the fourth passage has no twin."""
+    likeness = {"attempts": 1, "edit_similarity": 0.5, "ngram_overlap": 0.2}
+    rows = [
+        {"failed": [], "length_ratio": 1.0},
+        {"failed": ["length", "entities"], "length_ratio": 0.2},
+        {"failed": ["entailment"], "length_ratio": 0.9},
+        {"failed": ["answer from the writer"], "length_ratio": math.nan},
+    ]
+    table = pa.Table.from_pylist([{**likeness, **r, "accepted": not r["failed"]} for r in rows])
+    stats = twin_stats(table, judged=True)
+    assert stats["twins accepted, share"] == 1 / 4
+    assert stats["twins that pass length, share"] == round(2 / 3, 4)
+    assert stats["twins that pass entities, share"] == round(2 / 3, 4)
+    assert stats["twins that pass copy, share"] == 3 / 3
+    assert stats["twins that pass entailment, share"] == 1 / 2
+    assert "twins that pass entailment, share" not in twin_stats(table, judged=False)
+
+
+def test_attempts_raise_the_temperature() -> None:
+    attempts = Attempts(limit=3, temperature=0.1, step=0.3)
+    assert [attempts.at(i) for i in range(3)] == [0.1, 0.4, 0.7]
+
+
+def test_a_dry_run_needs_no_folder(inline: Inline, package: Path, tmp_path: Path) -> None:
+    args = ("build", "twins", "--benchmark", package, "--llm", "openai:m")
+    there = ("--base-url", "http://127.0.0.1:9/v1", "--price", "1,2")
+    plan = inline(*args, *there, "--dry-run", OPENAI_API_KEY="k")
+    assert plan.returncode == 0, plan.stderr
+    assert "cost " in plan.stdout
+    assert list(tmp_path.iterdir()) == []  # nothing is made
+    result = inline(*args, *there, OPENAI_API_KEY="k")
+    assert (result.returncode, result.code) == (2, "missing-option")
+    assert "--out" in result.stderr
