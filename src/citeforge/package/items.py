@@ -77,9 +77,9 @@ class Gold:
 class GoldRows(tuple[Gold, ...]):
     """Gold rows of a query, in order, and those of each kind."""
 
-    def _of_kind(self, kind: str) -> tuple[Gold, ...]:
+    def _of_kind(self, name: str) -> tuple[Gold, ...]:
         """Select the rows of one kind."""
-        return tuple(row for row in self if row.kind == kind)
+        return tuple(row for row in self if name == row.kind)
 
     @property
     def answers(self) -> tuple[Gold, ...]:

@@ -332,7 +332,7 @@ class Package(Displayed):
                 rankings[query].append(Retrieved(query, passage, rank, score))
         return rankings
 
-    def replace_texts(self, form: str) -> dict[tuple[str, str], str]:
+    def condensed(self, form: str) -> dict[tuple[str, str], str]:
         """Summaries or snippets by (query, passage); without those that are irrelevant.
 
         Args:
