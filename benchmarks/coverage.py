@@ -20,7 +20,7 @@ from citeforge.evaluator.reports.ranks import rank_intervals
 from citeforge.evaluator.statistics.estimates import Floats, estimate_all, mean_sample
 from citeforge.evaluator.statistics.intervals import Range
 from citeforge.evaluator.statistics.significance import holm, paired_t, permutation_tests
-from citeforge.plugins.audit.cascade import Stratum, stratified
+from citeforge.plugins.audit.cascade import Stratum, pooled_share
 from citeforge.plugins.labels.calibration import rates_of, rogan_gladen
 from citeforge.plugins.labels.ppi import Units, powered, t_test
 
@@ -253,7 +253,7 @@ def cascade_coverage(shares: Sequence[float], simulations: int, seed: int) -> fl
             Stratum(size, n, int(rng.hypergeometric(k, size - k, n)))
             for size, k, n in zip(sizes, hits, looked, strict=True)
         ]
-        _, low, high = stratified(strata)
+        _, low, high = pooled_share(strata)
         covered += low <= sum(hits) / sum(sizes) <= high
     return covered / simulations
 

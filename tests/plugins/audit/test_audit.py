@@ -10,7 +10,7 @@ import pytest
 from citeforge.builders.derive import Base
 from citeforge.builders.packaging.verify import verify
 from citeforge.package.manifest import load_intact
-from citeforge.plugins.audit.cascade import estimate
+from citeforge.plugins.audit.cascade import estimate_share
 from citeforge.plugins.audit.questions import CHECK
 from citeforge.plugins.audit.run import ratchet, read_known
 from citeforge.schemas.benchmarks.audit import Audit, Flaw
@@ -162,13 +162,13 @@ def test_the_share_of_false_negatives_from_labels(
 
 def test_the_interval_is_exact(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "l.jsonl", [{"label": "not relevant"}] * 10)
-    result = estimate(path)
+    result = estimate_share(path)
     # Clopper and Pearson with no hit of 10: the upper end solves (1 - p)^10 = 0.025.
     assert result.low == 0
     assert result.high == pytest.approx(1 - 0.025 ** (1 / 10))
     none = write_jsonl(tmp_path / "none.jsonl", [{"label": None}])
     with refused("no-labels", path=none):
-        estimate(none)
+        estimate_share(none)
 
 
 def test_the_ratchet(folder: Path, tmp_path: Path, inline: Inline) -> None:

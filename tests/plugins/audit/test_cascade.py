@@ -12,7 +12,7 @@ import citeforge as cf
 from citeforge.builders.packaging.verify import verify
 from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package, texts_of
-from citeforge.plugins.audit.cascade import Stratum, stratified
+from citeforge.plugins.audit.cascade import Stratum, pooled_share
 from citeforge.schemas.benchmarks.audit import Audit
 from conftest import Inline, write_jsonl
 from overlapping import DOCUMENTS, PIECES, built, write_chunks
@@ -25,20 +25,20 @@ def test_one_stratum_has_wilson_s_interval() -> None:
     p = hits / n
     middle = (p + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
-    assert stratified([Stratum(900, n, hits)]) == pytest.approx((p, middle - half, middle + half))
+    assert pooled_share([Stratum(900, n, hits)]) == pytest.approx((p, middle - half, middle + half))
 
 
 def test_strata_weigh_as_many_rows_as_they_have() -> None:
     whole, rest = Stratum(10, 10, 9), Stratum(90, 30, 3)
-    share, low, high = stratified([whole, rest])
+    share, low, high = pooled_share([whole, rest])
     # Of the first all are labelled: 9 are relevant. The second gives its own width, times .9.
     assert share == pytest.approx((10 * 0.9 + 90 * 0.1) / 100)
     ends = rest.interval()
     assert (low, high) == pytest.approx((0.09 + 0.9 * ends[0], 0.09 + 0.9 * ends[1]))
     # Nobody labelled 50 of 100: they may all be relevant, or none.
-    assert stratified([Stratum(50, 50, 0), Stratum(50, 0, 0)]) == (0.25, 0.0, 0.5)
+    assert pooled_share([Stratum(50, 50, 0), Stratum(50, 0, 0)]) == (0.25, 0.0, 0.5)
     with pytest.raises(ValueError, match="no rows"):
-        stratified([])
+        pooled_share([])
 
 
 def test_the_interval_covers() -> None:
@@ -52,7 +52,7 @@ def test_the_interval_covers() -> None:
             Stratum(size, n, int(rng.hypergeometric(hits, size - hits, n)))
             for size, hits, n in zip(sizes, relevant, drawn, strict=True)
         ]
-        _, low, high = stratified(strata)
+        _, low, high = pooled_share(strata)
         covered += low <= truth <= high
     assert covered >= 0.93 * 300
 

@@ -18,8 +18,8 @@ from citeforge.plugins.audit.wrong import (
     RIGHT,
     SHOWN,
     CitedStatement,
-    _embedded,
-    citation_classes,
+    _open_corpus,
+    classify_citations,
 )
 from conftest import Inline, run_inline, write_beir
 from conftest_evaluator import Facts, Measure
@@ -29,7 +29,7 @@ from conftest_evaluator import Facts, Measure
 def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Vectors of corpora are kept in a folder of the test."""
     monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(tmp_path / "assets"))
-    _embedded.cache_clear()
+    _open_corpus.cache_clear()
 
 
 class ToldFacts(Facts):
@@ -60,7 +60,7 @@ def classes(
     statement = CitedStatement(
         (0, 0), text, "\n".join(cited), tuple(cited), (tuple(others),) * len(cited), wrong
     )
-    (result,) = citation_classes([statement], JudgeSession(judge), search)
+    (result,) = classify_citations([statement], JudgeSession(judge), search)
     return [set(c) for c in result], judge, searched
 
 
@@ -182,7 +182,7 @@ def test_the_corpus_is_embedded_once_for_all_commands(tmp_path: Path, inline: In
     command = ("score", "s.jsonl", "--benchmark", "b", "--measures", "wrong", "--judge", "lexical")
     values, written = [], []
     for command_number in range(3):
-        _embedded.cache_clear()  # a command of its own
+        _open_corpus.cache_clear()  # a command of its own
         result = inline(*command, "--out", "s.json")
         assert result.returncode == 0, result.stderr
         found = json.loads((tmp_path / "s.json").read_text())["measures"]

@@ -16,7 +16,7 @@ from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.plugins.labels.correct import LabelCorrection
 from citeforge.plugins.labels.files import read_labels
-from citeforge.plugins.labels.people import HumanLabels, find_people
+from citeforge.plugins.labels.people import HumanLabels, match_labels
 from citeforge.schemas.submission import OwnPassage, SubmissionLine
 from conftest import refused, write_jsonl
 from scoring import score
@@ -56,7 +56,7 @@ def inputs(benchmark: Benchmark) -> Inputs:
 
 
 def people(folder: Path, inputs: Inputs, lines: list[dict[str, Any]]) -> HumanLabels:
-    return find_people(read_labels(write_jsonl(folder / "labels.jsonl", lines)), inputs)
+    return match_labels(read_labels(write_jsonl(folder / "labels.jsonl", lines)), inputs)
 
 
 @given(order=st.permutations(range(28)), again=st.lists(st.integers(0, 27), max_size=9))

@@ -89,12 +89,12 @@ def test_without_a_word_of_the_maintainer_the_card_speaks(package: Path) -> None
     assert re.sub(r"</?code>", "`", result.html) in card
     assert result.links == ()
     assert "Organisation" not in dict(result.facts)
-    hub = Presentation(links={"Code": PAPER}).of_hub("hub:some-org/facts@v1")
+    hub = Presentation(links={"Code": PAPER}).with_hub_links("hub:some-org/facts@v1")
     assert hub.organisation == "some-org"
     assert hub.links == {
         "Code": PAPER, "Hugging Face Hub": "https://huggingface.co/datasets/some-org/facts",
     }  # fmt: skip
-    assert Presentation().of_hub("../facts") == Presentation()
+    assert Presentation().with_hub_links("../facts") == Presentation()
     assert "<a" not in paragraph("[x](javascript:alert(1))")
 
 

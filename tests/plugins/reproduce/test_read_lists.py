@@ -5,22 +5,25 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.plugins.reproduce.read_lists import ListOptions, read_fields, statistic
+from citeforge.plugins.reproduce.read_lists import ListOptions, compute_statistic, read_fields
 from conftest import refused
 
 
 def test_statistics_of_rows() -> None:
     rows = [{"a": "1", "b": "x", "c": [True, False]}, {"a": "3", "b": "x", "c": [True, True]}]
-    assert statistic("count", rows) == 2
-    assert statistic("mean a", rows) == (1 + 3) / 2
-    assert statistic("distinct b", rows) == 1
-    assert statistic("mean words d", [{"d": "one two"}, {"d": "one two\nthree "}]) == (2 + 3) / 2
-    assert statistic("distinct a+b per distinct b", rows) == 2 / 1
-    assert statistic("mean share c", rows) == (1 / 2 + 2 / 2) / 2
-    assert statistic("share all c", rows) == 1 / 2
+    assert compute_statistic("count", rows) == 2
+    assert compute_statistic("mean a", rows) == (1 + 3) / 2
+    assert compute_statistic("distinct b", rows) == 1
+    assert (
+        compute_statistic("mean words d", [{"d": "one two"}, {"d": "one two\nthree "}])
+        == (2 + 3) / 2
+    )
+    assert compute_statistic("distinct a+b per distinct b", rows) == 2 / 1
+    assert compute_statistic("mean share c", rows) == (1 / 2 + 2 / 2) / 2
+    assert compute_statistic("share all c", rows) == 1 / 2
     for name in ("mean d", "mean words c"):
         with refused("missing-field"):
-            statistic(name, rows)
+            compute_statistic(name, rows)
 
 
 @pytest.mark.parametrize(

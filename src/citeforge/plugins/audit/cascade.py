@@ -1,7 +1,7 @@
 """Suspects decided one after another: rules and a cheap judge, a strong judge, people.
 
-Whatever a rule or the cheap judge suspects goes to the strong judge; what people labelled is
-theirs. Who decided what is kept row by row. The share of negatives that are relevant is estimated
+Whatever a rule or the cheap judge suspects goes to the strong judge; labels of people overrule
+both. Who decided what is kept row by row. The share of negatives that are relevant is estimated
 from labels that were drawn at random within strata, for suspects are few and hold most of them.
 """
 
@@ -30,15 +30,15 @@ UNSUSPECTED: Final = "unsuspected"
 PEOPLE = "people"
 
 StratumName = Literal["relevant", "cleared", "unsuspected"]
-"""Of a stratum: as the judges left a negative."""
+"""How the judges left a negative."""
 Rows = dict[tuple[str, str], Decided]
 """(query, passage) to what was decided."""
 
 
-def decide(
+def decide_suspects(
     base: Base, texts: dict[str, str], flaws: Iterable[Flaw], cheap: str, strong: JudgeSession
 ) -> Rows:
-    """Decisions on all suspects, in the order of the mapping.
+    """Ask the strong judge about every suspect negative; give its decisions by pair.
 
     A suspect is relevant when its passage entails a gold answer of the query, for the strong judge;
     without any, that it answers the question.
@@ -76,21 +76,23 @@ def decide(
 
 
 class AuditLabel(msgspec.Struct):
+    """Label of one negative, as ``labels import`` writes it."""
+
     label: str | None = None
     query_id: str = ""
     passage: str = ""
     stratum: str | None = None
 
 
-def estimate(labels: Path) -> EstimatedShare:
-    """Share of sampled negatives that annotators call relevant.
+def estimate_share(labels: Path) -> EstimatedShare:
+    """Estimate which share of negatives is relevant, from a file of people's labels.
 
     Raises:
         InputError: no usable labels.
     """
     from scipy.stats import binomtest
 
-    decided = [row.label == RELEVANT for _, row in _labels(labels)]
+    decided = [row.label == RELEVANT for _, row in _read_labels(labels)]
     n, hits = len(decided), sum(decided)
     interval = binomtest(hits, n).proportion_ci(0.95, method="exact")
     return EstimatedShare(
@@ -98,8 +100,8 @@ def estimate(labels: Path) -> EstimatedShare:
     )
 
 
-def _labels(path: Path) -> list[tuple[int, AuditLabel]]:
-    """People's labels, each with its line.
+def _read_labels(path: Path) -> list[tuple[int, AuditLabel]]:
+    """Read people's labels of negatives, each with its line number.
 
     Raises:
         InputError: there are none.
@@ -115,14 +117,14 @@ def _labels(path: Path) -> list[tuple[int, AuditLabel]]:
     return labels
 
 
-def summed_up(
+def sum_up_decisions(
     base: Base, rows: Rows, stages: list[str], labels: Path | None
 ) -> tuple[Cascade, list[Decided]]:
-    """The cascade with people's labels in it, and the rows that somebody decided.
+    """Make the cascade's summary and the list of decisions, people's labels included.
 
     Args:
         base: the benchmark.
-        rows: see :func:`decide`; gets the labelled rows.
+        rows: see :func:`decide_suspects`; gets the labelled rows.
         stages: who decided before, in words.
         labels: what ``labels import`` wrote; None without labels.
 
@@ -137,7 +139,7 @@ def summed_up(
     sizes = {name: sum(s == name for s in stratum_of.values()) for name in names}
     cascade = Cascade(stages=stages, strata=sizes)
     if labels is not None:
-        tally = _label(rows, stratum_of, labels)
+        tally = _apply_labels(rows, stratum_of, labels)
         cascade.stages.append(PEOPLE)
         cascade.labelled = tally
         strata = {
@@ -147,12 +149,12 @@ def summed_up(
     return cascade, sorted(rows.values(), key=lambda r: (r.query, r.passage))
 
 
-def _label(
+def _apply_labels(
     rows: Rows, stratum_of: Mapping[tuple[str, str], StratumName], path: Path
 ) -> dict[str, tuple[int, int]]:
-    """Let people's labels decide; stratum to (labelled, relevant). Labels change no stratum."""
+    """Overwrite decisions by people's labels; count (labelled, relevant) per stratum."""
     tally: dict[str, tuple[int, int]] = {}
-    for line, row in _labels(path):
+    for line, row in _read_labels(path):
         pair = (row.query_id, row.passage)
         if pair not in stratum_of:
             raise InputError(
@@ -178,14 +180,14 @@ def _label(
 
 
 def _shares(strata: "dict[str, Stratum]", by: str) -> tuple[EstimatedShare, EstimatedShare | None]:
-    """Share of negatives that are relevant: of all, and of what stays when the decided ones go.
+    """Estimate the share of relevant negatives, before and after decided ones are dropped.
 
-    What stays: the strata that nobody calls relevant, without what people found there, and what
-    people cleared among the others.
+    What stays: the strata not called relevant, without the negatives that people found relevant
+    there, and those that people cleared in the stratum called relevant.
     """
     n = sum(s.labelled for s in strata.values())
     estimated = partial(EstimatedShare, n=n, by=by, method=METHOD)
-    share, low, high = stratified(list(strata.values()))
+    share, low, high = pooled_share(list(strata.values()))
     before = estimated(share=share, low=low, high=high)
     others = [s for name, s in strata.items() if name != RELEVANT]
     dropped = strata.get(RELEVANT)
@@ -197,7 +199,7 @@ def _shares(strata: "dict[str, Stratum]", by: str) -> tuple[EstimatedShare, Esti
         return before, None
     if not total:
         return before, estimated(share=0, low=0, high=0)
-    share, low, high = (max(0.0, (total * end - hits) / stays) for end in stratified(others))
+    share, low, high = (max(0.0, (total * end - hits) / stays) for end in pooled_share(others))
     return before, estimated(share=share, low=low, high=high)
 
 
@@ -206,12 +208,12 @@ METHOD = "stratified, Wilson's intervals combined (MOVER)"
 
 @dataclass(frozen=True)
 class Stratum:
-    """Rows of one kind, some of them labelled.
+    """Negatives that the judges left alike, some of them labelled by people.
 
     Attributes:
         size: rows, at least 1.
         labelled: rows drawn at random and labelled, at most ``size``.
-        hits: those of them that have what is looked for.
+        hits: labelled ones that are relevant.
     """
 
     size: int
@@ -220,12 +222,11 @@ class Stratum:
 
     @property
     def share(self) -> float:
-        """Of the labelled rows; .5 without any."""
+        """Share of relevant negatives among the labelled ones; 0.5 without labels."""
         return self.hits / self.labelled if self.labelled else 0.5
 
     def interval(self) -> tuple[float, float]:
-        """95 % interval of the share (Wilson 1927); everything is possible without labels, nothing
-        else when every row is labelled."""
+        """95 % interval of the share (Wilson 1927); [0, 1] without labels, exact with all."""
         if self.labelled == 0:
             return 0.0, 1.0
         if self.labelled == self.size:
@@ -233,8 +234,8 @@ class Stratum:
         return wilson(self.share, self.labelled)
 
 
-def stratified(strata: Sequence[Stratum]) -> tuple[float, float, float]:
-    """(share, low, high) over all rows of the strata, each weighing as many as it has.
+def pooled_share(strata: Sequence[Stratum]) -> tuple[float, float, float]:
+    """Estimate a share over all strata, weighted by their sizes: (share, low, high).
 
     The ends come from those of the strata by the method of variance estimates recovery (Zou and
     Donner 2008; for one proportion over strata: Yan and Su 2010): squared distances add up. With

@@ -19,7 +19,7 @@ from citeforge.schemas.errors import InputError
 
 
 def drop_suspects(material: Material, mappings: Mappings) -> Mappings:
-    """Mappings without negatives that are probably relevant, by the checks that need no model."""
+    """Remove from mappings the negatives that model-free checks find probably relevant."""
     ids = material.ids
     relevant: dict[str, list[str]] = {q: [] for q in ids}
     negative: dict[str, Docs] = {q: [] for q in ids}
@@ -33,17 +33,17 @@ def drop_suspects(material: Material, mappings: Mappings) -> Mappings:
     gold = short_answers(material.queries, mappings[RELEVANT], material.gold)
     passages = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()}
     texts = {i: text for i, (_, text) in texts_of(material.corpus, passages).items()}
-    mapped = flaws.Mapped(relevant, negative, dict(zip(ids, gold, strict=True)))
-    suspects = list(flaws.suspects(mapped, texts, material.recipe.mining.contained))
+    mapped = flaws.DraftBase(relevant, negative, dict(zip(ids, gold, strict=True)))
+    suspects = list(flaws.find_suspects(mapped, texts, material.recipe.mining.contained))
     dropped = Counter(f.kind for f in suspects)
     for reason in ("near-duplicate", "answer-in-negative", "shared-text"):
         if dropped[reason]:
             material.counts[f"suspect negatives dropped: {reason}"] = dropped[reason]
-    return _without(mappings, {(f.query, f.passage) for f in suspects})
+    return _remove_pairs(mappings, {(f.query, f.passage) for f in suspects})
 
 
 def drop_decided(material: Material, mappings: Mappings) -> Mappings:
-    """Mappings without negatives that were decided to be relevant; what went is counted.
+    """Remove from mappings the negatives that an audit decided are relevant; count them.
 
     Raises:
         InputError: the recipe's file is no audit, or holds no decisions.
@@ -65,11 +65,11 @@ def drop_decided(material: Material, mappings: Mappings) -> Mappings:
     for who, n in sorted(Counter(by[pair] for pair in there & set(by)).items()):
         counts[f"negatives dropped: decided to be relevant by {who}"] = n
     counts["decided to be relevant, but no negatives here"] = len(set(by) - there)
-    return _without(mappings, set(by))
+    return _remove_pairs(mappings, set(by))
 
 
-def _without(tables: Mappings, pairs: set[tuple[str, str]]) -> Mappings:
-    """Mappings without some negatives."""
+def _remove_pairs(tables: Mappings, pairs: set[tuple[str, str]]) -> Mappings:
+    """Remove (query, passage) pairs from the tables of negatives."""
     result = dict(tables)
     for label in result.keys() - {RELEVANT}:
         rows = rows_of(tables[label], "query-id", "corpus-id")

@@ -43,8 +43,8 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
-class Mapped:
-    """Judgements and negatives of a benchmark, finished or not.
+class DraftBase:
+    """Relevant passages, negatives and answers of a benchmark that is not finished yet.
 
     Attributes:
         relevant: query to its relevant passages.
@@ -58,8 +58,8 @@ class Mapped:
 
 
 @dataclass(frozen=True)
-class Survey:
-    """What a corpus holds.
+class CorpusSurvey:
+    """Flaws, languages, personal data and lengths found in a corpus, and texts read from it.
 
     Attributes:
         flaws: empty and very long passages.
@@ -77,8 +77,8 @@ class Survey:
     lengths: dict[str, int]
 
 
-def survey(package: Package, passages: Iterable[str]) -> Survey:
-    """Stream the corpus once.
+def survey_corpus(package: Package, passages: Iterable[str]) -> CorpusSurvey:
+    """Read a corpus once: collect its flaws, its statistics, and the texts that are needed.
 
     Args:
         package: what is looked at; its corpus may be empty.
@@ -111,7 +111,7 @@ def survey(package: Package, passages: Iterable[str]) -> Survey:
         for text in batch["text"][: _SAMPLE - languages.total()].to_pylist():
             languages[language_of(text) or "not clear"] += 1
     has_corpus = bool(package.corpus)
-    return Survey(
+    return CorpusSurvey(
         flaws,
         texts,
         personal if has_corpus else {},
@@ -120,8 +120,8 @@ def survey(package: Package, passages: Iterable[str]) -> Survey:
     )
 
 
-def suspects(base: Base | Mapped, texts: dict[str, str], least: float) -> Iterator[Flaw]:
-    """Negatives that are probably relevant, by what needs no model.
+def find_suspects(base: Base | DraftBase, texts: dict[str, str], least: float) -> Iterator[Flaw]:
+    """Find negatives that are probably relevant, by comparing texts without a model.
 
     They nearly repeat a relevant passage of their query (MinHash), share text with one literally,
     or contain a gold short answer.
@@ -151,6 +151,7 @@ def suspects(base: Base | Mapped, texts: dict[str, str], least: float) -> Iterat
 
 
 def _sketch(text: str) -> Any:
+    """MinHash sketch of a text's word trigrams, which estimates Jaccard similarity."""
     from datasketch import MinHash
 
     words = _WORD.findall(text.lower())
@@ -169,7 +170,9 @@ def judge_negatives(
     hypotheses: dict[str, list[str]],
     judge: JudgeSession,
 ) -> dict[tuple[str, str], list[tuple[str, Verdict]]]:
-    """What a judge says of each negative: (hypothesis of its query, verdict), without failures.
+    """Judge each negative against hypotheses of its query: (hypothesis, verdict) of each.
+
+    Hypotheses on which the judge failed are left out.
 
     Args:
         negatives: (query, passage) of each.
@@ -188,8 +191,8 @@ def judge_negatives(
     }
 
 
-def judged_relevant(base: Base, texts: dict[str, str], judge: JudgeSession) -> Iterator[Flaw]:
-    """Negatives that entail a gold answer of their query, by a judge."""
+def find_entailing(base: Base, texts: dict[str, str], judge: JudgeSession) -> Iterator[Flaw]:
+    """Find negatives that entail a gold answer of their query, by a judge."""
     verdicts_of = judge_negatives(mapped_negatives(base.negatives), texts, gold_texts(base), judge)
     for (query, passage), answers in verdicts_of.items():
         if (text := next((text for text, v in answers if v.entailed), None)) is not None:
@@ -197,7 +200,7 @@ def judged_relevant(base: Base, texts: dict[str, str], judge: JudgeSession) -> I
 
 
 def gold_texts(base: Base) -> dict[str, list[str]]:
-    """Query to its gold answers; short ones behind the question."""
+    """List the gold answers of each query; short ones follow the question's text."""
     texts_of: dict[str, list[str]] = {q: [] for q in base.query_ids}
     for query, text in rows_of(base.gold, "query_id", "text"):
         if text:
@@ -208,10 +211,10 @@ def gold_texts(base: Base) -> dict[str, list[str]]:
     return texts_of
 
 
-def cross_encoded(
+def find_by_cross_encoder(
     base: Base, texts: dict[str, str], options: AuditOptions, device: str
 ) -> list[Flaw]:
-    """Negatives that a cross-encoder finds relevant to their query.
+    """Find negatives that a cross-encoder scores as relevant to their query.
 
     Raises:
         InputError: the model cannot be had, or gives other than one score a pair.
@@ -231,8 +234,8 @@ def cross_encoded(
     ]
 
 
-def leaks(base: Base, texts: dict[str, str], other: Base) -> list[Flaw]:
-    """Queries and relevant passages whose text also stands in another split.
+def find_leaks(base: Base, texts: dict[str, str], other: Base) -> list[Flaw]:
+    """Find queries and relevant passages whose text is also in another split.
 
     Args:
         base: what is looked at.
@@ -240,9 +243,9 @@ def leaks(base: Base, texts: dict[str, str], other: Base) -> list[Flaw]:
         other: the other split.
     """
     flaws = []
-    theirs = set(_forms(other.queries["text"].to_pylist()))
+    other_queries = set(_forms(other.queries["text"].to_pylist()))
     for query, form in zip(base.query_ids, _forms(base.queries["text"].to_pylist()), strict=True):
-        if form in theirs:
+        if form in other_queries:
             flaws.append(Flaw("leaked-query", query, "", f"also in {other.manifest.name}"))
     mine = {i: texts[i] for i in set().union(*base.relevant.values()) if i in texts}
     relevant: set[str] = set().union(*other.relevant.values())
@@ -254,12 +257,13 @@ def leaks(base: Base, texts: dict[str, str], other: Base) -> list[Flaw]:
 
 
 def _forms(texts: Iterable[str]) -> list[str]:
+    """Normalise texts, so that those that differ only in spelling are equal."""
     forms: list[str] = normalise_passages(pa.array(list(texts), pa.string())).to_pylist()
     return forms
 
 
-def odd_queries(package: Package) -> list[Flaw]:
-    """Empty and repeated queries."""
+def find_odd_queries(package: Package) -> list[Flaw]:
+    """Find empty and repeated queries."""
     flaws = []
     for split, table in package.forms.items():
         forms = _forms(table["text"].to_pylist())

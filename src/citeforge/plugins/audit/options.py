@@ -1,4 +1,4 @@
-"""What ``audit`` is asked for."""
+"""Options of ``audit``."""
 
 from pathlib import Path
 from typing import Annotated, Self
@@ -12,7 +12,7 @@ from citeforge.schemas.recipes.rage import CONTAINED
 
 
 class AuditOptions(Judging):
-    """What an audit looks at, besides the package."""
+    """Options of ``audit``: what to check besides the package, and with which models."""
 
     judge: Annotated[str | None, Option(input=True)] = Field(
         None, description=f"Do negatives entail gold answers? {listed(JUDGES)}."
@@ -46,7 +46,8 @@ class AuditOptions(Judging):
     """Fail on a flaw that is not accepted, and on a stale entry."""
 
     @model_validator(mode="after")
-    def _with_a_file(self) -> Self:
+    def _require_known_flaws(self) -> Self:
+        """Refuse --strict and --accept without --known-flaws."""
         if (self.strict or self.accept) and self.known_flaws is None:
             raise ValueError("--strict and --accept need --known-flaws FILE")
         return self

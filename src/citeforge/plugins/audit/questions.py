@@ -1,4 +1,4 @@
-"""Whether questions about a graph ask for their gold facts, and for nothing else."""
+"""Check that questions about a graph ask for their gold facts, and for nothing else."""
 
 import json
 from collections.abc import Iterator
@@ -26,12 +26,12 @@ def check_questions(package: Package, check: QuestionCheck) -> tuple[str, list[F
     Returns:
         (how it was checked, with the shares of facts and questions; flaws).
     """
-    read = list(_read_askings(package, package.kind.questions))
+    read = list(_read_questions(package, package.kind.questions))
     if not any(asking.facts for _, asking, _ in read):
         return f"{NOT_MADE}no minimum knowledge sets", []
     # Which themes a general question names, only a model can tell.
     forms = [f for f in package.forms if f == package.kind.questions or check.llm is not None]
-    askings = {form: [(q, a) for q, a, _ in _read_askings(package, form)] for form in forms}
+    askings = {form: [(q, a) for q, a, _ in _read_questions(package, form)] for form in forms}
     stats = share_stats(check, {form: [a for _, a in rows] for form, rows in askings.items()})
     flaws = []
     for form, rows in askings.items():
@@ -46,11 +46,10 @@ def check_questions(package: Package, check: QuestionCheck) -> tuple[str, list[F
     return "; ".join([check.checked_by, *(f"{what}: {n}" for what, n in stats.items())]), flaws
 
 
-def _read_askings(
+def _read_questions(
     package: Package, form: str
 ) -> Iterator[tuple[str, QuestionToCheck, EntityPair | None]]:
-    """Questions of one form, in order: query id, the question with its facts, its pair of entities
-    where a shown fact connects two."""
+    """Yield (query id, question with its facts, linked entities or None) of one form."""
     gold = by_query(package.gold.to_pylist())
     full = by_query(package.context_table("full").to_pylist())
     for query, text, metadata in rows_of(package.forms[form], "_id", "text", "metadata"):
@@ -67,6 +66,6 @@ def _read_askings(
 
 
 def _find_link(triples: list[Triple], names: dict[str, str], relation: str | None) -> Triple | None:
-    """The triple that connects the entities of a question, best by the relation it grew from."""
+    """Find the triple between a question's entities, if possible the one it was made from."""
     links = [t for t in triples if t.connects(names)]
     return next((t for t in links if t.relation == relation), next(iter(links), None))

@@ -1,4 +1,4 @@
-"""``audit``: all checks over one package, what labels tell, and the file of accepted flaws."""
+"""``audit``: all checks of one package, estimates from labels, and the file of accepted flaws."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ from citeforge.engines.running.setup import judge_session, replay_store
 from citeforge.kg.domain import load_domain
 from citeforge.package.package import Package
 from citeforge.plugins.audit import flaws, questions
-from citeforge.plugins.audit.cascade import decide, estimate, summed_up
-from citeforge.plugins.audit.exploits import CHECK, checked_exploits, try_exploits
+from citeforge.plugins.audit.cascade import decide_suspects, estimate_share, sum_up_decisions
+from citeforge.plugins.audit.exploits import CHECK, describe_exploits, try_exploits
 from citeforge.plugins.audit.options import AuditOptions
 from citeforge.publishing.card import write_card
 from citeforge.schemas.benchmarks.audit import NOT_MADE, Audit, Flaw, checks_made
@@ -31,7 +31,7 @@ FILE = "audit.json"
 
 @dataclass(frozen=True, repr=False)
 class Audited(Displayed):
-    """What an audit came to.
+    """Result of an audit, with what ``--strict`` and ``--accept`` found.
 
     Attributes:
         result: what ``audit.json`` holds.
@@ -93,11 +93,11 @@ def audit(
 
 def find_flaws(
     package: Package, options: AuditOptions, run: RunOptions
-) -> tuple[Audit, flaws.Survey]:
-    """Look for flaws, and write nothing.
+) -> tuple[Audit, flaws.CorpusSurvey]:
+    """Find the flaws of a package, without writing anything.
 
     Returns:
-        (what is kept, all that the corpus told).
+        (content of ``audit.json``, what was found in the corpus).
 
     Raises:
         InputError: a file named in the options is at fault.
@@ -107,12 +107,12 @@ def find_flaws(
     base = Base(package.folder, package.manifest) if package.corpus else None
     pairs = [] if base is None else mapped_negatives(base.negatives)
     relevant = [] if base is None else base.relevant.values()
-    survey = flaws.survey(package, {p for _, p in pairs}.union(*relevant))
-    every_flaw = [*survey.flaws, *flaws.odd_queries(package)]
+    survey = flaws.survey_corpus(package, {p for _, p in pairs}.union(*relevant))
+    every_flaw = [*survey.flaws, *flaws.find_odd_queries(package)]
     checks = {"texts": f"empty, over {flaws.LONG} words, repeated queries"}
     if base is not None:
         checks |= _checks(base, options, judge)
-        every_flaw += _relevance(base, survey.texts, options, judge, run)
+        every_flaw += _find_passage_flaws(base, survey.texts, options, judge, run)
     if package.kind.shows == "triples":
         domain = load_domain(package.manifest.config["domain"])
         store = replay_store(run, options.checker)
@@ -132,21 +132,21 @@ def find_flaws(
         languages=survey.languages,
     )
     if strong is not None and base is not None:
-        cheap = _cheap(judge, options)
-        decided = decide(base, survey.texts, every_flaw, cheap, strong)
+        cheap = _first_stage(judge, options)
+        decided = decide_suspects(base, survey.texts, every_flaw, cheap, strong)
         stages = [cheap, strong.judge.signature]
-        result.cascade, result.decisions = summed_up(base, decided, stages, options.labels)
+        result.cascade, result.decisions = sum_up_decisions(base, decided, stages, options.labels)
     if options.exploits:
         result.exploits = try_exploits(package.folder, judge)
-        result.checks[CHECK] = checked_exploits(result.exploits)
+        result.checks[CHECK] = describe_exploits(result.exploits)
     if options.labels is not None:
         cascade = result.cascade
-        result.false_negatives = cascade.before if cascade else estimate(options.labels)
+        result.false_negatives = cascade.before if cascade else estimate_share(options.labels)
     return result, survey
 
 
-def _cheap(judge: JudgeSession | None, options: AuditOptions) -> str:
-    """Who suspects, in words."""
+def _first_stage(judge: JudgeSession | None, options: AuditOptions) -> str:
+    """Name the first stage of the cascade: rules, with the judge and cross-encoder if any."""
     names = ["rules"]
     if judge is not None:
         names.append(judge.judge.signature)
@@ -156,7 +156,7 @@ def _cheap(judge: JudgeSession | None, options: AuditOptions) -> str:
 
 
 def _checks(base: Base, options: AuditOptions, judge: JudgeSession | None) -> dict[str, str]:
-    """What is looked at in passages and queries, and how."""
+    """Describe each check of passages and queries, or why it is not made."""
     beside = "relevant against negative passages"
     has_answers = any(base.answers.values())
     checks = {
@@ -175,21 +175,21 @@ def _checks(base: Base, options: AuditOptions, judge: JudgeSession | None) -> di
     return checks | {"leaks": others or f"{NOT_MADE}no other split given"}
 
 
-def _relevance(
+def _find_passage_flaws(
     base: Base,
     texts: dict[str, str],
     options: AuditOptions,
     judge: JudgeSession | None,
     run: RunOptions,
 ) -> Iterator[Flaw]:
-    """Negatives that are probably relevant, and leaks."""
-    yield from flaws.suspects(base, texts, options.contained)
+    """Find negatives that are probably relevant, and leaks between splits."""
+    yield from flaws.find_suspects(base, texts, options.contained)
     if judge is not None:
-        yield from flaws.judged_relevant(base, texts, judge)
+        yield from flaws.find_entailing(base, texts, judge)
     if options.cross_encoder is not None:
-        yield from flaws.cross_encoded(base, texts, options, run.device)
+        yield from flaws.find_by_cross_encoder(base, texts, options, run.device)
     for other in options.against:
-        yield from flaws.leaks(base, texts, Base(other))
+        yield from flaws.find_leaks(base, texts, Base(other))
 
 
 class KnownFlaw(msgspec.Struct, forbid_unknown_fields=True):
@@ -209,7 +209,7 @@ class KnownFlaw(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_known(path: Path) -> set[tuple[str, str, str]]:
-    """Accepted flaws, JSON Lines of kind, query, passage, and why.
+    """Read accepted flaws: JSON Lines of kind, query, passage, and why.
 
     Raises:
         InputError: a line is wrong.
@@ -220,6 +220,6 @@ def read_known(path: Path) -> set[tuple[str, str, str]]:
 def ratchet(
     rows: Sequence[Flaw], accepted: Collection[tuple[str, str, str]]
 ) -> tuple[list[Flaw], list[tuple[str, str, str]]]:
-    """(new flaws, accepted ones that are gone): either makes ``--strict`` fail."""
+    """Compare flaws with accepted ones: (new flaws, accepted ones that are gone)."""
     stale = set(accepted) - {f.key for f in rows}
     return [f for f in rows if f.key not in accepted], sorted(stale)

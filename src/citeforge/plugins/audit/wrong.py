@@ -1,4 +1,4 @@
-"""Which citations are wrong, and how: every unsupported one in one class (ours)."""
+"""Classes of wrong citations: every unsupported one is in exactly one (ours)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Search = Callable[[Sequence[str], int], Mapping[str, Sequence[str]]]
 
 @dataclass(frozen=True)
 class CitedStatement:
-    """A statement with its citations, and what else might support it.
+    """A statement with its citations, and the other passages that might support it.
 
     Attributes:
         key: (run, row of the query).
@@ -61,7 +61,7 @@ class CitedStatement:
 
 
 def cited_statement(key: Key, item: AnswerItem, claim: Claim) -> CitedStatement:
-    """A statement of an answer with its texts as premises."""
+    """Make a cited statement of an answer's claim, with passages as premises."""
     texts = [premise_text(p, strict=True) for p in item.passages]
     return CitedStatement(
         key, claim.text, premise(item.passages, claim.cited, strict=True),
@@ -71,10 +71,12 @@ def cited_statement(key: Key, item: AnswerItem, claim: Claim) -> CitedStatement:
     )  # fmt: skip
 
 
-def citation_classes(
+def classify_citations(
     statements: Sequence[CitedStatement], judge: JudgeSession, search: Search
 ) -> list[list[frozenset[int]]]:
-    """For every statement the classes that each citation may have: one, unless the judge failed.
+    """Classify every citation of statements: right, or wrong in one of five ways.
+
+    Gives for each citation the classes that it may have: one, unless the judge failed.
 
     The judge is asked in waves, and a question only where it decides: first each statement with all
     that it cites, and with each citation alone. Where neither holds, with the other passages shown;
@@ -128,6 +130,7 @@ def _any_entails(judge: JudgeSession, texts: Sequence[str], statement: str) -> b
 
 
 def _contradicts(judge: JudgeSession, premise: str, statement: str) -> bool | None:
+    """Whether a premise contradicts a statement; None where the judge failed."""
     (decision,) = judge.ask([Pair(premise, statement)]).values()
     if isinstance(decision, JudgeFailure):
         return None
@@ -135,13 +138,13 @@ def _contradicts(judge: JudgeSession, premise: str, statement: str) -> bool | No
 
 
 def _unseen(s: CitedStatement, near: Mapping[str, Sequence[str]]) -> list[str]:
-    """The nearest passages of the corpus that were not shown; none where nobody searched."""
+    """Nearest corpus passages of a statement that were not shown with it."""
     seen_texts = {*s.cited, *(text for texts in s.others for text in texts)}
     return [text for text in near.get(s.text, ()) if text not in seen_texts][:CANDIDATES]
 
 
 def wrong_citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Compute all measures of wrong citations, and look at every citation once."""
+    """Compute all measures of wrong citations from one classification of every citation."""
     if inputs.protocol != "strict":
         raise CannotError(
             "defined by citeforge, not by a paper: score with --protocol strict",
@@ -151,7 +154,7 @@ def wrong_citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     assert inputs.tools.judge is not None
     statements = [cited_statement(k, i, c) for k, i, claims in rows for c in claims]
     search = partial(_passages_for, inputs.benchmark, inputs.tools.options.embedder)
-    classes = citation_classes(statements, inputs.tools.judge, search)
+    classes = classify_citations(statements, inputs.tools.judge, search)
     tells = getattr(inputs.tools.judge.judge, "tells_contradictions", False)
     shape = (len(inputs.runs), len(inputs.benchmark.query_ids))
     for name, numbers in (("Wrong", frozenset(_NAMES)),
@@ -170,13 +173,13 @@ def wrong_citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:
 def _passages_for(
     benchmark: Benchmark, embedder: str, statements: Sequence[str], depth: int
 ) -> dict[str, list[str]]:
-    """Texts of the corpus's passages that are nearest to each statement.
+    """Find the texts of the corpus's passages nearest to each statement.
 
     Raises:
         CannotError: the embedder cannot be had.
     """
     try:
-        corpus, _ = _embedded(benchmark.folder, benchmark.hash, embedder)
+        corpus, _ = _open_corpus(benchmark.folder, benchmark.hash, embedder)
     except CiteforgeError as error:
         raise CannotError(f"the corpus cannot be searched: {error}", code=error.code) from error
     queries = {str(number): text for number, text in enumerate(statements)}
@@ -191,10 +194,10 @@ def _passages_for(
 
 
 @lru_cache(maxsize=1)
-def _embedded(
+def _open_corpus(
     folder: Path, benchmark_hash: str, embedder: str
 ) -> tuple[DenseCorpus, tempfile.TemporaryDirectory[str]]:
-    """The corpus of a benchmark, and the folder of its queries' vectors, which goes with it.
+    """Open a benchmark's corpus for vector search, with a scratch folder for query vectors.
 
     Vectors of passages stay in the cache of Hugging Face (``HF_ASSETS_CACHE``): each carries what
     it was made of, as those of builds do, and is made again only where that changes.
@@ -219,6 +222,7 @@ def _embedded(
 
 
 def _options(tools: Tools, protocol: str) -> str:
+    """Text of the options in signatures: number of candidates, and embedder."""
     return f"candidates:{CANDIDATES},{tools.options.embedder}"
 
 

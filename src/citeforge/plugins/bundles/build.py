@@ -1,4 +1,4 @@
-"""``build deflection|faithfulness|position``: the cells of an experiment, and what must hold."""
+"""``build deflection|faithfulness|position``: context sets that differ by design (cells)."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ _DESCRIBED = {
 
 @dataclass(frozen=True)
 class Arranger:
-    """What the cells of one bundle are made from.
+    """Selects and orders the passages of each query for the cells of a bundle.
 
     Attributes:
         recipe: everything that they depend on.
@@ -60,7 +60,7 @@ class Arranger:
     decoys: list[dict[str, Any]] = field(default_factory=list)
 
     def relevant(self, query: str) -> Docs:
-        """Relevant passages of a query, in an order drawn for it; that there is none is counted."""
+        """Relevant passages of a query in random order; counts queries without any."""
         docs = [{"corpus-id": i, "label": RELEVANT} for i in self.base.relevant[query]]
         generator(self.recipe.seed, "bundle, relevant", query).shuffle(docs)
         if not docs:
@@ -104,12 +104,12 @@ class Arranger:
 
 
 def build_bundle(recipe: design.BundleRecipe, run: RunOptions) -> Manifest:
-    """Freeze the cells of a bundle.
+    """Build the package of a bundle, with one context set per cell of its design.
 
     Raises:
         InputError: no query qualifies, or a folder is at fault.
     """
-    base, cells = Base(recipe.benchmark), design.cells_of(recipe.kind, recipe.k)
+    base, cells = Base(recipe.benchmark), design.cell_names(recipe.kind, recipe.k)
     refusals = recipe.refusals if isinstance(recipe, design.DeflectionRecipe) else None
     bundle = design.Bundle(name=recipe.kind, k=recipe.k, cells=cells, refusals=refusals)
     with open_build(recipe, run) as build:
@@ -176,8 +176,8 @@ def _write_tables(
     return contexts, {"queries": len(by_query), "cells": len(cells), **corpus_stats(writer.folder)}
 
 
-def _deflection(arranger: Arranger, query: str) -> Cells | None:
-    """All relevant passages, some, none: the places of the others stay as they are."""
+def _arrange_deflection(arranger: Arranger, query: str) -> Cells | None:
+    """Arrange a query with all relevant passages, with half of them, and with none."""
     k = arranger.recipe.k
     if not ((relevant := arranger.relevant(query)) and (others := arranger.others(query))):
         return None
@@ -192,13 +192,13 @@ def _deflection(arranger: Arranger, query: str) -> Cells | None:
         arranger.counts["queries with one relevant passage, whose partial cell counts nowhere"] += 1
     return {
         design.ANSWERABLE: slots,
-        design.PARTIAL: _replaced(slots, relevant[half:], spare),
-        design.RELATED: _replaced(slots, relevant, spare),
+        design.PARTIAL: _replace_passages(slots, relevant[half:], spare),
+        design.RELATED: _replace_passages(slots, relevant, spare),
     }
 
 
-def _faithfulness(arranger: Arranger, query: str) -> Cells | None:
-    """One relevant passage, without it, and with its words in another one, too."""
+def _arrange_faithfulness(arranger: Arranger, query: str) -> Cells | None:
+    """Arrange a query with one relevant passage, without it, and with a decoy added."""
     k = arranger.recipe.k
     if not ((relevant := arranger.relevant(query)) and (others := arranger.others(query))):
         return None
@@ -209,12 +209,12 @@ def _faithfulness(arranger: Arranger, query: str) -> Cells | None:
     swapped = [{"corpus-id": decoy, "label": UNJUDGED} if d == host else d for d in slots]
     return {
         design.ORIGINAL: slots,
-        design.REMOVED: _replaced(slots, [target], spare),
+        design.REMOVED: _replace_passages(slots, [target], spare),
         design.DECOY: swapped,
     }
 
 
-def _position(arranger: Arranger, query: str) -> Cells | None:
+def _arrange_position(arranger: Arranger, query: str) -> Cells | None:
     """Arrange passages in as many cells as there are, each passage once at every place."""
     k = arranger.recipe.k
     if not (relevant := arranger.relevant(query)):
@@ -229,14 +229,14 @@ def _position(arranger: Arranger, query: str) -> Cells | None:
 
 
 _ARRANGEMENTS: dict[str, Callable[[Arranger, str], Cells | None]] = {
-    "deflection": _deflection,
-    "faithfulness": _faithfulness,
-    "position": _position,
+    "deflection": _arrange_deflection,
+    "faithfulness": _arrange_faithfulness,
+    "position": _arrange_position,
 }
 """Kind to what a query is shown in every cell; None where it does not qualify, which is counted."""
 
 
-def _replaced(slots: Docs, gone: Docs, spare: Docs) -> Docs:
+def _replace_passages(slots: Docs, gone: Docs, spare: Docs) -> Docs:
     """Replace some passages in their places by spare ones."""
     fillers: Iterator[dict[str, str]] = iter(spare)
     return [next(fillers) if doc in gone else doc for doc in slots]

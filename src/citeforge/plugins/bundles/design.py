@@ -1,10 +1,10 @@
-"""Bundles: experiments whose cells a package freezes, one question each; what they are built by."""
+"""Bundles: experiments whose conditions (cells) are context sets of one package; their recipes."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field
 
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.recipes.base import Option, Recipe
@@ -18,18 +18,18 @@ FAITHFULNESS = ORIGINAL, REMOVED, DECOY = ("original", "removed", "decoy")
 
 
 def rotation_name(shift: int) -> str:
-    """Name of a cell of position: the same passages, moved on by so many places."""
+    """Name the cell that shows the same passages rotated by ``shift`` places."""
     return f"rotation_{shift}"
 
 
-def cells_of(kind: str, k: int) -> tuple[str, ...]:
-    """Cells of a bundle that shows ``k`` passages a cell."""
+def cell_names(kind: str, k: int) -> tuple[str, ...]:
+    """List the names of a bundle's cells (context sets), each of ``k`` passages."""
     rotations = tuple(map(rotation_name, range(k)))
     return {"deflection": DEFLECTION, "faithfulness": FAITHFULNESS, "position": rotations}[kind]
 
 
 class BundleRecipe(Recipe):
-    """What all bundles depend on."""
+    """Fields that the recipes of all bundles share."""
 
     main_input: ClassVar[str] = "benchmark"
 
@@ -38,7 +38,7 @@ class BundleRecipe(Recipe):
     )
     """Package that passages are taken from."""
     k: int = Field(5, ge=3)
-    """Passages a cell."""
+    """Passages per cell."""
     sample: int | None = Field(None, ge=1)
     """Sample this many queries."""
     seed: int = 0
@@ -52,13 +52,8 @@ class DeflectionRecipe(BundleRecipe):
 
     kind: ClassVar[str] = "deflection"
 
-    refusals: str = "rules:en"
-    """How refusals are told: rules:LANG[,LANG…] (de, en, es, fr, it, nl, pt, zh), or judge."""
-
-    @field_validator("refusals")
-    @classmethod
-    def _check_detector(cls, text: str) -> str:
-        return checked_detector(text)
+    refusals: Annotated[str, AfterValidator(checked_detector)] = "rules:en"
+    """How refusals are detected: rules:LANG[,LANG…] (de, en, es, fr, it, nl, pt, zh), or judge."""
 
 
 class FaithfulnessRecipe(BundleRecipe):
@@ -79,7 +74,7 @@ def only_difference(before: Sequence[str], after: Sequence[str]) -> int:
 
 
 class Bundle(FrozenRecord):
-    """What a bundle consists of; stands in the manifest's ``config`` under ``bundle``.
+    """Design of a bundle, as the manifest's ``config`` has it under ``bundle``.
 
     Attributes:
         name: the kind of benchmark.
@@ -95,7 +90,7 @@ class Bundle(FrozenRecord):
 
 
 def bundle_of(manifest: Manifest) -> Bundle:
-    """The bundle that a package was built with.
+    """Read the design of the bundle from a package's manifest.
 
     Raises:
         KeyError: it is no bundle.

@@ -52,7 +52,7 @@ MISSING = CellAnswer(is_missing=True)
 
 @dataclass
 class CellAnswers:
-    """All answers, by cell.
+    """Answers of one submission in all cells of a bundle.
 
     Attributes:
         benchmark: what they answer.
@@ -74,7 +74,7 @@ class CellAnswers:
         return sorted({run for answers in self.by_cell.values() for run, _ in answers})
 
     def answer(self, cell: str, run: int, row: int) -> CellAnswer | None:
-        """An answer; of a missing one :data:`MISSING` in ``strict``, else None."""
+        """Get an answer; if it is missing, :data:`MISSING` in ``strict``, else None."""
         answer = self.by_cell.get(cell, {}).get((run, row))
         return answer or (MISSING if self.tools.options.protocol == "strict" else None)
 
@@ -93,7 +93,7 @@ Holds = Callable[[CellAnswer, CellAnswer, int], bool]
 
 
 def deflection(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
-    """Refusals where there is an answer, and where there is none.
+    """Measure refusals where passages with the answer are shown, and where none is.
 
     Raises:
         CannotError: a judge should tell refusals, and there is none, or it failed.
@@ -157,7 +157,7 @@ def _judge_refusals(cells: CellAnswers) -> dict[str, bool]:
 
 
 def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
-    """What becomes of a citation when its evidence goes, or its words stand elsewhere, too.
+    """Measure what becomes of citations when the evidence is removed or copied to a decoy.
 
     All but ``Faith.Cites`` are over answers that cite the evidence in the cell ``original``
     (Wallat et al. 2025, arXiv 2412.18004, call a citation post-rationalised that the answer does
@@ -220,7 +220,7 @@ def _says_the_same(before: CellAnswer, after: CellAnswer, gold: list[str]) -> bo
 
 
 def position(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
-    """Citations by place: every passage stands once at every place, so passages cancel out."""
+    """Measure how often each place is cited; every passage is shown once at every place."""
     k = cells.bundle.k
 
     def rate(place: int) -> Floats:
@@ -253,7 +253,7 @@ def position(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
 
 
 def _queries_needed(effect: Floats) -> Sample:
-    """Queries at which the 95 % interval of an effect is as narrow as wanted, by its variance."""
+    """Compute the queries needed for an effect's 95 % interval to be ± 0.05."""
     defined = ~np.isnan(effect)
     values = np.where(defined, effect, 0.0)
     sums = np.stack([values, values**2, defined.astype(np.float64)], axis=-1)

@@ -1,4 +1,4 @@
-"""Control systems for bundles: one that has what the bundle looks for, one that has not."""
+"""Control systems for bundles: some with the behaviour that a bundle measures, some without."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -24,7 +24,7 @@ Habit = Callable[[Cells, str, int, Random], Answer]
 
 
 def _control(name: str, family: str, what: str, habit: Habit) -> System:
-    """A control system of one kind of bundle."""
+    """Make a control system of one kind of bundle."""
     make = partial(_answer_cells, family=family, habit=habit)
     return System(name, "", f"{family}: {what}", make, family=family, design=True, is_control=True)
 
@@ -33,7 +33,7 @@ def _answer_cells(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, family: str,
     habit: Habit,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """Lines of a submission to a bundle.
+    """Yield the lines of a control system's submission to a bundle.
 
     Raises:
         UsageError: the benchmark is no such bundle.
@@ -84,7 +84,7 @@ def _citing_evidence(
 
 
 def _following_places(cells: Cells, cell: str, row: int, rng: Random, *, fall: float) -> Answer:
-    """Cites relevant passages more than others, and less towards the last place by ``fall``."""
+    """Cite relevant passages more often, and the less so the later their place."""
     table = cells[cell]
     size = table.sizes[row]
     chances = [_CITES[p in table.relevant[row]] * (1 - fall * p / (size - 1)) for p in range(size)]

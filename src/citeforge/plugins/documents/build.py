@@ -1,4 +1,4 @@
-"""``build documents``: from documents to a package, by way of questions that stood all checks."""
+"""``build documents``: from documents to a package of questions that passed all checks."""
 
 import json
 from collections.abc import Sequence
@@ -80,7 +80,7 @@ def build_documents(
     llm: Llm | None = None,
     judge: JudgeSession | None = None,
 ) -> Manifest:
-    """Write questions about documents, check them, and package those that stand.
+    """Write questions about documents, check them, and package those that pass.
 
     Args:
         recipe: everything that the tables depend on.

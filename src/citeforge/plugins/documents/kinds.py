@@ -39,6 +39,7 @@ class DocumentsKind(RageKind):
         return plan_documents(recipe, run)
 
     def reading(self, reads: str) -> Read:
+        """Choose the reader of submissions: questions without an answer count for abstention."""
         from citeforge.plugins.documents.measures import read_document_answers
 
         return read_document_answers

@@ -47,7 +47,7 @@ class QuestionShares(Part):
 
 
 class Asking(Part):
-    """How questions are made, and what they must stand."""
+    """How many questions are written and how strictly they are checked."""
 
     tries: int = Field(3, ge=1)
     """Questions written at most for each one wanted."""
@@ -86,7 +86,7 @@ class DocumentsRecipe(Licensed):
     seed: int = 0
     """Seed of every draw."""
     asking: Asking = Asking()
-    """How questions are made, and what they must stand."""
+    """How many questions are written and how strictly they are checked."""
     judging: Judging = Judging()
     """Which judge decides whether passages entail answers."""
     embedder: Annotated[str, Option(input=True)] = Field(

@@ -1,4 +1,4 @@
-"""Questions in rounds: an LLM writes, and tries to answer; a judge says what passages entail."""
+"""Questions in rounds: an LLM writes and tries to answer them; a judge checks entailment."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -124,7 +124,10 @@ class QuestionMaker:
         asking = self.recipe.asking
         answerable = [q for q in questions if q.is_open and q.form != ABSENT]
         self._check_entailment(answerable)
-        self._ask_reader(ANSWERED, answerable, lambda q: [q.evidence], _fails, "the reader says")
+        self._ask_reader(
+            ANSWERED, answerable, lambda q: [q.evidence],
+            lambda reply, q: not gives(reply, q.answers), "the reader says",
+        )  # fmt: skip
         self._ask_reader(
             CLOSED_BOOK, answerable, lambda q: [()] * asking.closed_book, _gives_some,
             "without any passage the reader says",
@@ -277,17 +280,13 @@ def _accepted(questions: Iterable[Question]) -> list[Question]:
     return [q for q in questions if q.is_open]
 
 
-def _fails(reply: str, question: Question) -> bool:
-    """Whether a reply does not give the answers of a question."""
-    return not gives(reply, question.answers)
-
-
 def _gives_some(reply: str, question: Question) -> bool:
     """Whether a reply gives at least half of the answers of a question."""
     return gives(reply, question.answers, _LEAST_SHARE_OF_LIST)
 
 
 def _is_yes(decision: Decision) -> bool:
+    """Whether the judge answered that the premise entails the hypothesis."""
     return not isinstance(decision, JudgeFailure) and decision.entailed
 
 

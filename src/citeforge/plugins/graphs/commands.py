@@ -11,7 +11,7 @@ from citeforge.schemas.recipes.base import GRAPH, RunOptions
 from citeforge.schemas.recipes.kalma import KalmaRecipe
 
 if TYPE_CHECKING:
-    from citeforge.plugins.graphs.profile import PlainProfile, Profile
+    from citeforge.plugins.graphs.profile import ClassProfile, PlainProfile
 
 _MOST_CLASSES = 8
 """Classes that are listed."""
@@ -23,7 +23,7 @@ kg_options = add_options([*field_options(KalmaRecipe, _NAMED), *field_options(Ru
 
 
 def open_kg(options: dict[str, Any]) -> Any:
-    """The KnowledgeGraph of parsed options.
+    """Open the knowledge graph that parsed options name.
 
     Raises:
         UsageError: no graph is named.
@@ -70,6 +70,7 @@ def profile(out: Path | None, **parameters: Any) -> None:
 
 
 def _show_predicates(listing: "PlainProfile") -> None:
+    """Print classes and predicates of unmapped RDF."""
     from citeforge.engines.io.report_table import Table
 
     click.echo("model: plain")
@@ -87,7 +88,8 @@ def _show_predicates(listing: "PlainProfile") -> None:
     click.echo(Table(head, rows).markdown())
 
 
-def _show_relations(about: "Profile", model: str) -> None:
+def _show_relations(about: "ClassProfile", model: str) -> None:
+    """Print classes and the relations of a profiled class."""
     from citeforge.engines.io.report_table import Table
 
     click.echo(f"model: {model}")
@@ -104,7 +106,7 @@ def _show_relations(about: "Profile", model: str) -> None:
 
 @kg.command("snapshot")
 @kg_options
-@path_option("--entities", required=True, help="File with one id a line.")
+@path_option("--entities", required=True, help="File with one id per line.")
 @path_option("--out", required=True, help="FILE.nt or FILE.nt.gz.")
 def snapshot(entities: Path, out: Path, **parameters: Any) -> None:
     """Freeze the sub-graphs of entities as N-Triples.

@@ -13,7 +13,7 @@ from citeforge.kg.link import Link, Linker, LinkQuality, linking_quality
 
 @dataclass(frozen=True)
 class Questions:
-    """Questions of a file.
+    """Questions of a file, with the entities that they name where the file says so.
 
     Attributes:
         ids: their ids.
@@ -27,7 +27,7 @@ class Questions:
 
 
 def read_questions(path: Path) -> Questions:
-    """Questions of BEIR's JSON Lines, or of BioKaLMA's JSON with the sub-graphs it came with.
+    """Read questions from BEIR's JSON Lines, or from BioKaLMA's JSON with its sub-graphs.
 
     Raises:
         InputError: a line or an item is wrong.

@@ -1,4 +1,4 @@
-"""What a graph says of a class: the relations that a domain may have words for."""
+"""Counts of the relations of a class in a knowledge graph, and drafts of domains for them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -47,8 +47,8 @@ class RelationProfile:
 
 
 @dataclass(frozen=True)
-class Profile:
-    """A class of a graph.
+class ClassProfile:
+    """Size and relations of one class of a graph, beside the sizes of all classes.
 
     Attributes:
         entity_class: id of the class: the domain's, or the largest where the graph has none of it.
@@ -63,8 +63,8 @@ class Profile:
     relations: list[RelationProfile]
 
 
-def profile_class(kg: KnowledgeGraph) -> Profile:
-    """Look what a graph says of the domain's class, or of its largest where it has none of that.
+def profile_class(kg: KnowledgeGraph) -> ClassProfile:
+    """Count the relations and values of the domain's class, or of the graph's largest class.
 
     Raises:
         InputError: an endpoint cannot answer; give a snapshot.
@@ -74,7 +74,7 @@ def profile_class(kg: KnowledgeGraph) -> Profile:
     rows = kg.ask("classes", ("class", "entities"), instance_of=link)
     classes = [
         (name, kg.reader.label(same, "label") or name, _number(kg, same[0], "entities"))
-        for name, same in _grouped(kg, rows, "class").items()
+        for name, same in _group_by_id(kg, rows, "class").items()
     ]
     classes.sort(key=lambda c: (-c[2], c[0]))
     sizes = {name: n for name, _, n in classes}
@@ -83,9 +83,9 @@ def profile_class(kg: KnowledgeGraph) -> Profile:
         "profile", ("prop", "entities", "values"), instance_of=link,
         **{"class": domain.entity_iri + own},
     )  # fmt: skip
-    relations = [_relation(kg, pid, same) for pid, same in _grouped(kg, rows, "prop").items()]
+    relations = [_relation(kg, pid, same) for pid, same in _group_by_id(kg, rows, "prop").items()]
     relations.sort(key=lambda r: (-r.entities, r.label))
-    return Profile(own or domain.entity_class, sizes.get(own, 0), classes, relations)
+    return ClassProfile(own or domain.entity_class, sizes.get(own, 0), classes, relations)
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def profile_plain(kg: KnowledgeGraph) -> PlainProfile:
 
 
 def draft_plain(profile: PlainProfile, name: str) -> str:
-    """A domain that maps every predicate: a start, to be made better by hand.
+    """Draft a domain that maps every predicate, as YAML to be improved by hand.
 
     Args:
         profile: of the graph.
@@ -176,8 +176,8 @@ def draft_plain(profile: PlainProfile, name: str) -> str:
     return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
 
 
-def _grouped(kg: KnowledgeGraph, rows: list[Row], variable: str) -> dict[str, list[Row]]:
-    """Rows by id; one a label."""
+def _group_by_id(kg: KnowledgeGraph, rows: list[Row], variable: str) -> dict[str, list[Row]]:
+    """Group rows by the id in a variable; a relation has one row per label."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         name = plain_label(row[variable].value.removeprefix(kg.domain.entity_iri))
@@ -186,6 +186,7 @@ def _grouped(kg: KnowledgeGraph, rows: list[Row], variable: str) -> dict[str, li
 
 
 def _number(kg: KnowledgeGraph, row: Row, variable: str) -> int:
+    """Read the count in a row; refuse a reply that is no whole number."""
     value = row[variable].value
     if not COUNT.fullmatch(value):
         raise InputError(
@@ -197,6 +198,7 @@ def _number(kg: KnowledgeGraph, row: Row, variable: str) -> int:
 
 
 def _relation(kg: KnowledgeGraph, pid: str, rows: list[Row]) -> RelationProfile:
+    """Make the profile of a relation from its rows, which differ in the label's language."""
     label = kg.reader.label(rows, "propLabel") or pid
     words = kg.domain.questions
     example = plain_label(rows[0]["example"].value) if "example" in rows[0] else ""
@@ -206,8 +208,8 @@ def _relation(kg: KnowledgeGraph, pid: str, rows: list[Row]) -> RelationProfile:
     )  # fmt: skip
 
 
-def draft(domain: Domain, profile: Profile) -> str:
-    """The domain as a YAML file, with plain words for every relation that has none: a start.
+def draft(domain: Domain, profile: ClassProfile) -> str:
+    """Draft the domain as YAML, with plain words for every relation that has none.
 
     Uninformative relations are left out.
     """

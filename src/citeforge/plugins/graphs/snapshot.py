@@ -2,7 +2,7 @@
 
 import gzip
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from citeforge.engines.io.files import atomic_file
@@ -30,8 +30,12 @@ def write_snapshot(kg: KnowledgeGraph, qids: Iterable[str], out: Path) -> tuple[
         (entities, lines).
     """
     graphs = kg.subgraphs(qids)
-    merged = {q: graph.qid for q, graph in graphs.items() if graph.qid != q}
-    lines = sorted({*_lines(kg, graphs.values()), *_merged(kg, merged)})
+    entity = kg.domain.entity_iri
+    merged = (
+        f"{iri(entity + q)} {_SAME} {iri(entity + graph.qid)} .\n"
+        for q, graph in graphs.items() if graph.qid != q
+    )  # fmt: skip
+    lines = sorted({*_lines(kg, graphs.values()), *merged})
     with atomic_file(out) as raw:
         if out.suffix == ".gz":
             with gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0) as file:
@@ -42,9 +46,9 @@ def write_snapshot(kg: KnowledgeGraph, qids: Iterable[str], out: Path) -> tuple[
 
 
 def read_entities(path: Path, kg: KnowledgeGraph) -> list[str]:
-    """Ids of a file, one a line; what follows a space and ``#`` is a remark.
+    """Read the ids in a file, one per line; ``#`` after a space starts a remark.
 
-    Of a plain graph its own IRIs are taken, too.
+    For a plain graph, its own IRIs are ids, too.
 
     Raises:
         InputError: a line is no id, or there is none.
@@ -68,16 +72,12 @@ def read_entities(path: Path, kg: KnowledgeGraph) -> list[str]:
     return ids
 
 
-def _merged(kg: KnowledgeGraph, ids: Mapping[str, str]) -> Iterator[str]:
-    """Which ids were merged into which."""
-    for old, new in ids.items():
-        yield f"{iri(kg.domain.entity_iri + old)} {_SAME} {iri(kg.domain.entity_iri + new)} .\n"
-
-
 def _lines(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Iterator[str]:
+    """Write sub-graphs as N-Triples, with the labels and aliases of their entities."""
     entity, direct = kg.domain.entity_iri, kg.domain.direct_iri
 
     def label(name: str, text: str, predicate: str = _RDFS_LABEL) -> str:
+        """Write the name of an entity or relation as a triple."""
         return f"{iri(entity + name)} {predicate} {literal(text, kg.languages[0])} .\n"
 
     others = set()
@@ -100,6 +100,7 @@ def _lines(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Iterator[str]:
 
 
 def _value(kg: KnowledgeGraph, triple: Triple) -> str:
+    """Write the value of a triple: an IRI, a date or a text."""
     if triple.value_id:
         return iri(kg.domain.entity_iri + triple.value_id)
     if triple.precision:

@@ -32,7 +32,7 @@ class Agreement:
 
 
 def agreement(labels: Labels, values: Sequence[str], ordinal: bool) -> Agreement:
-    """Agreement of a label table.
+    """Compute the agreement of annotators from a table of their labels.
 
     Args:
         labels: item to annotator to label.
@@ -58,7 +58,7 @@ def agreement(labels: Labels, values: Sequence[str], ordinal: bool) -> Agreement
 
 
 def cohen_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float:
-    """Cohen's kappa of two annotators; NaN without pairs or when chance agreement is complete."""
+    """Compute Cohen's kappa of two annotators; NaN without pairs or when chance is 1."""
     n = len(pairs)
     if n == 0:
         return math.nan
@@ -71,7 +71,7 @@ def cohen_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float:
 def krippendorff_alpha(
     units: Sequence[Sequence[str]], values: Sequence[str], ordinal: bool
 ) -> float:
-    """Krippendorff's alpha, nominal or ordinal (Krippendorff 2011, computation of alpha).
+    """Compute Krippendorff's alpha, nominal or ordinal (Krippendorff 2011).
 
     Args:
         units: labels of each item, at least two each.

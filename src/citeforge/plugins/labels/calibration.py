@@ -25,7 +25,7 @@ from citeforge.schemas.errors import InputError
 
 @dataclass(frozen=True)
 class Rates:
-    """How often a judge is right, from labels of other answers.
+    """Sensitivity and specificity of a judge, with their standard errors.
 
     Attributes:
         sensitivity: share of supported statements that it calls supported.
@@ -89,9 +89,7 @@ def rogan_gladen(
     rates: Rates,
     within: Range = ANYTHING,
 ) -> Powered:
-    """Share corrected by sensitivity and specificity (Rogan & Gladen 1978), with both
-    uncertainties: of the answers scored, and of the two rates (Lang & Reiczigel 2014, section 2.2,
-    the delta method).
+    """Correct a share by sensitivity and specificity (Rogan & Gladen 1978).
 
     Args:
         verdicts: sums of each answer under the judge's verdicts, shape (queries, k).
@@ -159,12 +157,12 @@ def rates_of(answers: Sequence[Sequence[tuple[bool, bool]]]) -> Rates:
 _Z = 1.959964
 """Quantile of the normal distribution for 95 % on both sides."""
 DRIFT = 0.05
-"""p of equal error rates in all systems below which a drift is told."""
+"""p of equal error rates in all systems below which a drift is reported."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """A judge against people.
+    """Error rates and agreement of a judge, measured against people's labels.
 
     Attributes:
         judge: its signature.
@@ -261,7 +259,7 @@ def _drift(systems: Sequence[Sequence[bool]]) -> float:
 
 
 def write_calibration(folder: Path, result: Calibration) -> None:
-    """Keep it in the statistics of a package; tables and benchmark hash stay.
+    """Write a judge's rates into a package's statistics; its benchmark hash stays.
 
     Raises:
         InputError: not a package, damaged, or it cannot be written.
@@ -272,7 +270,7 @@ def write_calibration(folder: Path, result: Calibration) -> None:
 
 
 def render_calibration(result: Calibration) -> str:
-    """What ``labels calibrate`` prints."""
+    """Write a calibration as the lines that ``labels calibrate`` prints."""
     r = result.rates
     lines = [
         f"judge {result.judge} against {result.n:,} statements of {result.n_answers:,} answers",

@@ -169,6 +169,7 @@ def meta_eval(**parameters: Any) -> None:
 
 
 def _compare_orders(options: MetaEvalOptions) -> None:
+    """Print rank correlations of the orders of systems by two judges."""
     from citeforge.evaluator.reports.compare import load_scores
     from citeforge.plugins.labels.system_order import compare_orders
 
@@ -282,7 +283,7 @@ def plan(answers: Path, **parameters: Any) -> None:
     "--benchmark", help="Keep the labels beside this benchmark, in NAME.labels/TASK.jsonl."
 )
 def import_(files: tuple[Path, ...], key: Path, out: Path | None, benchmark: Path | None) -> None:
-    """Take labels back, one file an annotator, and report their agreement."""
+    """Take labels back, one file per annotator, and report their agreement."""
     from citeforge.plugins.labels.returned import import_sheets
 
     done = import_sheets(files, key, out=out, benchmark=benchmark)

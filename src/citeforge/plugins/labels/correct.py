@@ -27,7 +27,7 @@ from citeforge.plugins.labels.files import Label
 from citeforge.plugins.labels.people import (
     HumanLabels,
     LabelJudge,
-    find_people,
+    match_labels,
     of_system,
 )
 from citeforge.plugins.labels.ppi import (
@@ -45,12 +45,12 @@ PPI, ROGAN_GLADEN = "ppi++", "rogan-gladen"
 _LEAST_DECIDED = 0.9
 """Share of labelled answers whose labels must decide a measure: others leave, and may be unlike."""
 _LEAST_P = 0.01
-"""p of a difference between labelled and other answers from which on it is said."""
+"""p below which a difference between labelled and other answers is reported."""
 
 
 @dataclass(frozen=True)
 class LabelCorrection(Correction):
-    """Correction by labels of these answers.
+    """Correction of scores by people's labels of the same answers (PPI++).
 
     Attributes:
         labels: of all systems.
@@ -88,7 +88,7 @@ class LabelCorrection(Correction):
                 f"{benchmark.manifest.name} shows {benchmark.kind.shows}",
                 code="wrong-kind",
             )
-        people = find_people(mine, inputs)
+        people = match_labels(mine, inputs)
         by_people = _by_people(inputs, judged, people)
         nobody = _by_people(inputs, judged, HumanLabels())
         warnings = _label_warnings(people)
@@ -132,7 +132,7 @@ class LabelCorrection(Correction):
 
 @dataclass(frozen=True)
 class RateCorrection(Correction):
-    """Correction by error rates of the judge.
+    """Correction of scores by the judge's error rates on other answers.
 
     Attributes:
         rates: from other data.
@@ -143,7 +143,7 @@ class RateCorrection(Correction):
     source: str
 
     def require_known(self, systems: Sequence[tuple[str, str]]) -> None:
-        """Rates are of all systems."""
+        """Accept all systems: error rates are of the judge."""
 
     def correct(
         self, submission: Submission, reading: Reading, entries: Sequence[MeasureScore],
@@ -180,8 +180,8 @@ class RateCorrection(Correction):
         return warnings
 
 
-def correction_of(figures: Mapping[str, Any], judge: str) -> tuple[RateCorrection, str]:
-    """The correction by what a package keeps of a judge's errors, and what to warn of."""
+def read_correction(figures: Mapping[str, Any], judge: str) -> tuple[RateCorrection, str]:
+    """Make the correction from a judge's rates in a package, and a warning or an empty text."""
     rates = Rates(
         figures["sensitivity"],
         figures["specificity"],
@@ -205,7 +205,7 @@ Judged = Mapping[str, tuple[Row, MeasureScore]]
 
 
 def _judged_entries(reading: Reading, entries: Sequence[MeasureScore]) -> Judged:
-    """Results and scores of the judged measures that have intervals, by name."""
+    """Select results and scores of judged measures that have intervals, by name."""
     return {
         r.measure.name: (r, e)
         for r, e in zip(reading.results[0], entries, strict=True)
@@ -214,7 +214,7 @@ def _judged_entries(reading: Reading, entries: Sequence[MeasureScore]) -> Judged
 
 
 def _by_people(inputs: Inputs, judged: Judged, people: HumanLabels) -> dict[str, Measured]:
-    """Judged measures with people in place of the judge; open where they said nothing."""
+    """Compute judged measures by people's labels; open where an answer has none."""
     session = JudgeSession(LabelJudge(people))
     tools = replace(inputs.tools, judge=session, levels=people.levels)
     measures = [r.measure for r, _ in judged.values()]
@@ -276,7 +276,7 @@ def _lacks_verdict(measured: Measured) -> npt.NDArray[np.bool_]:
 
 
 def _why_not(units: Units, people: HumanLabels, sample: Sample) -> str:
-    """Why labels cannot correct a measure; empty when they can."""
+    """Explain why labels cannot correct a measure; empty when they can."""
     if units.settled.all():
         return "no answer of it depends on a verdict"
     rows = [row for row in people.rows if not units.settled[row]]
@@ -351,6 +351,6 @@ def _displayed(value: float, measure: Measure) -> float | None:
 
 
 def _by_labels(values: Floats, units: Units) -> list[float | None]:
-    """Values of the answers that labels decide or that need none; None elsewhere."""
+    """List the value of each answer that labels decide or that needs none; None elsewhere."""
     defined = (units.labelled | units.settled) & ~np.isnan(values)
     return [v if k else None for v, k in zip(values.tolist(), defined.tolist(), strict=True)]

@@ -1,4 +1,4 @@
-"""What corrects scores, declared without its code."""
+"""Corrections of scores by labels, declared without their code."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 
 class LabelCorrections(Corrections):
-    """Corrections by labels of people; all methods as the core describes them."""
+    """Corrections by people's labels; see :class:`Corrections` for the methods."""
 
     def by_labels(self, paths: Sequence[Path]) -> Correction:
         from citeforge.plugins.labels.correct import LabelCorrection
@@ -23,9 +23,9 @@ class LabelCorrections(Corrections):
     def by_calibration(
         self, figures: Mapping[str, Any], judge: str
     ) -> tuple[Correction | None, str]:
-        from citeforge.plugins.labels.correct import correction_of
+        from citeforge.plugins.labels.correct import read_correction
 
-        return correction_of(figures, judge)
+        return read_correction(figures, judge)
 
     def difference(
         self, first: MeasureScore, second: MeasureScore, clusters: npt.NDArray[np.int64] | None

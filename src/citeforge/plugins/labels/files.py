@@ -30,10 +30,10 @@ _CONTRADICTED = {"attributable": False, "extrapolatory": False, "contradictory":
 
 @dataclass(frozen=True)
 class Label:
-    """What people say of a statement and all that it cites, or of one citation.
+    """People's label of a statement with all that it cites, or of one citation.
 
     Attributes:
-        path: file that it stands in.
+        path: file that contains it.
         line: its line; None in a JSON file.
         system: whose answer.
         query: id of the query, or its text.
@@ -70,12 +70,12 @@ class Label:
 
 @dataclass
 class LabelRegister:
-    """Labels by what they are about: a repeat is noticed, a contradiction refused."""
+    """Labels read so far: finds repeated ones, and refuses contradicting ones."""
 
     _labels: dict[Hashable, dict[str | None, Label]] = field(default_factory=dict)
 
     def is_repeat(self, place: Hashable, label: Label) -> bool:
-        """Whether an earlier label says the same of the same; if not, keep this one.
+        """Whether a label repeats an earlier one; if not, remember it.
 
         Args:
             place: answer, statement and citation that it is about.
@@ -102,7 +102,7 @@ class LabelRegister:
 
 
 def read_labels(path: Path, form: str = "auto") -> list[Label]:
-    """All labels of a file.
+    """Read all labels of a file, in any of its four formats.
 
     Args:
         path: JSON Lines of ``labels import``, in ExpertQA's layout or of claims with references,
@@ -165,7 +165,7 @@ def _annotated(path: Path) -> Iterator[Label]:
 def _level(
     word: str | None, levels: Mapping[str, str | None], path: Path, line: int, field: str
 ) -> str | None:
-    """The level that a label's word means; None for none.
+    """Find the level of support that a label's word means; None if it means none.
 
     Raises:
         InputError: it means none; says which do.
@@ -212,7 +212,7 @@ def _expertqa(path: Path) -> Iterator[Label]:
 
 
 class _ClaimRow(msgspec.Struct):
-    """A claim with what it refers to; further fields are not needed here."""
+    """A claim with its references; further fields are not needed here."""
 
     claim: str
     references: list[str]
@@ -245,11 +245,15 @@ class _AlceCitation(msgspec.Struct):
 
 
 class _AlceSentence(msgspec.Struct):
+    """A sentence of an ALCE answer, with people's scores."""
+
     sentence_recall_score: int
     citations: list[_AlceCitation] = []
 
 
 class _AlceItem(msgspec.Struct):
+    """An ALCE answer, with its sentences."""
+
     sentences: list[_AlceSentence]
 
 
@@ -257,7 +261,7 @@ _ALCE_LEVELS = {2: FULL, 1: PARTIAL, 0: NOT}
 
 
 def _alce(path: Path) -> Iterator[Label]:
-    """``human_eval_citations_completed.json``: data set, model, question to sentences."""
+    """Read labels from ALCE's ``human_eval_citations_completed.json``."""
     content = read_json(path)
     try:
         sets = msgspec.convert(content, dict[str, dict[str, dict[str, Any]]])

@@ -25,7 +25,7 @@ class PairRow(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """All pairs of a file.
+    """Read the (premise, hypothesis) pairs of a file.
 
     Raises:
         InputError: a line is wrong, or there is none.
@@ -43,7 +43,7 @@ def read_pairs(path: Path) -> list[Pair]:
 
 @dataclass(frozen=True)
 class JudgedFile:
-    """What a judge said of a file of pairs.
+    """Counts of a judged file of pairs, and the session that judged it.
 
     Attributes:
         pairs: pairs of the file, repeats counted.
@@ -76,7 +76,7 @@ def judge_pairs(path: Path, judging: Judging, run: RunOptions, out: Path) -> Jud
 
 
 def plan_pairs(path: Path, judging: Judging, run: RunOptions) -> JudgePlan:
-    """What :func:`judge_pairs` would ask, and what it would cost; nobody is asked.
+    """Plan what :func:`judge_pairs` would ask and cost, without asking.
 
     Raises:
         InputError: a line is wrong, or the judge cannot be had.
@@ -109,7 +109,7 @@ def write_verdicts(path: Path, pairs: Sequence[Pair], decisions: Mapping[Pair, D
 
 
 def require_judge(judging: Judging, run: RunOptions) -> JudgeSession:
-    """The judge with its options, where nothing can be done without one.
+    """Open the judge that options name; refuse options without one.
 
     Raises:
         UsageError: none is named.

@@ -1,4 +1,4 @@
-"""How well a judge agrees with people on pairs they labelled (docs/definitions.md#agreement)."""
+"""Agreement of a judge with people on labelled pairs (docs/definitions.md#agreement)."""
 
 import math
 import statistics
@@ -26,7 +26,7 @@ REPEATED = "the label repeats another one word for word"
 
 @dataclass(frozen=True, order=True)
 class LabelledPair:
-    """A labelled pair of an answer.
+    """A (premise, hypothesis) pair of an answer with people's label.
 
     Attributes:
         system: whose answer.
@@ -45,7 +45,7 @@ class LabelledPair:
 
 @dataclass
 class LabelledPairs:
-    """All labels of some files.
+    """Labelled pairs of some files, and how many labels were left out.
 
     Attributes:
         pairs: those that a judge can be asked.
@@ -56,14 +56,14 @@ class LabelledPairs:
     left_out: Counter[str] = field(default_factory=Counter)
 
     def lines(self) -> list[str]:
-        """What is left out, for people."""
+        """Report how many labels are left out, a line per reason."""
         return [f"  left out  {n:,}: {why}" for why, n in sorted(self.left_out.items())]
 
 
 def labelled_pairs(
     labels: Sequence[Path], scores: Sequence[Path] = (), form: str = "auto"
 ) -> LabelledPairs:
-    """Labelled statements with what they cite, in an order that is not that of the lines.
+    """Read labelled statements with what they cite, in an order that no line order changes.
 
     Args:
         labels: files of :func:`~citeforge.plugins.labels.files.read_labels`.
@@ -110,7 +110,7 @@ def labelled_pairs(
 
 
 def _texts(label: Label, answers: Mapping[tuple[str, str], AnswerDetail]) -> tuple[str | None, str]:
-    """Premise and hypothesis of a label; the premise is None if nothing is cited."""
+    """Find premise and hypothesis of a label; the premise is None if nothing is cited."""
     if label.evidence is not None:
         evidence = "\n".join(label.evidence)
         return evidence if evidence.strip() else None, label.text or ""
@@ -185,8 +185,7 @@ class JudgeQuality:
 
 
 def hagrid_pairs(benchmark: Benchmark) -> LabelledPairs:
-    """Sentences of HAGRID's gold answers with an attributable label; the premise is all that the
-    sentence cites.
+    """Pair HAGRID's labelled gold sentences with all passages that they cite.
 
     Raises:
         InputError: there is none.
@@ -216,7 +215,7 @@ def hagrid_pairs(benchmark: Benchmark) -> LabelledPairs:
 
 
 def judge_quality(labelled: Sequence[LabelledPair], judge: JudgeSession) -> JudgeQuality:
-    """Ask the judge and compare."""
+    """Ask a judge about labelled pairs, and measure its agreement with people."""
     decided = ask_labelled(labelled, judge)
     pairs = [(row.supported, verdict.entailed) for row, verdict in decided]
     classes = [
@@ -240,7 +239,7 @@ def ask_labelled(
 def decision_quality(
     pairs: Sequence[tuple[bool, bool]], classes: Sequence[tuple[str, str]] = (), n_failed: int = 0
 ) -> JudgeQuality:
-    """Compare pairs of decisions, and of classes; each pair has people's first."""
+    """Measure agreement on decisions and classes; each pair has people's first."""
     n = len(pairs)
     yes, no = _class_quality(pairs, True), _class_quality(pairs, False)
     return JudgeQuality(
@@ -276,7 +275,7 @@ def _class_quality(pairs: Sequence[tuple[Hashable, Hashable]], name: Hashable) -
 
 
 def pearson(pairs: Sequence[tuple[float, float]]) -> float:
-    """Pearson's correlation of two columns; of decisions, the phi coefficient."""
+    """Compute Pearson's correlation of two columns; of decisions, the phi coefficient."""
     try:
         return statistics.correlation(
             [human for human, _ in pairs], [machine for _, machine in pairs]

@@ -1,4 +1,4 @@
-"""What the commands about labels are asked for, one record each."""
+"""Options of the commands about labels, one record each."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,7 +10,7 @@ from citeforge.schemas.recipes.command_options import JudgeOptions
 
 
 class LabelFiles(Part):
-    """Files of labels, and what they are about."""
+    """Files of labels, and the score files that they are about."""
 
     labels: tuple[Path, ...] = ()
     """Of labels import or ALCE's human evaluation (with --scores), in ExpertQA's layout, or claims
@@ -24,14 +24,14 @@ class LabelFiles(Part):
 
 
 class MetaEvalOptions(LabelFiles):
-    """What is held against people, or against another judge."""
+    """Options of ``labels meta-eval``: whom a judge or measure is compared with."""
 
     benchmark: Path | None = None
     """HAGRID benchmark, for its attributable labels."""
     against: tuple[Path, ...] = ()
     """Score files of the same systems by another judge, or by people: compares the orders."""
     preferences: tuple[Path, ...] = ()
-    """Which of two answers people prefer, one file an annotator: compares them with --measure."""
+    """Which of two answers people prefer, one file per annotator: compares them with --measure."""
     people: str = "preference"
     """Field of people's two values in --preferences."""
     tie_threshold: float | None = None
@@ -47,7 +47,7 @@ class MetaEvalOptions(LabelFiles):
 
 
 class LabelPlanOptions(JudgeOptions):
-    """An interval that labels are to give."""
+    """Options of ``labels plan``: the wanted interval, and how answers are drawn."""
 
     half_width: float = Field(gt=0)
     """Half of the 95 % interval of the corrected value, as displayed."""
@@ -70,7 +70,7 @@ class LabelPlanOptions(JudgeOptions):
 
 
 class AnnotationOptions(Part):
-    """What annotators are sent."""
+    """Options of ``labels export``: the task, and which items annotators get."""
 
     task: str
     """utility, statement-support, citation-support, knowledge-support (of score files);

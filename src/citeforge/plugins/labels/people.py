@@ -1,4 +1,4 @@
-"""Labels of people, held against the answers of one submission."""
+"""Labels of people, matched with the answers of one submission."""
 
 import re
 from collections import defaultdict
@@ -18,7 +18,7 @@ _SUPPORT = {FULL: 1.0, PARTIAL: 0.5, NOT: 0.0}
 
 @dataclass
 class HumanLabels:
-    """What people say of the answers of one system.
+    """People's verdicts on the answers of one system.
 
     Attributes:
         verdicts: pairs to what people call them: ``full``, ``partial`` or ``not``.
@@ -82,7 +82,7 @@ class LabelJudge:
         keep([(i, self._decision(p)) for i, p in enumerate(pairs)])
 
     def _decision(self, pair: Pair) -> Decision:
-        """Verdict on a pair by its label; a failure without one."""
+        """Give the verdict of a pair's label; a failure without one."""
         if pair not in self._people.verdicts:
             return JudgeFailure("no label")
         level = self._people.levels.get(pair)
@@ -97,8 +97,8 @@ def of_system(labels: Sequence[Label], system: str, submission: str) -> list[Lab
     return [x for x in labels if x.system in names or x.system.removesuffix(".json") in names]
 
 
-def find_people(labels: Sequence[Label], inputs: Inputs) -> HumanLabels:
-    """Labels of a system as verdicts about the pairs that measures ask about, in whatever order.
+def match_labels(labels: Sequence[Label], inputs: Inputs) -> HumanLabels:
+    """Match labels with a system's answers: verdicts on the pairs that measures ask about.
 
     Args:
         labels: of this system.
@@ -152,7 +152,7 @@ def _pairs(item: AnswerItem, claim: Claim, citation: int | None) -> list[Pair]:
 
 
 def _claim(label: Label, claims: Sequence[Claim]) -> Claim | None:
-    """A label's statement; None where its text is none of the answer's."""
+    """Find the statement of a label; None if no statement of the answer has its text."""
     if label.n_statements is not None and label.n_statements != len(claims):
         return None
     if label.text is not None:
@@ -175,7 +175,7 @@ def _words(text: str) -> str:
 
 
 def _citation(label: Label, claim: Claim) -> int | None:
-    """Position of the passage that a label is about; None for all together."""
+    """Find the position of the passage that a label is about; None for all together."""
     if label.nth is not None:
         if label.nth >= len(claim.cited):
             raise label.wrong(
@@ -194,7 +194,7 @@ def _citation(label: Label, claim: Claim) -> int | None:
 
 
 def _decide(people: HumanLabels, pair: Pair, levels: _Levels) -> None:
-    """Keep the verdict on a pair, unless answers that share it were labelled differently."""
+    """Set the verdict on a pair, unless answers that share it were labelled differently."""
     # What is said of a statement stands before what is said of its only citation.
     decisive = levels.statement or levels.citation
     if len(decisive) > 1:

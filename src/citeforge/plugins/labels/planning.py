@@ -1,4 +1,4 @@
-"""How many labels a corrected value needs."""
+"""Number of labels that a corrected value needs."""
 
 import json
 import math
@@ -26,7 +26,7 @@ _MEASURE = "ALCE.CitRec"
 
 @dataclass(frozen=True)
 class LabelPlan:
-    """Labelled answers that an interval of a given width needs.
+    """Labelled answers needed for an interval of a given width, and those drawn.
 
     Attributes:
         measure: name.
@@ -57,7 +57,7 @@ class LabelPlan:
 def plan_labelling(
     path: str | Path, options: LabelPlanOptions, run: RunOptions | None = None
 ) -> LabelPlan:
-    """Plan labels, as ``citeforge labels plan`` does.
+    """Plan labels for a score file or a submission, as ``citeforge labels plan`` does.
 
     Args:
         path: score file by the judge; or a submission, which the judge of the options is asked
@@ -95,7 +95,7 @@ def plan_labelling(
 
 
 def write_plan(out: Path, plan: LabelPlan, options: LabelPlanOptions) -> None:
-    """Keep the drawn queries, with what they were drawn for."""
+    """Write the queries to label to a file, with measure, half width, design and seed."""
     content = {
         "measure": plan.measure,
         "system": plan.system,
@@ -108,7 +108,7 @@ def write_plan(out: Path, plan: LabelPlan, options: LabelPlanOptions) -> None:
 
 
 def plan_labels(file: ScoreFile, options: LabelPlanOptions) -> LabelPlan:
-    """Labels needed before anybody labels, and which answers.
+    """Compute how many labels a score file needs, and draw the answers to label.
 
     From a pilot, where the score file has corrected values; else the spread is that of the judge's
     values, and the correlation what the options say.
@@ -147,7 +147,7 @@ def plan_labels(file: ScoreFile, options: LabelPlanOptions) -> LabelPlan:
 
 
 def half_width(sd: float, labels: int, answers: int, correlation: float) -> float:
-    """Half of a corrected value's 95 % interval: PPI++ with the best weight of the judge.
+    """Compute the half width of a corrected value's 95 % interval (PPI++, best weight).
 
     The variance of labels alone, sd² / labels, less the part that the judge explains, as far as
     there are answers without labels (PPI++, section 6).
@@ -161,7 +161,7 @@ def half_width(sd: float, labels: int, answers: int, correlation: float) -> floa
 
 
 def labels_needed(half: float, sd: float, answers: int, correlation: float) -> int | None:
-    """Fewest labelled answers with an interval of ± ``half``; None where all are too few."""
+    """Compute the fewest labels for an interval of ± ``half``; None if all are too few."""
     widths = (half_width(sd, n, answers, correlation) for n in range(2, answers + 1))
     return next((n for n, width in enumerate(widths, 2) if width <= half), None)
 
@@ -199,7 +199,7 @@ def _find_judged_measure(file: ScoreFile, measure: str | None) -> MeasureScore:
 
 
 def render_label_plan(plan: LabelPlan, half: float) -> str:
-    """What ``labels plan`` prints."""
+    """Write a plan as the lines that ``labels plan`` prints."""
     lines = [
         f"{plan.measure} of {plan.system}: {plan.n_answers:,} answers, standard deviation "
         f"{plan.sd:.2f} "

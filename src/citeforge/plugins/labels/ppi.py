@@ -51,7 +51,7 @@ class Powered:
 
 @dataclass(frozen=True)
 class Units:
-    """Sufficient statistics of the answers, one row a query.
+    """Sufficient statistics of the answers, one row per query.
 
     Attributes:
         judged: by the judge, shape (queries, k).
@@ -69,7 +69,7 @@ class Units:
 
 
 def power_tuning(human: Floats, judged: Floats, rest: Floats) -> float:
-    """The weight λ of the judge that makes the estimate's variance least, clipped to [0, 1].
+    """Compute the judge's weight λ with the least variance, clipped to [0, 1].
 
     As ``ppi-python`` has it (PPI++, section 6, example 6.1): covariance over labelled answers,
     variance over all.
@@ -95,7 +95,7 @@ def powered(
     tuning: float | None = None,
     within: Range = ANYTHING,
 ) -> Powered:
-    """Estimate of ``combine`` of people's sums over all answers.
+    """Estimate a value over all answers from verdicts on all and labels of some (PPI++).
 
     Answers that are settled are known; the others are a stratum of their own, in which the judge's
     mean is corrected by the mean error found on labelled ones.
@@ -173,7 +173,7 @@ def interval_of(
 
 
 class _Parts:
-    """Labelled, unlabelled and settled answers, each with its share."""
+    """Labelled, unlabelled and settled answers of a sample, each with its share."""
 
     def __init__(self, units: Units, rest: npt.NDArray[np.bool_]) -> None:
         self.units, self.rest = units, rest
@@ -181,7 +181,7 @@ class _Parts:
         self._open = int((~units.settled).sum()) / self._total if self._total else 0.0
 
     def best_weight(self, combine: Callable[[Floats], Floats]) -> float:
-        """The judge's weight that makes the variance of ``combine`` least."""
+        """Compute the judge's weight with the least variance of ``combine``."""
         u, slope = self.units, gradient(combine, self.mean(0.0))
         human, judged = u.human[u.labelled] @ slope, u.judged[u.labelled] @ slope
         return power_tuning(human, judged, u.judged[self.rest] @ slope)
@@ -252,7 +252,7 @@ class _Parts:
         return float(of_cluster @ of_cluster) * n / max(1, n - 1), n
 
     def _settled_influence(self, judged: Floats, human: Floats, weight: float) -> Floats:
-        """Influence of each answer through the share of settled answers."""
+        """Influence of each answer through the share of answers that need no verdict."""
         u = self.units
         settled = float(judged[u.settled].mean())
         error = float((human - weight * judged)[u.labelled].mean()) if u.labelled.any() else 0.0

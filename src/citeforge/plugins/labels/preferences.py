@@ -1,4 +1,4 @@
-"""Which of two answers people prefer, against what a measure says (Hwang et al. 2026).
+"""Agreement of a measure with people's preferences between two answers (Hwang et al. 2026).
 
 A comparison is one question, two systems, and a value of each by people and by the measure. People
 tie where their values are equal, the measure where its values are at most a threshold apart.
@@ -60,7 +60,7 @@ class PreferencePair:
 
 @dataclass(frozen=True)
 class PairwiseAgreement:
-    """People and a measure over comparisons.
+    """Agreement of people with a measure over comparisons of two answers.
 
     Attributes:
         n: comparisons that both decided, ties included.
@@ -82,7 +82,7 @@ class PairwiseAgreement:
 
 @dataclass(frozen=True)
 class AnnotatorAgreement:
-    """People among themselves, over comparisons that two of them made.
+    """Agreement of annotators with each other, over comparisons that two of them made.
 
     Attributes:
         n: pairs of such decisions.
@@ -104,6 +104,8 @@ def decision(values: Values, threshold: float = 0.0) -> int:
 
 
 class _Row(msgspec.Struct):
+    """A row of a file of preferences, its values left out."""
+
     question: str = ""
     query_id: str = ""
     systems: tuple[str, str] | None = None
@@ -113,7 +115,7 @@ class _Row(msgspec.Struct):
 def read_preferences(
     path: Path, people: str = PEOPLE, measure: str | None = None
 ) -> tuple[list[PreferencePair], int]:
-    """One annotator's comparisons, and how many rows repeat another one.
+    """Read one annotator's comparisons, and count rows that repeat another one.
 
     Args:
         path: JSON Lines, or a JSON list: ``query_id`` or ``question``, ``systems`` or ``models``,
@@ -187,7 +189,7 @@ def _both_or_none(values: _OneOrNone) -> Values | None:
 def with_scores(
     comparisons: Sequence[PreferencePair], scores: Sequence[ScoreFile], measure: str
 ) -> list[PreferencePair]:
-    """Comparisons with the values per query of score files, one file a system.
+    """Add the values per query of score files, one per system, to comparisons.
 
     Raises:
         InputError: a compared system has no score file, or one has two.
@@ -217,7 +219,7 @@ def with_scores(
 def tie_threshold(
     comparisons: Sequence[PreferencePair], candidates: Sequence[float] | None = None
 ) -> float:
-    """The difference at which the measure ties as often as people do, as nearly as can be.
+    """Find the difference at which a measure ties about as often as people do.
 
     Args:
         comparisons: with values of both.
@@ -236,7 +238,7 @@ def tie_threshold(
 def pairwise_agreement(
     comparisons: Sequence[PreferencePair], threshold: float | None = None
 ) -> PairwiseAgreement:
-    """Agreement and correlation of people and a measure.
+    """Compute agreement and correlation of people with a measure.
 
     Args:
         comparisons: of one annotator.
@@ -260,9 +262,9 @@ def pairwise_agreement(
 
 
 def win_rates(comparisons: Sequence[PreferencePair]) -> tuple[dict[str, float], dict[str, float]]:
-    """System to the share of its comparisons that it wins, a tie half: by people, by the measure.
+    """Compute each system's share of comparisons won, by people and by the measure.
 
-    Comparisons without a value of the measure are left out.
+    A tie is half a win. Comparisons without a value of the measure are left out.
     """
     decided = [(c, m) for c in comparisons if (m := c.measure) is not None]
     n = Counter(s for c, _ in decided for s in c.systems)
@@ -277,7 +279,7 @@ def win_rates(comparisons: Sequence[PreferencePair]) -> tuple[dict[str, float], 
 
 
 def annotator_agreement(annotators: Sequence[Sequence[PreferencePair]]) -> AnnotatorAgreement:
-    """How often two annotators decide alike; all pairs of them count."""
+    """Compute how often two annotators decide alike, over all pairs of annotators."""
     of_all = [{c.key: c.preference for c in one} for one in annotators]
     pairs = [
         (first[key], second[key])
@@ -294,7 +296,7 @@ def annotator_agreement(annotators: Sequence[Sequence[PreferencePair]]) -> Annot
 
 
 def agreed(annotators: Sequence[Sequence[PreferencePair]]) -> list[PreferencePair]:
-    """Comparisons that all annotators made and decided alike."""
+    """Select the comparisons that all annotators made and decided alike."""
     others = [{c.key: c.preference for c in one} for one in annotators[1:]]
     return [c for c in annotators[0] if all(o.get(c.key) == c.preference for o in others)]
 
@@ -306,7 +308,7 @@ def render_preferences(
     threshold: float | None = None,
     n_repeats: int = 0,
 ) -> str:
-    """What ``labels meta-eval --preferences`` prints.
+    """Write agreement as the lines that ``labels meta-eval --preferences`` prints.
 
     Args:
         measure: its name.
@@ -340,4 +342,5 @@ def render_preferences(
 
 
 def _texts(agreement: float, tau: float, system_tau: float) -> tuple[str, str, str]:
+    """Format an agreement (in percent) and two correlations for the table."""
     return f"{100 * agreement:.2f}", f"{tau:.3f}", f"{system_tau:.3f}"

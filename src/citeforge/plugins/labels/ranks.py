@@ -32,7 +32,7 @@ from citeforge.schemas.signature import differing_parts
 def corrected_difference(
     a: MeasureScore, b: MeasureScore, clusters: npt.NDArray[np.int64] | None = None
 ) -> CorrectedDifference | None:
-    """The paired difference on one measure; None where labels do not allow one.
+    """Compare two systems' corrected values by query; None if labels do not allow it.
 
     Both systems' answers to the same queries must be labelled (``labels export`` samples so).
 
@@ -84,7 +84,7 @@ class CorrectedRanks:
 
 
 def corrected_ranks(files: Sequence[ScoreFile]) -> list[CorrectedRanks]:
-    """Ranks of two systems or more by each measure that labels corrected and that has a direction.
+    """Rank systems by each measure that labels corrected and that has a direction.
 
     Where the same queries were labelled of all systems: tests of all corrected differences,
     adjusted by Holm. Else by intervals that hold all corrected values at once (Bonferroni), which
@@ -120,7 +120,7 @@ def _is_corrected(entry: MeasureScore) -> bool:
 
 
 def _by_differences(pairs: Sequence[tuple[ScoreFile, MeasureScore]]) -> list[RankInterval] | None:
-    """Ranks by paired differences; None where some are not."""
+    """Rank systems by paired differences; None where one cannot be computed."""
     first = pairs[0][0]
     if any(f.query_ids != first.query_ids for f, _ in pairs):
         return None
@@ -138,7 +138,7 @@ def _by_differences(pairs: Sequence[tuple[ScoreFile, MeasureScore]]) -> list[Ran
 
 
 def _simultaneous(entry: MeasureScore, systems: int) -> tuple[float, float]:
-    """Interval of a corrected value at a level that holds for all systems together."""
+    """Compute a corrected value's interval at a level that holds for all systems together."""
     c, declared = entry.corrected, find_measure(entry.name.partition("[")[0])
     assert c is not None and c.value is not None and c.stderr is not None and c.df is not None
     within = Range() if declared is None else declared.range
@@ -163,7 +163,7 @@ def ranks_of_intervals(intervals: Sequence[tuple[float, float]]) -> list[RankInt
 
 
 def correction_notes(results: Iterable[ScoreFile]) -> list[str]:
-    """How corrected values were made, once a system and method."""
+    """List how each corrected value was made, for the notes below a report."""
     lines = []
     for r in results:
         for m in r.measures:
@@ -184,7 +184,7 @@ def correction_notes(results: Iterable[ScoreFile]) -> list[str]:
 
 
 def order_notes(results: Sequence[ScoreFile]) -> list[str]:
-    """What may be said of the order of systems by corrected values."""
+    """List the ranks that corrected values allow, for the notes below a report."""
     return [
         f"ranks by {order.measure} corrected (at once, 95 %"
         + ("" if order.paired else "; other queries were labelled of each")

@@ -1,4 +1,4 @@
-"""Labels coming back from annotators, kept beside the benchmark."""
+"""Labels that annotators return, read and stored beside the benchmark."""
 
 import json
 import math
@@ -29,7 +29,7 @@ ANNOTATOR = "annotator"
 def read_sheet_labels(
     path: Path, task: AnnotationTask, items: set[str]
 ) -> Iterator[tuple[str, str, str]]:
-    """(item, annotator, label) of a CSV or a Label Studio export; unlabelled rows are passed over.
+    """Read (item, annotator, label) from a CSV or a Label Studio export.
 
     Raises:
         InputError: an unknown item or label, or another layout.
@@ -65,37 +65,37 @@ def _table(path: Path) -> Iterator[tuple[int, str, str, str]]:
         )
 
 
-class _Choices(msgspec.Struct):
+class _StudioChoices(msgspec.Struct):
     choices: list[str]
 
 
-class _Result(msgspec.Struct):
-    value: _Choices
+class _StudioResult(msgspec.Struct):
+    value: _StudioChoices
 
 
-class _Person(msgspec.Struct):
+class _StudioUser(msgspec.Struct):
     id: int | str | None = None
     email: str | None = None
 
 
-class _Annotation(msgspec.Struct):
-    result: list[_Result]
-    completed_by: int | str | _Person | None = None
+class _StudioAnnotation(msgspec.Struct):
+    result: list[_StudioResult]
+    completed_by: int | str | _StudioUser | None = None
 
 
-class _Data(msgspec.Struct):
+class _StudioData(msgspec.Struct):
     item: str
 
 
-class _Labelled(msgspec.Struct):
+class _StudioTask(msgspec.Struct):
     """A task of a Label Studio export; further fields are not needed here."""
 
-    data: _Data
-    annotations: list[_Annotation]
+    data: _StudioData
+    annotations: list[_StudioAnnotation]
 
 
 class _Key(msgspec.Struct):
-    """What ``labels export`` wrote beside the items."""
+    """Key file of ``labels export``: what each item is, which annotators do not see."""
 
     task: str
     items: dict[str, dict[str, Any]]
@@ -103,11 +103,11 @@ class _Key(msgspec.Struct):
 
 def _label_studio(path: Path) -> Iterator[tuple[int, str, str, str]]:
     """Read (number, item, annotator, label) from an export of Label Studio."""
-    rows = read_typed(path, list[_Labelled], "is not a Label Studio export", "its JSON format")
+    rows = read_typed(path, list[_StudioTask], "is not a Label Studio export", "its JSON format")
     for number, task in enumerate(rows, 1):
         for annotation in task.annotations:
             who = annotation.completed_by
-            name = who.email or who.id if isinstance(who, _Person) else who
+            name = who.email or who.id if isinstance(who, _StudioUser) else who
             for result in annotation.result:
                 for choice in result.value.choices:
                     yield number, task.data.item, str(name or path.stem), choice
@@ -115,7 +115,7 @@ def _label_studio(path: Path) -> Iterator[tuple[int, str, str, str]]:
 
 @dataclass(frozen=True)
 class Imported:
-    """Labels that came back.
+    """Labels of annotators, read and written to a file.
 
     Attributes:
         out: where they are kept.
@@ -133,10 +133,10 @@ class Imported:
 def import_sheets(
     labels: Sequence[Path], key: Path, *, out: Path | None = None, benchmark: Path | None = None
 ) -> Imported:
-    """Take labels back and keep them, as ``citeforge labels import`` does.
+    """Read annotators' labels and store them, as ``citeforge labels import`` does.
 
     Args:
-        labels: one file an annotator; in a CSV, a column ``annotator`` may name several.
+        labels: one file per annotator; in a CSV, a column ``annotator`` may name several.
         key: what the export wrote beside the items.
         out: JSON Lines file to write.
         benchmark: keep them beside this benchmark instead, in ``NAME.labels/TASK.jsonl``; those of
@@ -179,7 +179,7 @@ def import_sheets(
 def _statistics(
     task: str, rows: Sequence[Mapping[str, Any]], result: Agreement
 ) -> dict[str, object]:
-    """Labels and agreement as statistics of a benchmark."""
+    """Summarise labels and agreement as statistics of a benchmark."""
     decided = [r["label"] for r in rows if r["label"] is not None]
     figures: dict[str, object] = {f"annotation {task}: items": len(rows)}
     for label in sorted(set(decided)):
@@ -192,7 +192,7 @@ def _statistics(
 
 
 def majority(labels: Sequence[str], task: AnnotationTask) -> str | None:
-    """The commonest label; None on a tie. Ordinal tasks take the lower median."""
+    """Find the commonest label; None on a tie. Ordinal tasks take the lower median."""
     if task.ordinal:
         ordered = sorted(labels, key=task.labels.index)
         return ordered[(len(ordered) - 1) // 2]

@@ -1,7 +1,5 @@
-"""What annotators are sent: tasks with rows of score files or benchmarks, blind and shuffled."""
+"""Sheets for annotators: blind, shuffled samples of score files or benchmarks, by task."""
 
-import csv
-import io
 import json
 import math
 import tomllib
@@ -15,8 +13,9 @@ import msgspec
 from citeforge.builders.derive import Base, mapped_negatives
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.io.files import digest, read_json, write_text
+from citeforge.engines.io.report_table import Table
 from citeforge.engines.io.tables import rows_of
-from citeforge.engines.io.textfiles import escape_formula, validated
+from citeforge.engines.io.textfiles import validated
 from citeforge.evaluator.reports.compare import load_scores
 from citeforge.package.items import by_query
 from citeforge.package.manifest import AUDIT
@@ -32,11 +31,11 @@ T = TypeVar("T")
 ITEM, LABEL = "item", "label"
 """Columns of a sheet."""
 SheetItem = tuple[dict[str, object], dict[str, str]]
-"""Where a row for annotators comes from, which the key tells, and the columns of its task."""
+"""Origin of a row, which goes into the key file, and the columns that annotators see."""
 
 
 class AnnotationTask(FrozenRecord):
-    """What annotators see and say.
+    """A kind of annotation: what annotators see, and which labels they may give.
 
     Attributes:
         name: as in ``labels export --task``.
@@ -49,7 +48,7 @@ class AnnotationTask(FrozenRecord):
         labels: allowed labels.
         ordinal: whether the labels are numbers in order (agreement counts distances).
         source: where the task comes from.
-        share: part of the queries that is sampled when nobody says how many.
+        share: part of the queries that is sampled by default.
     """
 
     name: str
@@ -69,7 +68,7 @@ class AnnotationTask(FrozenRecord):
 
 @dataclass(frozen=True)
 class Sheet:
-    """What was written for annotators.
+    """The files written for annotators.
 
     Attributes:
         task: what they are asked.
@@ -100,7 +99,7 @@ def find_task(name: str) -> AnnotationTask:
 def _kalma_items(
     task: AnnotationTask, package: Package, sample: int | None, seed: int
 ) -> Iterator[SheetItem]:
-    """Rows of both forms of each sampled question; or of its facts, one a row.
+    """Yield both forms of each sampled question; or its facts, one per row.
 
     Raises:
         InputError: no facts.
@@ -128,7 +127,7 @@ DEFAULT = 200
 def _negative_items(
     task: AnnotationTask, package: Package, sample: int | None, seed: int
 ) -> Iterator[SheetItem]:
-    """Rows of a sample of (query, negative) pairs, or of those that nobody could decide.
+    """Yield a sample of (query, negative) pairs, or the pairs that models left undecided.
 
     Where an audit of these tables had a strong judge, the sample is drawn within the strata that
     it left (suspects decided relevant, suspects cleared, the rest), else from all alike.
@@ -173,7 +172,7 @@ def _negative_items(
 def sample_negatives(
     base: Base, size: int, seed: int, strata: Mapping[tuple[str, str], str] | None = None
 ) -> list[tuple[str, str]]:
-    """A sample of (query, negative) pairs.
+    """Draw a sample of (query, negative) pairs, from all or from each stratum.
 
     Args:
         base: the benchmark.
@@ -198,7 +197,7 @@ def sample_negatives(
 
 
 def _strata(base: Base, package: Package) -> dict[tuple[str, str], str] | None:
-    """Stratum of each negative, as the last audit left them; None where it left none."""
+    """Read the stratum of each negative from the last audit; None without one."""
     path = package.folder / AUDIT
     if not path.is_file():
         return None
@@ -212,7 +211,7 @@ def _strata(base: Base, package: Package) -> dict[tuple[str, str], str] | None:
 def _twin_items(
     task: AnnotationTask, package: Package, sample: int | None, seed: int
 ) -> Iterator[SheetItem]:
-    """Rows of (question, answer, original, rewrite) for the passages that contexts show.
+    """Yield (question, answer, original, rewrite) for the passages that contexts show.
 
     Args:
         task: ``twin-relevant`` or ``twin-nonrelevant``.
@@ -268,7 +267,7 @@ _MAKERS = {
 def benchmark_items(
     task: AnnotationTask, folder: Path, sample: int | None, seed: int
 ) -> Iterator[SheetItem]:
-    """Rows of a task that looks at a benchmark, each with where it comes from.
+    """Yield the items of a task about a benchmark, each with its origin.
 
     Args:
         task: one with ``of_benchmark``.
@@ -291,7 +290,7 @@ def benchmark_items(
 
 
 class _Plan(msgspec.Struct):
-    """What ``labels plan --out`` wrote; further fields are for people."""
+    """Plan of ``labels plan --out``, of which only the queries are read."""
 
     queries: list[str]
 
@@ -299,7 +298,7 @@ class _Plan(msgspec.Struct):
 def export_sheet(options: AnnotationOptions, scores: Sequence[Path] = ()) -> Sheet:
     """Write a blind, shuffled sample for annotators, as ``citeforge labels export`` does.
 
-    Beside it stands the key that tells whose each item is; for Label Studio, its configuration.
+    Beside it is the key file with each item's origin; for Label Studio, also its configuration.
 
     Args:
         options: task, sample, and the file to write.
@@ -338,7 +337,9 @@ def export_sheet(options: AnnotationOptions, scores: Sequence[Path] = ()) -> She
         write_text(out, json.dumps(data, ensure_ascii=False, indent=1) + "\n")
         write_text(out.with_suffix(".xml"), _label_studio_config(task))
     else:
-        write_text(out, _csv(task, rows))
+        names = [ITEM, *task.columns]
+        sheet = Table([*names, LABEL], [[*(row[name] for name in names), ""] for row in rows])
+        write_text(out, sheet.csv())
     content = {"task": task.name, "seed": options.seed, "items": key}
     write_text(
         out.with_name(f"{out.name}.key.json"), json.dumps(content, ensure_ascii=False, indent=1)
@@ -349,7 +350,7 @@ def export_sheet(options: AnnotationOptions, scores: Sequence[Path] = ()) -> She
 def _score_items(
     task: AnnotationTask, files: Sequence[ScoreFile], options: AnnotationOptions
 ) -> Iterator[SheetItem]:
-    """List the items to label from score files: of sampled or of planned queries.
+    """Yield the items to label from score files, of sampled or planned queries.
 
     Sampled queries are the same for all systems.
 
@@ -385,7 +386,7 @@ def _score_items(
 
 
 def _units(task: AnnotationTask, answer: AnswerDetail) -> Iterator[SheetItem]:
-    """List what people label of an answer: the answer, its statements, or its citations."""
+    """Yield what people label of an answer: the answer, its statements, or its citations."""
     if task.unit == "answer":
         text = " ".join(s.text for s in answer.statements)
         yield {}, {"question": answer.query, "answer": text}
@@ -402,22 +403,12 @@ def _units(task: AnnotationTask, answer: AnswerDetail) -> Iterator[SheetItem]:
 
 
 def _text(passage: PassageDetail) -> str:
-    """Text of a passage, after its title if it has one."""
+    """Join the title and text of a passage."""
     return f"{passage.title}: {passage.text}" if passage.title else passage.text
 
 
-def _csv(task: AnnotationTask, rows: Sequence[dict[str, str]]) -> str:
-    """A table with an empty ``label`` column; cells cannot start a formula in a spreadsheet."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([ITEM, *task.columns, LABEL])
-    for row in rows:
-        writer.writerow([row[ITEM], *(escape_formula(row[c]) for c in task.columns), ""])
-    return text.getvalue()
-
-
 def _label_studio_config(task: AnnotationTask) -> str:
-    """The labelling configuration that shows this task in Label Studio."""
+    """Write the labelling configuration that shows this task in Label Studio."""
     from html import escape
 
     columns = "\n".join(

@@ -1,4 +1,4 @@
-"""Do two judges order systems alike? Rank correlations with intervals over queries."""
+"""Rank correlations of the orders of systems by two judges, with intervals over queries."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -32,14 +32,14 @@ class Correlation:
 
 
 def kendall_tau_b(judge: Floats, truth: Floats) -> float:
-    """Kendall's tau-b, which allows for ties (Kendall 1945; scipy's)."""
+    """Compute Kendall's tau-b, which allows for ties (Kendall 1945; scipy's)."""
     from scipy.stats import kendalltau
 
     return float(kendalltau(judge, truth).statistic)
 
 
 def spearman(judge: Floats, truth: Floats) -> float:
-    """Spearman's rho (scipy's)."""
+    """Compute Spearman's rho (scipy's)."""
     from scipy.stats import spearmanr
 
     if len(set(judge)) < 2 or len(set(truth)) < 2:
@@ -60,7 +60,7 @@ def tau_ap(judge: Floats, truth: Floats) -> float:
 
 
 def gap_weighted_tau(judge: Floats, truth: Floats) -> float:
-    """Kendall's tau with every pair weighed by how far apart truth puts the two systems.
+    """Compute Kendall's tau, each pair weighted by the true difference of its systems.
 
     To swap systems that truth hardly tells apart costs hardly anything; pairs that the judge ties
     count nothing, and truth's ties weigh nothing.
@@ -81,10 +81,10 @@ CORRELATIONS: dict[str, Callable[[Floats, Floats], float]] = {
 def compare_orders(
     judged: Sequence[ScoreFile], truth: Sequence[ScoreFile], measure: str
 ) -> list[Correlation]:
-    """Correlations of two orders of the same systems by one measure.
+    """Compute rank correlations of two orders of the same systems by one measure.
 
     Args:
-        judged: score files by the judge that is looked at, one a system.
+        judged: score files by the judge that is looked at, one per system.
         truth: score files of the same systems by another judge, or by people.
         measure: name of a measure that is the mean of its values per query.
 
@@ -128,7 +128,7 @@ def compare_orders(
 def by_system(
     files: Sequence[ScoreFile], measure: str
 ) -> dict[str, tuple[list[str], list[float | None]]]:
-    """System to its queries and its values on them.
+    """Collect each system's queries and its values on them from score files.
 
     Raises:
         InputError: a system has two files.

@@ -22,13 +22,13 @@ from citeforge.schemas.recipes.base import Part
 
 
 def corpus_rows(base: Base) -> Iterator[dict[str, Any]]:
-    """Passages, streamed."""
+    """Yield the passages of a corpus as rows."""
     for batch in base.passages():
         yield from batch.to_pylist()
 
 
 def write_passages(base: Base, folder: Path) -> None:
-    """Passages without their metadata as one split, a batch at a time."""
+    """Write passages without their metadata as one split, a batch at a time."""
     columns = ["_id", "title", "text"]
     schema = pa.schema([CORPUS.field(c) for c in columns])
     with TableWriter(folder, "corpus", schema) as writer:
@@ -37,15 +37,15 @@ def write_passages(base: Base, folder: Path) -> None:
 
 
 def judgements(base: Base) -> Iterator[tuple[str, str, int]]:
-    """(query, passage, judgement): relevant ones above 0, mapped negatives 0."""
+    """Yield (query, passage, judgement): relevant ones above 0, mapped negatives 0."""
     for label in LABELS:
         for row in base.mappings[label].to_pylist():
             score = round(row["score"] or 1) if label == RELEVANT else 0
             yield row["query-id"], row["corpus-id"], max(score, 1) if label == RELEVANT else 0
 
 
-def lost_of(base: Base, *kept: str) -> DroppedFields:
-    """What none of these layouts carries."""
+def list_losses(base: Base, *kept: str) -> DroppedFields:
+    """List what an export of a benchmark leaves out, but for the parts named as kept."""
     lost = []
     if "contexts" not in kept:
         lost.append(f"the frozen contexts ({', '.join(base.manifest.contexts)})")
@@ -62,13 +62,13 @@ def lost_of(base: Base, *kept: str) -> DroppedFields:
 
 
 def other_contexts(package: Package, *written: str) -> DroppedFields:
-    """What a layout with one context a question leaves out."""
+    """Report the context sets that a layout with one context per question leaves out."""
     others = [name for name in package.contexts if name not in written]
     return [f"context sets but {written[0]}: {', '.join(others)}"] if others else []
 
 
 def export_beir(folder: Path, out: Path, options: Part) -> DroppedFields:
-    """``corpus.jsonl``, ``queries.jsonl``, ``qrels/test.tsv``."""
+    """Write BEIR's ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/test.tsv``."""
     base = Base(folder)
     with atomic_file(out / "corpus.jsonl") as file:
         for row in corpus_rows(base):
@@ -80,7 +80,7 @@ def export_beir(folder: Path, out: Path, options: Part) -> DroppedFields:
         file.write(b"query-id\tcorpus-id\tscore\n")
         for query, passage, score in judgements(base):
             file.write(f"{query}\t{passage}\t{score}\n".encode())
-    return lost_of(base)
+    return list_losses(base)
 
 
 def _flatten_metadata(row: dict[str, Any]) -> dict[str, Any]:
@@ -92,12 +92,12 @@ def _flatten_metadata(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def json_line(row: dict[str, Any]) -> bytes:
-    """A row as a line of JSON Lines."""
+    """Write a row as a line of JSON Lines."""
     return json.dumps(row, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
 
 
 def export_trec(folder: Path, out: Path, options: Part) -> DroppedFields:
-    """``topics.tsv``, ``qrels.txt``, ``corpus.jsonl``, and a run file for every context set."""
+    """Write ``topics.tsv``, ``qrels.txt``, ``corpus.jsonl``, and a run file per context set."""
     base = Base(folder)
     for row in base.queries.to_pylist():
         if any(c in row["text"] + row["_id"] for c in "\t\n\r"):
@@ -127,13 +127,13 @@ def export_trec(folder: Path, out: Path, options: Part) -> DroppedFields:
             for rank, d in enumerate(docs, 1)
         ]
         write_text(out / f"{name}.run", "".join(lines))
-    return lost_of(base, "contexts")
+    return list_losses(base, "contexts")
 
 
 def export_mteb(folder: Path, out: Path, options: Part) -> DroppedFields:
-    """Configs ``corpus``, ``queries``, ``default`` and ``top_ranked``, as MTEB's retrieval tasks.
+    """Write configs ``corpus``, ``queries``, ``default`` and ``top_ranked`` as MTEB has them.
 
-    Judgements stand in the split ``test``; the first context set becomes ``top_ranked``.
+    Judgements are in the split ``test``; the first context set becomes ``top_ranked``.
     """
     base = Base(folder)
     queries = [{"_id": r["_id"], "text": r["text"]} for r in base.queries.to_pylist()]
@@ -154,11 +154,11 @@ def export_mteb(folder: Path, out: Path, options: Part) -> DroppedFields:
         write_table(out / config, split, pa.Table.from_pylist(rows))
         splits[config] = [split]
     _readme(out, data_configs(splits), base)
-    return lost_of(base, "contexts") + other_contexts(base, name)
+    return list_losses(base, "contexts") + other_contexts(base, name)
 
 
 def export_rage(folder: Path, out: Path, options: Part) -> DroppedFields:
-    """RAGE's Hub layout: configs ``corpus``, ``queries``, ``mapping``; rage_toolkit reads it."""
+    """Write RAGE's Hub layout (``corpus``, ``queries``, ``mapping``), as rage_toolkit reads it."""
     base = Base(folder)
     splits = {"corpus": ["corpus"], "queries": ["queries"], "mapping": []}
     write_passages(base, out / "corpus")
@@ -168,11 +168,11 @@ def export_rage(folder: Path, out: Path, options: Part) -> DroppedFields:
             write_table(out / "mapping", label, base.mappings[label])
             splits["mapping"].append(label)
     _readme(out, data_configs(splits), base)
-    return lost_of(base, "labels", "short", "scores")
+    return list_losses(base, "labels", "short", "scores")
 
 
 def export_csv(folder: Path, out: Path, options: Part) -> DroppedFields:
-    """One CSV a table, as the Hub's viewer reads them; lists and structures as JSON."""
+    """Write one CSV per table, as the Hub's viewer reads them; lists and structures as JSON."""
     package = Package(folder)
     for config, names in package.splits.items():
         for name in names:
@@ -193,6 +193,7 @@ def export_csv(folder: Path, out: Path, options: Part) -> DroppedFields:
 
 
 def _cell(value: Any) -> Any:
+    """Write a value as a CSV cell: lists and structures as JSON, texts never as formulas."""
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, str):
@@ -201,6 +202,7 @@ def _cell(value: Any) -> Any:
 
 
 def _readme(out: Path, configs: list[dict[str, Any]], base: Package) -> None:
+    """Write the ``README.md`` that lists the configs for the Hub's viewer."""
     front: dict[str, Any] = {"configs": configs}
     if base.manifest.licence:
         front["license"] = base.manifest.licence.lower()
@@ -212,4 +214,4 @@ BEIR = Export("beir", "BEIR's corpus, queries and qrels, as JSON Lines and TSV."
 TREC = Export("trec", "TREC's topics, qrels, corpus and runs.", export_trec)
 MTEB = Export("mteb", "Parquet tables as MTEB's retrieval tasks load them.", export_mteb)
 RAGE = Export("rage-toolkit", "RAGE's data set, as rage_toolkit loads it.", export_rage)
-HF_CSV = Export("hf-csv", "One CSV a table, for the Hub's viewer.", export_csv, of="benchmarks")
+HF_CSV = Export("hf-csv", "One CSV per table, for the Hub's viewer.", export_csv, of="benchmarks")

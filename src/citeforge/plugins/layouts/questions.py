@@ -1,4 +1,4 @@
-"""Layouts of one row a question: ALCE, AttriEval, Attributed-IR, and KaLMA's JSON."""
+"""Layouts of one row per question: ALCE, AttriEval, Attributed-IR, and KaLMA's JSON."""
 
 import csv
 import json
@@ -15,8 +15,8 @@ from citeforge.publishing.export import ContextOptions, DroppedFields, Export
 from citeforge.schemas.benchmarks.kg import EMPTY, Graph, Triple, from_row
 
 
-def only_context(base: Base, options: ContextOptions) -> tuple[str, DroppedFields]:
-    """The context set that a layout with one context a question takes, and what it leaves."""
+def choose_context(base: Base, options: ContextOptions) -> tuple[str, DroppedFields]:
+    """Choose the one context set to export, and list what that leaves out."""
     name = options.context or base.contexts[0]
     lost = other_contexts(base, name)
     if any(base.negatives.values()):
@@ -25,9 +25,9 @@ def only_context(base: Base, options: ContextOptions) -> tuple[str, DroppedField
 
 
 def export_alce(folder: Path, out: Path, options: ContextOptions) -> DroppedFields:
-    """``data.json``: a list of items with question, docs, and what gold there is."""
+    """Write ``data.json``: a list of items with question, docs, and the gold there is."""
     base = Base(folder)
-    name, lost = only_context(base, options)
+    name, lost = choose_context(base, options)
     items = []
     for row in base.items(name):
         gold = {
@@ -58,12 +58,12 @@ def export_alce(folder: Path, out: Path, options: ContextOptions) -> DroppedFiel
 
 
 def export_attrieval(folder: Path, out: Path, options: ContextOptions) -> DroppedFields:
-    """A saved ``datasets.Dataset``: query, passages{passage_text, is_selected}, org_answers."""
+    """Save a ``datasets.Dataset``: query, passages{passage_text, is_selected}, org_answers."""
     import datasets
 
     datasets.disable_progress_bars()
     base = Base(folder)
-    name, lost = only_context(base, options)
+    name, lost = choose_context(base, options)
     rows = [
         {
             "query_id": row.query_id,
@@ -96,9 +96,9 @@ def export_attrieval(folder: Path, out: Path, options: ContextOptions) -> Droppe
 
 
 def export_attributed_ir(folder: Path, out: Path, options: ContextOptions) -> DroppedFields:
-    """``data.csv``: Python literals in cells; ``output`` is left empty for the system."""
+    """Write ``data.csv``: Python literals in cells; ``output`` is empty for the system."""
     base = Base(folder)
-    name, lost = only_context(base, options)
+    name, lost = choose_context(base, options)
     out.mkdir(parents=True, exist_ok=True)
     with (out / "data.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -146,7 +146,7 @@ def write_items(
     path: Path,
     empty: Sequence[Mapping[str, Mapping[str, str]]] = (),
 ) -> int:
-    """Write entries in the published layout.
+    """Write questions with their graphs as entries in KaLMA's published layout.
 
     Args:
         questions: texts.
@@ -176,7 +176,7 @@ def write_items(
 def write_gold(
     questions: Sequence[str], gold: Sequence[Sequence[tuple[Triple, int]]], path: Path
 ) -> None:
-    """Write minimum knowledge sets in the layout of BioKaLMA's code, rounds behind the values."""
+    """Write minimum knowledge sets as BioKaLMA's code lays them out, with their rounds."""
     rows = [
         [q, [[t.qid, t.relation, t.value, *([number] if number else [])] for t, number in mine]]
         for q, mine in zip(questions, gold, strict=True)

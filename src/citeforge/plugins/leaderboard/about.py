@@ -81,12 +81,12 @@ def definition_link(measure: str) -> str:
 
 
 class Presentation(Part):
-    """What ``leaderboard.yaml`` says of a benchmark, or of the whole leaderboard."""
+    """Description, links and dates of a benchmark or leaderboard (``leaderboard.yaml``)."""
 
     description: str | None = Field(default=None, min_length=1)
     """What it is, in a paragraph (default: that of the package's card)."""
     organisation: str | None = Field(default=None, min_length=1)
-    """Who keeps it (default: the organisation of hub:ORG/NAME)."""
+    """Who maintains it (default: the organisation of hub:ORG/NAME)."""
     date: datetime.date | None = None
     """When it was made, as 2026-11-23."""
     links: dict[str, str] = Field(default_factory=dict)
@@ -110,8 +110,8 @@ class Presentation(Part):
                 raise ValueError(f"{name}: {address!r} is not an address; begin with https://")
         return links
 
-    def of_hub(self, spec: str) -> "Presentation":
-        """Add organisation and link of a benchmark on the Hub; a folder changes nothing."""
+    def with_hub_links(self, spec: str) -> "Presentation":
+        """Add organisation and link if a benchmark is on the Hub; a folder changes nothing."""
         place = parse_hub(spec)
         if place is None:
             return self
@@ -179,7 +179,7 @@ def _facts(about: Presentation) -> list[tuple[str, str]]:
 
 
 def paragraph(text: str) -> str:
-    """HTML of a paragraph in Markdown."""
+    """Render a paragraph of Markdown as HTML."""
     return str(markdown().renderInline(text.strip())) if text.strip() else ""
 
 

@@ -1,4 +1,4 @@
-"""What a board has scored, and what it asks of a submission beside what its benchmark does."""
+"""History of a board's scored submissions, and the board's own rules for new ones."""
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -64,7 +64,7 @@ def name_key(name: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
-def submissions_of(event: Event, events: Sequence[Event]) -> int:
+def count_submissions(event: Event, events: Sequence[Event]) -> int:
     """Count a system's other submissions to a benchmark, by its name or its file's."""
     mine = (name_key(event.system), name_key(event.submission))
     return len(
@@ -83,7 +83,7 @@ SUBMISSIONS_TO_HIDDEN_GOLD = 3
 
 
 class BoardCheck:
-    """Verdicts on the submissions to one board; what one takes, the next one cannot have."""
+    """Checks submissions to one board; a name that one takes is refused to the next."""
 
     def __init__(self, board: Board, benchmark: Benchmark, replace: bool) -> None:
         """Read what the board has scored.
@@ -186,7 +186,7 @@ class BoardCheck:
         limit = self._board.submissions_per_system
         if limit is None and (self._board.gold is not None or self._benchmark.has_hidden_gold):
             limit = SUBMISSIONS_TO_HIDDEN_GOLD
-        n_before = submissions_of(event, self._history)
+        n_before = count_submissions(event, self._history)
         is_new = before is None or before.sha256 != event.sha256
         if limit is not None and is_new and n_before >= limit:
             yield Finding(
@@ -197,5 +197,5 @@ class BoardCheck:
 
 
 def escaped_line(text: str) -> str:
-    """A text as one line for a terminal, with control characters escaped."""
+    """Write a text as one line for a terminal, with control characters escaped."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

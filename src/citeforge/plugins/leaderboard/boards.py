@@ -1,4 +1,4 @@
-"""A leaderboard of one or several benchmarks: what ``leaderboard.yaml`` says."""
+"""Declaration of a leaderboard of one or several benchmarks (``leaderboard.yaml``)."""
 
 import os
 from pathlib import Path
@@ -82,7 +82,7 @@ class Board(Part):
 
 
 class Boards(Part):
-    """A leaderboard: its benchmarks, and where its site goes."""
+    """A leaderboard: its boards, and the folder of its site."""
 
     leaderboard: int = BOARDS_VERSION
     """Version of this format."""
@@ -121,20 +121,21 @@ class Boards(Part):
         return self
 
     def find(self, name: str) -> Board | None:
-        """The board of a name; None where there is none."""
+        """Find the board of a name; None where there is none."""
         return next((b for b in self.boards if b.name == name), None)
 
-    def below(self, folder: Path) -> "Boards":
+    def resolve_paths(self, folder: Path) -> "Boards":
         """Resolve all paths against the folder of the leaderboard's file."""
 
-        def placed(spec: str) -> str:
+        def resolve(spec: str) -> str:
+            """Resolve a benchmark's folder; leave a Hub name as it is."""
             return spec if spec.startswith("hub:") else str(folder / spec)
 
         boards = tuple(
             b.model_copy(
                 update={
-                    "benchmark": placed(b.benchmark),
-                    "gold": None if b.gold is None else placed(b.gold),
+                    "benchmark": resolve(b.benchmark),
+                    "gold": None if b.gold is None else resolve(b.gold),
                     "submissions": folder / b.submissions_folder,
                     "scores": folder / b.scores_folder,
                     "history": folder / b.history_file,
@@ -169,7 +170,7 @@ def read_boards(path: Path) -> tuple[Path, Boards]:
         path: the file, or the folder that it stands in as ``leaderboard.yaml``.
 
     Returns:
-        The file, and what it says, with all folders named from where it stands.
+        The file, and its content with all folders resolved against the file's.
 
     Raises:
         InputError: it cannot be read, or a field is unknown, missing or wrong.
@@ -183,4 +184,4 @@ def read_boards(path: Path) -> tuple[Path, Boards]:
     version = ("leaderboard", BOARDS_VERSION)
     allowed = "as docs/leaderboard.md lists the fields"
     boards = validated(Boards, read_yaml(file), file, allowed=allowed, version=version)
-    return file, boards.below(file.parent)
+    return file, boards.resolve_paths(file.parent)

@@ -102,7 +102,7 @@ def growing_site(
         for board, package, title in zip(boards.boards, packages, titles, strict=True):
             files = _ready(board, package, load)
             folder = root if is_one else root / board.name
-            about = board.about.of_hub(board.benchmark)
+            about = board.about.with_hub_links(board.benchmark)
             site, views = write_pages(package, files, folder, title, others, about)
             sites.append(site)
             if not is_one:
@@ -207,7 +207,7 @@ def _check(files: Sequence[ScoreFile], hashes: Sequence[str]) -> None:
 
 _REMEDY = "score files are made by `citeforge leaderboard add` from submissions"
 Added = Mapping[Path, ScoreFile]
-"""Score files that are about to be written, by path: they stand for what is there."""
+"""Score files about to be written, by path: they replace those that are there."""
 
 
 def build_one(
@@ -221,7 +221,7 @@ def build_one(
 
     Args:
         benchmark: folder, or ``hub:ORG/NAME[@REVISION]``.
-        scores: folder of score files, one a system.
+        scores: folder of score files, one per system.
         out: folder of the site.
         title: title of the pages; None for the benchmark's name.
         gold: the hidden half: folder, or ``hub:`` name.
@@ -271,7 +271,7 @@ def build_leaderboard(
 
 
 def backed_scores(board: Board, added: Added, refused: list[str]) -> list[ScoreFile]:
-    """A board's scores that submissions stand behind, in the order of their files' names.
+    """Select a board's score files that a stored submission backs, in order of file names.
 
     Args:
         board: of a leaderboard.
@@ -304,7 +304,7 @@ def backed_scores(board: Board, added: Added, refused: list[str]) -> list[ScoreF
 def _backing_fault(
     path: Path, file: ScoreFile, submissions: Path, scored: Mapping[str, Event]
 ) -> str | None:
-    """What is wrong with a score file; None where a submission stands behind it.
+    """Explain why no submission backs a score file; None where one does.
 
     Args:
         path: the score file.

@@ -14,14 +14,14 @@ from citeforge.schemas.recipes.base import ENDPOINT, LOCAL_JUDGE, RUNNER, Part, 
 
 
 class SiteOptions(Part):
-    """What a site is built of."""
+    """Options of ``leaderboard build``."""
 
     benchmark: Path | None = None
-    """Package, of a site of one."""
+    """Package, for a site of one benchmark."""
     scores: Path | None = None
-    """Its folder of score files (*.json), one a system."""
+    """Folder of its score files (*.json), one per system."""
     boards: Path | None = None
-    """In place of these: leaderboard.yaml or its folder, with one benchmark or several."""
+    """leaderboard.yaml or its folder, in place of these: one benchmark or several."""
     out: Path | None = None
     """Folder of the site."""
     title: str | None = None

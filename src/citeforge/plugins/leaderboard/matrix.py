@@ -1,4 +1,4 @@
-"""Systems by benchmarks: one column a benchmark, mean ranks, what submissions say."""
+"""Table of systems by benchmarks: a column per benchmark, mean ranks, stated facts."""
 
 import math
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 _THERE = 1
-"""Marks a system whose scores on a benchmark do not stand in the column."""
+"""Marks a system whose scores on a benchmark are not in the column."""
 
 
 @dataclass(frozen=True)
 class BoardColumn:
-    """A benchmark's column.
+    """A benchmark's column in the table of all benchmarks.
 
     Attributes:
         folder: of its pages.
@@ -119,7 +119,7 @@ def board_column(
 
 
 def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
-    """Data that the page of all benchmarks contains, systems by mean rank."""
+    """Make the data of the page of all benchmarks, with systems by mean rank."""
     everybody = list(dict.fromkeys(name for c in columns for name in c.slugs))
     # Somebody else's control of the same name on another board takes nobody out of the ranking.
     competitors = {f.system for c in columns for f in c.files if not f.is_control}
@@ -158,13 +158,13 @@ def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
 
 
 def _value(column: BoardColumn, name: str) -> float | None:
-    """A system's value on a benchmark, turned so that higher is better; None without one."""
+    """Get a system's value on a benchmark, turned so that higher is better; else None."""
     value = column.cells[name].value if name in column.cells else None
     return value if value is None else value * (DIRECTIONS[direction(column.measure)] or 1)
 
 
 def _cell(column: BoardColumn, name: str) -> list[int | None] | int:
-    """Value and interval in hundredths; without a value, whether there are other scores."""
+    """Make a cell: value and interval in hundredths, or whether there are other scores."""
     entry = column.cells.get(name)
     if entry is None or entry.value is None:
         return _THERE if name in column.slugs else 0
@@ -233,7 +233,7 @@ def mean_ranks(columns: Sequence[Column]) -> list[MeanRank]:
     query, an interval is widened to the rank by value.
 
     Args:
-        columns: one a benchmark, the same systems in the same order in each.
+        columns: one per benchmark, the same systems in the same order in each.
     """
     from scipy.stats import rankdata
 

@@ -46,11 +46,11 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True)
 class Site:
-    """What was written.
+    """Numbers of the pages written for a site.
 
     Attributes:
         systems: number of systems, each once, on however many benchmarks.
-        references: number of references, likewise.
+        references: number of references, each once.
         queries: number of query pages.
         index_bytes: size of the first page.
     """

@@ -1,4 +1,4 @@
-"""What the viewer shows of each query: passages with labels, twins, sub-graphs."""
+"""Pages of the viewer, one per query: passages with labels, twins, sub-graphs."""
 
 import difflib
 import math
@@ -70,7 +70,7 @@ class Spoke:
 
 @dataclass(frozen=True)
 class Star:
-    """A sub-graph.
+    """Drawing of a sub-graph: its entity in the middle, triples around it.
 
     Attributes:
         qid: centre.
@@ -159,7 +159,7 @@ def item_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
     """Make pages of queries with passages, for any benchmark that shows passages.
 
     Args:
-        package: its contexts may lie in tables of their own sort.
+        package: its contexts may be in tables of any kind.
         first: context sets that are shown before others.
     """
     names = list(dict.fromkeys([*first, *package.contexts]))
@@ -176,7 +176,7 @@ def item_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
 
 
 def _mining_notes(base: Base) -> dict[tuple[str, str], str]:
-    """Text on each mined negative's score and rank, by (query, passage)."""
+    """Describe each mined negative's score and rank, by (query, passage)."""
     notes = {}
     rows = [row for label in LABELS[1:] for row in base.mappings[label].to_pylist()]
     for row in rows:
@@ -209,7 +209,7 @@ def _passage_view(
 
 
 def _words(label: str) -> tuple[str, str]:
-    """A label for people, and the CSS class of its colour."""
+    """Name a label for readers, and give the CSS class of its colour."""
     return label.replace("_", " "), label.replace("_", "-")
 
 

@@ -16,12 +16,12 @@ DIRECTIONS = {True: 1, False: -1, None: 0}
 
 @dataclass(frozen=True)
 class View:
-    """Systems that may stand in one table: one context, one protocol, equal signatures.
+    """Systems that may be in one table: one context, one protocol, equal signatures.
 
     Attributes:
         title: context and protocol.
         measures: names, in declared order.
-        files: one a system.
+        files: one per system.
         slugs: file names of the systems' pages.
         entries: measure to entry of each system; None where there is none, or one that another
             recipe made.
@@ -83,12 +83,12 @@ def make_views(files: Sequence[ScoreFile], contexts: Sequence[str] = ()) -> list
 
 
 def _comparable(file: ScoreFile, name: str, signature: str) -> MeasureScore | None:
-    """A system's score of a measure, if its signature is the same; else None."""
+    """Find a system's score of a measure; None if its signature is another one."""
     return next((m for m in file.measures if m.name == name and m.signature == signature), None)
 
 
 def compact(view: View) -> dict[str, object]:
-    """Data of a view that the page contains: scores in hundredths, main intervals."""
+    """Make the data of a view that the page contains: scores in hundredths, main intervals."""
     columns = [name for name in COLUMNS if any(about_text(f, name) for f in view.files)]
     return {
         "t": view.title,
@@ -114,19 +114,19 @@ COLUMNS = ("organisation", "model", "parameters", "date", "cost")
 
 
 def about_text(file: ScoreFile, name: str) -> str:
-    """A field that a submission states of its system (:data:`COLUMNS`); may be empty."""
+    """Get a field that a submission states of its system (:data:`COLUMNS`); may be empty."""
     value = getattr(file.about, name, None)
     return "" if value is None else f"${value:,.2f}" if name == "cost" else str(value)
 
 
 def about_rows(file: ScoreFile) -> list[tuple[str, str]]:
-    """All fields that a submission states of its system: (field, text)."""
+    """List all fields that a submission states of its system: (field, text)."""
     names = (*COLUMNS, "url")
     return [(name, text) for name in names if (text := about_text(file, name))]
 
 
 def rest(view: View) -> dict[str, object]:
-    """Data of a view that the page loads later: ranks and intervals of all measures."""
+    """Make the data that the page loads later: ranks and intervals of all measures."""
     return {
         "g": [[r or 0 for r in view.ranks[n]] for n in view.measures],
         "i": [[_interval(e) for e in view.entries[n]] for n in view.measures],
@@ -134,7 +134,7 @@ def rest(view: View) -> dict[str, object]:
 
 
 def _interval(entry: MeasureScore | None) -> list[int | None] | int:
-    """Ends of a score's interval in hundredths; 0 without one."""
+    """Get the ends of a score's interval in hundredths; 0 without one."""
     if entry is None or entry.low is None or entry.high is None:
         return 0
     return [hundredths(entry.low), hundredths(entry.high)]
@@ -161,6 +161,6 @@ def explained(views: Sequence[View]) -> list[tuple[str, str, str, str]]:
 
 
 def definition(name: str) -> str:
-    """Definition of a measure in one line; empty if this installation does not have it."""
+    """Get the definition of a measure in one line; empty if none is installed."""
     measure = find_measure(name.split("[")[0])
     return measure.definition if measure is not None else ""

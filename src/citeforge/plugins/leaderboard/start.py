@@ -24,7 +24,7 @@ _KEPT = (".gitignore",)
 def start_leaderboard(
     folder: Path, benchmarks: Sequence[str], gold: Sequence[str] = (), title: str | None = None
 ) -> tuple[list[str], list[str]]:
-    """Write what a repository of a leaderboard starts from; a second call changes nothing.
+    """Write the files of a new leaderboard's repository; a second call changes nothing.
 
     Args:
         folder: of the repository; may exist and hold other files.
@@ -47,6 +47,7 @@ def start_leaderboard(
     start.keep_trailing_newline = True
 
     def render(name: str, **values: object) -> str:
+        """Fill in the template of one file."""
         return start.get_template(f"start/{name}.j2").render(title=heading, **values)
 
     texts = {
@@ -101,7 +102,7 @@ def _boards(
 
 
 def _name_and_benchmark(argument: str, folder: Path, ending: str = "") -> tuple[str, str]:
-    """Name and benchmark of ``[NAME=]BENCHMARK``; a folder's path starts at the repository."""
+    """Split ``[NAME=]BENCHMARK``; a folder's path is then relative to the repository."""
     name, mark, spec = argument.partition("=")
     if not mark or "/" in name:
         name, spec = "", argument
@@ -115,7 +116,7 @@ def _name_and_benchmark(argument: str, folder: Path, ending: str = "") -> tuple[
 
 
 def _plain(boards: Boards) -> dict[str, object]:
-    """Fields of ``leaderboard.yaml``: those that were given, without defaults."""
+    """List the fields of ``leaderboard.yaml`` that were given, without defaults."""
     return {
         "leaderboard": BOARDS_VERSION,
         **({} if boards.title is None else {"title": boards.title}),
@@ -124,7 +125,7 @@ def _plain(boards: Boards) -> dict[str, object]:
 
 
 def _front(title: str) -> dict[str, object]:
-    """Front matter of a static Space (Hub documentation, "Spaces Configuration Reference")."""
+    """Make the front matter of a static Space on the Hub."""
     return {
         "title": title,
         "emoji": "🏆",

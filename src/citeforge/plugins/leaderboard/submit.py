@@ -1,4 +1,4 @@
-"""Taking submissions into a leaderboard: one verdict on each, scores, site again."""
+"""Adding submissions to a leaderboard: check each, score them, build the site again."""
 
 import hashlib
 import re
@@ -42,7 +42,7 @@ from citeforge.schemas.scores import ScoreFile
 LOCK = ".leaderboard.lock"
 _ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".csv", ".tsv")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}", re.ASCII)
-_ERRORS_TOLD = 3
+_MOST_ERRORS = 3
 
 
 @dataclass
@@ -54,7 +54,7 @@ class PendingSubmission:
         board: that it is for; None where it has no place.
         findings: warnings, and errors, for which it is left out.
         event: its line in the board's history; None with errors.
-        files: its scores, one file a context set.
+        files: its scores, one file per context set.
     """
 
     source: Path
@@ -84,7 +84,7 @@ class PendingSubmission:
 
 @dataclass(frozen=True)
 class Intake:
-    """What :func:`add_submissions` did.
+    """Result of :func:`add_submissions`.
 
     Attributes:
         submissions: in order, with their scores where they have no errors.
@@ -139,14 +139,14 @@ def add_submissions(
 ) -> Intake:
     """Check submissions, score them, and build the site again.
 
-    What has errors is left out and named; the others go in all together, or, where scoring or
-    writing fails, not at all. Done twice, nothing changes. Who comes while another one is at it
-    waits. What is killed is done again by the same call: the site is the old one or the new one.
+    Submissions with errors are left out and named; the others are added all together, or, if
+    scoring or writing fails, not at all. A second call changes nothing, and waits for one that is
+    running. After a kill the same call finishes the work: the site is the old one or the new one.
 
     Args:
-        submissions: files; none for all that lie in the boards' folders.
+        submissions: files; none for all in the boards' folders.
         boards: ``leaderboard.yaml``, or its folder.
-        board: which one they are for; None for the one whose folder they lie in, or whose hash
+        board: which one they are for; None for the one whose folder contains them, or whose hash
             their header names.
         replace: take a file in the place of another one of the same name.
         only_check: score nothing, and change nothing; needs no gold.
@@ -178,9 +178,9 @@ def add_submissions(
         if only_check:
             return Intake(pending, [], None, all_boards.site)
         _require_gold(config, all_boards)
-        right = [p for p in pending if not p.findings.errors]
-        _score(right, all_boards, run or RunOptions(), allow_judge_failures, refused)
-        scored = [p for p in right if p.files]
+        valid = [p for p in pending if not p.findings.errors]
+        _score(valid, all_boards, run or RunOptions(), allow_judge_failures, refused)
+        scored = [p for p in valid if p.files]
         added = {path: file for p in scored for path, file in p.score_files().items()}
         load_backed = partial(backed_scores, added=added, refused=refused)
         with growing_site(all_boards, load_backed, all_boards.site, config) as site:
@@ -267,13 +267,13 @@ def _board_of(path: Path, boards: Boards, name: str | None) -> Board:
 
 
 def _hashes_of(board: Board) -> set[str]:
-    """Hashes of a board's benchmark: its own, and that of the whole with gold."""
+    """Read the hashes of a board's benchmark: its own, and that of the whole with gold."""
     manifest = load_manifest(package_folder(board.benchmark))
     return {manifest.benchmark_hash, str(manifest.config.get("joined_hash"))}
 
 
 def _require_gold(config: Path, boards: Boards) -> None:
-    """Refuse to rank by what can be measured without the labels.
+    """Refuse boards whose labels are hidden and that name no gold half.
 
     Raises:
         InputError: labels are hidden, and the board names no gold half.
@@ -294,7 +294,7 @@ def _require_gold(config: Path, boards: Boards) -> None:
 def _verdicts(
     paths: Sequence[Path], boards: Boards, name: str | None, replace: bool
 ) -> list[PendingSubmission]:
-    """One verdict on each submission, the same for ``--check`` and for what is scored.
+    """Check every submission against its board, the same for ``--check`` and for scoring.
 
     Raises:
         UsageError: nobody can tell which board one is for, or two would have one place.
@@ -326,30 +326,31 @@ def _verdicts(
 
 
 def _error_lines(pending: PendingSubmission) -> list[str]:
+    """Write a submission's first errors, a line each."""
     path, errors = escaped_line(str(pending.source)), pending.findings.errors
     lines = [
         f"{path}{'' if found.line is None else f':{found.line}'}: {escaped_line(str(found))}"
-        for found in errors[:_ERRORS_TOLD]
+        for found in errors[:_MOST_ERRORS]
     ]
-    if len(errors) > _ERRORS_TOLD:
-        lines.append(f"{path}: {len(errors) - _ERRORS_TOLD:,} more errors")
+    if len(errors) > _MOST_ERRORS:
+        lines.append(f"{path}: {len(errors) - _MOST_ERRORS:,} more errors")
     return lines
 
 
 def _score(
-    right: Sequence[PendingSubmission],
+    valid: Sequence[PendingSubmission],
     boards: Boards,
     run: RunOptions,
     allow_failures: bool,
     refused: list[str],
 ) -> None:
-    """Give submissions their scores, board by board: withheld where gold is hidden.
+    """Score submissions, board by board; scores on hidden gold are withheld by query.
 
     Raises:
         FailuresError: the judge failed.
     """
     for board in boards.boards:
-        mine = {p.source.name: p for p in right if p.board == board}
+        mine = {p.source.name: p for p in valid if p.board == board}
         if not mine:
             continue
         wrong: dict[Path, CiteforgeError] = {}
@@ -368,7 +369,7 @@ def _score(
 
 
 def _keep(scored: Sequence[PendingSubmission], boards: Boards) -> None:
-    """Copy submissions that do not lie there yet, and write history and scores.
+    """Copy scored submissions into the boards' folders, and write history and scores.
 
     Raises:
         InputError: one of them is no longer what was scored.

@@ -18,7 +18,7 @@ _BATCH_TOKENS = 512
 
 
 class CausalModel:
-    """A causal language model of this disk."""
+    """A causal language model in a local folder, which computes perplexities."""
 
     def __init__(
         self, name: str, locate: Callable[[], Located], title: str, device: str = "auto"
@@ -43,6 +43,7 @@ class CausalModel:
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
+        """Tokenizer and model, loaded on first use."""
         with loading_errors("is not a causal language model", self.name):
             return smollm.load_causal(self._located.folder, device_of(self._device))
 
@@ -80,11 +81,11 @@ class CausalModel:
 
 
 def hub_or_folder(name: str, settings: PerplexitySettings) -> CausalModel:
-    """A model folder, or a Hub repository."""
+    """Make the model of a folder or Hub repository; it is loaded on first use."""
     locate = partial(find_model, name, settings.revision, "--perplexity ngram")
     return CausalModel(name, locate, f"hf:{Path(name).name}", settings.device)
 
 
 def offline_model(settings: PerplexitySettings) -> CausalModel:
-    """The embedded LLM."""
+    """Make the embedded LLM's model; it is loaded on first use."""
     return CausalModel("offline", smollm.located, "offline", settings.device)

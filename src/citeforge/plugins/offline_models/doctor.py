@@ -1,11 +1,12 @@
-"""What ``citeforge doctor`` says of the embedded LLM."""
+"""Check of the embedded LLM by ``citeforge doctor``."""
 
 from citeforge.engines.running.doctor import Examination, Finding
 from citeforge.plugins.offline_models.smollm import INSTALL, MODEL, gguf_file
 from citeforge.schemas.errors import CiteforgeError, require
 
 
-def _look(_: bool) -> Finding:
+def _examine(_: bool) -> Finding:
+    """Check that the embedded LLM is installed and its weights are whole."""
     try:
         for module in ("transformers", "gguf", "accelerate"):
             require(module)
@@ -15,4 +16,4 @@ def _look(_: bool) -> Finding:
     return Finding("offline LLM", True, f"{MODEL}, weights verified (small: it shows the way)")
 
 
-OFFLINE_LLM = Examination("offline-llm", _look)
+OFFLINE_LLM = Examination("offline-llm", _examine)

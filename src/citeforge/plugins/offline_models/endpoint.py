@@ -23,7 +23,7 @@ _LARGEST = 700.0
 
 @dataclass(frozen=True)
 class _Prompt:
-    """A text whose tokens' log probabilities are asked for."""
+    """Request for the log probabilities of a text's own tokens."""
 
     text: str
     sample: int = 0
@@ -31,6 +31,7 @@ class _Prompt:
 
     @property
     def texts(self) -> Sequence[str]:
+        """Texts by which the tokens of the request are estimated."""
         return (self.text,)
 
     def payload(self, model: str) -> dict[str, Any]:
@@ -59,8 +60,10 @@ class _Completion(msgspec.Struct):
 
 
 def _read(prompt: _Prompt, completion: _Completion) -> Result:
-    """Read a reply: the mean negative log probability of the prompt's tokens. The first token has
-    none; the generated one, and what lies behind the prompt, do not count."""
+    """Read the mean negative log probability of the prompt's tokens from a reply.
+
+    The first token has none; the generated one, and any text behind the prompt, do not count.
+    """
     logprobs = completion.choices[0].logprobs if completion.choices else None
     if logprobs is None:
         return Failure("unparsable", "the reply contains no log probabilities", 200)
@@ -84,7 +87,7 @@ _COMPLETIONS: Route[_Prompt] = Route("perplexity", "/completions", _Completion, 
 
 
 class EndpointModel:
-    """A model behind ``/completions``; what is stored is not asked again."""
+    """A model behind ``/completions``, which computes perplexities; replies are stored."""
 
     def __init__(self, model: str, settings: PerplexitySettings) -> None:
         self.model = model
@@ -94,7 +97,7 @@ class EndpointModel:
         return {"name": f"openai:{self.model}", "by": "completions, echo"}
 
     def of(self, texts: Sequence[str]) -> list[float]:
-        """Perplexities of texts.
+        """Compute the perplexity of each text.
 
         Raises:
             InputError: the endpoint gives no log probabilities of prompts, or cannot be reached.

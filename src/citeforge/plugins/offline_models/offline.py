@@ -36,7 +36,7 @@ _TAKEN = {"temperature", "max_tokens", "logprobs", "stop", "seed", "response_for
 
 @dataclass(frozen=True)
 class _Prompt:
-    """A request as the model reads it."""
+    """A request with its tokens."""
 
     key: str
     request: Request
@@ -78,36 +78,35 @@ class OfflineLlm:
 
     @property
     def window(self) -> int:
-        """Tokens that prompt and answer may have together."""
+        """Most tokens of prompt and answer together."""
         return int(smollm.loaded()[1].config.max_position_embeddings)
 
     def count_tokens(self, text: str) -> int:
-        """Tokens of a prompt that consists of one message, with what the model puts around it."""
+        """Count the tokens of a one-message prompt, those of the chat template included."""
         return len(_read("", Request((("user", text),))).ids)
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:
-        """One result per request, in order; equal requests are answered once.
+        """Answer requests, in order; equal requests are answered once.
 
         Raises:
             UsageError: a parameter that it does not take.
         """
 
         def ask(waiting: dict[str, Request], take: Take) -> None:
+            """Answer requests that no store has; store every reply and pass it on."""
             with progress("LLM", len(waiting), "answers") as advance:
                 for prompt, result in self._answer(waiting):
-                    take(prompt.key, self._keep(prompt, result))
+                    request = prompt.request
+                    if not isinstance(result, Failure):
+                        result = settle(request, result)
+                        if self.store is not None:
+                            payload = request.payload(smollm.NAME)
+                            sent = SentRequest(prompt.key, payload, request.sample)
+                            self.store.keep(sent, result)
+                    take(prompt.key, result)
                     advance(1)
 
         return ask_once(requests, smollm.NAME, self.store, settle, ask)
-
-    def _keep(self, prompt: _Prompt, result: Result) -> Result:
-        if isinstance(result, Failure):
-            return result
-        settled = settle(prompt.request, result)
-        if self.store is not None:
-            payload = prompt.request.payload(smollm.NAME)
-            self.store.keep(SentRequest(prompt.key, payload, prompt.request.sample), settled)
-        return settled
 
     def _answer(self, waiting: Mapping[str, Request]) -> Iterator[tuple[_Prompt, Result]]:
         """Answer requests in batches; a prompt that is too long is a failure."""
@@ -125,7 +124,7 @@ class OfflineLlm:
 
 
 def _read(key: str, request: Request) -> _Prompt:
-    """Make the tokens of a request."""
+    """Make a prompt of a request: its messages as tokens."""
     strange = sorted(set(request.params) - _TAKEN)
     if strange:
         raise UsageError(
@@ -141,12 +140,13 @@ def _read(key: str, request: Request) -> _Prompt:
 def _batches(prompts: Sequence[_Prompt]) -> Iterator[list[_Prompt]]:
     """Cut prompts into batches of equal parameters and of similar length, the longest first."""
 
-    def kind(prompt: _Prompt) -> tuple[int, tuple[str, ...], str]:
+    def shared_parameters(prompt: _Prompt) -> tuple[int, tuple[str, ...], str]:
+        """Parameters that all prompts of a batch share; a sample is a batch of its own."""
         is_alone = prompt.temperature > 0 or prompt.wants_logprobs
         return prompt.most, prompt.request.stop, prompt.key if is_alone else ""
 
-    ordered = sorted(prompts, key=lambda p: (*kind(p), -len(p.ids), p.key))
-    for _, same in groupby(ordered, kind):
+    ordered = sorted(prompts, key=lambda p: (*shared_parameters(p), -len(p.ids), p.key))
+    for _, same in groupby(ordered, shared_parameters):
         rest = list(same)
         while rest:
             size = max(1, min(ROWS, BATCH_TOKENS // rest[0].room))
@@ -177,7 +177,7 @@ def _generate(batch: Sequence[_Prompt]) -> list[LlmReply]:
 
 @contextmanager
 def _seeded(prompt: _Prompt) -> Iterator[None]:
-    """Draw by the key of a request; the generator's state is restored."""
+    """Seed torch by the key of a request, and restore the generator's state afterwards."""
     import torch
 
     with _drawing, torch.random.fork_rng(devices=[]):
@@ -186,7 +186,7 @@ def _seeded(prompt: _Prompt) -> Iterator[None]:
 
 
 def _reply(prompt: _Prompt, row: list[int], logits: Sequence[Any]) -> LlmReply:
-    """Read an answer; a row that has ended is filled up with the token that ends it."""
+    """Decode an answer; tokens after its end are padding."""
     tokenizer = smollm.loaded()[0]
     end = tokenizer.eos_token_id
     tokens = row[: row.index(end)] if end in row else row

@@ -48,6 +48,7 @@ class OpenVinoEmbedder(TransformerEmbedder):
         self._calibration = calibration
 
     def computed(self) -> dict[str, Any]:
+        """Facts of the computation for fingerprints: engine, versions, calibration."""
         return {
             **super().computed(),
             "engine": OPENVINO.version(),
@@ -141,6 +142,7 @@ def compile_module(
 
 
 def _unusable(name: str | Path, reason: str) -> InputError:
+    """Build the error of a model that OpenVINO cannot compute."""
     first = next(iter(reason.strip().splitlines()), "no reason given")
     return InputError(
         f"cannot be converted for OpenVINO ({first[:160]})",

@@ -66,7 +66,7 @@ _EMBEDDINGS: Route[_Batch] = Route("embedding", "/embeddings", _Embeddings, _rea
 
 
 class OpenAiEmbedder:
-    """Vectors of a served model. Finished shards are never asked for again, nor what is stored."""
+    """Embeds texts by an endpoint; finished shards and stored replies are not asked again."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class OpenAiEmbedder:
         return unit
 
     def _ask(self, texts: Sequence[str]) -> list[Any]:
-        """Vectors of texts, one array per batch, in order; a batch that is too large is halved."""
+        """Embed texts: one array per batch, in order; a batch that is too large is halved."""
         batches = [_Batch(tuple(batch)) for batch in batched(texts, self._size)]
         results = self._endpoint.ask(_EMBEDDINGS, batches)
         left = [r for b, r in zip(batches, results, strict=True) if not _is_too_large(b, r)]

@@ -32,12 +32,12 @@ IDENTITY = {
 
 
 def identity() -> dict[str, Any]:
-    """What manifests say of a writer that it is."""
+    """Identity of the embedded LLM, as manifests record it."""
     return {"name": NAME, **IDENTITY, "transformers": version("transformers")}
 
 
 def located() -> Located:
-    """The model as a folder that transformers loads.
+    """Locate the model as a folder that transformers loads.
 
     Raises:
         UsageError: see :func:`model_folder`.
@@ -48,7 +48,7 @@ def located() -> Located:
 
 @cache
 def gguf_file() -> Path:
-    """The quantised weights.
+    """Find and verify the file of the quantised weights.
 
     Raises:
         UsageError: the package that carries them is not installed.
@@ -70,9 +70,9 @@ def gguf_file() -> Path:
 
 @cache
 def model_folder() -> Path:
-    """The model in float32, as transformers loads it within seconds.
+    """Make the folder of the model in float32, once; transformers loads it within seconds.
 
-    Taking it out of the quantised file takes half a minute, so it is done once and kept in the
+    Converting the quantised file takes half a minute, so it is done once and kept in the
     cache of Hugging Face (``HF_ASSETS_CACHE``), 540 MB, under the hash of the file.
 
     Raises:
@@ -98,7 +98,7 @@ def model_folder() -> Path:
 
 @cache
 def loaded() -> tuple[Any, Any]:
-    """Tokenizer and model on the CPU, one of each a process.
+    """Load tokenizer and model on the CPU, once per process.
 
     Raises:
         UsageError: see :func:`gguf_file`.
@@ -111,7 +111,7 @@ def loaded() -> tuple[Any, Any]:
 
 @cache
 def load_causal(folder: Path, device: str) -> tuple[Any, Any]:
-    """Tokenizer and model of a folder, as transformers loads them, ready to compute; each once."""
+    """Load tokenizer and model of a folder, ready to compute, once per process."""
     transformers = quiet_transformers()
     tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
     model: Any = transformers.AutoModelForCausalLM.from_pretrained(folder)
@@ -119,7 +119,7 @@ def load_causal(folder: Path, device: str) -> tuple[Any, Any]:
 
 
 def _write(path: Path, folder: Path) -> None:
-    """Dequantise into ``folder``."""
+    """Convert the quantised file to float32, and save it into a folder."""
     require("gguf")
     require("accelerate")
     import torch

@@ -1,4 +1,4 @@
-"""Scores against what answers are like: where the relevant passage stood, how many citations."""
+"""Scores by properties of answers: position of the relevant passage, number of citations."""
 
 import math
 from collections.abc import Callable, Sequence

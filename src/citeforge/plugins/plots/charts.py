@@ -1,4 +1,4 @@
-"""What the plots share: values of a measure, units, encodings of systems."""
+"""Helpers of all plots: values of a measure, units, encodings of systems."""
 
 import json
 import textwrap

@@ -1,4 +1,4 @@
-"""Which plots score files have, by name."""
+"""List of all plots by name, and the plots that score files allow."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -45,11 +45,6 @@ def _main_and_shares(files: Sequence[ScoreFile], main: str) -> list[str]:
     return [main, *[n for n in names if n != main and _is_share(n)][: _IN_PAGE - 1]]
 
 
-def _plotted_precisions(files: Sequence[ScoreFile], main: str) -> list[str]:
-    """List precision measures that some system has together with their recall."""
-    return [p for p, r in PAIRS if any(entry(f, p) and entry(f, r) for f in files)]
-
-
 _BUILT_IN = (
     Plot(
         "intervals", "values with intervals, and the ranks that systems may have",
@@ -58,7 +53,8 @@ _BUILT_IN = (
     Plot(
         "precision-recall", "precision against recall of each system",
         "no system has both measures of a pair: " + "; ".join(", ".join(pair) for pair in PAIRS),
-        _precision_recall, 20, _plotted_precisions,
+        _precision_recall, 20,
+        lambda some, _: [p for p, r in PAIRS if any(entry(f, p) and entry(f, r) for f in some)],
     ),
     Plot(
         "calibration", "what people find in answers, by what the judge finds",

@@ -1,4 +1,4 @@
-"""What the plugin gives to the core: pages, plots, and tables for papers."""
+"""Pages, plots and tables for papers, as the core calls them."""
 
 from collections.abc import Sequence
 from pathlib import Path

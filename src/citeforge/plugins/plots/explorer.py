@@ -34,7 +34,9 @@ def explorer_part(files: Sequence[ScoreFile]) -> tuple[str, dict[str, Any]]:
     """
     if not any(f.measures for f in files):
         return "", {}
-    index, pieces = make_chunks(files, main_measure(files), _index_base(files))
+    # Signatures say whether citation marks count passages from 0 or 1.
+    base = 0 if any("|gram:0" in m.signature for f in files for m in f.measures) else 1
+    index, pieces = make_chunks(files, main_measure(files), base)
     return render_markup("explorer.html.j2", index=script_json(index)), pieces
 
 
@@ -45,11 +47,6 @@ def explorer_site(files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
     beside["explorer.css"] = text_of("explorer.css")
     beside["explorer.js"] = text_of("chunks.js", "explorer.js")
     return html, beside
-
-
-def _index_base(files: Sequence[ScoreFile]) -> int:
-    """Find in signatures whether citation marks count passages from 0 or 1."""
-    return 0 if any("|gram:0" in m.signature for f in files for m in f.measures) else 1
 
 
 def chunk_file(name: str, piece: Any) -> str:
@@ -186,11 +183,6 @@ def arithmetic(measure: str, answer: AnswerDetail, value: float | None) -> str |
     return outcome[0] if outcome and math.isclose(outcome[1], value, abs_tol=1e-9) else None
 
 
-def _cited(answer: AnswerDetail) -> tuple[set[int], int]:
-    """Give the distinct cited passages, and the number of citations of none that was shown."""
-    return answer.all_cited, answer.all_wrong
-
-
 def _relevant(answer: AnswerDetail) -> set[int]:
     """Positions of the relevant passages that were shown."""
     return {i for i, p in enumerate(answer.passages) if p.label == RELEVANT}
@@ -198,16 +190,15 @@ def _relevant(answer: AnswerDetail) -> set[int]:
 
 def _precision(answer: AnswerDetail) -> Line | None:
     """Calculate citation precision in words; None without citations."""
-    inside, outside = _cited(answer)
-    hits, n = len(inside & _relevant(answer)), len(inside) + outside
+    cited = answer.all_cited
+    hits, n = len(cited & _relevant(answer)), len(cited) + answer.all_wrong
     return (f"{hits} relevant of {n} cited = {hits}/{n}", hits / n) if n else None
 
 
 def _recall(answer: AnswerDetail) -> Line | None:
     """Calculate citation recall in words; None without relevant passages."""
-    inside, _ = _cited(answer)
     relevant = _relevant(answer)
-    hits, n = len(inside & relevant), len(relevant)
+    hits, n = len(answer.all_cited & relevant), len(relevant)
     return (f"{hits} cited of {n} relevant = {hits}/{n}", hits / n) if n else None
 
 

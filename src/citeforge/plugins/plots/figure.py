@@ -25,7 +25,7 @@ _UNUSED = re.compile(
     r'| opacity="1"| xmlns:xlink="[^"]*"'
 )
 _HIDDEN = re.compile(r'<path [^>]*display="none"[^>]*/>')
-"""Names and roles of parts, of a drawing that is told as one picture; and what is not seen."""
+"""Names and roles of a drawing's parts, and its invisible parts: readers get one picture."""
 
 
 Rows = Sequence[dict[str, Any]]
@@ -93,7 +93,8 @@ class Figure:
         """Drawing as SVG for a page: with its CSS colours, unique ids and an ARIA label."""
         svg = palette.with_variables(self.svg)
         svg = re.sub(r"<[^>]*>", lambda m: _UNUSED.sub("", m.group()), _HIDDEN.sub("", svg))
-        svg = re.sub(r'(id="|url\(#)', rf"\g<1>{_id(self.name)}-", svg)
+        own_id = re.sub(r"[^A-Za-z0-9]+", "-", self.name)
+        svg = re.sub(r'(id="|url\(#)', rf"\g<1>{own_id}-", svg)
         label = self.alt.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
         return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 
@@ -155,11 +156,6 @@ def _sort_pdf(pdf: bytes) -> bytes:
 def _pattern_of(measure: str) -> re.Pattern[str]:
     """Make a pattern that finds a measure's name, but not as a part of a longer one."""
     return re.compile(rf"(?<![\w.]){re.escape(measure)}(?![\w@])")
-
-
-def _id(name: str) -> str:
-    """Make an XML id of a name."""
-    return re.sub(r"[^A-Za-z0-9]+", "-", name)
 
 
 def altair() -> Any:

@@ -1,4 +1,4 @@
-"""What the pages are made of: templates, style sheets, scripts, and drawings with their data."""
+"""Parts of pages: templates, style sheets, scripts, and drawings with their data."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

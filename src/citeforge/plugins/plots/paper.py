@@ -78,7 +78,7 @@ _Place = tuple[str, TableColumn]
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table, without its format.
+    """A table for a paper, before it is written in a format.
 
     Attributes:
         columns: in order.

@@ -1,4 +1,4 @@
-"""A judge beside people: how its values relate to theirs."""
+"""Plot of people's values against a judge's."""
 
 from collections import defaultdict
 from collections.abc import Sequence

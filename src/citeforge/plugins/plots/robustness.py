@@ -1,4 +1,4 @@
-"""How far the order of systems hangs on the definition of citation quality, protocol and judge."""
+"""Robustness of the order of systems to the definition of citation quality and the judge."""
 
 import math
 from collections import defaultdict
@@ -84,7 +84,7 @@ class SystemPair:
 
 @dataclass(frozen=True)
 class Robustness:
-    """The orders of some systems by all definitions.
+    """Orders of some systems by all definitions of citation quality.
 
     Attributes:
         benchmark: what the systems answered.

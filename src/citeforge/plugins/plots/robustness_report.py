@@ -1,4 +1,4 @@
-"""How far the order of systems hangs on definitions, as text, table, data, page or figure."""
+"""Report of robustness as text, table, data, page or figure."""
 
 import json
 import math
@@ -54,7 +54,7 @@ def ranks_figure(result: Robustness) -> Figure:
     )
     return figure_of(
         "robustness", title, f"From the best: {words}.",
-        "One line a system, one row a definition. Lines cross where definitions disagree. "
+        "One line per system, one row per definition. Lines cross where definitions disagree. "
         "Equal values share the mean of their places.",
         {"definition": "definition", "system": "system", "rank": "rank", "value": "value"},
         rows, plot.drawn(lines, points),
@@ -150,13 +150,9 @@ _ODD = "Definitions that differ, and why"
 _NOBODY = "No definition orders a pair the other way round than most."
 
 
-def _title(result: Robustness, title: str | None) -> str:
-    return title or f"How robust is the ranking on {result.benchmark}?"
-
-
-def _write_markdown(result: Robustness, title: str | None) -> str:
+def _write_markdown(result: Robustness, title: str) -> str:
     """Write the report as Markdown: sentences and tables, with the recipes beneath."""
-    parts = [f"# {_title(result, title)}", f"**{headline(result)}.**", "\n".join(
+    parts = [f"# {title}", f"**{headline(result)}.**", "\n".join(
         f"- {line}" for line in summary_lines(result))]  # fmt: skip
     for make in _TABLES:
         table = make(result)
@@ -169,15 +165,15 @@ def _write_markdown(result: Robustness, title: str | None) -> str:
     return "\n\n".join([*parts, "## Signatures", "\n".join(recipes)]) + "\n"
 
 
-def _write_latex(result: Robustness, title: str | None) -> str:
+def _write_latex(result: Robustness, title: str) -> str:
     """Write the table of ranks as LaTeX for booktabs; the rest as comments."""
-    lines = [_title(result, title), headline(result), *summary_lines(result), *differing(result)]
+    lines = [title, headline(result), *summary_lines(result), *differing(result)]
     recipes = [f"D{i}: {d.signature}" for i, d in enumerate(result.definitions, 1)]
     table = ranks_table(result).latex()
     return "\n".join([*map(comment, lines), *table, *map(comment, recipes)]) + "\n"
 
 
-def _write_csv(result: Robustness, title: str | None) -> str:
+def _write_csv(result: Robustness, title: str) -> str:
     """Write ranks as CSV, one line per definition and system."""
     head = ("measure", "aspect", "protocol", "judge", "system", "rank", "value", "signature")
     rows = [
@@ -188,19 +184,19 @@ def _write_csv(result: Robustness, title: str | None) -> str:
     return Table(head, rows).csv()
 
 
-def _write_json(result: Robustness, title: str | None) -> str:
+def _write_json(result: Robustness, title: str) -> str:
     """Write the whole report as JSON; undefined values of tau become null."""
     content = asdict(result)
     content["tau"] = [[None if math.isnan(t) else t for t in row] for row in result.tau]
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 
-def _write_html(result: Robustness, title: str | None) -> str:
+def _write_html(result: Robustness, title: str) -> str:
     """Write the report as one HTML page that loads nothing from outside."""
     plots = plots_part(map(ranks_figure, [result]))
     return render_markup(
         "robustness.html.j2",
-        title=_title(result, title), headline=headline(result), lines=list(summary_lines(result)),
+        title=title, headline=headline(result), lines=list(summary_lines(result)),
         tables=[make(result) for make in _TABLES], odd=differing(result), odd_title=_ODD,
         nobody=_NOBODY, left_out=result.left_out,
         signatures=[d.signature for d in result.definitions],
@@ -226,5 +222,6 @@ def write_robustness(
     """
     result = robustness(files, measures)
     if form in _WRITERS:
+        title = title or f"How robust is the ranking on {result.benchmark}?"
         return _WRITERS[form](result, title).encode()
     return ranks_figure(result).content(form)

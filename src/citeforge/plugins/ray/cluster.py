@@ -85,7 +85,7 @@ def _shorten(error: Exception) -> str:
 def share(
     wanted: int | None, device: str, machines: int, resources: dict[str, float]
 ) -> tuple[int, int, float]:
-    """Share machines of one sort out: (workers, cores of each, GPUs of each)."""
+    """Divide machines among workers: (workers, cores of each, GPUs of each)."""
     n_cpus = max(1, int(resources.get("CPU", 0)))
     n_gpus = 0 if device.startswith("cpu") else int(resources.get("GPU", 0))
     workers = min(wanted or n_gpus or machines, n_cpus)
@@ -148,7 +148,7 @@ class Pool:
 
 
 def windows(blocks: Iterable[tuple[str, Any]], limit: int) -> Iterator[list[dict[str, Any]]]:
-    """Yield lists of rows of blocks, each of so many bytes, so that memory stays bounded."""
+    """Cut blocks into lists of rows of bounded size in bytes."""
     window, size = list[dict[str, Any]](), 0
     for number, (name, block) in enumerate(blocks):
         window.append({"number": number, "name": name, "block": pickle.dumps(block)})
@@ -192,6 +192,7 @@ class Worker:
 
     @cached_property
     def _loaded(self) -> Loaded:
+        """Load the model, and refuse one unlike that of other workers."""
         facts, do = self._pool.load()
         mine, others = (__version__, facts), (self._version, vars(self._pool).get("facts", facts))
         if mine != others:
@@ -203,6 +204,7 @@ class Worker:
 
 
 def _failure(name: str, message: str) -> InputError:
+    """Build the error of a block or cluster that failed."""
     return InputError(
         message, path=name, code="failed-workers",
         allowed="the same citeforge, libraries and models on every machine, and memory for a "

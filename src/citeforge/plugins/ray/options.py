@@ -6,7 +6,7 @@ from citeforge.schemas.recipes.base import Part
 
 
 class RayOptions(Part):
-    """Which cluster, and how many workers; nothing here changes a result."""
+    """Options of ``--engine ray``: the cluster and its workers; none changes a result."""
 
     address: str | None = None
     """The cluster's HOST:PORT (default: RAY_ADDRESS, else a Ray of its own on this machine)."""

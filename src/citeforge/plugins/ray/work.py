@@ -1,4 +1,4 @@
-"""What the workers of a cluster do: embed shards, search shards of vectors, judge pairs."""
+"""Work of a cluster's workers: embed shards, search shards of vectors, judge pairs."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ _PAIRS = 128
 
 @dataclass
 class ClusterEmbedder(Pool):
-    """An embedder in the workers; they quantise it to int8 where texts for it are given."""
+    """An embedder in the workers, in int8 if there are texts to calibrate it."""
 
     calibration: Sequence[str] | None = None
 
@@ -42,16 +42,17 @@ class ClusterEmbedder(Pool):
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
         vectors: Vectors
-        ((_, vectors),) = self.run([(_name(texts), (texts, kind))])
+        ((_, vectors),) = self.run([(_block_name(texts), (texts, kind))])
         return vectors
 
     def encode_each(self, shards: Iterable[pa.Array], kind: Kind) -> Iterator[tuple[int, Vectors]]:
         """Embed many lists; yield (index, vectors) in the order in which they are done."""
         lists = (shard.to_pylist() for shard in shards)  # a pickled slice holds the whole array
-        return self.run((_name(texts), (texts, kind)) for texts in lists)
+        return self.run((_block_name(texts), (texts, kind)) for texts in lists)
 
 
 def _make_search(queries: Floats, work: float, device: str) -> Callable[..., Any]:
+    """Make the function that finds the best rows of a shard for all queries."""
     search = choose_first_stage(queries.copy(), work, device)  # torch warns of Ray's own memory
     return lambda rows, k: search(unit_rows(rows.astype(np.float32)), min(k, len(rows)))
 
@@ -60,7 +61,7 @@ def search_shards(
     options: RayOptions, device: str, queries: Floats, shards: Sequence[VectorShard], k: int,
     advance: Advance,
 ) -> tuple[Floats, npt.NDArray[np.int64]]:  # fmt: skip
-    """:func:`citeforge.engines.retrieval.exact.retrieve_candidates`, by workers."""
+    """Find the best rows of all shards for each query, shard by shard in the workers."""
     starts = np.cumsum([0, *(shard.rows for shard in shards)])
     work = 2.0 * queries.size * float(starts[-1]) / (options.workers or 1)
     pool = Pool(partial(_make_search, queries, work, device), device, options)
@@ -73,7 +74,7 @@ def search_shards(
 
 @dataclass
 class ClusterJudge(Pool):
-    """A judge in the workers, whose batches are those of a local one: pairs are sorted here."""
+    """A judge in the workers; pairs are sorted first, so that batches are as in one process."""
 
     batch: int | None = None
 
@@ -85,6 +86,7 @@ class ClusterJudge(Pool):
         judge = self.make()
 
         def do(only_counts: bool, pairs: Sequence[Pair]) -> list[Any]:
+            """Decide pairs, or only count the tokens of each."""
             if only_counts:
                 return [judge.count_tokens([pair]) for pair in pairs]
             decisions: dict[int, Decision] = {}
@@ -102,6 +104,7 @@ class ClusterJudge(Pool):
         return None if None in counts else sum(n or 0 for n in counts)
 
     def _counts(self, pairs: Sequence[Pair]) -> dict[int, int | None]:
+        """Count the tokens of each pair in the workers, by its index."""
         return dict(chain.from_iterable(self._ask(True, pairs, range(len(pairs)))))
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
@@ -118,9 +121,10 @@ class ClusterJudge(Pool):
         """Yield (index of a pair, its count or decision) of all pairs, block by block."""
         cuts = [order[at : at + self._size] for at in range(0, len(order), self._size)]
         blocks = ([pairs[i] for i in cut] for cut in cuts)
-        for number, results in self.run((_name(b), (only_counts, b)) for b in blocks):
+        for number, results in self.run((_block_name(b), (only_counts, b)) for b in blocks):
             yield list(zip(cuts[number], results, strict=True))
 
 
-def _name(texts: Sequence[object]) -> str:
+def _block_name(texts: Sequence[object]) -> str:
+    """Name a block of texts for errors, by its size and its beginning."""
     return f"{len(texts):,} texts from {str(texts[0])[:60]!r} on"

@@ -1,4 +1,4 @@
-"""A published table: what is printed where, and what each number is made of."""
+"""Declaration of a published table: its printed numbers, and how each is computed."""
 
 import re
 from pathlib import Path, PurePosixPath
@@ -17,6 +17,7 @@ _NUMBER = re.compile(r"-?[\d,]*\.?\d+%?")
 
 
 def _relative(path: str) -> str:
+    """Check that a path is inside the repository."""
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or "\\" in path or {"..", "."} & set(path.split("/")):
         raise ValueError(f"{path!r} is not a path inside the repository")
@@ -24,18 +25,15 @@ def _relative(path: str) -> str:
 
 
 def _number(text: str) -> str:
+    """Check that a text is a number as papers print it."""
     if not _NUMBER.fullmatch(text):
         raise ValueError(f"{text!r} is not a number as papers print it, such as '28.22' or '1,085'")
     return text
 
 
-def _listed(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
 def _grouped(value: Any) -> Any:
-    """``a`` and ``[a, b]`` are one group, ``[[a], [b]]`` are two."""
-    items = _listed(value)
+    """Group names of files: ``a`` and ``[a, b]`` are one group, ``[[a], [b]]`` are two."""
+    items = [value] if isinstance(value, str) else value
     is_flat = isinstance(items, list) and items and all(isinstance(i, str) for i in items)
     return [items] if is_flat else items
 
@@ -47,17 +45,17 @@ Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
 class PublishedPaper(Part):
-    """Where the table is printed."""
+    """Paper and table in which the numbers are printed."""
 
     title: str
     venue: str
     url: str
     table: str
-    """Which table, and where else its numbers stand."""
+    """Which table, and where else its numbers are printed."""
 
 
 class OutputRepository(Part):
-    """Where the outputs lie, at one commit."""
+    """Repository of the published outputs, at one commit."""
 
     name: str = Field(pattern=r"^[\w.-]+/[\w.-]+$")
     """OWNER/NAME."""
@@ -78,7 +76,7 @@ class HashedFile(Part):
 
 
 class OutputFile(HashedFile):
-    """A file of the repository."""
+    """A file of the repository, with its size."""
 
     size: int = Field(ge=0, le=LARGEST)
     """Bytes; no more are read."""
@@ -87,7 +85,7 @@ class OutputFile(HashedFile):
 
 
 class Quantity(Part):
-    """What a number is made of."""
+    """How a printed number is computed: the value asked for, its scale, its models."""
 
     value: str
     """What the reader is asked for; of answers, a measure."""
@@ -100,7 +98,7 @@ class Quantity(Part):
 
 
 class PublishedRow(Part):
-    """A row of the table."""
+    """A row of the table: its files, options and printed numbers."""
 
     name: str
     files: Annotated[
@@ -116,8 +114,7 @@ class PublishedRow(Part):
 
 
 class KnownDifference(Part):
-    """Numbers that are known to differ from what is printed, or to be of something else than the
-    paper says, all for one reason."""
+    """Cells whose numbers are known to differ from the paper's, all for one reason."""
 
     why: str = Field(min_length=20)
     """One sentence, or a few."""
@@ -126,7 +123,7 @@ class KnownDifference(Part):
 
 
 class UnpublishedOutputs(Part):
-    """Numbers that were made of outputs, or by a rule, that nobody published."""
+    """Cells whose outputs or rules were never published, with the evidence."""
 
     why: str = Field(min_length=20)
     """What shows that the outputs here are others."""
@@ -135,7 +132,7 @@ class UnpublishedOutputs(Part):
 
 
 class PublishedTable(Part):
-    """One published table."""
+    """Declaration of one published table."""
 
     name: str = Field(pattern="^[a-z0-9][a-z0-9-]*$")
     title: str
@@ -160,7 +157,7 @@ class PublishedTable(Part):
 
     @property
     def n_cells(self) -> int:
-        """Printed numbers."""
+        """Number of printed numbers."""
         return sum(len(row.printed) for row in self.rows)
 
     def quantity(self, row: PublishedRow, column: str) -> Quantity:
@@ -181,7 +178,7 @@ class PublishedTable(Part):
         return None, next(missing, "")
 
     @model_validator(mode="after")
-    def _names_lead_somewhere(self) -> Self:
+    def _require_known_names(self) -> Self:
         """Refuse rows, columns, files and reasons that name what there is not."""
         if len({row.name for row in self.rows}) < len(self.rows):
             raise ValueError("two rows have one name")
@@ -216,12 +213,12 @@ def read_declaration(path: Path) -> PublishedTable:
 
 
 def published_tables() -> dict[str, Path]:
-    """Name to declaration of the tables that come with citeforge."""
+    """List the declarations of the tables that come with citeforge, by name."""
     return {path.stem: path for path in sorted(FOLDER.glob("*.yaml"))}
 
 
 def find_table(name: str) -> PublishedTable:
-    """A table by its name, or by the path of a declaration of your own.
+    """Read a table by its name, or by the path of a user's own declaration.
 
     Raises:
         UnknownValueError: there is none.

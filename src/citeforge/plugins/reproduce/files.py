@@ -1,4 +1,4 @@
-"""Files of other people's repositories: below ``--data``, else fetched by commit and kept."""
+"""Files of published repositories: below ``--data``, else downloaded by commit and cached."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -21,7 +21,7 @@ class NotHereError(InputError):
 def find_output(
     data: Path | None, repository: OutputRepository, file: OutputFile
 ) -> tuple[Path, ...]:
-    """The file, or those that hold the same in another layout.
+    """Find a declared file, or the files that have its content in another layout.
 
     Args:
         data: folder with checkouts as OWNER/NAME or NAME; None to fetch what is not kept yet.
@@ -33,26 +33,28 @@ def find_output(
         InputError: its content is another one, or it cannot be fetched.
     """
     if data is None:
-        return (fetched(repository, file),)
+        return (fetch_file(repository, file),)
     for name in (repository.name, repository.name.partition("/")[2]):
         path = data / name / file.path
         if path.is_file():
-            return (_checked(path, file),)
+            return (_verified(path, file),)
     others = tuple(data / one.path for one in file.also)
     if others and all(other.is_file() for other in others):
-        return tuple(map(_checked, others, file.also))
+        return tuple(map(_verified, others, file.also))
     path = data / repository.name / file.path
     raise NotHereError(
         "does not exist", path=path, allowed=f"a checkout of {repository.name}", code="missing-file"
     )
 
 
-def _checked(path: Path, file: HashedFile) -> Path:
-    _require(sha256_file(path), file, path)
+def _verified(path: Path, file: HashedFile) -> Path:
+    """Return the path of a file whose content is the declared one; refuse any other."""
+    _require_hash(sha256_file(path), file, path)
     return path
 
 
-def _require(sha256: str, file: HashedFile, place: object) -> None:
+def _require_hash(sha256: str, file: HashedFile, place: object) -> None:
+    """Refuse content with another hash than the declared one."""
     if sha256 != file.sha256:
         raise InputError(
             f"is not the file that the table was made with (sha256 {sha256[:12]}…)",
@@ -62,8 +64,8 @@ def _require(sha256: str, file: HashedFile, place: object) -> None:
         )
 
 
-def fetched(repository: OutputRepository, file: OutputFile) -> Path:
-    """The file from the cache of Hugging Face (``HF_ASSETS_CACHE``), fetched when it is not there.
+def fetch_file(repository: OutputRepository, file: OutputFile) -> Path:
+    """Get a file from the cache of Hugging Face (``HF_ASSETS_CACHE``), or download it.
 
     Raises:
         InputError: it cannot be fetched, is longer or has another content than declared.
@@ -95,6 +97,6 @@ def fetched(repository: OutputRepository, file: OutputFile) -> Path:
             f"has {len(reply.body):,} bytes, and not {file.size:,}", path=address, allowed=offline,
             code="hash-mismatch"
         )  # fmt: skip
-    _require(sha256(reply.body).hexdigest(), file, address)
+    _require_hash(sha256(reply.body).hexdigest(), file, address)
     write_bytes(path, reply.body)
     return path

@@ -1,4 +1,4 @@
-"""What ``citeforge reproduce`` shows: lines, a page, Markdown and JSON."""
+"""Output of ``citeforge reproduce``: lines, a page, Markdown and JSON."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -25,12 +25,12 @@ VERDICTS: dict[CellVerdict, str] = {
 
 
 def totals(tables: Sequence[ComparedTable]) -> dict[CellVerdict, int]:
-    """Verdict to cells of all tables."""
+    """Count the cells of all tables by verdict."""
     return {verdict: sum(t.count(verdict) for t in tables) for verdict in VERDICTS}
 
 
 def summary_line(tables: Sequence[ComparedTable]) -> str:
-    """The last line: how many numbers, and what is said of them."""
+    """Write the last line: how many numbers have which verdict."""
     counts = {VERDICTS[v]: n for v, n in totals(tables).items() if n or v == "not explained"}
     by_verdict = ", ".join(f"{n:,} {text}" for text, n in counts.items())
     n_in_files = sum(t.n_equal_in_files for t in tables)
@@ -40,7 +40,7 @@ def summary_line(tables: Sequence[ComparedTable]) -> str:
 
 
 def table_lines(table: ComparedTable) -> list[str]:
-    """A table for the terminal, reasons below it."""
+    """Write a table for the terminal, reasons below it."""
     rows = [
         [
             cell.row,
@@ -67,7 +67,7 @@ def table_lines(table: ComparedTable) -> list[str]:
 
 
 def require_format(path: Path) -> None:
-    """Refuse a file that nothing is written to.
+    """Refuse a file whose ending names no format.
 
     Raises:
         UsageError: another ending than .html, .md and .json.

@@ -23,7 +23,7 @@ from citeforge.schemas.recipes.command_options import Protocol
 
 
 class AirOptions(Part):
-    """How answers are scored."""
+    """Context set and protocol by which answers are scored."""
 
     context: str = "own"
     """Context set: own for the passages of the file, none for systems that saw none."""
@@ -34,12 +34,12 @@ class AirOptions(Part):
 def read_air_answers(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Measures of one file of answers, against the gold answers that it brings."""
+    """Compute measures of a file of answers, against the gold answers in it."""
     choices = checked(AirOptions, **options)
     paths = only_file(files, "attributed-ir")
     scores = score(
         paths[0],
-        _benchmark(paths, tools),
+        _build_benchmark(paths, tools),
         wanted,
         context=choices.context,
         protocol=choices.protocol,
@@ -54,10 +54,10 @@ def read_air_answers(
 def read_air_questions(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Statistics of the questions and gold answers that a file of answers brings."""
+    """Compute statistics of the questions and gold answers in a file of answers."""
     checked(Part, **options)
     paths = only_file(files, "hagrid")
-    path, _ = _questions(paths, tools)
+    path, _ = _write_questions(paths, tools)
     source = open_hagrid(str(path), None, ReadOptions())
     gold, n_questions = source.gold(), source.queries().num_rows
     marks = sum(
@@ -75,9 +75,9 @@ def read_air_questions(
     return {name: float(value) for name, value in statistics.items()}
 
 
-def _benchmark(paths: Sequence[Path], tools: ReaderTools) -> Path:
-    """A benchmark of the questions; files with the same questions share it."""
-    path, content = _questions(paths, tools)
+def _build_benchmark(paths: Sequence[Path], tools: ReaderTools) -> Path:
+    """Build a benchmark of the questions, once for all files with the same questions."""
+    path, content = _write_questions(paths, tools)
     if content not in tools.benchmarks:
         folder = tools.folder / f"benchmark-{content[:16]}"
         build_hagrid(HagridRecipe(source=f"hagrid:{path}"), RunOptions(out=folder))
@@ -85,8 +85,8 @@ def _benchmark(paths: Sequence[Path], tools: ReaderTools) -> Path:
     return tools.benchmarks[content]
 
 
-def _questions(paths: Sequence[Path], tools: ReaderTools) -> tuple[Path, str]:
-    """The questions in HAGRID's layout, and their hash."""
+def _write_questions(paths: Sequence[Path], tools: ReaderTools) -> tuple[Path, str]:
+    """Write the questions in HAGRID's layout; give the file and its hash."""
     if len(paths) > 1:  # in a file of their own
         return paths[1], sha256_file(paths[1])
     rows = (msgspec.json.encode(row) + b"\n" for row in _rows(paths[0]))
@@ -96,7 +96,7 @@ def _questions(paths: Sequence[Path], tools: ReaderTools) -> tuple[Path, str]:
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Questions of the CSV: judged passages are ``gold_quotes``, or ``quotes`` without these."""
+    """Read questions from the CSV; judged passages are ``gold_quotes``, else ``quotes``."""
     for line, row in read_csv(path, ("query_id", "query", "quotes", "answers")):
         try:
             quotes = ast.literal_eval(row.get("gold_quotes") or row["quotes"])

@@ -1,4 +1,4 @@
-"""Labels of people beside the values of a judge, or of a second person: how well they agree."""
+"""Agreement of people's labels with the values of a judge, or of a second person."""
 
 import math
 from collections import defaultdict
@@ -16,7 +16,7 @@ from citeforge.schemas.recipes.base import Part, checked
 
 
 class JudgementOptions(Part):
-    """Where labels and values stand, and what they decide."""
+    """Fields of labels and values, and when each of them means yes."""
 
     people: tuple[str, str]
     """Field that says what is judged, and field of the label: of the first group of files."""
@@ -32,7 +32,7 @@ class JudgementOptions(Part):
 def read_judgements(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Agreement over everything that both sides judge; each label meets each value.
+    """Compute agreement on all that both sides judge; each label meets each value.
 
     Raises:
         UsageError: nothing is judged by both sides, a field is not there, or is no number.
@@ -72,6 +72,7 @@ def _field(row: Mapping[str, Any], path: str) -> Any:
 
 
 def _number(value: Any) -> float:
+    """Convert a label or value to a number; refuse any other."""
     try:
         return float(value)
     except (TypeError, ValueError) as error:
@@ -121,7 +122,7 @@ def _decisions(pairs: Sequence[tuple[Any, Any]], positive: str, threshold: float
 
 
 class ComparisonOptions(Part):
-    """Which comparisons count, and when a measure ties."""
+    """Fields of comparisons, which of them count, and when a measure ties."""
 
     people: str
     """Field of people's two values."""
@@ -138,7 +139,7 @@ class ComparisonOptions(Part):
 def read_comparisons(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Agreement and correlation, as the mean over annotators; each group of files is one."""
+    """Compute agreement and correlation, averaged over annotators (one per group of files)."""
     from citeforge.plugins.labels.preferences import (
         agreed,
         annotator_agreement,

@@ -22,7 +22,7 @@ _STATISTICS = (
 
 
 class ListOptions(Part):
-    """Where rows stand in a JSON document, and which of them count."""
+    """Position of the rows in a JSON document, and which of them count."""
 
     under: tuple[str, ...] = ()
     """Names that lead from the document to the rows: a list or an object of them, or of lists of
@@ -38,7 +38,7 @@ class ListOptions(Part):
 def read_list(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Statistics of rows; see :func:`statistic`."""
+    """Compute the wanted statistics of rows; see :func:`compute_statistic`."""
     choices = checked(ListOptions, **options)
     rows = [
         row
@@ -51,14 +51,14 @@ def read_list(
         raise UsageError(
             f"options: no row of {files[0][0][0].name} matches `where`", code="empty-file"
         )
-    return {name: statistic(name, rows) for name in wanted}
+    return {name: compute_statistic(name, rows) for name in wanted}
 
 
 def read_fields(path: Path, options: ListOptions) -> Iterable[Mapping[str, Any]]:
-    """Rows of a file.
+    """Read the rows of a file, in any of its formats.
 
     Raises:
-        InputError: they do not stand where the options say.
+        InputError: they are not where the options say.
     """
     if path.suffix == ".csv":
         yield from (row for _, row in read_csv(path))
@@ -93,8 +93,8 @@ def read_fields(path: Path, options: ListOptions) -> Iterable[Mapping[str, Any]]
                 yield row if isinstance(row, dict) else {"key": key, "value": row}
 
 
-def statistic(name: str, rows: Sequence[Mapping[str, Any]]) -> float:
-    """A number that a list has.
+def compute_statistic(name: str, rows: Sequence[Mapping[str, Any]]) -> float:
+    """Compute a statistic of rows by its name, such as ``mean FIELD``.
 
     Args:
         name: ``count``; ``distinct FIELD`` (or ``A+B``, of both together); ``mean FIELD``;
@@ -107,7 +107,7 @@ def statistic(name: str, rows: Sequence[Mapping[str, Any]]) -> float:
     """
     first, _, second = name.partition(" per ")
     if second:
-        return statistic(first, rows) / statistic(second, rows)
+        return compute_statistic(first, rows) / compute_statistic(second, rows)
     what, _, field = name.rpartition(" ")
     if name == "count":
         return float(len(rows))

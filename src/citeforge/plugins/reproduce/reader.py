@@ -1,4 +1,4 @@
-"""What a reader is: files of one table become the values that its numbers are made of."""
+"""Interface of readers, which compute the values of a table from its files."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ Values = Mapping[str, float | str]
 
 @dataclass
 class ReaderTools:
-    """What readers share while tables are computed.
+    """Resources that readers share while tables are computed.
 
     Attributes:
         folder: for benchmarks that are made on the way.
@@ -37,7 +37,7 @@ value that there is not, InputError for a file that is another than was expected
 
 
 def only_file(files: FileGroups, reader: str) -> Sequence[Path]:
-    """The one file that a row names.
+    """Get the one file that a row names; refuse several.
 
     Raises:
         UsageError: it names several.

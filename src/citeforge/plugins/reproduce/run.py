@@ -49,14 +49,14 @@ def reproduce_tables(
     models: bool = False,
     on_table: Callable[[ComparedTable], None] = lambda table: None,
 ) -> list[ComparedTable]:
-    """Compute published tables again: all that ``citeforge reproduce`` does, but for printing.
+    """Compute published tables again, as ``citeforge reproduce`` does, without printing.
 
     Args:
         names: tables, or declarations of your own (``FILE.yaml``); none for all that there are.
         data: folder with checkouts, OWNER/NAME or NAME; None to fetch files by commit.
         judge: decides entailment; without it, numbers that need the paper's judge are left out.
         models: load other models that numbers need.
-        on_table: told of every table when it is done.
+        on_table: called with every table when it is done.
 
     Raises:
         InputError: a file has another content than was declared, or cannot be had.
@@ -84,7 +84,7 @@ def _cells(
 ) -> list[ComparedCell]:
     """Compute the numbers of a row, and compare them with the printed ones."""
     quantities = {column: table.quantity(row, column) for column in row.printed}
-    lacking = {column: _lacks(quantity, tools) for column, quantity in quantities.items()}
+    lacking = {column: _missing_model(quantity, tools) for column, quantity in quantities.items()}
     wanted = list(dict.fromkeys(q.value for c, q in quantities.items() if not lacking[c]))
     values: dict[str, float | str] = {}
     if wanted:
@@ -103,13 +103,13 @@ def _cells(
         except NotHereError as error:
             values |= dict.fromkeys(wanted, str(error))
     return [
-        _compared(table, row, column, quantity, lacking[column] or values[quantity.value], tools)
+        _compare(table, row, column, quantity, lacking[column] or values[quantity.value], tools)
         for column, quantity in quantities.items()
     ]
 
 
-def _lacks(quantity: Quantity, tools: ReaderTools) -> str:
-    """The model that a number needs and that is not here; empty where it has all."""
+def _missing_model(quantity: Quantity, tools: ReaderTools) -> str:
+    """Name the model that a number needs and that is not given; empty if none is missing."""
     if quantity.judge is not None and tools.judge is None:
         return f"{quantity.judge} (--judge)"
     if quantity.model is not None and not tools.models:
@@ -117,7 +117,7 @@ def _lacks(quantity: Quantity, tools: ReaderTools) -> str:
     return ""
 
 
-def _compared(
+def _compare(
     table: PublishedTable,
     row: PublishedRow,
     column: str,
@@ -125,7 +125,7 @@ def _compared(
     value: float | str,
     tools: ReaderTools,
 ) -> ComparedCell:
-    """The cell with our value, or with the reason why there is none."""
+    """Compare a cell's value with the printed number, or note why there is no value."""
     printed = row.printed[column]
     cell = ComparedCell(row.name, column, printed, None, "not computed", quantity.value)
     if not isinstance(value, str):

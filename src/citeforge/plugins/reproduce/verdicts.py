@@ -13,12 +13,12 @@ CellVerdict = Literal[
 
 
 def decimals(printed: str) -> int:
-    """Digits behind the point."""
+    """Count the digits behind the point of a printed number."""
     return len(printed.rstrip("%").partition(".")[2])
 
 
 def number(printed: str) -> float:
-    """The number that is printed."""
+    """Parse a printed number."""
     return float(printed.rstrip("%").replace(",", ""))
 
 
@@ -31,19 +31,19 @@ def is_printed_as(value: float, printed: str) -> bool:
 
 
 def cut_digits(value: float, printed: str) -> float:
-    """A value without the digits behind the printed ones."""
+    """Cut a value's digits off behind those printed, without rounding."""
     unit = 10.0 ** decimals(printed)
     return math.trunc(value * unit + math.copysign(1e-9, value)) / unit
 
 
 def rounded_as_printed(value: float, printed: str) -> str:
-    """A value with as many digits as the printed number."""
+    """Write a value with as many digits as the printed number."""
     sign = "%" if printed.endswith("%") else ""
     return f"{value:,.{decimals(printed)}f}{sign}"
 
 
 class ComparedCell(msgspec.Struct, frozen=True):
-    """A printed number, ours, and what is said of the difference.
+    """A printed number, our value, and the verdict on their difference.
 
     Attributes:
         row: of the table.
@@ -51,8 +51,8 @@ class ComparedCell(msgspec.Struct, frozen=True):
         printed: as it is printed.
         ours: our value, as printed; None where it could not be computed.
         verdict: one of six words.
-        value: what it is made of.
-        why: reason of the difference, or what lacks.
+        value: name of the value that the reader computed.
+        why: reason of the difference, or what is missing.
     """
 
     row: str
@@ -79,7 +79,7 @@ class ComparedCell(msgspec.Struct, frozen=True):
 
 
 class ComparedTable(msgspec.Struct, frozen=True):
-    """A table with all its numbers.
+    """A declared table with all its compared cells.
 
     Attributes:
         declared: what is printed.
@@ -90,7 +90,7 @@ class ComparedTable(msgspec.Struct, frozen=True):
     cells: list[ComparedCell]
 
     def count(self, verdict: CellVerdict) -> int:
-        """Cells of which this is said."""
+        """Count the cells with a verdict."""
         return sum(cell.verdict == verdict for cell in self.cells)
 
     @property
@@ -106,5 +106,5 @@ class ComparedTable(msgspec.Struct, frozen=True):
         return list(dict.fromkeys(cell.why for cell in self.cells if cell.why))
 
     def note(self, why: str) -> int:
-        """Number of a reason; 0 for none."""
+        """Number of a reason among the notes; 0 for none."""
         return self.notes.index(why) + 1 if why else 0

@@ -75,7 +75,7 @@ class AnswerOptions(PromptOptions):
 
 
 class TrainingAnswer(NamedTuple):
-    """An answer that is learnt from."""
+    """An answer to learn from, with its run and its values."""
 
     run: int
     output: str
@@ -189,7 +189,7 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
         options: answers, least F1, held-out questions, template.
 
     Returns:
-        What was left out, one line a reason.
+        What was left out, one line per reason.
 
     Raises:
         InputError: a wrong line, an unjudged context set, or no answer that is good enough.
@@ -205,7 +205,7 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
             code="unsupported",
         )
     context = submission.choose_context(options.context)
-    good = _good(export, submission, context, options)
+    good = _select_answers(export, submission, context, options)
 
     def write_chat_lines() -> Iterator[dict[str, Any]]:
         """Write ``chat.jsonl``, and give the same answers as rows of the table."""
@@ -236,7 +236,7 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
     )  # fmt: skip
 
 
-def _good(
+def _select_answers(
     export: _Export, submission: Submission, context: str, options: AnswerOptions
 ) -> dict[int, list[TrainingAnswer]]:
     """Select answers to learn from, by row of the question; count the others by reason."""
@@ -287,7 +287,7 @@ def export_rl(folder: Path, out: Path, options: PromptOptions) -> DroppedFields:
         options: held-out questions, template.
 
     Returns:
-        What was left out, one line a reason.
+        What was left out, one line per reason.
 
     Raises:
         InputError: an unjudged context set, or no question is left.

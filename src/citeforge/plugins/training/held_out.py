@@ -1,4 +1,4 @@
-"""Questions that training data must not hold: those of other benchmarks, by id and by text."""
+"""Questions that training data must leave out, such as other benchmarks', by id and text."""
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence

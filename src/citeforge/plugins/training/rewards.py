@@ -27,7 +27,7 @@ def citation_reward_with(
     max_words: int = 100,
     format_weight: float = 0.0,
 ) -> RewardFunction:
-    """A reward function ``function(completions, contexts, **kwargs)``.
+    """Make a reward function ``function(completions, contexts, **kwargs)`` for trainers.
 
     Its completions are texts, or conversations (lists of messages), whose last message counts; each
     has its context: a mapping with ``n_passages``, ``relevant`` (positions from 0) and, where they
@@ -123,10 +123,6 @@ def _form(answer: AnswerValues) -> float:
     return float(answer.distinct > 0 and not answer.n_out_of_range and not answer.n_unparsed)
 
 
-def _precision(answer: AnswerValues) -> float:
-    return answer.precision
-
-
 def _recall(answer: AnswerValues) -> float:
     """Recall of an answer; its precision where no passage of the context is relevant."""
     return answer.precision if math.isnan(answer.recall) else answer.recall
@@ -143,11 +139,13 @@ def f1(answer: AnswerValues) -> float:
     return 2 * answer.precision * _recall(answer) / total if total else 0.0
 
 
-_CITATIONS = {"CiteF1": f1, "CiteP": _precision, "CiteR": _recall, "Reward": _mean}
+_CITATIONS: dict[str, Callable[[AnswerValues], float]] = {
+    "CiteF1": f1, "CiteP": lambda answer: answer.precision, "CiteR": _recall, "Reward": _mean,
+}  # fmt: skip
 
 
 def _text(completion: Any) -> str:
-    """A completion as it is, or the last message of a conversation.
+    """Get the text of a completion, or of the last message of a conversation.
 
     Raises:
         UsageError: it is neither.

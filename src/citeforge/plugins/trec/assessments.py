@@ -48,7 +48,7 @@ _KEY = ("assessments", -1, -1)
 
 @dataclass(frozen=True)
 class Point:
-    """One thing that an answer is held against: a nugget, a criterion, a short answer.
+    """A nugget, criterion or short answer that an answer should contain.
 
     Attributes:
         text: what it says.
@@ -67,7 +67,7 @@ class Point:
 
 Points = tuple[Point, ...]
 SentenceLabels = tuple[tuple[float | None, ...], ...]
-"""Support of the citations of each sentence; None for one that nobody judged."""
+"""Support of the citations of each sentence; None for one that is not judged."""
 
 
 @dataclass
@@ -99,7 +99,7 @@ def answer_labels(labels: Mapping[Key, V], names: Sequence[str], topic: str) -> 
 
 @dataclass
 class Assessments:
-    """All that the files say.
+    """Labels of citations and points of topics, from all files of assessments.
 
     Attributes:
         support: labels of citations.
@@ -147,7 +147,7 @@ class _Criterion(msgspec.Struct):
 
 
 class _Row(msgspec.Struct):
-    """All layouts at once; fields of no interest are passed over."""
+    """A row of assessments, with the fields of all layouts; other fields are skipped."""
 
     qid: str | int | None = None
     topic_id: str | int | None = None
@@ -168,7 +168,7 @@ Wrong = Callable[..., InputError]
 
 
 def read_assessments(paths: Iterable[Path]) -> Assessments:
-    """What files of assessments say.
+    """Read labels and points from files of assessments.
 
     Args:
         paths: files, or folders of JSON files.
@@ -246,7 +246,7 @@ def _add_row(row: _Row, assessments: Assessments, wrong: Wrong) -> None:
 
 
 def _read_annotations(paths: Iterable[Path], questions: PointLists) -> None:
-    """DRAGUN's labels: of people (``annotation``), or of its judge (``auto_assessment``)."""
+    """Read DRAGUN's labels, of people (``annotation``) or of its judge."""
     point_ids = {topic: {p.id for p in points} for topic, points in questions.points.items()}
     labels: dict[Key, dict[str, float]] = defaultdict(dict)
     for path in paths:
@@ -283,7 +283,7 @@ def _read_annotations(paths: Iterable[Path], questions: PointLists) -> None:
 def _label(
     label: str | int | None, values: Mapping[str, float | None], name: str, wrong: Wrong
 ) -> float | None:
-    """The value of a label; None without one.
+    """Convert a label to its value; None without one.
 
     Raises:
         InputError: it is unknown.
@@ -298,7 +298,7 @@ def _label(
 
 
 def _name(*names: str | int | None) -> str:
-    """First of several fields that is filled in; empty if none is."""
+    """Get the first of several fields that is filled in; empty if none is."""
     return next((str(n) for n in names if n not in (None, "")), "")
 
 
@@ -362,10 +362,10 @@ def assessments_of(inputs: Inputs) -> Assessments:
 
 
 def require_one_run(inputs: Inputs, labels: Sized) -> None:
-    """Refuse labels beside several answers a query.
+    """Refuse labels if queries have several answers, as one label fits one answer.
 
     Raises:
-        CannotError: nobody knows of which run they are.
+        CannotError: it is not known which run they are of.
     """
     if labels and len(inputs.runs) > 1:
         raise CannotError(
@@ -375,7 +375,7 @@ def require_one_run(inputs: Inputs, labels: Sized) -> None:
 
 
 def files_signature(tools: Tools, protocol: str) -> str | None:
-    """Eight hex digits over the labels that were read, as they stand in signatures.
+    """Make the part of signatures that identifies the labels: eight digits of their hash.
 
     Raises:
         InputError: a file cannot be read.

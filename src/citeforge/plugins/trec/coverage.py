@@ -1,4 +1,4 @@
-"""What an answer should say, and how much of it it says: nuggets, rubrics, DRAGUN's reports.
+"""Measures of what an answer covers: nuggets, rubrics, and the points of DRAGUN's reports.
 
 Labels come from files of people or of their tools (``--assessments``), else a judge decides of
 every nugget, criterion or short answer whether the answer supports it. With v = 1 for support, 0.5
@@ -38,7 +38,7 @@ from citeforge.plugins.trec.assessments import (
 from citeforge.schemas.citations.grammar import without_markers
 
 Valued = Sequence[tuple[Point, Value | None]]
-"""Points with what is known of them; None for one that nobody labelled."""
+"""Points with their values; None for one without a label."""
 Formula = Callable[[Valued], Value | None]
 """Points of one answer to its value; None where it has none."""
 Worth = Callable[[Value], Value]
@@ -61,18 +61,18 @@ def contradictory(value: Value) -> Value:
 
 
 def nuggets(points: Valued, vital: bool, worth: Worth) -> Value:
-    """Share of nuggets that the answer has, of all or of vital ones; 0 of none."""
+    """Compute the share of nuggets in an answer, of all or of vital ones; 0 of none."""
     return _mean(worth(v or NOTHING) for p, v in points if not vital or p.group == VITAL)
 
 
 def rubric(points: Valued, worth: Worth) -> Value | None:
-    """Weighted share of criteria; None without a positive weight."""
+    """Compute the weighted share of criteria met; None without a positive weight."""
     total = math.fsum(p.weight for p, _ in points if p.weight > 0)
     return _weighted([(p.weight, worth(v or NOTHING)) for p, v in points], total)
 
 
 def dragun(points: Valued, worth: Worth) -> Value | None:
-    """DRAGUN's measure of a report; None for a topic without questions.
+    """Compute DRAGUN's measure of a report; None for a topic without questions.
 
     Args:
         points: short answers, grouped by their questions; those that nobody labelled are left out.
@@ -101,7 +101,7 @@ def _weighted(values: Iterable[tuple[float, Value]], total: float) -> Value | No
 
 @dataclass(frozen=True)
 class _Family:
-    """A family of measures.
+    """A family of measures of coverage: its points, judge's questions and definitions.
 
     Attributes:
         name: of the family, and of the lists that it reads.
@@ -231,7 +231,7 @@ def _with_values(
 
 
 def _answer_text(inputs: Inputs, item: AnswerItem) -> str:
-    """The answer without its marks."""
+    """Get an answer's text without its marks."""
     if item.sentences is not None:
         return " ".join(s.text for s in item.sentences)
     markers = inputs.grammar.parse(item.output, len(item.passages)).markers

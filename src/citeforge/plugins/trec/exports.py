@@ -24,12 +24,12 @@ RUN, TOPICS = "run.jsonl", "topics.jsonl"
 _NO_ID = "citations of passages that were not shown, or have no id"
 _STRAY = "citations that belong to no statement"
 _TWICE = "citations that a sentence makes again: the track has each id once"
-_REPEATED = "answers of repeated runs: a TREC run has one a topic"
+_REPEATED = "answers of repeated runs: a TREC run has one per topic"
 _OTHER = "answers to other context sets"
 
 
 class TrecOptions(ContextOptions):
-    """Options of ``export trec-…``: the answers, and what a run says of itself."""
+    """Options of ``export trec-…``: the answers, and the metadata of the run."""
 
     context: str | None = None
     """Context set (default: the one that the answers are of)."""
@@ -51,7 +51,7 @@ class TrecOptions(ContextOptions):
 
 @dataclass
 class _Writer:
-    """Makes reports of answers, and counts what they cannot carry."""
+    """Makes reports of answers, and counts what reports cannot contain."""
 
     benchmark: Benchmark
     track: Track
@@ -60,7 +60,7 @@ class _Writer:
     _segmenter: SentenceSegmenter = field(default_factory=SentenceSegmenter)
 
     def report(self, query: str, text: str, answer: SubmissionLine, ids: Sequence[str]) -> Any:
-        """One report, as the track lays it out.
+        """Make one report, as the track lays it out.
 
         Args:
             query: id of the topic.
@@ -99,7 +99,7 @@ class _Writer:
         return rows | {self.track.sentences: entries}
 
     def _sentences(self, answer: SubmissionLine, n_shown: int) -> Sequence[CitedSentence]:
-        """The system's own sentences, else its statements."""
+        """Get the system's own sentences, else its statements, with their citations."""
         if answer.sentences is not None:
             return answer.sentences
         grammar = self.benchmark.grammar
@@ -111,7 +111,7 @@ class _Writer:
         ]
 
     def _ids_of(self, sentence: CitedSentence, ids: Sequence[str]) -> list[str]:
-        """Ids of the passages that a sentence cites."""
+        """List the ids of the passages that a sentence cites."""
         places = sentence.citations
         names = [ids[p] if p is not None and 0 <= p < len(ids) else "" for p in places]
         self.lost[_NO_ID] += names.count("")
@@ -123,7 +123,7 @@ class _Writer:
         return names
 
     def _listed(self, ids: Sequence[str], cited: list[str]) -> list[str]:
-        """What ``references`` holds: what was shown, else what is cited."""
+        """List the ids in ``references``: the passages shown, else those cited."""
         most = self.track.most_references
         # Where there is no limit, nothing is gained by entries that nobody cites.
         if most is None or "references_uncited" not in self.track.warns:
@@ -205,6 +205,7 @@ def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> D
 
 
 def _export(track: Track) -> Export:
+    """Declare the export to a track's format."""
     about = f"Answers as a run of {track.title}."
     return Export(track.format, about, partial(export_run, track), TrecOptions)
 

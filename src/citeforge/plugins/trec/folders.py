@@ -79,7 +79,7 @@ def open_miracl(argument: str, split: str | None, options: ReadOptions) -> Judge
 def _source(
     info: SourceInfo, judged: Sequence[Path], corpora: list[Path], options: ReadOptions
 ) -> JudgedSource:
-    """Of files of topics and of qrels, or of passages alone."""
+    """Make a source of passage files, with topics and qrels if these are given."""
 
     def stream() -> Iterator[PlacedPassage]:
         for path in corpora:
@@ -94,7 +94,7 @@ def _source(
 
 
 def read_topics(path: Path) -> dict[str, tuple[int, str]]:
-    """Query to (line, text) of ``qid<tab>text`` lines.
+    """Read ``qid<tab>text`` lines: query to (line, text).
 
     Raises:
         InputError: a line without a tab, or an id that comes twice.
@@ -116,7 +116,7 @@ def read_topics(path: Path) -> dict[str, tuple[int, str]]:
 
 
 def read_trec_qrels(path: Path) -> Judgements:
-    """``qid iter docid rel``, separated by white space.
+    """Read qrels: ``qid iter docid rel`` per line, separated by white space.
 
     Raises:
         InputError: another number of fields, or a judgement that is no integer.

@@ -1,6 +1,6 @@
-"""Formats of TREC's report tracks, one a track, and what each asks of a report.
+"""Formats of TREC's report tracks, one per track, with the rules of each for reports.
 
-Breaches that are errors stand apart from warnings.
+A broken rule is an error or a warning.
 """
 
 import re
@@ -34,7 +34,7 @@ Rule = Iterator[tuple[str, str]]
 
 
 def breaches(report: TrecReport, track: Track, topic_text: str | None = None) -> list[Fault]:
-    """Everything that a track finds wrong with a report.
+    """List the rules of a track that a report breaks.
 
     Args:
         report: as it was read.
@@ -109,6 +109,7 @@ def _sentence(report: TrecReport, track: Track, number: int, sentence: ReportSen
 
 
 def _docid(track: Track, name: str, place: str) -> Rule:
+    """Check an id against the pattern of ids in the track's collection."""
     if track.docid is not None and re.fullmatch(track.docid, name) is None:
         yield (
             "docid_pattern",
@@ -149,13 +150,14 @@ def _references(report: TrecReport, track: Track) -> Rule:
 
 
 def _length(report: TrecReport, track: Track) -> Rule:
+    """Check a report's number of words against the track's limit."""
     words = len(" ".join(s.text for s in report.sentences).split())
     if track.most_words is not None and words > track.most_words:
         yield "length", f"{track.sentences}: {words:,} words; {track.most_words:,} are allowed"
 
 
 def run_breaches(track: Track, path: Path, benchmark: Benchmark, options: str) -> Iterator[Fault]:
-    """What a track asks of all reports of a run, and of the run as one.
+    """List the rules of a track that a run breaks, in its reports and as a whole.
 
     Args:
         track: whose rules hold.
@@ -181,6 +183,7 @@ def run_breaches(track: Track, path: Path, benchmark: Benchmark, options: str) -
 
 
 def _looks(track: Track, path: Path, start: bytes) -> bool:
+    """Whether the first line of a file looks like a report of this track."""
     line = start.split(b"\n", 1)[0]
     return b'"query_id"' not in line and track_of(line) == track.format
 

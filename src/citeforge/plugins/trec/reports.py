@@ -28,7 +28,7 @@ class ReportSentence(msgspec.Struct):
 
 
 class _Wire(msgspec.Struct):
-    """All layouts at once; fields of no interest are passed over."""
+    """A line of a run, with the fields of all tracks; other fields are skipped."""
 
     metadata: dict[str, Any] | None = None
     references: list[str] | None = None
@@ -60,7 +60,7 @@ class TrecReport:
 
 
 def style_of(sentence: ReportSentence) -> str | None:
-    """``index``, ``ids``, ``scores`` or ``mixed``; None where it cites nothing."""
+    """Name the style of a sentence's citations: index, ids, scores, mixed; None without."""
     if not sentence.citations:
         return None
     if isinstance(sentence.citations, dict):
@@ -72,14 +72,14 @@ def style_of(sentence: ReportSentence) -> str | None:
 
 
 def ranked_citations(citations: Citations) -> list[int | str]:
-    """What a sentence cites, most important first: by confidence, where there are any."""
+    """List a sentence's citations, by falling confidence if there are any."""
     if isinstance(citations, dict):
         return [name for name, _ in sorted(citations.items(), key=lambda pair: -pair[1])]
     return list(citations or ())
 
 
 def cited_ids(sentence: ReportSentence, references: Sequence[str]) -> list[str]:
-    """Ids that a sentence cites; places that ``references`` does not have are left out."""
+    """List the ids that a sentence cites; places outside ``references`` are left out."""
     ids = []
     for citation in ranked_citations(sentence.citations):
         if isinstance(citation, str):
@@ -90,7 +90,7 @@ def cited_ids(sentence: ReportSentence, references: Sequence[str]) -> list[str]:
 
 
 def read_reports(path: Path, track: Track, on_error: OnError = None) -> Iterator[TrecReport]:
-    """Reports of a run, in order.
+    """Read the reports of a run, in order.
 
     Args:
         path: JSON Lines, plain or .gz.
@@ -137,7 +137,7 @@ def _report(path: Path, line: int, row: _Wire, track: Track) -> TrecReport:
 
 
 def track_of(line: bytes) -> str | None:
-    """The format that the first line of a file looks like; None for no track's.
+    """Name the format that the first line of a file looks like; None for no track's.
 
     Args:
         line: the line, or its beginning.
@@ -158,7 +158,7 @@ def track_of(line: bytes) -> str | None:
 
 
 def run_id(track: Track, path: Path) -> str | None:
-    """What a run calls itself in its first line; None where that is not to be read."""
+    """Read the id of a run from its first line; None where that line cannot be read."""
     try:
         _, row = next(read_rows(path, _Wire))
     except (InputError, StopIteration):
@@ -170,7 +170,7 @@ def run_id(track: Track, path: Path) -> str | None:
 def read_trec_run(
     track: Track, path: Path, benchmark: Benchmark, way: str, on_error: OnError
 ) -> Lines:
-    """The answers that a run gives to a benchmark's queries, with their lines.
+    """Read a run as answers to a benchmark's queries, with the numbers of their lines.
 
     The passages are those of ``references``, then what is cited by id beside them; texts are the
     benchmark's. Citations of places that ``references`` does not have count as wrong.
@@ -182,6 +182,7 @@ def read_trec_run(
 
 
 def _passage_ids(report: TrecReport) -> list[str]:
+    """List the ids of a report's passages: its references, then others that it cites."""
     listed = report.references or []
     ids = set(listed)
     cited = (
@@ -191,7 +192,7 @@ def _passage_ids(report: TrecReport) -> list[str]:
 
 
 def _answer(report: TrecReport, texts: Mapping[str, tuple[str, str]], base: int) -> SubmissionLine:
-    """The report's own sentences, each on a line with its marks, the most confident first."""
+    """Make a submission line of a report: a line per sentence, with its marks."""
     ids, n_listed = _passage_ids(report), len(report.references or [])
     n = len(ids)
     positions: dict[int | str, int] = {at: at for at in range(n_listed)}
@@ -215,7 +216,7 @@ def _answer(report: TrecReport, texts: Mapping[str, tuple[str, str]], base: int)
 
 
 def _with_marks(sentence: str, marks: str) -> str:
-    """Put marks before the full stop: the papers' code gives those behind it to what follows.
+    """Put marks before a sentence's full stop, since readers give later ones to the next.
 
     A sentence with another end, or with none, gets them behind its last character.
     """

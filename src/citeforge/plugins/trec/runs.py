@@ -19,8 +19,7 @@ from citeforge.schemas.errors import InputError
 def read_run(
     path: Path, queries: Collection[str]
 ) -> tuple[dict[str, dict[str, float]], dict[str, int]]:
-    """``qid Q0 docid rank score tag``; lines about other queries are passed over, since runs often
-    cover more than a sample has.
+    """Read a run: ``qid Q0 docid rank score tag`` per line.
 
     Returns:
         (query to passage to score, passage to the first line that names it).
@@ -84,7 +83,7 @@ class TrecRun:
         return {"name": "run", "sha256": sha256_file(self.path)}
 
     def rank(self, queries: Mapping[str, str], depth: int = DEPTH) -> Rankings:
-        """What the run says of the queries; ties by descending id, as trec_eval breaks them.
+        """Rank passages as the run does; ties by descending id, as trec_eval breaks them.
 
         Raises:
             InputError: see :func:`read_run`; or the corpus lacks a passage that it names.

@@ -58,7 +58,7 @@ def open_ir_datasets(argument: str, split: str | None, options: ReadOptions) -> 
 
 
 def _field(row: Any, names: tuple[str, ...], where: str) -> str:
-    """The first field that holds the text; else what the library itself calls the text."""
+    """Get the first field that holds the text; else the library's own text of the record."""
     for name in names:
         value = getattr(row, name, None)
         if isinstance(value, str):

@@ -44,7 +44,7 @@ from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import CitedSentence
 
 Weights = Sequence[Value | None]
-"""Weights of the citations of a sentence; None for one that nobody judged."""
+"""Weights of the citations of a sentence; None for one that is not judged."""
 Shares = Callable[[Sequence[Weights]], tuple[Value, Value]]
 """Weights of all sentences of an answer to its precision and recall."""
 
@@ -52,7 +52,7 @@ Shares = Callable[[Sequence[Weights]], tuple[Value, Value]]
 def support_shares(
     sentences: Sequence[Weights], pick: Callable[[Weights], Value | None]
 ) -> tuple[Value, Value]:
-    """The track's precision and recall of one answer.
+    """Compute the track's precision and recall of one answer.
 
     Args:
         sentences: weights of the citations of each sentence.
@@ -65,15 +65,18 @@ def support_shares(
 
 
 def _first(weights: Weights) -> Value | None:
+    """Weight of the first citation of a sentence."""
     return weights[0]
 
 
 def _mean(weights: Weights) -> Value | None:
+    """Mean weight of a sentence's judged citations; None if none is judged."""
     judged = [weight for weight in weights if weight is not None]
     return _share(judged, len(judged)) if judged else None
 
 
 def _strict_shares(sentences: Sequence[Weights]) -> tuple[Value, Value]:
+    """Compute precision over all citations, and recall by each sentence's best one."""
     weights = [[weight or NOTHING for weight in row] for row in sentences]
     every = [weight for row in weights for weight in row]
     best = [Value(max(w.low for w in row), max(w.high for w in row)) for row in weights if row]
@@ -81,6 +84,7 @@ def _strict_shares(sentences: Sequence[Weights]) -> tuple[Value, Value]:
 
 
 def _share(weights: Sequence[Value], n: int) -> Value:
+    """Divide the sum of weights by a number; 0 if that is 0."""
     return sum(weights, NOTHING) / n if n else NOTHING
 
 
@@ -96,7 +100,7 @@ _REFERENCE: dict[str, tuple[bool, Shares]] = {
 
 
 def support(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """All of them, from one round of questions: every cited passage alone against its statement."""
+    """Compute all support measures; the judge is asked about each cited passage alone."""
     is_strict = inputs.protocol == "strict"
     rows = list(_weighed(inputs))
     for name, (is_hard, shares) in (_STRICT if is_strict else _REFERENCE).items():
@@ -111,7 +115,7 @@ def support(inputs: Inputs, measures: Sequence[Measure]) -> Found:
 
 
 def _weighed(inputs: Inputs) -> Iterator[tuple[Key, Sequence[Weights]]]:
-    """Weights of all citations of each answer: people's, else the judge's."""
+    """Yield the weights of each answer's citations: people's labels, else the judge's."""
     judge = inputs.tools.judge
     rows = [
         (key, labels, [[_pair(inputs, item, c, s.text) for c in s.citations] for s in sentences])
@@ -135,10 +139,10 @@ def _weighed(inputs: Inputs) -> Iterator[tuple[Key, Sequence[Weights]]]:
 def _answers(
     inputs: Inputs,
 ) -> Iterator[tuple[Key, AnswerItem, Sequence[CitedSentence], SentenceLabels | None]]:
-    """Answers with what each of their sentences cites, and with the labels of people.
+    """Yield answers with the citations of each sentence, and people's labels if any.
 
     Raises:
-        CannotError: there is nobody who judges.
+        CannotError: there is neither a judge nor a label.
         InputError: labels are of another answer.
     """
     if inputs.protocol == "strict":
@@ -166,7 +170,7 @@ def _answers(
 
 
 def _sentences(inputs: Inputs, item: AnswerItem) -> Sequence[CitedSentence]:
-    """The system's own sentences; else its statements, with what each cites, in order."""
+    """Get the system's own sentences, else its statements, with their citations."""
     if item.sentences is not None:
         return item.sentences
     n, base, segmenter = len(item.passages), inputs.grammar.base, segmenter_of(inputs.tools)
@@ -196,7 +200,7 @@ def _require_same(
 
 
 def _pair(inputs: Inputs, item: AnswerItem, cited: int | None, statement: str) -> Pair | None:
-    """What to ask of a citation; None of one that is no passage, ``reference``: or has no text."""
+    """Make the judge's pair for a citation; None if it cites no passage, or no text."""
     if cited is None or not 0 <= cited < len(item.passages):
         return None
     passage = item.passages[cited]

@@ -16,13 +16,13 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.kinds import kinds
 from citeforge.package.manifest import load_manifest
 from citeforge.plugins.leaderboard.community_evals.results import (
+    PullRequest,
     Results,
     ResultsOptions,
-    Sent,
+    make_results,
     open_pull_request,
+    read_target,
     read_tasks,
-    results_of,
-    target_of,
 )
 from citeforge.publishing.card import render_evals, task_id
 from citeforge.publishing.hub import Publisher
@@ -136,14 +136,14 @@ def test_a_pull_request_is_opened_once(hub: Hub, package: Path, tmp_path: Path) 
     file = scored(package, tmp_path)
     file.about = About(date="2026-05-01")
     asked = options()
-    target = target_of(asked, publisher(hub))
+    target = read_target(asked, publisher(hub))
     assert target.commit == hub.repos[REPO].branches["main"]
-    results = results_of([(Path("s.json"), file)], target, asked)
+    results = make_results([(Path("s.json"), file)], target, asked)
     assert (list(results.files), results.n_values) == ([PATH], 3)
     assert {line.split(": ")[1] for line in results.left_out} >= {"Distinct", "Reward"}
     url = f"{hub.url}/{MODEL}/discussions/1"
-    assert open_pull_request(results, asked, publisher(hub)) == Sent("opened", url)
-    assert open_pull_request(results, asked, publisher(hub)) == Sent("there", url)
+    assert open_pull_request(results, asked, publisher(hub)) == PullRequest("opened", url)
+    assert open_pull_request(results, asked, publisher(hub)) == PullRequest("there", url)
     repo = hub.repos[MODELS + MODEL]
     assert len(repo.pulls) == 1
     assert repo.history("main") == ["initial commit"]
@@ -163,21 +163,21 @@ def test_a_pull_request_is_opened_once(hub: Hub, package: Path, tmp_path: Path) 
 
 
 def test_other_scores_bring_it_up_to_date(hub: Hub, package: Path, tmp_path: Path) -> None:
-    target = target_of(options(), publisher(hub))
+    target = read_target(options(), publisher(hub))
     for output, state in (("So [1].", "opened"), ("So [2].", "updated"), ("So [2].", "there")):
         file = scored(package, tmp_path, output)
-        results = results_of([(Path("s.json"), file)], target, options())
+        results = make_results([(Path("s.json"), file)], target, options())
         assert open_pull_request(results, options(), publisher(hub)).state == state
         assert content(hub, "refs/pr/1") == results.files[PATH]
     repo = hub.repos[MODELS + MODEL]
     assert len(repo.pulls) == 1
     repo.branches["main"] = repo.branches["refs/pr/1"]
     repo.pulls[0]["status"] = "merged"
-    assert open_pull_request(results, options(), publisher(hub)) == Sent("merged", "")
+    assert open_pull_request(results, options(), publisher(hub)) == PullRequest("merged", "")
 
 
 def test_what_does_not_belong_there_is_refused(hub: Hub, package: Path, tmp_path: Path) -> None:
-    target = target_of(options(), publisher(hub))
+    target = read_target(options(), publisher(hub))
     file = scored(package, tmp_path)
 
     part = file.measures[0].model_copy(update={"signature": "CiteP|p:strict|asked:2"})
@@ -189,20 +189,20 @@ def test_what_does_not_belong_there_is_refused(hub: Hub, package: Path, tmp_path
     )
     for change, code in changes:
         with refused(code, path="s.json"):
-            results_of([(Path("s.json"), file.model_copy(update=change))], target, options())
+            make_results([(Path("s.json"), file.model_copy(update=change))], target, options())
     with refused("duplicate-id"):
-        results_of([(Path("a.json"), file), (Path("b.json"), file)], target, options())
+        make_results([(Path("a.json"), file), (Path("b.json"), file)], target, options())
     manifest = (package / "manifest.json").read_bytes()
     hub.repos["org/bare"] = with_files(hub, {"manifest.json": manifest})
     with refused("missing-file", path="org/bare@main"):
-        target_of(ResultsOptions(repo_id="org/bare", model=MODEL), publisher(hub))
+        read_target(ResultsOptions(repo_id="org/bare", model=MODEL), publisher(hub))
     for name in ("model", "some/mo del", "../x", "a/b/c"):
         with pytest.raises(ValueError, match="expected ORG/NAME"):
             ResultsOptions(repo_id=REPO, model=name)
 
 
 def test_a_score_file_that_was_changed_is_refused(hub: Hub, package: Path, tmp_path: Path) -> None:
-    target = target_of(options(), publisher(hub))
+    target = read_target(options(), publisher(hub))
     file = scored(package, tmp_path)
 
     def changed(**change: Any) -> ScoreFile:
@@ -216,16 +216,16 @@ def test_a_score_file_that_was_changed_is_refused(hub: Hub, package: Path, tmp_p
         ({"per_query": []}, "is of no query"),
     ):
         with refused("wrong-value", path="s.json") as caught:
-            results_of([(Path("s.json"), changed(**change))], target, options())
+            make_results([(Path("s.json"), changed(**change))], target, options())
         assert message in str(caught.value)
     other = file.model_copy(update={"system": "t", "context": "other"})
     with refused("not-comparable"):
-        results_of([(Path("a.json"), file), (Path("b.json"), other)], target, options())
+        make_results([(Path("a.json"), file), (Path("b.json"), other)], target, options())
     # A benchmark without labels names the hash of the whole.
     config = {"hidden_gold": True, "joined_hash": "0" * 64}
     hidden = target.manifest.model_copy(update={"config": config})
     with refused("wrong-benchmark", field="benchmark_hash") as caught:
-        results_of([(Path("s.json"), file)], replace(target, manifest=hidden), options())
+        make_results([(Path("s.json"), file)], replace(target, manifest=hidden), options())
     assert "the published benchmark is facts@00000000" in str(caught.value)
 
 
@@ -238,14 +238,14 @@ def test_a_hub_that_does_not_answer_has_all_files(
     mine = publisher(hub)
     monkeypatch.setattr(mine.api, "hf_hub_download", cut_off)
     with refused("hub-failed", path=REPO):
-        target_of(options(), mine)
+        read_target(options(), mine)
 
 
 @pytest.mark.parametrize("name", ["a/b..c", "a/b--c", "a/b.git", "a/" + "x" * 120, "a./b"])
 def test_names_that_the_hub_has_not_are_the_users_mistake(hub: Hub, name: str) -> None:
     asked = ResultsOptions(repo_id=name, model=MODEL)
     with refused("bad-name"):
-        target_of(asked, publisher(hub))
+        read_target(asked, publisher(hub))
     with refused("bad-name"):
         open_pull_request(Results({PATH: ""}, 0, []), options().model_copy(update={"model": name}),
              publisher(hub))  # fmt: skip
@@ -254,8 +254,8 @@ def test_names_that_the_hub_has_not_are_the_users_mistake(hub: Hub, name: str) -
 def test_what_a_pull_request_replaces_is_said(hub: Hub, package: Path, tmp_path: Path) -> None:
     files = {"README.md": b"# A model\n", PATH: b"- value: 1\n"}
     hub.repos[MODELS + MODEL] = with_files(hub, files)
-    target = target_of(options(), publisher(hub))
-    results = results_of([(Path("s.json"), scored(package, tmp_path))], target, options())
+    target = read_target(options(), publisher(hub))
+    results = make_results([(Path("s.json"), scored(package, tmp_path))], target, options())
     for state in ("opened", "there"):
         sent = open_pull_request(results, options(), publisher(hub))
         assert (sent.state, sent.replaced) == (state, (PATH,))

@@ -17,7 +17,7 @@ _SHORT = 12
 
 
 class Repeat(NamedTuple):
-    """An earlier passage that says the same.
+    """An earlier passage that a new one repeats.
 
     Attributes:
         id: of the earlier one.
@@ -29,7 +29,7 @@ class Repeat(NamedTuple):
 
 
 class RepeatFinder:
-    """Remembers passages, and tells whether a new one repeats one of them.
+    """Remembers passages, and finds those that repeat an earlier one.
 
     Near-duplicates with other numbers are none: they say something else.
 

@@ -31,11 +31,11 @@ _HIDDEN = [
     "//nav", "//noscript", "//*[@hidden]",
     "//*[contains(translate(@style, ' ', ''), 'display:none')]",
 ]  # fmt: skip
-"""What a browser does not show, or what leads to other pages."""
+"""Elements that a browser does not show, or that lead to other pages."""
 
 
 class UnreadableError(Exception):
-    """A file cannot be read.
+    """Error of a file that cannot be read, with the kind of problem.
 
     Attributes:
         problem: one of the constants above.

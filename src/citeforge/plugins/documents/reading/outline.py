@@ -1,4 +1,4 @@
-"""What in Markdown is no text of a passage: headings, front matter, comments, template tags."""
+"""Parts of Markdown outside of passages: headings, front matter, comments, template tags."""
 
 import re
 import tomllib
@@ -45,7 +45,7 @@ class Break(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """A Markdown text, read.
+    """Headings and other breaks of a Markdown text, and its title.
 
     Attributes:
         text: of the same length, comments inside its lines blank.
@@ -87,7 +87,7 @@ def read_outline(text: str) -> Outline:
 
 
 def plain_title(text: str) -> str:
-    """A heading without markup, comments, anchors and addresses of links."""
+    """Strip markup, comments, anchors and addresses of links from a heading."""
     return " ".join(_INLINE.sub(lambda m: m[1] or "", _COMMENT.sub("", text)).split())
 
 
@@ -114,7 +114,7 @@ def _front_matter(text: str) -> tuple[int, str]:
 
 
 def _text_of(value: object) -> str:
-    """A title as text in one line; empty for a value of another type."""
+    """Write a title as text in one line; empty for a value of another type."""
     return " ".join(str(value).split()) if isinstance(value, str | int | float) else ""
 
 

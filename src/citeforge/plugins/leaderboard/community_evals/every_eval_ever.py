@@ -1,4 +1,4 @@
-"""Score files as records of Every Eval Ever: one aggregate a file, one line an answer and measure.
+"""Records of Every Eval Ever: an aggregate per score file, a line per answer and measure.
 
 Format: https://github.com/evaleval/every_eval_ever, schema 0.3.0 of both kinds of records.
 """
@@ -31,7 +31,7 @@ _METHODS = {"bootstrap": "bootstrap", "t": "analytic", "normal": "analytic"}
 
 
 class RecordOptions(Part):
-    """Options of ``export every-eval-ever``: what score files do not say."""
+    """Options of ``export every-eval-ever`` that score files do not contain."""
 
     model: Annotated[str | None, Option(metavar="ORG/NAME")] = None
     """The model (default: what the score file says)."""
@@ -45,13 +45,14 @@ class RecordOptions(Part):
     """The benchmark's repository on the Hub."""
 
     @model_validator(mode="after")
-    def _possible(self) -> Self:
+    def _require_repositories(self) -> Self:
+        """Refuse names that no repository of the Hub can have."""
         require_repositories(model=self.model, dataset=self.dataset)
         return self
 
 
 def export_every_eval(scores: Path, out: Path, options: RecordOptions) -> DroppedFields:
-    """``data/BENCHMARK/ORG/MODEL/UUID.json``, and ``UUID_samples.jsonl`` where answers are kept.
+    """Write ``data/BENCHMARK/ORG/MODEL/UUID.json``, and the answers' ``UUID_samples.jsonl``.
 
     The same score file gives the same bytes: the UUID is made of its content, and the time of
     retrieval is the file's own.
@@ -322,7 +323,7 @@ def _uncertainty(measure: MeasureScore) -> dict[str, Any]:
 
 
 def _texts(**parameters: object) -> dict[str, str]:
-    """Additional details as texts; those that are None are left out."""
+    """Turn additional details into texts; those that are None are left out."""
     return {name: str(value) for name, value in parameters.items() if value is not None}
 
 

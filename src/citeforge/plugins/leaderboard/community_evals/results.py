@@ -70,14 +70,15 @@ class ResultsOptions(Part):
     """Of the benchmark's repository."""
 
     @model_validator(mode="after")
-    def _possible(self) -> Self:
+    def _require_repositories(self) -> Self:
+        """Refuse names that no repository of the Hub can have."""
         require_repositories(repo_id=self.repo_id, model=self.model)
         return self
 
 
 @dataclass(frozen=True)
 class Target:
-    """A published benchmark.
+    """A published benchmark, with the ids of its leaderboards.
 
     Attributes:
         manifest: as it is there.
@@ -92,7 +93,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Results:
-    """What a model's repository is to get.
+    """Files of scores for a model's repository, and measures left out.
 
     Attributes:
         files: path in the repository to text.
@@ -106,8 +107,8 @@ class Results:
 
 
 @dataclass(frozen=True)
-class Sent:
-    """What became of them.
+class PullRequest:
+    """Outcome of a pull request: its state, its address, and the files it replaces.
 
     Attributes:
         state: ``opened``, ``updated`` or ``there`` (a pull request holds them), ``merged``.
@@ -120,8 +121,8 @@ class Sent:
     replaced: tuple[str, ...] = ()
 
 
-def target_of(options: ResultsOptions, publisher: Publisher | None = None) -> Target:
-    """Read what is known of a published benchmark.
+def read_target(options: ResultsOptions, publisher: Publisher | None = None) -> Target:
+    """Download and read manifest and leaderboards of a published benchmark.
 
     Raises:
         InputError: there is none, it has no leaderboards, or the Hub cannot be reached.
@@ -151,13 +152,13 @@ def target_of(options: ResultsOptions, publisher: Publisher | None = None) -> Ta
     return Target(load_manifest(folder), str(commit), frozenset(tasks))
 
 
-def results_of(
+def make_results(
     scores: Sequence[tuple[Path, ScoreFile]], target: Target, options: ResultsOptions
 ) -> Results:
-    """Files of a model's repository: one a context set, its values in the order of the measures.
+    """Make the files for a model's repository: one per context set, with its values.
 
     Args:
-        scores: score files of one system, one a context set.
+        scores: score files of one system, one per context set.
         target: the benchmark.
         options: where it is.
 
@@ -202,6 +203,7 @@ def results_of(
 
 
 def _require_fit(path: Path, file: ScoreFile, target: Target) -> None:
+    """Refuse scores on another benchmark, of protocol ``reference`` or of some queries."""
     theirs = target.manifest
     # What is published without gold names the hash of what it is scored with.
     expected = str(theirs.config.get("joined_hash") or theirs.benchmark_hash)
@@ -229,7 +231,7 @@ def _require_fit(path: Path, file: ScoreFile, target: Target) -> None:
 def _entries(
     path: Path, file: ScoreFile, target: Target, options: ResultsOptions
 ) -> tuple[list[EvalResultEntry], list[str]]:
-    """Values that have a leaderboard, and names of the others."""
+    """Make an entry for each value that has a leaderboard; name the other measures."""
     from huggingface_hub import EvalResultEntry
 
     entries, others = [], []
@@ -263,6 +265,7 @@ def _entries(
 
 
 def _notes(measure: MeasureScore, file: ScoreFile) -> str:
+    """Write the notes of a value: signature, interval, number of queries, failures."""
     parts = [measure.signature]
     if measure.low is not None and measure.high is not None:
         parts.append(f"95 % interval {measure.low:.2f} to {measure.high:.2f}")
@@ -280,11 +283,11 @@ def _notes(measure: MeasureScore, file: ScoreFile) -> str:
 
 def open_pull_request(
     results: Results, options: ResultsOptions, publisher: Publisher | None = None
-) -> Sent:
-    """Open the pull request, or bring an open one of one's own up to date.
+) -> PullRequest:
+    """Open a pull request with results, or update the one that is open.
 
-    May be run again after anything: what a pull request or the model already holds is not sent
-    again.
+    May be run again after anything: results that a pull request or the model already contains are
+    not sent again.
 
     Raises:
         InputError: no token, no such model, or the connection was lost.
@@ -300,6 +303,7 @@ def open_pull_request(
     ours = {n: hashlib.sha1(b"blob %d\0" % len(c) + c).hexdigest() for n, c in contents.items()}
 
     def blobs(revision: str) -> dict[str, str | None]:
+        """Get git's ids of the files in a revision of the model's repository."""
         entries = api.get_paths_info(model, list(ours), revision=revision)
         return {entry.path: getattr(entry, "blob_id", None) for entry in entries}
 
@@ -315,7 +319,7 @@ def open_pull_request(
             ) from error
         theirs = blobs("main")
         if theirs == ours:
-            return Sent("merged", "")
+            return PullRequest("merged", "")
         replaced = tuple(name for name, blob in theirs.items() if blob != ours[name])
         mine = api.get_repo_discussions(
             model, author=me, discussion_type="pull_request", discussion_status="open"
@@ -324,7 +328,7 @@ def open_pull_request(
         revision = None if number is None else f"refs/pr/{number}"
         url = f"{api.endpoint}/{model}/discussions/{number}"
         if revision is not None and blobs(revision) == ours:
-            return Sent("there", url, replaced)
+            return PullRequest("there", url, replaced)
         done = api.create_commit(
             model,
             [CommitOperationAdd(name, content) for name, content in contents.items()],
@@ -335,12 +339,12 @@ def open_pull_request(
             create_pr=revision is None,
         )
     if revision is not None:
-        return Sent("updated", url, replaced)
-    return Sent("opened", str(done.pr_url), replaced)
+        return PullRequest("updated", url, replaced)
+    return PullRequest("opened", str(done.pr_url), replaced)
 
 
 def read_tasks(path: Path, name: object = None) -> set[str]:
-    """Ids of the tasks of an ``eval.yaml``.
+    """Read the ids of the tasks in an ``eval.yaml``.
 
     Args:
         path: the file.
@@ -372,13 +376,13 @@ def publish_results(
 ) -> None:
     """Show a model's scores on its page of the Hugging Face Hub.
 
-    SCORES are score files of one system, one a context set, against a published benchmark. Their
+    SCORES are score files of one system, one per context set, against a published benchmark. Their
     values go into .eval_results/ of the model's repository, by a pull request; the Hub's
     leaderboard of the benchmark takes them from there. Run again, it opens no second one.
     """
     options = record_from(ResultsOptions, parameters)
     files = [(path, load_scores(path)) for path in scores]
-    results = results_of(files, target_of(options), options)
+    results = make_results(files, read_target(options), options)
     for name, text in results.files.items():
         if out is not None:
             write_text(out / name, text)

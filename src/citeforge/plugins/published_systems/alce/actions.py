@@ -1,4 +1,4 @@
-"""What a model does next, where it answers step by step (ALCE, section 3.1 and appendix C)."""
+"""Actions of a model that answers step by step (ALCE, section 3.1 and appendix C)."""
 
 import re
 from dataclasses import dataclass

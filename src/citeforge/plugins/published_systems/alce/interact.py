@@ -24,7 +24,7 @@ _MOST_SHOWN = 3
 
 @dataclass
 class Talk:
-    """An answer under way.
+    """An answer that a model is writing step by step.
 
     Attributes:
         steps: what was done, as prompts show it.

@@ -9,7 +9,7 @@ from citeforge.systems.options import EditedOptions
 
 
 class ShotOptions(EditedOptions):
-    """Of ALCE's systems; decoding as the paper has it for ChatGPT (appendix C)."""
+    """Options of all of ALCE's systems; decoding is the paper's for ChatGPT (appendix C)."""
 
     temperature: float = Field(0.5, ge=0, allow_inf_nan=False)
     """0 takes the likeliest token."""
@@ -22,7 +22,7 @@ class ShotOptions(EditedOptions):
 
 
 class AlceOptions(ShotOptions):
-    """Of ``vanilla`` and ``oracle``."""
+    """Options of ``vanilla`` and ``oracle``."""
 
     k: int = Field(5, ge=1)
     """Show the first so many passages of the context."""
@@ -31,7 +31,7 @@ class AlceOptions(ShotOptions):
 
 
 class CondensedOptions(AlceOptions):
-    """Of ``summ`` and ``snippet``."""
+    """Options of ``summ`` and ``snippet``."""
 
     k: int = Field(10, ge=1)
     """Take the first so many passages of the context; those that do not help are left out."""
@@ -43,7 +43,7 @@ class CondensedOptions(AlceOptions):
 
 
 class InteractOptions(ShotOptions):
-    """Of ``interact``."""
+    """Options of ``interact``."""
 
     k: int = Field(10, ge=1)
     """Take the first so many passages of the context; those that do not help are left out."""
@@ -62,7 +62,7 @@ class InteractOptions(ShotOptions):
 
 
 class SearchOptions(ShotOptions):
-    """Of ``inline-search``."""
+    """Options of ``inline-search``."""
 
     retriever: Literal["bm25", "dense"] = "bm25"
     """What a search ranks by: words, or --embedder."""

@@ -61,7 +61,7 @@ def comb_mnz(rankings: Sequence[Ranking]) -> list[tuple[str, float]]:
 
 
 def _collected(rankings: Iterable[Ranking]) -> dict[str, list[float]]:
-    """Normalised scores of each passage in all rankings."""
+    """Collect the normalised scores of each passage from all rankings."""
     scores_of: dict[str, list[float]] = {}
     for ranking in rankings:
         for name, score in normalised(ranking):
@@ -70,7 +70,7 @@ def _collected(rankings: Iterable[Ranking]) -> dict[str, list[float]]:
 
 
 def pooled(rankings: Iterable[Ranking]) -> list[str]:
-    """Ids of all rankings, each once, by first appearance."""
+    """List the ids of all rankings, each once, by first appearance."""
     return list(dict.fromkeys(name for ranking in rankings for name, _ in ranking))
 
 
@@ -97,7 +97,7 @@ def pm2(
     passages all have seats takes no further turn.
 
     Args:
-        rankings: one a query (aspect), the original query's first.
+        rankings: one per query (aspect), the original query's first.
         votes: weight of each query; where there are more queries, the least one for the rest.
         share: lambda, in [0, 1].
         depth: seats; None for as many as there are passages.
@@ -129,7 +129,7 @@ def pm2(
 
 
 def _shares(ranking: Ranking) -> dict[str, float]:
-    """Softmax of a ranking's scores; no share is so small that it becomes 0."""
+    """Compute the softmax of a ranking's scores; no share becomes 0."""
     top = max((score for _, score in ranking), default=0.0)
     raw = {name: math.exp(max(score - top, -600.0)) for name, score in ranking}
     total = math.fsum(raw.values())

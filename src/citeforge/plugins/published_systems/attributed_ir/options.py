@@ -11,14 +11,14 @@ from citeforge.systems.options import LlmOptions
 
 
 class GoldPassagesOptions(LlmOptions):
-    """Of ``rtg-gold``."""
+    """Options of ``rtg-gold``."""
 
     k: int | None = Field(None, ge=1)
     """Relevant passages shown (default: all)."""
 
 
 class RetrievalOptions(LlmOptions):
-    """Of systems that retrieve."""
+    """Options of systems that retrieve."""
 
     over: Literal["corpus", "context"] = "corpus"
     """Search the benchmark's corpus, or the passages of the query's context."""
@@ -48,14 +48,14 @@ class RetrievalOptions(LlmOptions):
 
 
 class VanillaOptions(RetrievalOptions):
-    """Of ``rtg-vanilla``."""
+    """Options of ``rtg-vanilla``."""
 
     k: int = Field(2, ge=1)
     """Passages shown."""
 
 
 class QueryGenOptions(VanillaOptions):
-    """Of ``rtg-query-gen``."""
+    """Options of ``rtg-query-gen``."""
 
     queries: int = Field(4, ge=1)
     """Most sub-queries that the LLM is asked for."""
@@ -71,7 +71,7 @@ class QueryGenOptions(VanillaOptions):
 
     @property
     def later_calls(self) -> int:
-        """The answer, after the sub-queries."""
+        """Number of calls after the sub-queries: the answer."""
         return 0 if self.retrieve_only else 1
 
     @field_validator("fusion")
@@ -85,7 +85,7 @@ class QueryGenOptions(VanillaOptions):
 
 
 class GtrOptions(RetrievalOptions):
-    """Of ``gtr``."""
+    """Options of ``gtr``."""
 
     per_statement: int = Field(1, ge=1)
     """Passages that each statement cites."""

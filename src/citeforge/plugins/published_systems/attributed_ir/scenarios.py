@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from citeforge.builders.packaging.prompts import PromptDoc, neutralise
+from citeforge.builders.packaging.prompts import neutralise
 from citeforge.engines.llm.records import Request
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.package.items import Passage
@@ -28,11 +28,9 @@ _ENDS = ".!?。！？"
 
 def _closed(setting: Setting[Any], task: Task) -> Request:
     """Make the request for an answer from what the model knows, without citations."""
-
-    def prompt(docs: Sequence[PromptDoc]) -> str:
-        return setting.render("air-closed", query=task.item.query)
-
-    return setting.request(setting.fitted(task, [], prompt), task)
+    query = task.item.query
+    text = setting.fitted(task, [], lambda _: setting.render("air-closed", query=query))
+    return setting.request(text, task)
 
 
 def generate(setting: Setting[LlmOptions]) -> MakeSteps:
@@ -47,20 +45,18 @@ def generate(setting: Setting[LlmOptions]) -> MakeSteps:
 
 
 def ask_with_passages(setting: Setting[Any], task: Task, passages: Sequence[Passage]) -> Steps:
-    """Ask for an answer from passages, which the reply brings along.
+    """Ask for an answer from passages, or, if there are none, from the model's knowledge.
 
-    Where there are none it is asked for without, and counted.
+    The reply brings the passages along; answers without any are counted.
     """
     if not passages:
         setting.counts["answered without passages"] += 1
         (answer,) = yield [_closed(setting, task)]
         return replace(Reply.of(answer), passages=())
-
-    def prompt(docs: Sequence[PromptDoc]) -> str:
-        return setting.render("air-cited", query=task.item.query, docs=docs)
-
-    docs = setting.docs(task.item, passages)
-    text, kept = setting.window.fit(task.item.query_id, docs, prompt)
+    item, docs = task.item, setting.docs(task.item, passages)
+    text, kept = setting.window.fit(
+        item.query_id, docs, lambda some: setting.render("air-cited", query=item.query, docs=some)
+    )
     setting.counts["passages dropped"] += len(docs) - kept
     (answer,) = yield [setting.request(text, task)]
     return replace(Reply.of(answer), passages=tuple(passages[:kept]))

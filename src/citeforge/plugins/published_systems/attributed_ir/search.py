@@ -24,7 +24,7 @@ from citeforge.systems.system import Setting
 
 
 class Passages:
-    """Passages by id, in memory: the index of the first stage holds their words there, too."""
+    """Passages of a corpus by id, in memory."""
 
     def __init__(self, benchmark: Benchmark) -> None:
         batches = list(benchmark.passages(["_id", "title", "text"]))
@@ -34,13 +34,13 @@ class Passages:
         self._rows = {name: row for row, name in enumerate(ids)}
 
     def get(self, name: str) -> Passage:
-        """One passage of the corpus, by its id."""
+        """Get a passage of the corpus by its id."""
         row = self._rows[name]
         return Passage(name, self._titles[row].as_py(), self._texts[row].as_py())
 
 
 class EmbeddingReranker:
-    """Reranks by an embedder's cosines, where there is no cross-encoder.
+    """Reranks by an embedder's cosines, in place of a cross-encoder.
 
     It reads query and passage apart; identities record that.
     """
@@ -140,7 +140,7 @@ class Search:
 
     @staticmethod
     def _read(passages: Sequence[Passage]) -> list[str]:
-        """Texts of passages, each after its title."""
+        """Join the title and text of each passage."""
         return [f"{p.title} {p.text}" if p.title else p.text for p in passages]
 
 

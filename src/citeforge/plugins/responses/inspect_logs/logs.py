@@ -1,4 +1,4 @@
-"""Logs of inspect_ai (``.eval``) as submissions: what was answered, by which model.
+"""Logs of inspect_ai (``.eval``), read as submissions.
 
 Outputs may have ``citations`` beside the text blocks. ``cited_text`` is the span of its block that
 is cited for (OpenAI, Google), or words of the source (Anthropic), which the whole block cites.
@@ -40,7 +40,7 @@ _ALLOWED = (
 
 
 def _answers(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
-    """(number, answer) of the samples of a log; epochs are runs.
+    """Yield (number, answer) of the samples of a log; epochs are runs.
 
     The query is the sample's metadata ``query_id``, which tasks of ``citeforge[inspect]`` write, or
     its id; the context set its metadata ``context``. A sample that ended with an error, or was
@@ -78,7 +78,7 @@ def _answers(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> L
 def sample_answer(
     placer: CitationPlacer, name: str, metadata: Mapping[str, Any], output: ModelOutput, epoch: int
 ) -> SubmissionLine:
-    """The answer of one sample as a line of a submission; citations beside its text become marks.
+    """Make the submission line of one sample; citations beside its text become marks.
 
     Args:
         placer: writes the marks.
@@ -99,7 +99,7 @@ def sample_answer(
 
 
 def read_output(output: ModelOutput, grammar: Grammar) -> Response:
-    """The answer of a sample, with its citations.
+    """Read the answer of a sample, with its citations.
 
     Args:
         output: what the model gave.
@@ -129,8 +129,7 @@ def read_output(output: ModelOutput, grammar: Grammar) -> Response:
 
 
 def _citations(block: dict[str, Any], grammar: Grammar) -> Iterator[dict[str, Any]]:
-    """Citations of a block, with its span and the kind of the quotation's place under names of
-    their own; none where the block has marks and they say nothing else."""
+    """Yield a block's citations, spans and kinds of place as own fields; none if marks suffice."""
     has_words = any(c["cited_text"] is not None for c in block["citations"])
     if not has_words and any(m.numbers for m in grammar.parse(block["text"], 1).markers):
         return
@@ -141,7 +140,7 @@ def _citations(block: dict[str, Any], grammar: Grammar) -> Iterator[dict[str, An
 
 
 def origin_of_log(path: Path) -> Origin:
-    """What a log says of the system and of the benchmark, as the header of a submission would.
+    """Read system and benchmark from a log, as a submission's header states them.
 
     Raises:
         InputError: the log cannot be read.
@@ -170,7 +169,7 @@ def origin_of_log(path: Path) -> Origin:
 
 
 def _warnings(log: EvalLog, is_limited: bool) -> Iterator[str]:
-    """What is missing in a log, as far as its header tells."""
+    """List what is missing in a log, judging by its header."""
     config, results = log.eval.config, log.results
     if log.status != "success":
         yield f"the run did not finish (status {log.status!r}); samples that it lacks {_MISSING}"
@@ -183,6 +182,7 @@ def _warnings(log: EvalLog, is_limited: bool) -> Iterator[str]:
 
 
 def _read(path: Path, header_only: bool) -> EvalLog:
+    """Read a log, or its header alone; refuse one that is damaged or too large."""
     with extras_named():
         from inspect_ai.log import read_eval_log
     try:

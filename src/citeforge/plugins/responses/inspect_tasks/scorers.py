@@ -1,8 +1,5 @@
 """Our measures as a scorer and a metric of inspect_ai."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import anyio
 import anyio.to_thread
 import msgspec
@@ -13,8 +10,8 @@ from citeforge.plugins.responses.inspect_logs.logs import sample_answer
 from citeforge.plugins.responses.inspect_tasks.scoring import (
     Scoring,
     Settings,
-    said_to_users,
-    scoring_of,
+    open_scoring,
+    user_errors,
 )
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
@@ -22,30 +19,35 @@ from citeforge.schemas.submission import SubmissionLine
 _KEY = "citeforge"
 
 
-def words(names: str | list[str] | None) -> tuple[str, ...]:
-    """Names from what ``-T measures=a,b`` gives: a list, or one text with commas."""
+def split_names(names: str | list[str] | None) -> tuple[str, ...]:
+    """Split names given as a list, or as one text with commas (``-T measures=a,b``)."""
     parts = names.split(",") if isinstance(names, str) else names or []
     return tuple(p.strip() for part in parts for p in str(part).split(",") if p.strip())
 
 
 @metric(scores="unreduced")  # type: ignore[untyped-decorator]
 def whole() -> Metric:
-    """Every measure over all samples that were scored, epochs being runs, as ``citeforge score``.
+    """Compute measures over all scored samples, epochs being runs, as ``citeforge score``.
 
     Values are raw: a hundredth of what ``citeforge score`` shows where that is a percentage. With
     answers to several context sets each name ends in ``[context]``.
     """
 
     def compute(scores: list[SampleScore]) -> Value:
+        """Compute the measures of all samples, for each setting of the scorer."""
         groups: dict[Settings, list[SubmissionLine]] = {}
         for sample in scores:
             origin = (sample.score.metadata or {}).get(_KEY)
             if origin is not None:
                 settings = msgspec.convert(origin["settings"], Settings)
-                groups.setdefault(settings, []).append(_line(origin, sample.score))
+                line = SubmissionLine(
+                    query_id=origin["query_id"], output=sample.score.answer or "",
+                    context=origin.get("context"), run=origin["run"],
+                )  # fmt: skip
+                groups.setdefault(settings, []).append(line)
         values: dict[str, float | None] = {}
         for settings, answers in groups.items():
-            files = scoring_of(settings).all(answers)
+            files = open_scoring(settings).all(answers)
             for file in files:
                 suffix = f"[{file.context}]" if len(files) > 1 else ""
                 for entry in file.measures:
@@ -56,15 +58,6 @@ def whole() -> Metric:
         return values
 
     return compute
-
-
-def _line(origin: Mapping[str, Any], score: Score) -> SubmissionLine:
-    return SubmissionLine(
-        query_id=origin["query_id"],
-        output=score.answer or "",
-        context=origin.get("context"),
-        run=origin["run"],
-    )
 
 
 @scorer(metrics=[whole()])  # type: ignore[untyped-decorator]
@@ -91,9 +84,9 @@ def measured(
     Raises:
         PrerequisiteError: the benchmark, a measure or the judge cannot be had.
     """
-    settings = Settings(benchmark, gold, words(measures), protocol, judge)
-    with said_to_users():
-        scoring = scoring_of(settings)
+    settings = Settings(benchmark, gold, split_names(measures), protocol, judge)
+    with user_errors():
+        scoring = open_scoring(settings)
     lock = anyio.Lock()  # a judge and its store are asked by one at a time
 
     async def score(state: TaskState, target: Target) -> Score:
@@ -118,7 +111,7 @@ def measured(
 
 
 def _answer_of(state: TaskState, scoring: Scoring) -> SubmissionLine:
-    """The answer that a sample came to.
+    """Make the submission line of a sample's output, with citations as marks.
 
     Raises:
         UsageError: it was made on another build of the benchmark.

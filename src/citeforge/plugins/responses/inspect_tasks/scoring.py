@@ -1,4 +1,4 @@
-"""Scores of single answers and of all, by the one way that ``citeforge score`` goes."""
+"""Scores of single answers and of all, computed by the code of ``citeforge score``."""
 
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ _ONE_ANSWER = ("passages", "triples")
 
 
 class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What scores depend on, besides the answers.
+    """Settings that scores depend on, besides the answers.
 
     Attributes:
         benchmark: folder, or ``hub:ORG/NAME``.
@@ -48,7 +48,7 @@ class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class InMemoryBenchmark(Benchmark):
-    """A benchmark of which tables and shown passages stay in memory; or a few queries of it."""
+    """A benchmark, or some of its queries, with tables and shown passages in memory."""
 
     def __init__(self, whole: Benchmark) -> None:
         super().__init__(whole.folder, whole.manifest)
@@ -61,19 +61,19 @@ class InMemoryBenchmark(Benchmark):
         )
 
     def only(self, queries: Iterable[str]) -> "InMemoryBenchmark":
-        """The same benchmark with these queries alone, in its own order."""
+        """Restrict the benchmark to some queries, in its own order."""
         part = InMemoryBenchmark(self)
         part._whole_table, part._whole_texts = self._whole_table, self._whole_texts
         part._shown_texts, part.query_subset = self._shown_texts, frozenset(queries)
         return part
 
     def table(self, config: str, split: str) -> pa.Table:
-        """As of any package, without reading it again."""
+        """Get a table from memory, with the rows about the chosen queries."""
         table = self._whole_table(config, split)
         return table if self.query_subset is None else rows_about(table, config, self.query_subset)
 
     def texts(self, ids: Iterable[str] | Any) -> dict[str, tuple[str, str]]:
-        """As of any package; those that contexts show come from one pass over the corpus."""
+        """Get (title, text) of passages, from memory if a context shows them."""
         names = ids.to_pylist() if isinstance(ids, pa.Array) else list(ids)
         texts = self._shown_texts()
         others = [name for name in names if name not in texts]
@@ -82,6 +82,7 @@ class InMemoryBenchmark(Benchmark):
 
 
 def _absolute(name: str) -> str:
+    """Make a folder's path absolute; leave a Hub name as it is."""
     return name if name.startswith("hub:") else str(Path(name).absolute())
 
 
@@ -117,7 +118,7 @@ class Scoring:
         self._single = select(["rage"]) if self._is_of_cells else self._measures
 
     def one(self, answer: SubmissionLine) -> tuple[dict[str, float | None], dict[str, str]]:
-        """Raw values of one answer, to the bit those of its query among all answers.
+        """Score one answer: raw values, to the bit those of its query among all answers.
 
         Returns:
             Measure to its value, None where undefined; measure to why it could not be computed.
@@ -139,7 +140,7 @@ class Scoring:
         return values, {n.name: n.reason for n in scores.not_computed}
 
     def all(self, answers: Sequence[SubmissionLine]) -> list[ScoreFile]:
-        """Scores of all answers over the queries that they are to, one file a context set.
+        """Score all answers over the queries that they answer, one file per context set.
 
         Raises:
             CiteforgeError: as ``citeforge score``.
@@ -162,6 +163,7 @@ class Scoring:
         measures: Sequence[Any],
         context: str | None,
     ) -> ScoreFile:
+        """Score answers by writing them to a temporary submission."""
         manifest = self.benchmark.manifest
         header = make_header("inspect", manifest.name, manifest.benchmark_hash, ())
         with tempfile.TemporaryDirectory(prefix="citeforge-") as folder, extras_named():
@@ -174,7 +176,7 @@ class Scoring:
 
 
 @contextmanager
-def said_to_users() -> Iterator[None]:
+def user_errors() -> Iterator[None]:
     """Turn our errors into the one that inspect shows without a traceback."""
     from inspect_ai._util.error import PrerequisiteError
     from rich.markup import escape
@@ -186,6 +188,6 @@ def said_to_users() -> Iterator[None]:
 
 
 @lru_cache(maxsize=8)
-def scoring_of(settings: Settings) -> Scoring:
-    """The scoring of some settings, opened once a process."""
+def open_scoring(settings: Settings) -> Scoring:
+    """Open the scoring of some settings, once per process."""
     return Scoring(settings)

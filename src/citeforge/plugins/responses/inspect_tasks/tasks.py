@@ -8,8 +8,8 @@ from inspect_ai.solver import generate
 
 from citeforge.builders.packaging.prompts import contexts_for, load_template, render_prompts
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.plugins.responses.inspect_tasks.scorers import measured, words
-from citeforge.plugins.responses.inspect_tasks.scoring import Settings, said_to_users, scoring_of
+from citeforge.plugins.responses.inspect_tasks.scorers import measured, split_names
+from citeforge.plugins.responses.inspect_tasks.scoring import Settings, open_scoring, user_errors
 from citeforge.schemas.errors import UsageError
 
 
@@ -42,14 +42,14 @@ def package(
         PrerequisiteError: no benchmark was named, or the benchmark, context set, template, a
             measure or the judge cannot be had.
     """
-    with said_to_users():
+    with user_errors():
         if not benchmark:
             raise UsageError(
                 "name a benchmark: -T benchmark=DIR, or -T benchmark=hub:ORG/NAME",
                 code="missing-option",
             )
-        settings = Settings(benchmark, gold, words(measures), protocol, judge)
-        opened = scoring_of(settings).benchmark
+        settings = Settings(benchmark, gold, split_names(measures), protocol, judge)
+        opened = open_scoring(settings).benchmark
         contexts = contexts_for(opened, context)
         samples = list(_samples(opened, contexts, template, show))
     manifest = opened.manifest

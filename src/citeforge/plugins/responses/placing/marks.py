@@ -1,4 +1,4 @@
-"""Citations beside a text are put into it, as marks of our grammar.
+"""Insertion of citations beside a text into it, as marks of our grammar.
 
 A span of words belongs to every statement of which it covers a letter or digit; each gets its mark,
 before the full stop. A citation with a place and no extent becomes a mark at that place. What
@@ -74,7 +74,7 @@ def place_marks(
     segmenter: Segmenter,
     n_docs: int,
 ) -> tuple[str, list[tuple[int, int]]]:
-    """Insert a mark for every citation; the new text, and (start, end) of each citation.
+    """Insert a mark per citation; give the new text, and (start, end) of each citation.
 
     Args:
         text: the answer, whose brackets are no marks.
@@ -110,7 +110,7 @@ def place_marks(
 
 
 def _bracketed(text: str, end: int, numbers: Iterable[int]) -> str:
-    """Marks of numbers, each once, to insert before an offset of a text.
+    """Write marks of numbers, each once, to insert before an offset of a text.
 
     ``[1](so)`` would be a link, and ``[1]-[4]`` a range.
     """
@@ -227,7 +227,7 @@ def _missing_numbers(
 
 
 def _places(text: str, statement: Statement) -> tuple[int, int, int]:
-    """Offsets where a mark may go: before the full stop, at the end, after the last letter."""
+    """Find offsets where a mark may go: before the full stop, at the end, after the words."""
     inside = [i for s, e in statement.spans for i in range(s, e)]
     end = inside[-1] + 1
     stop = next((i + 1 for i in reversed(inside) if text[i] not in _STOPS), end)

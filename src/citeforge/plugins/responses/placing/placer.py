@@ -26,7 +26,7 @@ from citeforge.schemas.submission import CitedSpan, OwnPassage, SubmissionLine
 
 @dataclass(frozen=True)
 class LineFields:
-    """What a line says besides the response.
+    """Fields of a line beside the response: context set, run, documents, pages.
 
     Attributes:
         context: context set that was shown; None where the line does not say.
@@ -65,7 +65,7 @@ class Matching:
         self._shown: dict[str, dict[str, tuple[Passage, ...]]] = {}
 
     def passages_of(self, context: str, query: str) -> tuple[Passage, ...]:
-        """The passages that a query shows in a context set; none for an unknown query."""
+        """Get the passages that a query shows in a context set; none for an unknown query."""
         if context not in self._shown:
             items = self._benchmark.items(context)
             self._shown[context] = {item.query_id: item.passages for item in items}
@@ -207,7 +207,7 @@ class CitationPlacer:
         ]
 
     def _context(self, fields: LineFields) -> str:
-        """The context set that a line names, or the only one."""
+        """Choose the context set that a line names, or the only one."""
         contexts = list(self.benchmark.manifest.contexts)
         context = fields.context or (contexts[0] if len(contexts) == 1 else None)
         if context not in contexts:
@@ -223,7 +223,7 @@ class CitationPlacer:
 
 
 def cite_by_marks(response: Response, grammar: Grammar) -> list[tuple[Cited, int | None]]:
-    """Citations of a response whose marks number its sources, with the number as written.
+    """Find the citations of marks that number a response's sources, with those numbers.
 
     ``[[1]](URL)`` cites the source of that URL, whatever its number; it has no number then.
     Numbers beyond the sources are added to them.

@@ -1,4 +1,4 @@
-"""What readers of responses have in common: an answer, its sources, its citations."""
+"""Records that all readers of responses fill: an answer, its sources, its citations."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ NUMBERED_LINK = re.compile(
 
 @dataclass(frozen=True)
 class CitedSource:
-    """Something that an answer cites.
+    """A source that an answer cites: its id, title, text and address.
 
     Attributes:
         ids: what may be the id of a passage, the surest first (file id, file name, title, …).
@@ -63,7 +63,7 @@ class CitedSource:
 
 @dataclass(frozen=True)
 class Cited:
-    """One citation.
+    """One citation of an answer.
 
     Attributes:
         start: first character of the answer that is cited for; also the place of a mark.
@@ -122,7 +122,7 @@ class Response:
 
 @contextmanager
 def errors_at(path: Path, line: int, on_error: OnError = None) -> Iterator[None]:
-    """Add file and line to errors of reading one response.
+    """Catch errors of reading one response, and add file and line to them.
 
     Args:
         path: file.

@@ -57,7 +57,7 @@ def _recognise(path: Path, start: bytes) -> str | None:
 
 
 def _first_row(path: Path) -> dict[str, object] | None:
-    """The first line that is no header, if it is an object."""
+    """Find the first line that is no header; None if it is no object."""
     for _, line in raw_lines(path):
         if line.strip() and not HEADER.match(line):
             try:

@@ -40,8 +40,8 @@ _FAILED = "errored", "canceled", "cancelled", "expired"
 
 
 @dataclass(frozen=True)
-class _Read:
-    """One line, read.
+class _Line:
+    """A line of a file, with its query, fields and responses.
 
     Attributes:
         number: its number in the file.
@@ -104,7 +104,7 @@ class _File:
                 with errors_at(self._path, read.number, on_error):
                     yield read.number, self._answer(read, response, run)
 
-    def read(self, on_error: OnError) -> Iterator[_Read]:
+    def read(self, on_error: OnError) -> Iterator[_Line]:
         """Read the lines, with citations as the tool returned them.
 
         Raises:
@@ -114,7 +114,7 @@ class _File:
             with errors_at(self._path, number, on_error):
                 yield self._read_row(number, Node(row))
 
-    def _answer(self, read: _Read, response: Response, run: int) -> SubmissionLine:
+    def _answer(self, read: _Line, response: Response, run: int) -> SubmissionLine:
         """Convert one response of a line into a submission's answer."""
         answer = self.placer.answer(read.query, replace(read.fields, run=run), response)
         is_own = self.placer.matching.way == "own" and not self._only_marks
@@ -146,7 +146,7 @@ class _File:
             for response in read.responses[:1]
         )
 
-    def _read_row(self, number: int, row: Node) -> _Read:
+    def _read_row(self, number: int, row: Node) -> _Line:
         """Read a line: its query, its other fields and its responses."""
         _require_answer(row)
         found = find_layout(row, self._layouts)
@@ -158,7 +158,7 @@ class _File:
             )  # fmt: skip
         layout, body = found or (self._layouts[0], body_of(row))
         query = self._query(row, layout, body)
-        return _Read(number, query, _fields(row, layout, body), read_responses(layout, body))
+        return _Line(number, query, _fields(row, layout, body), read_responses(layout, body))
 
     def _query(self, row: Node, layout: Layout, body: Node) -> str:
         """Find the query that a line answers, by its id, else by the text of the question."""

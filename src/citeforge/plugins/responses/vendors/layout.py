@@ -122,7 +122,7 @@ class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def layouts() -> tuple[Layout, ...]:
-    """All layouts, in the order in which a line is compared with them."""
+    """List all layouts, in the order in which lines are compared with them."""
     text = (Path(__file__).parent / "data" / "layouts.toml").read_text(encoding="utf-8")
     data = tomllib.loads(text)
     for layout in data["layout"]:

@@ -1,4 +1,4 @@
-"""Offsets of citations in what their vendors count, as offsets in Unicode characters."""
+"""Conversion of vendors' offsets of citations to offsets in Unicode characters."""
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate

@@ -75,7 +75,7 @@ def read_parts(node: Node) -> Iterator[Part]:
 
 
 def _kind(value: object) -> str | None:
-    """The type of a part, as text."""
+    """Get the type of a part as text; None without."""
     return None if value is None else str(value)
 
 

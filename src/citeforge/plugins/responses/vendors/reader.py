@@ -43,7 +43,7 @@ class _AnswerReader:
         self._response = Response(base=layout.base)
 
     def read(self) -> Response:
-        """The answer with its sources and citations.
+        """Read the answer with its sources and citations.
 
         Raises:
             InputError: what is missing or wrong, with the field.
@@ -64,7 +64,7 @@ class _AnswerReader:
         return response
 
     def _each(self, paths: str) -> list[Node]:
-        """Values at the first path, from the answer, else from the response or the message."""
+        """Find values at the first path, in the answer, else in the response or message."""
         message = self._answer.first(self._layout.text)
         roots = [self._answer, self._body, *([message] if message else [])]
         return next((nodes for root in roots if (nodes := root.each(paths))), [])
@@ -168,7 +168,7 @@ class _AnswerReader:
                 )  # fmt: skip
 
     def _sources(self, citations: Citations, node: Node, quote: str | None) -> list[int]:
-        """Positions of the sources that one citation names or describes."""
+        """Find or add the sources of one citation; give their positions."""
         response = self._response
         positions = []
         for name in node.each(citations.names):
@@ -198,7 +198,7 @@ class _AnswerReader:
 
 
 def _is_read(citations: Citations, node: Node) -> bool:
-    """Whether citations of this kind are read.
+    """Whether citations of this type count; refuse an unknown type.
 
     Raises:
         InputError: of an unknown kind.

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from citeforge.plugins.responses.placing.records import CitedSource
-from citeforge.plugins.responses.vendors.values import Node, parsed
+from citeforge.plugins.responses.vendors.values import Node, camel_case, parsed
 from citeforge.schemas.errors import InputError
 
 _WRAPPERS = (
@@ -84,13 +84,13 @@ def _from_text(text: str, place: str, must_be_whole: bool) -> CitedSource:
 
 
 def _unwrapped(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Fields of a document's wrapper, and those of the document inside it."""
+    """Separate the fields of a document's wrapper from those of the document inside it."""
     outer = dict(value)
     if outer.get("lc"):  # LangChain's dump: `id` names the class
         outer.pop("id", None)
     inner: dict[str, Any] = {}
     for name in _WRAPPERS:
-        for spelled in (name, re.sub(r"_(\w)", lambda m: m[1].upper(), name)):
+        for spelled in (name, camel_case(name)):
             if isinstance(value.get(spelled), dict):
                 more = _unwrapped(value[spelled])
                 inner |= {**more[0], **more[1]}

@@ -7,7 +7,6 @@ documents are those of the last reranker, else of all retrievers.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,21 +54,8 @@ _FINISH = (
 )
 
 
-@dataclass
-class _Trace:
-    """Spans of one trace.
-
-    Attributes:
-        line: number of its first line.
-        spans: its spans.
-    """
-
-    line: int
-    spans: list[Node]
-
-
 def read_traces(path: Path, on_error: OnError) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(number of the first line, question, answer and documents) of each trace of a file.
+    """Yield (number of the first line, question, answer and documents) of each trace.
 
     Args:
         path: JSON Lines: a span, a trace, or a batch of spans on each.
@@ -78,19 +64,19 @@ def read_traces(path: Path, on_error: OnError) -> Iterator[tuple[int, dict[str, 
     Raises:
         InputError: file, line, and what would be right.
     """
-    traces: dict[str, _Trace] = {}
+    traces: dict[str, tuple[int, list[Node]]] = {}  # number of the first line, spans
     for number, row in read_rows(path, _ROW, on_error=on_error):
         with errors_at(path, number, on_error):
             for span in _spans(row):
                 name = next((str(n.value) for n in span.each(_TRACE)), f"line {number}")
-                traces.setdefault(name, _Trace(number, [])).spans.append(span)
-    for trace in traces.values():
-        with errors_at(path, trace.line, on_error):
-            yield trace.line, _row_of(trace.spans)
+                traces.setdefault(name, (number, []))[1].append(span)
+    for line, spans in traces.values():
+        with errors_at(path, line, on_error):
+            yield line, _row_of(spans)
 
 
 def _spans(row: dict[str, Any]) -> Iterator[Node]:
-    """Spans of a line, with attributes as nested objects."""
+    """Yield the spans of a line, with attributes as nested objects."""
     line = Node(row)
     batch = line.each("resource_spans.*.scope_spans.*.spans.*")
     if batch:
@@ -110,7 +96,7 @@ def _spans(row: dict[str, Any]) -> Iterator[Node]:
 
 
 def _otlp_value(attribute: Node) -> Any:
-    """The plain value of an OTLP attribute (``stringValue``, ``arrayValue`` and so on)."""
+    """Get the plain value of an OTLP attribute (``stringValue``, ``arrayValue`` and so on)."""
     value = attribute.first("value.%")
     if value is None:
         return None
@@ -124,7 +110,7 @@ def _span(row: dict[str, Any]) -> Node:
 
 
 def _with_json(value: Any) -> Any:
-    """A value in which texts that are JSON are parsed, however deep."""
+    """Parse texts that are JSON inside a value, however deep."""
     if isinstance(value, dict):
         return {k: _with_json(v) for k, v in value.items()}
     if isinstance(value, list):
@@ -187,7 +173,7 @@ def _answer(roots: list[Node], models: list[Node]) -> Any:
 
 
 def _message(node: Node) -> Any:
-    """A message as its parts where it has any, as other layouts have it."""
+    """Get the parts of a message if it has any, else the message itself."""
     parts = node.each("parts.* | contents.*.message_content")
     if not parts:
         return node.value

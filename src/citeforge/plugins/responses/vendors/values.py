@@ -1,4 +1,4 @@
-"""Values of a JSON document, found by paths; each knows its place for errors.
+"""Values of a JSON document, found by paths, each with its place for error messages.
 
 A path is names with dots, in snake case: ``search_results.*.url``. ``*`` is every item of a list,
 ``%`` every value of an object, ``-1`` the last item, and a name alone also finds its camel case.
@@ -25,15 +25,15 @@ def _steps(paths: str) -> tuple[tuple[str, ...], ...]:
 
 
 @cache
-def _camel(name: str) -> str:
-    """A name in camelCase."""
+def camel_case(name: str) -> str:
+    """Write a name in camelCase."""
     head, *tail = name.split("_")
     return head + "".join(word.capitalize() for word in tail)
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value and where it is in the line.
+    """A value of a line, with its place in the line.
 
     Attributes:
         value: any JSON value.
@@ -44,7 +44,7 @@ class Node:
     place: str = ""
 
     def each(self, paths: str) -> list[Node]:
-        """All values at the first of the paths that leads to any; ``.`` is the value itself."""
+        """Find all values at the first path that leads to any; ``.`` is the value itself."""
         for path in _steps(paths) if paths else ():
             nodes = [self]
             for name in path:
@@ -54,7 +54,7 @@ class Node:
         return []
 
     def first(self, paths: str) -> Node | None:
-        """The first value at the first of the paths that leads to any; None without."""
+        """Find the first value at the first path that leads to any; None without."""
         return next(iter(self.each(paths)), None)
 
     def has(self, paths: str) -> bool:
@@ -62,7 +62,7 @@ class Node:
         return bool(self.each(paths))
 
     def text(self, paths: str) -> str | None:
-        """The text at the first of the paths.
+        """Get the text at the first of the paths; None without.
 
         Raises:
             InputError: another type is there.
@@ -73,7 +73,7 @@ class Node:
         return None if node is None else node.value
 
     def number(self, paths: str) -> int | None:
-        """The integer at the first of the paths.
+        """Get the integer at the first of the paths; None without.
 
         Raises:
             InputError: another type is there.
@@ -84,7 +84,7 @@ class Node:
         return None if node is None else node.value
 
     def items(self) -> list[Node]:
-        """Items of a list that are not null.
+        """List the items of a list that are not null.
 
         Raises:
             InputError: it is no list.
@@ -100,7 +100,7 @@ class Node:
         raise InputError(f"is {found}", field=self.place, allowed=wanted, code="wrong-type")
 
     def _step(self, name: str) -> Iterator[Node]:
-        """Values one step further: a field, an index, ``%`` for any field, ``*`` for all items."""
+        """Yield values one step further: a field, an index, ``%`` any field, ``*`` all items."""
         value = self.value
         if name == "*":
             yield from self.items()
@@ -108,7 +108,7 @@ class Node:
             at = int(name) % len(value) if value else -1
             yield from (n for n in self.items() if n.place == f"{self.place}[{at}]")
         elif isinstance(value, dict):
-            camel = _camel(name)
+            camel = camel_case(name)
             names = value if name == "%" else [name] if value.get(name) is not None else [camel]
             for found in names:
                 if value.get(found) is not None:
@@ -149,7 +149,7 @@ def _with_lists(value: Any) -> Any:
 
 
 def parsed(value: Any) -> Any:
-    """Parse a text that is a JSON object or list; any other value stays."""
+    """Parse a text that is a JSON object or list; return any other value as it is."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
             return msgspec.json.decode(value)
