@@ -32,7 +32,7 @@ from citeforge.evaluator.measures.columns import (
 from citeforge.evaluator.measures.declared import CannotError, Found, Measure, count, percent
 from citeforge.evaluator.measures.rouge import rouge_lsum, rouge_scorer
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-from citeforge.evaluator.statistics.estimates import Measured, Sample
+from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.schemas.errors import InputError, MissingExtraError
 from citeforge.schemas.text import answer_form, holds_form, normalise_answer
 
@@ -173,7 +173,7 @@ def mauve(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     sums = np.zeros((len(values), n, 1))
     sums[:, 0, 0] = values
     nothing = np.full((len(values), n), np.nan)
-    yield "MAUVE", Measured(Sample(sums, lambda s: s[..., 0], nothing, has_interval=False))
+    yield "MAUVE", Sample(sums, lambda s: s[..., 0], nothing, has_interval=False)
 
 
 def token_f1(prediction: str, answer: str) -> float:

@@ -17,7 +17,7 @@ from citeforge.evaluator.measures.declared import CannotError, Found, Measure, p
 from citeforge.evaluator.measures.rouge import rouge_lsum, rouge_scorer
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.tools import Tools
-from citeforge.evaluator.statistics.estimates import Floats, Measured, Sample
+from citeforge.evaluator.statistics.estimates import Floats, Sample
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.errors import InputError, MissingExtraError
 
@@ -77,7 +77,7 @@ def bleu(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
     for run, item, texts in gold_answers(inputs, single):
         sums[run, item.row] = bleu_statistics(air_text(item, inputs), texts, counter)
         values[run, item.row] = float(_corpus_bleu(sums[run, item.row]))
-    yield measures[0].name, Measured(Sample(sums, _corpus_bleu, inputs.column(values)))
+    yield measures[0].name, Sample(sums, _corpus_bleu, inputs.column(values))
 
 
 def _corpus_bleu(sums: Floats) -> Floats:

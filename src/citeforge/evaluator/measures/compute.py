@@ -1,19 +1,18 @@
 """Measures to samples: those that are computed together, in one call."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from citeforge.engines.io.progress import Lines
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.measures.declared import CannotError, Measure, Row
-from citeforge.evaluator.statistics.estimates import Measured, joined
+from citeforge.evaluator.measures.declared import CannotError, Measure
+from citeforge.evaluator.statistics.estimates import Sample, join_repeats
 from citeforge.schemas.scores import NotComputed
 
-Results = tuple[list[Row], list[NotComputed]]
-"""Measures that could be computed, and why others could not."""
+Results = tuple[list[tuple[Measure, Sample]], list[NotComputed]]
+"""Measures with their samples, and why others could not be computed."""
 
 
 def compute(
@@ -25,11 +24,12 @@ def compute(
         inputs: what their functions read.
         measures: all of them read the same.
         judge: whose verdicts they may ask for.
-        is_of_cells: whether their functions look at all cells of an experiment and give rows, one
-            or more a measure, which keep their order; else rows are in that of the measures.
+        is_of_cells: whether their functions look at all cells of an experiment and give samples,
+            any number a measure, which keep their order; else samples are in that of the measures.
     """
     repeats = 1 if judge is None else judge.repeats
-    by_place: dict[tuple[str, str | None], list[Row]] = {}
+    by_name = {m.name: m for m in measures}
+    by_place: dict[tuple[str, str | None], list[Sample]] = {}
     missing: list[NotComputed] = []
     with Lines("measuring", len(measures), "measures") as lines:
         for function in dict.fromkeys(m.compute for m in measures):
@@ -41,42 +41,39 @@ def compute(
                 if judge is not None:
                     judge.repeat = repeat
                 try:
-                    results: list[Any] = list(function(inputs, wanted))
+                    results = list(function(inputs, wanted))
                     if not is_of_cells:
                         samples = dict(results)
-                        results = [_row(m, samples[m.name]) for m in wanted]
+                        results = [(m.name, _defined(samples[m.name])) for m in wanted]
                 except CannotError as error:
-                    results = not_computed(dict.fromkeys((m.name for m in wanted), str(error)))
-                for row in results:
-                    if isinstance(row, Row):
-                        by_place.setdefault((row.measure.name, row.place), []).append(row)
-                    elif not repeat or row not in missing:
-                        missing.append(row)
+                    results = [(m.name, str(error)) for m in wanted]
+                for name, result in results:
+                    if isinstance(result, Sample):
+                        by_place.setdefault((name, result.place), []).append(result)
+                    elif (absent := NotComputed(name=name, reason=result)) not in missing:
+                        missing.append(absent)
             lines.advance(len(together))
     if judge is not None:
         judge.repeat = 0
-    rows = [
-        replace(first, measured=joined([first.measured, *(row.measured for row in more)]))
-        for first, *more in by_place.values()
-        if 1 + len(more) == (repeats if "judge" in first.measure.uses else 1)
+    computed = [
+        (by_name[name], join_repeats(samples))
+        for (name, _), samples in by_place.items()
+        if len(samples) == (repeats if "judge" in by_name[name].uses else 1)
     ]
     if not is_of_cells:
         order = {m.name: i for i, m in enumerate(measures)}
-        rows.sort(key=lambda row: order[row.measure.name])
+        computed.sort(key=lambda row: order[row[0].name])
         missing.sort(key=lambda absent: order[absent.name])
-    return rows, missing
+    return computed, missing
 
 
-def _row(measure: Measure, result: Measured | str) -> Row | NotComputed:
-    """Make a row of a measure, or the reason why it could not be computed."""
-    if isinstance(result, str):
-        return NotComputed(name=measure.name, reason=result)
-    sample = result.sample
-    if sample.has_interval and not sample.always and np.isnan(sample.per_query).all():
-        return NotComputed(name=measure.name, reason="no query defines it")
-    return Row(measure, result)
+def _defined(result: Sample | str) -> Sample | str:
+    """Give a sample that some query defines, or the reason why a measure has none."""
+    if isinstance(result, str) or not result.has_interval or result.always:
+        return result
+    return "no query defines it" if np.isnan(result.per_query).all() else result
 
 
-def not_computed(reasons: Mapping[str, str]) -> list[NotComputed]:
-    """List measures with the reasons why they could not be computed."""
-    return [NotComputed(name=name, reason=reason) for name, reason in reasons.items()]
+def not_computed(measures: Sequence[Measure], reason: str) -> list[NotComputed]:
+    """List measures with the reason why they could not be computed."""
+    return [NotComputed(name=measure.name, reason=reason) for measure in measures]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from citeforge.evaluator.statistics.estimates import Measured
+from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.statistics.intervals import Range
 from citeforge.schemas.errors import CiteforgeError, UsageError
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from citeforge.evaluator.statements.tools import Tools
     from citeforge.evaluator.statistics.per_answer import AnswerScorer
 
-Found = Iterator[tuple[str, Measured | str]]
+Found = Iterator[tuple[str, Sample | str]]
 """Names of measures with their samples; a text instead says why one cannot be computed."""
 
 Compute = Callable[[Any, Sequence["Measure"]], Iterator[Any]]
@@ -116,25 +116,6 @@ class Measure:
     def range(self) -> Range:
         """Range of its raw values."""
         return Range(self.low, math.inf if self.high is None else self.high)
-
-
-@dataclass(frozen=True)
-class Row:
-    """A measure with its computed samples.
-
-    Attributes:
-        measure: its declaration.
-        measured: its values, and their bounds.
-        place: cells that it is of, where a measure is computed for several.
-        p_t: p of the difference that it is.
-        table: name of the table whose p are adjusted together; None where it stays out.
-    """
-
-    measure: Measure
-    measured: Measured
-    place: str | None = None
-    p_t: float | None = None
-    table: str | None = None
 
 
 def percent(name: str, family: str, definition: str, **more: Any) -> Measure:

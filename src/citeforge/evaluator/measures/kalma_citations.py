@@ -12,7 +12,6 @@ from citeforge.evaluator.measures.kalma_graphs import KalmaInputs, ParsedAnswer
 from citeforge.evaluator.measures.kalma_reference import is_unreadable
 from citeforge.evaluator.statistics.estimates import (
     Floats,
-    Measured,
     Sample,
     harmonic,
     harmonic_sample,
@@ -159,7 +158,7 @@ def counted(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
     samples = dict(triple_citation_samples(inputs))
     why = "the benchmark has no minimum knowledge sets"
     for m in measures:
-        yield m.name, Measured(samples[m.name]) if m.name in samples else why
+        yield m.name, samples.get(m.name, why)
 
 
 PAPER = "Li et al. 2024 (KaLMA), section 4"

@@ -43,7 +43,7 @@ from citeforge.evaluator.measures.kalma_graphs import (
 )
 from citeforge.evaluator.measures.kalma_reference import is_unreadable, without_brackets
 from citeforge.evaluator.statements.tools import Tools
-from citeforge.evaluator.statistics.estimates import mean_sample, measured_between
+from citeforge.evaluator.statistics.estimates import mean_sample, sample_between
 from citeforge.schemas.benchmarks.kg import Key, Triple
 from citeforge.schemas.text import normalise_em
 
@@ -143,7 +143,7 @@ def marks(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
             reason = f"none of {len(questions):,} answers got a mark: {inputs.first_failure}"
             yield measure.name, reason
         else:
-            yield measure.name, measured_between(mean_sample, values, values)
+            yield measure.name, mean_sample(values)
 
 
 def _mark_prompt_for(aspect: str, answer: ParsedAnswer, strict: bool) -> str:
@@ -218,8 +218,8 @@ def align(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
             share = Value.mean(each)
             macro_low[place], macro_high[place] = share.low, share.high
     micro = partial(micro_sample, always=True)
-    yield "KaLMA.Align@micro", measured_between(micro, low, high)
-    yield "KaLMA.Align@macro", measured_between(mean_sample, macro_low, macro_high)
+    yield "KaLMA.Align@micro", sample_between(micro, low, high)
+    yield "KaLMA.Align@macro", sample_between(mean_sample, macro_low, macro_high)
 
 
 def _is_asked(text: str, citation: Key, strict: bool) -> bool:
@@ -261,8 +261,8 @@ def na(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
             sums[f"P{suffix}"][place] = precise, len(claims)
             sums[f"R{suffix}"][place] = recalled, len(absent)
     for letter, nothing in (("P", "no answer has an [NA]"), ("R", "nothing is absent")):
-        measured = measured_between(micro_sample, sums[letter], sums[f"{letter}+"])
-        yield f"KaLMA.NA.{letter}", measured if sums[letter][..., 1].any() else nothing
+        sample = sample_between(micro_sample, sums[letter], sums[f"{letter}+"])
+        yield f"KaLMA.NA.{letter}", sample if sums[letter][..., 1].any() else nothing
 
 
 def _uncited_gold(reading: ParsedAnswer) -> list[Triple]:

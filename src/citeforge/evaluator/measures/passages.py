@@ -116,12 +116,11 @@ def _compute_results(
         if make is None or make in scores:
             results = compute(inputs if make is None else scores[make], alike, tools.judge)
         else:
-            why = dict.fromkeys((m.name for m in alike), "no passages were shown")
-            results = [], not_computed(why)
+            results = [], not_computed(alike, "no passages were shown")
         rows += results[0]
         missing += results[1]
     order = {m.name: i for i, m in enumerate(measures)}
-    return sorted(rows, key=lambda r: order[r.measure.name]), missing
+    return sorted(rows, key=lambda row: order[row[0].name]), missing
 
 
 def _relevance(benchmark: Benchmark, table: ContextTable | None, is_read: bool) -> dict[str, int]:

@@ -9,12 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, count, percent
-from citeforge.evaluator.statistics.estimates import (
-    Measured,
-    harmonic,
-    harmonic_sample,
-    mean_sample,
-)
+from citeforge.evaluator.statistics.estimates import harmonic, harmonic_sample, mean_sample
 from citeforge.evaluator.statistics.per_answer import PerAnswerScores
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
@@ -200,7 +195,7 @@ def citation_values(numbers: PerAnswerScores, measures: Sequence[Measure]) -> Fo
         elif measure.needs and np.isnan(short_em).all():
             yield measure.name, f"needs {measure.needs}"
         else:
-            yield measure.name, Measured(samples[measure.name]())
+            yield measure.name, samples[measure.name]()
 
 
 _PAPER = "Penzkofer & Baumann 2024 (RAGE), section 3.2"

@@ -20,7 +20,7 @@ from citeforge.evaluator.measures.declared import CannotError, Found, Measure, p
 from citeforge.evaluator.measures.judging import Claim, premise, premise_text, read_claims
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.tools import Tools
-from citeforge.evaluator.statistics.estimates import measured_between, ratio_sample
+from citeforge.evaluator.statistics.estimates import ratio_sample, sample_between
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import CiteforgeError
@@ -164,7 +164,7 @@ def wrong_citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:
             for possible in citations:
                 low[statement.key] += possible <= numbers, 1
                 high[statement.key] += bool(possible & numbers), 1
-        yield name, measured_between(ratio_sample, low, high)
+        yield name, sample_between(ratio_sample, low, high)
 
 
 def _passages_for(

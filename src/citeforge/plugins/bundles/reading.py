@@ -54,7 +54,7 @@ def read_bundle(submission: Submission, measures: Sequence[Measure], tools: Tool
         results = compute(answers, measures, tools.judge, is_of_cells=True)
     else:
         why = f"the submission has no answers to the cell {absent}"
-        results = [], not_computed(dict.fromkeys((m.name for m in measures), why))
+        results = [], not_computed(measures, why)
     n_runs = len(answers.runs)
     n_keys = len(benchmark.query_ids) * max(n_runs, 1) * len(tables)
     return Reading(
