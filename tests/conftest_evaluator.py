@@ -12,7 +12,7 @@ from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.text.segment import Segmenter
 from citeforge.engines.text.segmenters import PunktSegmenter
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.measures.compute import compute
+from citeforge.evaluator.measures.reading import compute
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.tools import Tools

@@ -15,7 +15,7 @@ from citeforge.engines.judge.records import Judge, Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text import segmenters
 from citeforge.engines.text.segmenters import PunktSegmenter
-from citeforge.evaluator.measures.compute import compute
+from citeforge.evaluator.measures.reading import compute
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.tools import Tools

@@ -10,7 +10,7 @@ import numpy as np
 
 from citeforge.evaluator.measures.alce_lists import ListItem, list_items
 from citeforge.evaluator.measures.columns import Key, Value, extreme_mean
-from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, percent
+from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, PassageMeasure
 from citeforge.evaluator.measures.judging import CitationScores, Claim, citation_samples
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.split import strict_statements
@@ -165,7 +165,7 @@ def _options(tools: Tools, protocol: str) -> str | None:
 
 
 _cited = partial(
-    percent, family="alce", needs="a judge", source=ALCE, uses=("judge", "segmenter"),
+    PassageMeasure, family="alce", needs="a judge", source=ALCE, uses=("judge", "segmenter"),
     compute=citations, options=_options,
 )  # fmt: skip
 _quality = partial(

@@ -13,7 +13,7 @@ from citeforge.evaluator.measures.attributed_ir_citations import (
     without_reference_marks,
 )
 from citeforge.evaluator.measures.columns import Rows, means_of_columns
-from citeforge.evaluator.measures.declared import CannotError, Found, Measure, percent
+from citeforge.evaluator.measures.declared import CannotError, Found, Measure, PassageMeasure
 from citeforge.evaluator.measures.rouge import rouge_lsum, rouge_scorer
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.tools import Tools
@@ -161,7 +161,7 @@ def _declare_measures(
     for at, words in (("", best), ("1gold", one)):
         of_references = partial(compute, single=bool(at))
         for part in _PARTS if "{}" in best.definition else ("",):
-            yield percent(
+            yield PassageMeasure(
                 f"{base}{part and '.' + part}{at and '@' + at}",
                 "attributed_ir",
                 words.definition.format(_PARTS.get(part)),

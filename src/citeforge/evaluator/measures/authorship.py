@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from citeforge.evaluator.measures.declared import Found, Measure
+from citeforge.evaluator.measures.declared import Found, Measure, MeasureOf
+from citeforge.evaluator.measures.reading import PerAnswerScores
 from citeforge.evaluator.statistics.estimates import (
     Floats,
     mean_of_runs,
@@ -15,7 +16,6 @@ from citeforge.evaluator.statistics.estimates import (
     ratio,
     ratio_sample,
 )
-from citeforge.evaluator.statistics.per_answer import PerAnswerScores
 from citeforge.evaluator.statistics.significance import paired_t
 from citeforge.schemas.authorship import PLACEBO, Cell, Design
 
@@ -40,6 +40,13 @@ class Cells:
         if len({tuple(k.runs) for k in self.scores.values()}) == 1:
             return values  # only where all cells were run alike can runs be paired
         return mean_of_runs(values)[None]
+
+
+@dataclass(frozen=True)
+class CellMeasure(MeasureOf[Cells]):
+    """A measure of the answers to all cells of an authorship benchmark."""
+
+    reads = "cells"
 
 
 @dataclass(frozen=True)
@@ -181,8 +188,8 @@ _COUNTED: dict[str, Any] = {"high": None, "scale": 1, "source": _TABLES, "higher
 _AS_RAGE = "`CiteP` and `CiteR` of a cell"
 _SHARES = {"P": "precision", "R": "recall"}
 _of_cells = partial(
-    Measure, family="authorship", needs="an authorship benchmark", source=_PAPER, reads="cells",
-    compute=design_samples, low=0, high=1, scale=100,
+    CellMeasure, family="authorship", needs="an authorship benchmark", source=_PAPER,
+    compute=design_samples,
 )  # fmt: skip
 MEASURES = (
     *(

@@ -8,7 +8,7 @@ import numpy as np
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.segment import Segmenter
-from citeforge.evaluator.measures.declared import CannotError, Compute, Found, Measure
+from citeforge.evaluator.measures.declared import CannotError, Found, Measure
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.tools import NO_JUDGE, Tools
 from citeforge.evaluator.statistics.estimates import Sample, mean_sample, sample_between
@@ -17,6 +17,8 @@ from citeforge.schemas.errors import InputError
 Key = tuple[int, int]
 """(run, row of the query)."""
 Rows = dict[Key, float]
+ComputeItems = Callable[[Inputs, Sequence[Measure]], Found]
+"""Computes measures of answers that cite passages."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def means_by_answer(
     names: Sequence[str],
     values: Callable[[AnswerItem, Inputs], Sequence[float] | None],
     needs: str = "",
-) -> Compute:
+) -> ComputeItems:
     """Make the function that averages several numbers of each answer over queries.
 
     Args:
@@ -131,7 +133,7 @@ def means_by_answer(
     return compute
 
 
-def per_answer(value: Callable[[AnswerItem], float | None]) -> Compute:
+def per_answer(value: Callable[[AnswerItem], float | None]) -> ComputeItems:
     """Make the function that averages one number of each answer over queries.
 
     Args:

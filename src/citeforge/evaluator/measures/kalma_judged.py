@@ -27,7 +27,6 @@ from citeforge.evaluator.measures.declared import (
     CitationQuality,
     Found,
     Measure,
-    percent,
 )
 from citeforge.evaluator.measures.kalma_citations import (
     PAPER,
@@ -36,6 +35,7 @@ from citeforge.evaluator.measures.kalma_citations import (
     micro_sample,
 )
 from citeforge.evaluator.measures.kalma_graphs import (
+    GraphMeasure,
     KalmaInputs,
     ParsedAnswer,
     TripleClaim,
@@ -325,7 +325,7 @@ def _clause_option(tools: Tools, protocol: str) -> str:
 
 _JUDGED = ("judge", "segmenter")
 _na = partial(
-    percent, family="kalma", source=PAPER, uses=_JUDGED, reads="triples", compute=na,
+    GraphMeasure, family="kalma", source=PAPER, uses=_JUDGED, compute=na,
     gold={"strict": "removed", "reference": "2+"},
 )  # fmt: skip
 MEASURES = (
@@ -352,10 +352,10 @@ MEASURES = (
         needs="a judge and an absent_… context",
     ),
     *(
-        Measure(
-            f"GEval.{aspect}", "kalma", f"an LLM's 1 to 5 for {aspect}", 1, 5, 1, "--llm", PAPER,
-            ("llm",), reads="triples", compute=marks, parameters={"aspect": aspect}, options=_model,
-            formula="an LLM's whole number, 1–5, at temperature 0",
+        GraphMeasure(
+            f"GEval.{aspect}", "kalma", f"an LLM's 1 to 5 for {aspect}", 1, 5, 1, "--llm",
+            source=PAPER, uses=("llm",), compute=marks, parameters={"aspect": aspect},
+            options=_model, formula="an LLM's whole number, 1–5, at temperature 0",
         )
         for aspect in ASPECTS
     ),

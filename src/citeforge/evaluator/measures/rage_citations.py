@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, count, percent
+from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure
+from citeforge.evaluator.measures.reading import NumberMeasure, PerAnswerScores
 from citeforge.evaluator.statistics.estimates import harmonic, harmonic_sample, mean_sample
-from citeforge.evaluator.statistics.per_answer import PerAnswerScores
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.schemas.citations.grammar import TAKES_SPACE, Grammar, read_number, without_markers
@@ -199,11 +199,10 @@ def citation_values(numbers: PerAnswerScores, measures: Sequence[Measure]) -> Fo
 
 
 _PAPER = "Penzkofer & Baumann 2024 (RAGE), section 3.2"
-_share, _count = (
-    partial(make, family="rage", source=_PAPER, compute=citation_values,
-            numbers=RageNumbers)
-    for make in (percent, count)
-)  # fmt: skip
+_share = partial(
+    NumberMeasure, family="rage", source=_PAPER, compute=citation_values, numbers=RageNumbers
+)
+_count = partial(_share, high=None, scale=1, higher_is_better=None)
 _quality = partial(
     CitationQuality,
     reference="RAGE's code drops citations out of range and reads no marks but [1].",

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from citeforge.evaluator.measures.declared import PassageMeasure
 from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.measures.retrieval import rankings
 from citeforge.evaluator.reports.entries import make_entry
@@ -24,7 +25,7 @@ def max_row(results: Sequence[ScoreFile]) -> ScoreFile:
     shared = {
         entry.name: measure
         for entry in results[0].measures
-        if (measure := find_measure(entry.name)) is not None
+        if isinstance(measure := find_measure(entry.name), PassageMeasure)
         and measure.compute is rankings
         and all(any(o.signature == entry.signature for o in r.measures) for r in results)
     }

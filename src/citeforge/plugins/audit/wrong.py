@@ -16,7 +16,7 @@ from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.alce_citations import strict_claims
 from citeforge.evaluator.measures.columns import Key
-from citeforge.evaluator.measures.declared import CannotError, Found, Measure, percent
+from citeforge.evaluator.measures.declared import CannotError, Found, Measure, PassageMeasure
 from citeforge.evaluator.measures.judging import Claim, premise, premise_text, read_claims
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.tools import Tools
@@ -223,7 +223,7 @@ def _options(tools: Tools, protocol: str) -> str:
 
 
 _wrong = partial(
-    percent, family="wrong", needs="a judge, and an embedder (--embedder)", source="ours",
+    PassageMeasure, family="wrong", needs="a judge, and an embedder (--embedder)", source="ours",
     uses=("judge", "segmenter"), compute=wrong_citations, options=_options, higher_is_better=False,
     unlabelled="it looks at passages beside the cited ones, and labels are of cited ones",
 )  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.text.refusals import is_refusal
 from citeforge.evaluator.measures.columns import Key, judge_of
-from citeforge.evaluator.measures.declared import CannotError, Found, Measure, count, percent
+from citeforge.evaluator.measures.declared import CannotError, Found, Measure, MeasureOf
 from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.statistics.estimates import (
     Floats,
@@ -84,6 +84,13 @@ class CellAnswers:
         """
         rows = range(len(self.benchmark.query_ids))
         return np.array([[value(run, row) for row in rows] for run in self.runs], np.float64)
+
+
+@dataclass(frozen=True)
+class BundleMeasure(MeasureOf[CellAnswers]):
+    """A measure of the answers to all cells of a bundle."""
+
+    reads = "bundle"
 
 
 Holds = Callable[[CellAnswer, CellAnswer, int], bool]
@@ -266,14 +273,14 @@ def _queries_needed(effect: Floats) -> Sample:
 
 
 _refusal = partial(
-    percent, family="deflection", compute=deflection, source="ours", uses=("judge",), reads="bundle"
+    BundleMeasure, family="deflection", compute=deflection, source="ours", uses=("judge",)
 )
 _faith = partial(
-    percent, family="faithfulness", compute=faithfulness, source="Wallat et al. 2025, section 5",
-    reads="bundle",
+    BundleMeasure, family="faithfulness", compute=faithfulness,
+    source="Wallat et al. 2025, section 5",
 )  # fmt: skip
 _pos = partial(
-    percent, family="position", compute=position, reads="bundle", higher_is_better=None,
+    BundleMeasure, family="position", compute=position, higher_is_better=None,
     source="after Liu et al. 2024 (lost in the middle)",
 )  # fmt: skip
 MEASURES = (
@@ -317,14 +324,11 @@ MEASURES = (
          formula="mean c of first and last place − mean c of the others; needs k ≥ 3"),
     _pos("Pos.Cited", definition="share of passages cited at a place",
          formula="`c(p)`, one row a place"),
-    count(
-        "Pos.Queries",
-        "position",
-        "queries at which the 95 % interval of Pos.Early is 5 points to either side",
+    _pos(
+        "Pos.Queries", high=None, scale=1,
+        definition="queries at which the 95 % interval of Pos.Early is 5 points to either side",
         formula="one number: `⌈variance of Pos.Early · (1.96 / .05)²⌉`, questions at which its "
         "interval is 5 points to either side",
         source="normal approximation",
-        compute=position,
-        reads="bundle",
     ),
 )  # fmt: skip

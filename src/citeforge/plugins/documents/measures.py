@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.text.refusals import is_refusal
-from citeforge.evaluator.measures.declared import CannotError, Found, Measure, percent
+from citeforge.evaluator.measures.declared import CannotError, Found, Measure, PassageMeasure
 from citeforge.evaluator.measures.passages import read_passages
 from citeforge.evaluator.measures.reading import Reading
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
@@ -102,7 +102,7 @@ def _without(sample: Sample, queries: npt.NDArray[np.bool_]) -> Sample:
 
 
 _abstain = partial(
-    percent,
+    PassageMeasure,
     family=FAMILY,
     source="ours",
     compute=abstention,

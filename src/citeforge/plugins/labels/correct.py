@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.measures.compute import compute
-from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.measures.reading import Reading
+from citeforge.evaluator.measures.declared import Measure, PassageMeasure
+from citeforge.evaluator.measures.reading import Reading, compute
 from citeforge.evaluator.reports.corrections import Correction
 from citeforge.evaluator.reports.entries import displayed_value
 from citeforge.evaluator.statements.inputs import Inputs
@@ -218,7 +217,7 @@ def _by_people(inputs: Inputs, judged: Judged, people: HumanLabels) -> dict[str,
     """Judged measures with people in place of the judge; open where they said nothing."""
     session = JudgeSession(LabelJudge(people))
     tools = replace(inputs.tools, judge=session, levels=people.levels)
-    measures = [measure for measure, *_ in judged.values()]
+    measures = [m for m, *_ in judged.values() if isinstance(m, PassageMeasure)]
     samples, _ = compute(replace(inputs, tools=tools), measures, session)
     return {measure.name: sample for measure, sample in samples}
 

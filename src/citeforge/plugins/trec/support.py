@@ -25,7 +25,7 @@ from citeforge.evaluator.measures.declared import (
     CitationQuality,
     Found,
     Measure,
-    percent,
+    PassageMeasure,
 )
 from citeforge.evaluator.measures.judging import premise_text, read_claims
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
@@ -206,7 +206,7 @@ def _pair(inputs: Inputs, item: AnswerItem, cited: int | None, statement: str) -
 
 
 _trec = partial(
-    percent,
+    PassageMeasure,
     family="trec",
     needs="a judge, best with three levels (--judge-profile llm-three-level), or --assessments",
     source="reference: Thakur et al. 2025 (TREC RAG 2024, support), 3.2–3.4; strict: ours",

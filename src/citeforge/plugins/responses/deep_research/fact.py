@@ -24,8 +24,7 @@ from citeforge.evaluator.measures.declared import (
     CitationQuality,
     Found,
     Measure,
-    count,
-    percent,
+    PassageMeasure,
 )
 from citeforge.evaluator.measures.judging import premise_text
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
@@ -124,12 +123,11 @@ def _samples(inputs: Inputs, outcomes: Mapping[Key, Counter[str]], strict: bool)
 
 
 _needs = "a judge, reports that cite by URL, and passages with `url` and `text`"
-_percent, _count = (
-    partial(
-        make, family="fact", needs=_needs, source=PAPER, uses=("judge", "segmenter"), compute=fact
-    )
-    for make in (percent, count)
-)
+_percent = partial(
+    PassageMeasure, family="fact", needs=_needs, source=PAPER, uses=("judge", "segmenter"),
+    compute=fact,
+)  # fmt: skip
+_count = partial(_percent, high=None, scale=1, higher_is_better=None)
 MEASURES = (
     _percent("FACT.Acc", definition="statement–URL pairs that the page supports, fully or in part",
              formula="mean over reports of supported ÷ pairs; without pairs 0",
