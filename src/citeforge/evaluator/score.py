@@ -6,8 +6,9 @@ from pathlib import Path
 
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.running.setup import client_options, judge_session, replay_store
+from citeforge.evaluator.kinds import ScoredKind
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.measures.reading import Read, Reading
+from citeforge.evaluator.measures.reading import Reading
 from citeforge.evaluator.measures.registry import measures as known_measures
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.reports.corrections import Correction, calibration_of, find_corrections
@@ -17,7 +18,7 @@ from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.package.kinds import kinds
+from citeforge.package.kinds import kinds, require_sort
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.command_options import ScoreOptions
@@ -210,10 +211,10 @@ def _way(setup: ScoringSetup) -> str:
 def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
     """Read a submission, compute the measures, and make the score file."""
     benchmark, options = submission.benchmark, setup.tools.options
-    read: Read = benchmark.kind.reading(_way(setup))
+    kind = require_sort(benchmark.kind, ScoredKind)  # type: ignore[type-abstract]
     if setup.tools.judge is not None:
         setup.tools.judge.begin()
-    reading = read(submission, setup.measures, setup.tools)
+    reading = kind.reading(_way(setup))(submission, setup.measures, setup.tools)
     samples, missing = reading.results
     judge, counts, clusters = reading.tools.judge, reading.counts, benchmark.clusters
     counts.n_judge_failed = reading.n_failed

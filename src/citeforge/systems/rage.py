@@ -7,6 +7,7 @@ from typing import Any
 from citeforge.engines.draws import generator
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.schemas.errors import InputError
+from citeforge.systems import kalma
 
 Choose = Callable[[ContextTable, int, str, int], Iterable[int]]
 """(context set, row of a query, its id, run) to the places of the passages that are cited."""
@@ -28,11 +29,13 @@ def citing(
 def lines(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Lines of a submission.
+    """Lines of a submission to a benchmark of passages, or of graphs.
 
     Raises:
         InputError: the relevant passages are to be cited, and nothing says which they are.
     """
+    if benchmark.has_graphs:
+        return kalma.lines(name, benchmark, contexts, runs, seed)
     if name == "random":
         return citing(benchmark, contexts, runs, partial(_drawn, seed))
     if not any(benchmark.context(c).is_relevant.any() for c in contexts):
