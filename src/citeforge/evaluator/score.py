@@ -18,7 +18,7 @@ from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.package.kinds import kinds, require_sort
+from citeforge.package.kinds import kinds, require_base
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.command_options import ScoreOptions
@@ -211,7 +211,7 @@ def _way(setup: ScoringSetup) -> str:
 def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
     """Read a submission, compute the measures, and make the score file."""
     benchmark, options = submission.benchmark, setup.tools.options
-    kind = require_sort(benchmark.kind, ScoredKind)  # type: ignore[type-abstract]
+    kind = require_base(benchmark.kind, ScoredKind)  # type: ignore[type-abstract]
     if setup.tools.judge is not None:
         setup.tools.judge.begin()
     reading = kind.reading(_way(setup))(submission, setup.measures, setup.tools)

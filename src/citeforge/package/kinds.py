@@ -106,7 +106,7 @@ class Kind(ABC):
 
 
 _GROUP, _WHAT = "kinds", "a kind of benchmark"
-Sort = TypeVar("Sort", bound=Kind)
+Base = TypeVar("Base", bound=Kind)
 
 
 def kinds() -> dict[str, Kind]:
@@ -143,13 +143,13 @@ def kind_of(manifest: Manifest, path: object = None) -> Kind:
     return kind
 
 
-def require_sort(kind: Kind, sort: type[Sort]) -> Sort:
-    """Return a kind as one of a class that does more.
+def require_base(kind: Kind, base: type[Base]) -> Base:
+    """Return a kind as one of a base class that does more than :class:`Kind`.
 
     Raises:
         InputError: it is a plugin's, and of another class.
     """
-    return plugins.require_type((kind, plugin_of(kind.name) or ""), sort, _WHAT)
+    return plugins.require_type((kind, plugin_of(kind.name) or ""), base, _WHAT)
 
 
 def find_kind(name: str) -> Kind | None:

@@ -16,7 +16,7 @@ from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.io.tables import iter_batches, read_table, rows_of, rows_with
 from citeforge.engines.retrieval.records import Rankings, Retrieved
 from citeforge.package.items import Gold, GoldRows, Item, Labelling, by_query, condensed
-from citeforge.package.kinds import Kind, kind_of, require_sort
+from citeforge.package.kinds import Kind, kind_of, require_base
 from citeforge.package.manifest import load_intact, splits_of
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import (
@@ -137,7 +137,7 @@ class Package(Displayed):
         Raises:
             InputError: a kind that this installation does not know.
         """
-        return require_sort(kind_of(self.manifest, self.folder), PackageKind)  # type: ignore[type-abstract]
+        return require_base(kind_of(self.manifest, self.folder), PackageKind)  # type: ignore[type-abstract]
 
     @property
     def has_graphs(self) -> bool:

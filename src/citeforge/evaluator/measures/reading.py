@@ -171,15 +171,15 @@ def answers_by_cell(
 
 
 def require_cells_alone(
-    sort: type[OneOf], benchmark: Benchmark, measures: Sequence[Measure], tools: Tools
+    measure_class: type[OneOf], benchmark: Benchmark, measures: Sequence[Measure], tools: Tools
 ) -> list[OneOf]:
-    """List measures of all cells; refuse single cells, and measures of another sort.
+    """List measures of all cells; refuse single cells, and measures of another class.
 
     Raises:
         UsageError: names what does not fit.
     """
-    fitting = [m for m in measures if isinstance(m, sort)]
-    others = [m.name for m in measures if not isinstance(m, sort)]
+    fitting = [m for m in measures if isinstance(m, measure_class)]
+    others = [m.name for m in measures if not isinstance(m, measure_class)]
     context = tools.options.context
     if others or context is not None:
         what = f"--measures {','.join(others)}" if others else f"--context {context}"
