@@ -162,7 +162,7 @@ def test_alignment_leaves_empty_graphs_out() -> None:
     tools = Tools(judge=JudgeSession(Facts())).with_options(protocol="reference")
     result: Any = dict(align(KalmaInputs(world, [readings], frozenset(), tools), []))
     # The second would have been 0 of 1 like the first; it is not there at all.
-    assert result["KaLMA.Align@micro"].sample.sums[0].tolist() == [[0, 1], [0, 0]]
+    assert result["KaLMA.Align@micro"].sums[0].tolist() == [[0, 1], [0, 0]]
 
 
 @pytest.mark.parametrize(
