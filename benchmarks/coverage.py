@@ -17,7 +17,7 @@ from benchmarks.crossed import CROSSED, crossed_coverage, difference_over_runs
 from benchmarks.gate import gate_figures
 from benchmarks.simulated import LEVELS, World, chosen, labelled_runs, truth, world
 from citeforge.evaluator.reports.ranks import rank_intervals
-from citeforge.evaluator.statistics.estimates import Floats, estimate_all, mean_sample
+from citeforge.evaluator.statistics.estimates import Floats, estimate_value, mean_sample
 from citeforge.evaluator.statistics.intervals import Range
 from citeforge.evaluator.statistics.significance import holm, paired_t, permutation_tests
 from citeforge.plugins.audit.cascade import Stratum, pooled_share
@@ -46,7 +46,7 @@ def raw_coverage(populations: Sequence[World], n: int, simulations: int, seed: i
         here = i % len(populations)
         rows, clusters = populations[here].draw(rng, n)
         samples = {name: chosen(s, rows) for name, s in populations[here].samples.items()}
-        estimates = estimate_all([*samples.values()], clusters)
+        estimates = [estimate_value(s, clusters) for s in samples.values()]
         for name, estimate in zip(samples, estimates, strict=True):
             covered[name] += estimate.low <= true[here][name] <= estimate.high
     return {name: k / simulations for name, k in covered.items()}
@@ -119,7 +119,7 @@ def difference_coverage(
         rows = rng.integers(0, len(judged), n)
         labelled = np.zeros(n, bool)
         labelled[rng.choice(n, labels, replace=False)] = True
-        (raw,) = estimate_all([mean_sample(judged[rows][None])])
+        raw = estimate_value(mean_sample(judged[rows][None]))
         sums = [mean_sample(d[rows][None]) for d in (judged, human)]
         units = Units(sums[0].sums[0], sums[1].sums[0], labelled, np.zeros(n, bool))
         corrected = powered(units, sums[0].combine)
@@ -168,7 +168,7 @@ def authorship(n: int, simulations: int, seed: int) -> Shares:
             ("CAS - placebo", over, Range(-1, 1), cas - np.abs(placebo).mean() if bias else 0.0),
         ):
             samples = [replace(mean_sample(d[None]), within=within) for d in values]
-            held = [e.low <= true <= e.high for e in estimate_all(samples)]
+            held = [e.low <= true <= e.high for e in map(estimate_value, samples)]
             shares[f"{measure}, {name}"] = float(np.mean(held))
         if not bias:
             above = [paired_t(d) for d in over]

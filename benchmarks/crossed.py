@@ -7,7 +7,7 @@ from statistics import NormalDist
 import numpy as np
 
 from benchmarks.simulated import LEVELS
-from citeforge.evaluator.statistics.estimates import estimate_all, mean_sample
+from citeforge.evaluator.statistics.estimates import estimate_value, mean_sample
 from citeforge.evaluator.statistics.intervals import Range
 from citeforge.evaluator.statistics.variance import SOURCES, half_of_difference, spread_of
 from citeforge.schemas.scores import Variance
@@ -59,8 +59,8 @@ def crossed_coverage(
         )
         values = np.mean(np.broadcast_to(total > 0, tuple(shape.values())), axis=-1)
         sample = mean_sample(values.reshape(-1, n))
-        (estimate,) = estimate_all(
-            [replace(sample, within=Range(0, 1), judges=levels[0], repeats=levels[2])]
+        estimate = estimate_value(
+            replace(sample, within=Range(0, 1), judges=levels[0], repeats=levels[2])
         )
         covered += estimate.low <= level <= estimate.high
     return covered / simulations

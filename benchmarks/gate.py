@@ -9,10 +9,9 @@ import numpy.typing as npt
 from benchmarks.simulated import World, chosen, truth, world
 from citeforge.evaluator.gate import decide
 from citeforge.evaluator.gate_policy import PolicySource
-from citeforge.evaluator.measures.declared import Row
 from citeforge.evaluator.measures.registry import parse
 from citeforge.evaluator.reports.entries import make_entries
-from citeforge.evaluator.statistics.estimates import Measured, Sample
+from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.statistics.power import queries_needed
 from citeforge.schemas.recipes.gate import GatePolicy
 from citeforge.schemas.scores import Counts, ScoreFile
@@ -34,9 +33,9 @@ LEVEL, SIZE, KEPT = 0.6, 20_000, 0.75
 
 def scores_of(system: str, samples: dict[str, Sample]) -> ScoreFile:
     """A score file of a benchmark."""
-    found = [Row(parse(name), Measured(s)) for name, s in samples.items()]
-    signed = [Signature(r.measure.name, "strict", "1,strict", "mix", "b@1") for r in found]
-    n = found[0].measured.sample.sums.shape[1]
+    found = [(parse(name), s) for name, s in samples.items()]
+    signed = [Signature(m.name, "strict", "1,strict", "mix", "b@1") for m, _ in found]
+    n = found[0][1].sums.shape[1]
     return ScoreFile(
         system=system, submission=f"{system}.jsonl", submission_sha256=system, benchmark="b",
         benchmark_hash="1", protocol="strict", context="mix", measures=make_entries(found, signed),

@@ -12,7 +12,7 @@ from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.text.segment import Segmenter
 from citeforge.engines.text.segmenters import PunktSegmenter
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.measures.compute import compute
+from citeforge.evaluator.measures.reading import compute
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.tools import Tools
@@ -127,12 +127,12 @@ def measure() -> Measure:
             ),
         )
         result: dict[str, Any] = {}
-        rows, missing = compute(inputs, select(names), inputs.tools.judge)
+        computed, missing = compute(inputs, select(names), inputs.tools.judge)
         result |= {absent.name: absent.reason for absent in missing}
-        for name, measured in ((row.measure.name, row.measured) for row in rows):
-            result[name] = [None if np.isnan(v) else v for v in measured.sample.per_query[0]]
-            if measured.upper is not None:
-                result[f"{name}/upper"] = list(measured.upper.per_query[0])
+        for name, sample in ((measure.name, sample) for measure, sample in computed):
+            result[name] = [None if np.isnan(v) else v for v in sample.per_query[0]]
+            if sample.upper is not None:
+                result[f"{name}/upper"] = list(sample.upper.per_query[0])
         return result
 
     return run

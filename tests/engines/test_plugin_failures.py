@@ -137,7 +137,8 @@ def test_names_that_are_no_texts(judged: Callable[..., Any], plugin: Path) -> No
             "'output': ''}: there is no query 'q0'",
         ),
         (
-            "measures", 'percent("odd", "style", "", source="", compute=per_answer(lambda _: 7))',
+            "measures",
+            'PassageMeasure("odd", "style", "", source="", compute=per_answer(lambda _: 7))',
             "score {answers} --benchmark {package} --measures odd",
             "is 7, and its range is 0 to 1",
         ),
@@ -149,7 +150,7 @@ def test_what_a_plugin_returns_is_looked_at(
 ) -> None:  # fmt: skip
     plugin.write_text(
         "from citeforge.evaluator.measures.columns import per_answer\n"
-        "from citeforge.evaluator.measures.declared import percent\n"
+        "from citeforge.evaluator.measures.declared import PassageMeasure\n"
         "from citeforge.schemas.choices import Choice\n"
         f'PLUGINS = {{"{group}": [{declared}]}}\n'
     )

@@ -15,7 +15,7 @@ from citeforge.engines.judge.records import Judge, Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text import segmenters
 from citeforge.engines.text.segmenters import PunktSegmenter
-from citeforge.evaluator.measures.compute import compute
+from citeforge.evaluator.measures.reading import compute
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.tools import Tools
@@ -177,9 +177,9 @@ _punkt = cache(PunktSegmenter)
 
 def totals(inputs: Inputs, names: Sequence[str]) -> dict[str, float]:
     """Values of measures over all rows, on the raw scale; NaN where none is defined."""
-    rows, missing = compute(inputs, select(names), inputs.tools.judge)
+    computed, missing = compute(inputs, select(names), inputs.tools.judge)
     assert {absent.reason for absent in missing} <= {"no query defines it"}
-    samples = {row.measure.name: row.measured.sample for row in rows}
+    samples = {measure.name: sample for measure, sample in computed}
     return {absent.name: float("nan") for absent in missing} | {
         name: float(s.combine(s.sums.sum(axis=1))[0]) for name, s in samples.items()
     }
@@ -187,9 +187,9 @@ def totals(inputs: Inputs, names: Sequence[str]) -> dict[str, float]:
 
 def per_query(inputs: Inputs, names: Sequence[str]) -> dict[str, list[float]]:
     """Values of every row."""
-    rows, missing = compute(inputs, select(names), inputs.tools.judge)
+    computed, missing = compute(inputs, select(names), inputs.tools.judge)
     assert not missing
-    samples = {row.measure.name: row.measured.sample for row in rows}
+    samples = {measure.name: sample for measure, sample in computed}
     return {name: np.asarray(samples[name].per_query[0]).tolist() for name in names}
 
 

@@ -61,8 +61,7 @@ def plan_build(recipe: Recipe, run: RunOptions) -> RunPlan:
             f"--dry-run works for builds of {', '.join(kinds_with_plan)} only", code="wrong-kind"
         )
     _refuse_batch(recipe, run)
-    planned: RunPlan = kind.plan(recipe, run)
-    return planned
+    return kind.plan(recipe, run)
 
 
 def _refuse_batch(recipe: Recipe, run: RunOptions) -> None:

@@ -91,7 +91,9 @@ class _Checker:
         self.asked = context
         self.sets = [context] if context else list(benchmark.manifest.contexts)
         self.only = self.sets[0] if len(self.sets) == 1 else None
-        self.answers = benchmark.kind.checker(benchmark)
+        self.answers: Marks | Triples = (
+            Triples(benchmark) if benchmark.has_graphs else Marks(benchmark)
+        )
         self.findings = Findings()
         self.provided = ProvidedPassages(benchmark)
 

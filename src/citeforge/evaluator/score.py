@@ -6,17 +6,19 @@ from pathlib import Path
 
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.running.setup import judge_session, replay_store
-from citeforge.evaluator.measures.declared import Measure, Row
-from citeforge.evaluator.measures.reading import Read, Reading
+from citeforge.evaluator.kinds import ScoredKind
+from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.measures.reading import Reading
 from citeforge.evaluator.measures.registry import measures as known_measures
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.reports.corrections import Correction, calibration_of, find_corrections
 from citeforge.evaluator.reports.entries import make_entries
 from citeforge.evaluator.reports.slices import make_slices, query_labels
 from citeforge.evaluator.statements.tools import Tools
+from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.package.kinds import kinds
+from citeforge.package.kinds import kinds, require_base
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.command_options import ScoreOptions
@@ -209,23 +211,22 @@ def _way(setup: ScoringSetup) -> str:
 def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
     """Read a submission, compute the measures, and make the score file."""
     benchmark, options = submission.benchmark, setup.tools.options
-    read: Read = benchmark.kind.reading(_way(setup))
+    kind = require_base(benchmark.kind, ScoredKind)  # type: ignore[type-abstract]
     if setup.tools.judge is not None:
         setup.tools.judge.begin()
-    reading = read(submission, setup.measures, setup.tools)
-    rows, missing = reading.results
+    reading = kind.reading(_way(setup))(submission, setup.measures, setup.tools)
+    samples, missing = reading.results
     judge, counts, clusters = reading.tools.judge, reading.counts, benchmark.clusters
     counts.n_judge_failed = reading.n_failed
     if judge is not None:
         counts.n_judge_failed += judge.failures()
         counts.n_premises_cut = judge.cuts()
-    signatures = [_signature(row, submission, reading, options.only_asked) for row in rows]
-    entries = make_entries(rows, signatures, clusters)
-    asks = _ask_judge(row.measure for row in rows)
+    signatures = [_signature(m, s, submission, reading) for m, s in samples]
+    entries = make_entries(samples, signatures, clusters)
+    asks = _ask_judge(measure for measure, _ in samples)
     warnings = [str(finding) for finding in (*reading.warnings, *submission.spoken_warnings())]
     if setup.correction is not None:
-        signed = {r.measure.name: s for r, s in zip(rows, signatures, strict=True)}
-        warnings += setup.correction.correct(submission, reading, entries, signed)
+        warnings += setup.correction.correct(submission, reading, entries, signatures)
     return ScoreFile(
         system=submission.system,
         submission=submission.path.name,
@@ -239,7 +240,7 @@ def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
         query_ids=benchmark.query_ids,
         clusters=[] if clusters is None else clusters.tolist(),
         measures=entries,
-        slices=_slices(submission, reading, rows, signatures),
+        slices=_slices(submission, reading, signatures),
         not_computed=missing,
         design=reading.design,
         answers=reading.details,
@@ -257,7 +258,7 @@ def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
 
 
 def _slices(
-    submission: Submission, reading: Reading, rows: Sequence[Row], signatures: Sequence[Signature]
+    submission: Submission, reading: Reading, signatures: Sequence[Signature]
 ) -> list[Slice]:
     """Scores by the fields of ``--by``."""
     fields, benchmark = reading.tools.options.by, submission.benchmark
@@ -266,13 +267,14 @@ def _slices(
     if reading.design is not None:
         raise UsageError("--by is for measures of one context set", code="wrong-kind")
     labels = query_labels(benchmark, reading.context, fields)
-    return make_slices(rows, signatures, labels, benchmark.clusters)
+    return make_slices(reading.results[0], signatures, labels, benchmark.clusters)
 
 
-def _signature(row: Row, submission: Submission, reading: Reading, is_part: bool) -> Signature:
+def _signature(
+    measure: Measure, sample: Sample, submission: Submission, reading: Reading
+) -> Signature:
     """The recipe of one measure: only what that measure depends on."""
-    measure, tools = row.measure, reading.tools
-    protocol = tools.options.protocol
+    tools, protocol = reading.tools, reading.tools.options.protocol
     segmenter = tools.segmenter.signature if tools.segmenter is not None else None
     judge = tools.judge.judge.signature if tools.judge is not None else None
     signed_protocol: str = protocol
@@ -282,18 +284,18 @@ def _signature(row: Row, submission: Submission, reading: Reading, is_part: bool
         signed_protocol = f"reference~seg:{segmenter.partition('-')[0]}"
     options = None if measure.options is None else measure.options(tools, protocol)
     choices = [reading.options_of(measure, options)]
-    if (repeats := row.measured.sample.repeats) > 1:
-        choices.append(f"judge-repeats {repeats}")
+    if sample.repeats > 1:
+        choices.append(f"judge-repeats {sample.repeats}")
     return Signature(
         measure.name,
         signed_protocol,
         reading.grammar_of(measure),
-        reading.context if row.place is None else row.place,
+        reading.context if sample.place is None else sample.place,
         submission.benchmark.label,
         segmenter=segmenter,
         judge=judge if "judge" in measure.uses else None,
         gold=measure.gold.get(protocol),
         options=",".join(filter(None, choices)) or None,
-        asked=str(submission.asked) if is_part and submission.asked else None,
+        asked=str(submission.asked) if tools.options.only_asked and submission.asked else None,
         plugin=measure.origin,
     )

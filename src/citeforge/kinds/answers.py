@@ -26,9 +26,10 @@ class HagridKind(RageKind):
     default_measures = ("alce", "attributed_ir")
     headline = _CITATIONS
 
-    def build(self, recipe: HagridRecipe, run: RunOptions) -> Manifest:
+    def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
         from citeforge.builders.frozen import build_hagrid
 
+        assert isinstance(recipe, HagridRecipe)
         return build_hagrid(recipe, run)
 
 
@@ -43,9 +44,10 @@ class AlceKind(RageKind):
     headline = _CITATIONS
     whole_corpus = ("passages", "all")
 
-    def build(self, recipe: AlceRecipe, run: RunOptions) -> Manifest:
+    def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
         from citeforge.builders.frozen import build_alce
 
+        assert isinstance(recipe, AlceRecipe)
         return build_alce(recipe, run)
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from citeforge.kinds.twins import TwinsKind
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.recipes.authorship import AuthorshipRecipe
 from citeforge.schemas.recipes.base import Recipe, RunOptions
-from citeforge.schemas.submission import SubmissionLine
 
 if TYPE_CHECKING:
-    from citeforge.builders.packaging.prompts import Labelling
     from citeforge.evaluator.measures.reading import Read
-    from citeforge.evaluator.submissions.benchmark import Benchmark
+    from citeforge.package.items import Labelling
     from citeforge.package.package import Package
 
 
@@ -40,9 +37,10 @@ class AuthorshipKind(TwinsKind):
         **{k: v for k, v in TwinsKind.refusals.items() if not k.startswith("run")},
     }
 
-    def build(self, recipe: AuthorshipRecipe, run: RunOptions) -> Manifest:
+    def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
         from citeforge.builders.authorship.build import build_authorship
 
+        assert isinstance(recipe, AuthorshipRecipe)
         return build_authorship(recipe, run)
 
     def reading(self, reads: str) -> Read:
@@ -61,13 +59,6 @@ class AuthorshipKind(TwinsKind):
         from citeforge.builders.authorship.labels import labelling_of
 
         return labelling_of(package, context)
-
-    def saved_answers(
-        self, path: Path, benchmark: Benchmark
-    ) -> Iterator[tuple[int, SubmissionLine]]:
-        from citeforge.evaluator.measures.attrieval import read_cells
-
-        return read_cells(path, benchmark)
 
 
 AUTHORSHIP = AuthorshipKind()

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from citeforge.engines.io.tables import rows_of
 from citeforge.engines.llm.budget import RunPlan
+from citeforge.evaluator.kinds import ScoredKind
 from citeforge.kinds.rage import NO_CELLS, OTHER_TASKS
 from citeforge.package.items import Item, by_query
-from citeforge.package.kinds import Kind
 from citeforge.schemas.benchmarks.kg import GENERAL, from_row, graphs_of
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import KG_BY_CONFIG
-from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.base import Recipe, RunOptions
 from citeforge.schemas.recipes.kalma import KalmaRecipe
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.check import Triples
     from citeforge.evaluator.measures.reading import Read
-    from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.package.package import Package
 
 _NO_PASSAGES = "its contexts have no passages"
 _NO_ANSWERS = "its gold is facts, not answers; echo-relevant writes them"
 
 
-class KalmaKind(Kind):
+class KalmaKind(ScoredKind):
     """Questions that grew round by round from triples."""
 
     name = "kalma"
@@ -61,16 +59,17 @@ class KalmaKind(Kind):
         "run label-blind": NO_CELLS,
         "run label-follower": NO_CELLS,
     }
-    systems = ("random", "echo-relevant")
 
-    def build(self, recipe: KalmaRecipe, run: RunOptions) -> Manifest:
+    def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
         from citeforge.builders.kalma.build import build_kalma
 
+        assert isinstance(recipe, KalmaRecipe)
         return build_kalma(recipe, run)
 
-    def plan(self, recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
+    def plan(self, recipe: Recipe, run: RunOptions) -> RunPlan:
         from citeforge.builders.kalma.plan import plan_kalma
 
+        assert isinstance(recipe, KalmaRecipe)
         return plan_kalma(recipe, run)
 
     def items(self, package: Package, context: str, query_id: str | None) -> Iterator[Item]:
@@ -98,18 +97,6 @@ class KalmaKind(Kind):
         from citeforge.builders.kalma.package import wrong_kalma
 
         return wrong_kalma(package)
-
-    def checker(self, benchmark: Benchmark) -> Triples:
-        from citeforge.evaluator.check import Triples
-
-        return Triples(benchmark)
-
-    def lines(
-        self, system: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
-    ) -> Iterator[dict[str, Any]]:
-        from citeforge.systems.kalma import lines
-
-        return lines(system, benchmark, contexts, runs, seed)
 
     def trace(self, package: Package, query: str) -> str:
         from citeforge.builders.kalma.package import trace_text

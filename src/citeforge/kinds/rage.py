@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
+from citeforge.evaluator.kinds import ScoredKind
 from citeforge.package.items import Gold, GoldRows, Item, Passage, by_query
-from citeforge.package.kinds import Kind
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import BY_CONFIG, CONDENSED_FORMS
 from citeforge.schemas.recipes.base import Recipe, RunOptions
 from citeforge.schemas.recipes.rage import RageRecipe
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.check import Marks
     from citeforge.evaluator.measures.reading import Read
-    from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.package.package import Package
 
 NO_CELLS = "it follows the labels of an authorship benchmark's cells"
@@ -25,7 +23,7 @@ NO_TRIPLES = "the format is for sub-graphs, its contexts have passages"
 OTHER_TASKS = "the task looks at tables that it does not have"
 
 
-class RageKind(Kind):
+class RageKind(ScoredKind):
     """Labelled passages; the other kinds of passages differ from it in little."""
 
     name = "rage"
@@ -48,9 +46,10 @@ class RageKind(Kind):
         "annotate": OTHER_TASKS,
     }
 
-    def build(self, recipe: Any, run: RunOptions) -> Manifest:
+    def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
         from citeforge.builders.rage.build import build_rage
 
+        assert isinstance(recipe, RageRecipe)
         return build_rage(recipe, run)
 
     def items(self, package: Package, context: str, query_id: str | None) -> Iterator[Item]:
@@ -80,11 +79,6 @@ class RageKind(Kind):
 
         yield from wrong_ids(package)
         yield from wrong_contexts(package)
-
-    def checker(self, benchmark: Benchmark) -> Marks:
-        from citeforge.evaluator.check import Marks
-
-        return Marks(benchmark)
 
     def blind(self, config: str, table: pa.Table) -> pa.Table:
         from citeforge.publishing.hidden import remove_labels

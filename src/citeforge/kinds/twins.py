@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.kinds.rage import RageKind
@@ -25,14 +25,16 @@ class TwinsKind(RageKind):
     paper = "attrieval"
     annotation = (*RageKind.annotation, "twin-relevant", "twin-nonrelevant")
 
-    def build(self, recipe: Any, run: RunOptions) -> Manifest:
+    def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
         from citeforge.builders.authorship.twins import build_twins
 
+        assert isinstance(recipe, TwinsRecipe)
         return build_twins(recipe, run)
 
-    def plan(self, recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
+    def plan(self, recipe: Recipe, run: RunOptions) -> RunPlan:
         from citeforge.builders.authorship.twins import plan_twins
 
+        assert isinstance(recipe, TwinsRecipe)
         return plan_twins(recipe, run)
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:

@@ -195,8 +195,7 @@ class Scores(Displayed):
             path: of the file.
             private: where gold is hidden: with what single queries score. No site takes it.
         """
-        file = self.file if private else withhold_scores(self.file)
-        write_text(Path(path), file.model_dump_json() + "\n")
+        _write_scores(self.file, Path(path), private)
 
     def _headline(self) -> str:
         values = [f"{m.name} {m.value:.2f}" for m in self.file.measures if m.value is not None]
@@ -208,6 +207,12 @@ class Scores(Displayed):
         notes = [*(f"not computed: {x}" for x in missing_lines(files)), *caution_lines(files)]
         table = scores_table(files, "measure").transposed()
         yield replace(table, notes=notes + signature_notes(files))
+
+
+def _write_scores(file: ScoreFile, path: Path, private: bool) -> None:
+    """Write a score file; where gold is hidden, without values of queries unless private."""
+    shown = file if private else withhold_scores(file)
+    write_text(path, shown.model_dump_json() + "\n")
 
 
 @extras_named()
@@ -323,7 +328,7 @@ def score_files(
     setup = setup_of(opened, options, run=run or RunOptions())
     _require_distinct(paths, systems, setup)
     targets = score_targets(target, paths, systems)
-    results: list[tuple[Path | None, Scores]] = []
+    results: list[tuple[Path | None, ScoreFile]] = []
     for path, system in zip(paths, systems, strict=True):
         try:
             files = score_contexts(path, setup, system)
@@ -338,21 +343,21 @@ def score_files(
             own = targets.get(path)
             if own is not None and len(files) > 1:
                 own = context_target(own, file.context, path, system)
-            results.append((own, Scores(file)))
+            results.append((own, file))
             if own is not None and file.measures:
-                Scores(file).save(own, private)
-    _require_any([scores.file for _, scores in results])
-    for own, scores in results:
-        if own is not None and not len(scores):
-            scores.save(own, private)
-    all_scores = [scores for _, scores in results]
+                _write_scores(file, own, private)
+    _require_any([file for _, file in results])
+    for own, file in results:
+        if own is not None and not file.measures:
+            _write_scores(file, own, private)
+    scored = [file for _, file in results]
     if options.max_row:
         by_context: dict[str, list[ScoreFile]] = {}
-        for scores in all_scores:
-            by_context.setdefault(scores.file.context, []).append(scores.file)
-        all_scores += [Scores(max_row(files)) for files in by_context.values()]
+        for file in scored:
+            by_context.setdefault(file.context, []).append(file)
+        scored += [max_row(files) for files in by_context.values()]
     headline = tuple(opened.kind.headline)
-    return ScoredFiles(all_scores, setup.tools.judge, headline, setup.is_judged)
+    return ScoredFiles([Scores(f) for f in scored], setup.tools.judge, headline, setup.is_judged)
 
 
 def plan_scores(

@@ -1,7 +1,8 @@
 """What a query of a benchmark consists of: what systems are shown, and what would be right."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from textwrap import shorten
 from typing import Any
@@ -191,3 +192,26 @@ def by_query(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     for row in rows:
         rows_of.setdefault(row["query_id"], []).append(row)
     return rows_of
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """Labels that the prompts of a context set put on passages, with a note on them.
+
+    Attributes:
+        note: what they say of the labels; an empty string for nothing.
+        labels: query id to one label a passage, in order; empty without labels.
+        own: finds such labels in the passages' own texts, which must not pass for ours.
+    """
+
+    note: str = ""
+    labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    own: re.Pattern[str] | None = None
+
+    def of(self, query: str, position: int) -> str:
+        """The label of a passage, or an empty string."""
+        return self.labels[query][position] if self.labels else ""
+
+    def plain(self, text: str) -> str:
+        """A passage's text with labels of its own in round brackets."""
+        return text if self.own is None else self.own.sub(r"(\1)", text)

@@ -1,25 +1,28 @@
-"""What a kind of benchmark says of itself and does in its own way, and the kinds that there are."""
+"""What a kind of benchmark says of itself, how it is built, and the kinds that there are."""
+
+from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 import pyarrow as pa
 
 from citeforge.engines import plugins
-from citeforge.package.items import Item
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Recipe, RunOptions
-from citeforge.schemas.submission import SubmissionLine
+
+if TYPE_CHECKING:
+    from citeforge.engines.llm.budget import RunPlan
 
 
 class Kind(ABC):
-    """Kind of benchmark: facts as attributes, behaviour as methods.
+    """Kind of benchmark: facts about it, and how it is built.
 
-    It stands below the floors that ask it; the classes that fill it in stand above them, in
-    ``citeforge/kinds`` and in plugins, and import what they use.
+    :class:`~citeforge.package.package.PackageKind` adds what its packages hold, and
+    :class:`~citeforge.evaluator.kinds.ScoredKind` how answers to it are scored. The classes that
+    fill these in are above all floors that ask them, in ``citeforge/kinds`` and in plugins.
 
     Attributes:
         name: as in ``citeforge build NAME`` and in manifests.
@@ -49,7 +52,6 @@ class Kind(ABC):
             holds all passages.
         refusals: what is not offered, to why not: ``hide-gold``, ``run SYSTEM``;
             ``export`` is about layouts of what it does not show, ``annotate`` about other tasks.
-        systems: systems without a model that answer it in their own way (:meth:`lines`).
     """
 
     name: str
@@ -73,7 +75,6 @@ class Kind(ABC):
     withheld: tuple[str, ...] = ()
     whole_corpus: tuple[str, str] | None = None
     refusals: ClassVar[Mapping[str, str]] = {}
-    systems: tuple[str, ...] = ()
 
     def __init_subclass__(cls) -> None:
         if cls.recipe is not None and cls.name != cls.recipe.kind:
@@ -83,62 +84,16 @@ class Kind(ABC):
             )
 
     @abstractmethod
-    def build(self, recipe: Any, run: RunOptions) -> Manifest:
+    def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
         """Build a package by a recipe of this kind."""
 
-    def plan(self, recipe: Any, run: RunOptions) -> Any:
-        """Plan the requests of a build (:class:`~citeforge.engines.llm.budget.RunPlan`)."""
-        return None
-
-    @abstractmethod
-    def items(self, package: Any, context: str, query_id: str | None) -> Iterator[Item]:
-        """Yield queries of a context set, or one of them, with what systems are shown."""
-
-    @abstractmethod
-    def reading(self, reads: str) -> Any:
-        """Get the function that reads answers in one way: a ``Read`` of ``evaluator``.
-
-        Args:
-            reads: one of ``readings``.
-        """
-
-    @abstractmethod
-    def problems(self, package: Any) -> Iterator[tuple[str, str]]:
-        """Find faults of a package beyond hashes and schemas: (table, what is wrong)."""
-
-    @abstractmethod
-    def checker(self, benchmark: Any) -> Any:
-        """Make the object that finds faults in answers, such as ``evaluator.check.Marks``.
-
-        One like :class:`citeforge.evaluator.check.Marks`.
-        """
+    def plan(self, recipe: Recipe, run: RunOptions) -> RunPlan:
+        """List the requests of a build, if ``has_plan``."""
+        raise NotImplementedError
 
     def blind(self, config: str, table: pa.Table) -> pa.Table:
         """Remove the gold from a table before it is published (tables of ``blinded`` only)."""
         return table
-
-    def labelling(self, package: Any, context: str) -> Any:
-        """Get the labels that prompts put on passages; None without any.
-
-        See :class:`citeforge.builders.packaging.prompts.Labelling`.
-        """
-        return None
-
-    def saved_answers(
-        self, path: Path, benchmark: Any
-    ) -> Iterator[tuple[int, SubmissionLine]] | None:
-        """Read answers from AttriEval's saved outputs; None for kinds without that format."""
-        return None
-
-    def lines(
-        self, system: str, benchmark: Any, contexts: list[str], runs: int, seed: int
-    ) -> Iterator[dict[str, Any]]:
-        """Answer as one of ``systems``: yield the lines of a submission."""
-        return iter(())
-
-    def trace(self, package: Any, query: str) -> str | None:
-        """Describe how a query was made, round by round; None where nothing is kept of that."""
-        return None
 
     def refusal(self, what: str) -> str | None:
         """Explain why a feature is not offered; None where it is.
@@ -151,6 +106,7 @@ class Kind(ABC):
 
 
 _GROUP, _WHAT = "kinds", "a kind of benchmark"
+Base = TypeVar("Base", bound=Kind)
 
 
 def kinds() -> dict[str, Kind]:
@@ -185,6 +141,15 @@ def kind_of(manifest: Manifest, path: object = None) -> Kind:
             code="wrong-kind",
         )
     return kind
+
+
+def require_base(kind: Kind, base: type[Base]) -> Base:
+    """Return a kind as one of a base class that does more than :class:`Kind`.
+
+    Raises:
+        InputError: it is a plugin's, and of another class.
+    """
+    return plugins.require_type((kind, plugin_of(kind.name) or ""), base, _WHAT)
 
 
 def find_kind(name: str) -> Kind | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -14,8 +15,8 @@ import pyarrow.compute as pc
 from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.io.tables import iter_batches, read_table, rows_of, rows_with
 from citeforge.engines.retrieval.records import Rankings, Retrieved
-from citeforge.package.items import Gold, GoldRows, Item, by_query, replace_texts
-from citeforge.package.kinds import Kind, kind_of
+from citeforge.package.items import Gold, GoldRows, Item, Labelling, by_query, replace_texts
+from citeforge.package.kinds import Kind, kind_of, require_base
 from citeforge.package.manifest import load_intact, splits_of
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import (
@@ -130,13 +131,13 @@ class Package(Displayed):
         return Grammar(self.manifest.grammar.base, self.manifest.grammar.form)
 
     @cached_property
-    def kind(self) -> Kind:
+    def kind(self) -> PackageKind:
         """The kind of benchmark: its tables, default measures and checks.
 
         Raises:
             InputError: a kind that this installation does not know.
         """
-        return kind_of(self.manifest, self.folder)
+        return require_base(kind_of(self.manifest, self.folder), PackageKind)  # type: ignore[type-abstract]
 
     @property
     def has_graphs(self) -> bool:
@@ -415,6 +416,26 @@ class Package(Displayed):
             raise UnknownValueError("query", query_id, self.query_ids)
         items = self.kind.items(self, name, query_id)
         return items if show is None else replace_texts(items, self.condensed(show))
+
+
+class PackageKind(Kind):
+    """A kind of benchmark with what its packages hold."""
+
+    @abstractmethod
+    def items(self, package: Package, context: str, query_id: str | None) -> Iterator[Item]:
+        """Yield the queries of a context set, or one of them, with what systems are shown."""
+
+    @abstractmethod
+    def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+        """Yield what is wrong in a package beyond hashes and schemas: (table, problem)."""
+
+    def labelling(self, package: Package, context: str) -> Labelling | None:
+        """Read what prompts say of each passage; None where they say nothing."""
+        return None
+
+    def trace(self, package: Package, query: str) -> str | None:
+        """Describe how a query was made, round by round; None where nothing is kept of that."""
+        return None
 
 
 def rows_about(table: pa.Table, config: str, queries: frozenset[str]) -> pa.Table:

@@ -12,6 +12,7 @@ from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.schemas.authorship import Cell, design_of
 from citeforge.schemas.errors import InputError
+from citeforge.systems import kalma
 
 Choose = Callable[[ContextTable, int, str, int], Iterable[int]]
 """(context set, row of a query, its id, run) to the places of the passages that are cited."""
@@ -74,11 +75,13 @@ def cite_only(
 def cite_bounds(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield the answers of a bound on RAGE: citations of random, or of all relevant passages.
+    """Yield the answers of a bound: citations of random, or of all relevant passages or triples.
 
     Raises:
         InputError: the relevant passages are to be cited, and nothing says which they are.
     """
+    if benchmark.has_graphs:
+        return kalma.lines(name, benchmark, contexts, runs, seed)
     if name == "random":
         return cite_only(benchmark, contexts, runs, partial(_drawn, seed))
     if not any(benchmark.context(c).is_relevant.any() for c in contexts):

@@ -77,8 +77,7 @@ def run_system(
     manifest = benchmark.manifest
     start = partial(make_header, benchmark=manifest.name, benchmark_hash=manifest.benchmark_hash)
     if not system.llm:
-        own = name in benchmark.kind.systems
-        make: Lines = benchmark.kind.lines if own else SYSTEMS.factory(name)
+        make: Lines = SYSTEMS.factory(name)
         lines = _readable(make(name, benchmark, sets, runs, seed), name, benchmark)
         queries = None if limit is None else set(benchmark.query_ids[:limit])
         rows = (x for x in lines if queries is None or x["query_id"] in queries)

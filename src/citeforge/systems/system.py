@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from citeforge.builders.packaging.prompts import Labelling, PromptDoc, docs_of
+from citeforge.builders.packaging.prompts import PromptDoc, docs_of
 from citeforge.engines.llm.records import MAX_ANSWER, Llm, LlmReply, Request, Token
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.package.items import Item, Passage
+from citeforge.package.items import Item, Labelling, Passage
 from citeforge.schemas.recipes.base import NO_TEMPERATURE
 from citeforge.systems.options import LlmOptions
 from citeforge.systems.prompts import Prompts, TokenWindow
@@ -111,8 +111,7 @@ class Setting(Generic[O]):
     @cached_property
     def labelling(self) -> Labelling:
         """Labels that the context set gives to passages."""
-        labelling: Labelling | None = self.benchmark.kind.labelling(self.benchmark, self.context)
-        return labelling or Labelling()
+        return self.benchmark.kind.labelling(self.benchmark, self.context) or Labelling()
 
     def docs(self, item: Item, passages: Sequence[Passage] | None = None) -> list[PromptDoc]:
         """Number passages as templates see them, without citation marks of their own.

@@ -24,7 +24,7 @@ from citeforge.evaluator.measures.kalma_graphs import (
 from citeforge.evaluator.measures.kalma_judged import align, marks, na
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statements.tools import Tools
-from citeforge.evaluator.statistics.estimates import estimate_all
+from citeforge.evaluator.statistics.estimates import estimate_value
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.kg import Key, Triple
@@ -62,8 +62,7 @@ def inputs(
 
 
 def values(found: Any) -> dict[str, float]:
-    samples = {n: getattr(s, "sample", s) for n, s in found}
-    return {n: estimate_all([s])[0].value for n, s in samples.items() if not isinstance(s, str)}
+    return {n: estimate_value(s).value for n, s in found if not isinstance(s, str)}
 
 
 # The first answer cites rA twice, rB once, rC once (shown, not gold), rE (gold, not shown) and an
@@ -173,7 +172,7 @@ def test_a_failing_judge_gives_bounds() -> None:
     assert result["KaLMA.Align@micro"] == 1 / 2
     upper = dict(align)["KaLMA.Align@micro"].upper
     assert upper is not None
-    assert estimate_all([upper])[0].value == 2 / 2
+    assert estimate_value(upper).value == 2 / 2
 
 
 def test_na_by_hand() -> None:
@@ -212,7 +211,7 @@ def test_geval_by_hand() -> None:
     assert not isinstance(result, str)
     assert name == "GEval.consistency"
     # The reply without a mark is counted and left out; a missing answer gets 1.
-    assert estimate_all([result.sample])[0].value == (5 + 2 + 1) / 3
+    assert estimate_value(result).value == (5 + 2 + 1) / 3
     assert result.upper is None
     assert given.n_failed == 1
     assert "- Ada, rA: A" in llm.asked[0]
@@ -220,7 +219,7 @@ def test_geval_by_hand() -> None:
     given = inputs(["Good [Q1, rA: A].", "Bad.", "Odd.", None], "reference", llm=llm)
     ((_, result),) = marks(given, select(["GEval.fluency"]))
     assert not isinstance(result, str)
-    assert estimate_all([result.sample])[0].value == (5 + 2 + 3) / 3
+    assert estimate_value(result).value == (5 + 2 + 3) / 3
     assert "- Ada" not in llm.asked[0]
 
 

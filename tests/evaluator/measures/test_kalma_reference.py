@@ -16,7 +16,7 @@ from citeforge.evaluator.measures.kalma_judged import align, marks, reference_ma
 from citeforge.evaluator.measures.kalma_reference import SENTENCES, read_brackets
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statements.tools import Tools
-from citeforge.evaluator.statistics.estimates import estimate_all
+from citeforge.evaluator.statistics.estimates import estimate_value
 from citeforge.schemas.benchmarks.kg import Key, Triple
 from conftest_evaluator import Facts, Scripted, World
 
@@ -41,9 +41,7 @@ def figures(
     ]
     world: Any = World([f"q{i}" for i in range(n)], [[] for _ in range(n)])
     inputs = KalmaInputs(world, readings, frozenset(), Tools().with_options(protocol=protocol))
-    return {
-        name: estimate_all([sample])[0].value for name, sample in triple_citation_samples(inputs)
-    }
+    return {name: estimate_value(sample).value for name, sample in triple_citation_samples(inputs)}
 
 
 @pytest.mark.parametrize(
@@ -164,7 +162,7 @@ def test_alignment_leaves_empty_graphs_out() -> None:
     tools = Tools(judge=JudgeSession(Facts())).with_options(protocol="reference")
     result: Any = dict(align(KalmaInputs(world, [readings], frozenset(), tools), []))
     # The second would have been 0 of 1 like the first; it is not there at all.
-    assert result["KaLMA.Align@micro"].sample.sums[0].tolist() == [[0, 1], [0, 0]]
+    assert result["KaLMA.Align@micro"].sums[0].tolist() == [[0, 1], [0, 0]]
 
 
 @pytest.mark.parametrize(
@@ -188,4 +186,4 @@ def test_the_first_hundred_answers_with_a_graph() -> None:
     ((_, result),) = marks(inputs, select(["GEval.fluency"]))
     assert not isinstance(result, str)
     assert len(llm.asked) == 100
-    assert estimate_all([result.sample])[0].value == 4
+    assert estimate_value(result).value == 4

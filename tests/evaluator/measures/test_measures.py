@@ -15,7 +15,7 @@ from conftest_evaluator import Measure
 STRANGER = '''"""Answers that name a digit, and how many words they have."""
 
 from citeforge.evaluator.measures.columns import per_answer
-from citeforge.evaluator.measures.declared import count, percent
+from citeforge.evaluator.measures.declared import PassageMeasure, count
 
 __version__ = "1.2"
 
@@ -33,7 +33,7 @@ def passages(item):
 
 
 MEASURES = (
-    percent(
+    PassageMeasure(
         "Digit", "strange", "answers with a digit", source="here", compute=per_answer(has_digit)
     ),
     count("Shown", "strange", "passages shown", source="here", compute=per_answer(passages)),

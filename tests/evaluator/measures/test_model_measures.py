@@ -9,7 +9,7 @@ import pytest
 from citeforge.engines.models.answer_models import BertScore, mauve_value
 from citeforge.engines.models.extractive_qa import ExtractiveQa
 from citeforge.evaluator.measures.alce_correctness import mauve_text, token_f1
-from citeforge.evaluator.measures.compute import compute
+from citeforge.evaluator.measures.reading import compute
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.measures.retrieval import distinct_ids
 from citeforge.evaluator.statements.inputs import AnswerItem

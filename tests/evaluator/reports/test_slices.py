@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,13 @@ import numpy as np
 import pytest
 
 import citeforge as cf
-from citeforge.evaluator.reports.slices import query_labels, sliced
+from citeforge.evaluator.measures.registry import parse
+from citeforge.evaluator.reports.slices import make_slices, query_labels, sliced
 from citeforge.evaluator.reports.withhold import withhold_scores
+from citeforge.evaluator.statistics.estimates import mean_sample
 from citeforge.evaluator.statistics.intervals import quantile, sidak
 from citeforge.schemas.scores import ScoreFile
+from citeforge.schemas.signature import Signature
 from conftest import Inline, refused, run_inline, write_jsonl
 
 N = 60
@@ -207,3 +211,14 @@ def test_cells_have_no_slices(authorship_package: Path, tmp_path: Path) -> None:
     run_inline(words, tmp_path, {}).check_returncode()
     with refused("wrong-kind", cf.UsageError):
         cf.score(tmp_path / "s.jsonl", authorship_package, by=["n_shown"])
+
+
+def test_slices_name_the_place_of_a_measure_and_leave_out_what_is_of_the_whole() -> None:
+    sample = replace(mean_sample(np.ones((1, N))), place="1", p_t=0.5)
+    measure, signature = (
+        parse("Pos.Cited"),
+        Signature("Pos.Cited", "strict", "1,strict", "m", "b@1"),
+    )
+    (part,) = make_slices([(measure, sample)], [signature], {"type": ["a"] * N}, None)
+    (entry,) = part.measures
+    assert (entry.name, entry.value, entry.p_t) == ("Pos.Cited[1]", 100, None)

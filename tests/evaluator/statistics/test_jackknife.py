@@ -10,7 +10,6 @@ from citeforge.evaluator.reports.ranks import ranks_of
 from citeforge.evaluator.statistics.estimates import (
     Sample,
     change,
-    estimate_all,
     harmonic_sample,
     influences,
     jackknife_pseudovalues,
@@ -29,7 +28,7 @@ def entry(name: str, sample: Sample) -> MeasureScore:
     measure = find_measure(name)
     assert measure is not None
     signature = Signature(name, "strict", "1,strict2", "m", "b@00000000")
-    return make_entry(measure, sample, estimate_all([sample])[0], signature)
+    return make_entry(measure, sample, signature)
 
 
 def file(system: str, measure: MeasureScore) -> ScoreFile:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from citeforge.evaluator.statistics.estimates import Floats, estimate_all, mean_sample
+from citeforge.evaluator.statistics.estimates import Floats, estimate_value, mean_sample
 from citeforge.evaluator.statistics.intervals import Range
 from citeforge.evaluator.statistics.variance import (
     SOURCES,
@@ -138,7 +138,7 @@ def test_components_are_those_of_a_mixed_model() -> None:
 def test_repeats_of_a_judge_are_no_runs() -> None:
     layers = np.array([[1.0, 0.0, 0.5], [1.0, 0.5, 0.5], [0.0, 0.0, 1.0], [0.5, 0.0, 1.0]])
     sample = replace(mean_sample(layers), repeats=2, within=Range(0, 1))
-    (result,) = estimate_all([sample])
+    result = estimate_value(sample)
     means = [(1.5 / 3 + 2 / 3) / 2, (1 / 3 + 1.5 / 3) / 2]  # of two runs
     assert result.value == pytest.approx(sum(means) / 2)
     assert result.sd_runs == pytest.approx(np.std(means, ddof=1))
@@ -152,7 +152,7 @@ def test_the_interval_is_wider_where_runs_differ() -> None:
     queries = rng.normal(0, 0.1, 50)
     alike = np.stack([queries + rng.normal(0, 0.01, 50) for _ in range(3)])
     moved = alike + np.array([[-1.0], [0.0], [1.0]])
-    same, other = estimate_all([mean_sample(alike), mean_sample(moved)])
+    same, other = (estimate_value(mean_sample(values)) for values in (alike, moved))
     # Runs alone, of variance 1: Student's t with 2 degrees of freedom, 4.303 · 1 / √3 = 2.48.
     assert other.high - other.low == pytest.approx(2 * 4.303 / math.sqrt(3), rel=0.02)
     assert same.high - same.low == pytest.approx(

@@ -6,10 +6,10 @@ from functools import cache
 from pathlib import Path
 
 from citeforge.builders.derive import Docs
-from citeforge.builders.packaging.prompts import Labelling
 from citeforge.engines.draws import generator
 from citeforge.engines.io.tables import rows_of
 from citeforge.engines.io.textfiles import read_yaml, validated
+from citeforge.package.items import Labelling
 from citeforge.package.package import Package
 from citeforge.schemas.authorship import PLACEBO, Cell, LabelSet, design_of
 from citeforge.schemas.benchmarks.tables import RELEVANT

@@ -3,8 +3,8 @@
 import json
 import re
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from jinja2.sandbox import SandboxedEnvironment
 from msgspec import to_builtins
 
 from citeforge.engines.io.files import atomic_file
-from citeforge.package.items import Item, Passage
+from citeforge.package.items import Item, Labelling, Passage
 from citeforge.package.package import Package
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
@@ -40,29 +40,6 @@ class PromptDoc:
     title: str
     text: str
     label: str = ""
-
-
-@dataclass(frozen=True)
-class Labelling:
-    """Labels that the prompts of a context set put on passages, with a note on them.
-
-    Attributes:
-        note: what they say of the labels; an empty string for nothing.
-        labels: query id to one label a passage, in order; empty without labels.
-        own: finds such labels in the passages' own texts, which must not pass for ours.
-    """
-
-    note: str = ""
-    labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    own: re.Pattern[str] | None = None
-
-    def of(self, query: str, position: int) -> str:
-        """The label of a passage, or an empty string."""
-        return self.labels[query][position] if self.labels else ""
-
-    def plain(self, text: str) -> str:
-        """A passage's text with labels of its own in round brackets."""
-        return text if self.own is None else self.own.sub(r"(\1)", text)
 
 
 _BRACKETS = re.compile(r"[\[\]【】［］]")
@@ -225,7 +202,7 @@ def render_prompts(
         InputError: the template uses something that is not there.
         UnknownValueError: the package has no such form.
     """
-    labelling: Labelling = package.kind.labelling(package, context) or Labelling()
+    labelling = package.kind.labelling(package, context) or Labelling()
     base = package.manifest.grammar.base
     for item in package.items(context, show=show):
         if package.has_graphs:

@@ -10,16 +10,16 @@ import numpy as np
 
 from citeforge.evaluator.measures.alce_lists import ListItem, list_items
 from citeforge.evaluator.measures.columns import Key, Value, extreme_mean
-from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, percent
+from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, PassageMeasure
 from citeforge.evaluator.measures.judging import CitationScores, Claim, citation_samples
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.split import strict_statements
 from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.statistics.estimates import (
     Floats,
-    Measured,
-    measured_between,
+    Sample,
     ratio_sample,
+    sample_between,
 )
 from citeforge.schemas.citations.grammar import read_number, without_markers
 from citeforge.schemas.recipes.command_options import MOST_CITATIONS
@@ -126,7 +126,7 @@ def citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:
 
 def _counters(
     inputs: Inputs, rows: Sequence[tuple[Key, int, CitationScores]]
-) -> Iterator[tuple[str, Measured]]:
+) -> Iterator[tuple[str, Sample]]:
     """ALCE's counters: shares over all statements, not means over queries."""
     shape = (3, len(inputs.runs), len(inputs.benchmark.query_ids), 2)
     low, high = np.zeros(shape), np.zeros(shape)
@@ -140,7 +140,7 @@ def _counters(
         _add_overcited(high[2, run], [(at, h, over.high) for at, h, over in several], highest=True)
     names = ("ALCE.Multi", "ALCE.MultiSupported", "ALCE.Overcited")
     for name, lower, upper in zip(names, low, high, strict=True):
-        yield name, measured_between(ratio_sample, lower, upper)
+        yield name, sample_between(ratio_sample, lower, upper)
 
 
 def _add_overcited(sums: Floats, several: list[tuple[int, Value, float]], highest: bool) -> None:
@@ -165,7 +165,7 @@ def _options(tools: Tools, protocol: str) -> str | None:
 
 
 _cited = partial(
-    percent, family="alce", needs="a judge", source=ALCE, uses=("judge", "segmenter"),
+    PassageMeasure, family="alce", needs="a judge", source=ALCE, uses=("judge", "segmenter"),
     compute=citations, options=_options,
 )  # fmt: skip
 _quality = partial(

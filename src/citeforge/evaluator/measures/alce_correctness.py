@@ -29,10 +29,10 @@ from citeforge.evaluator.measures.columns import (
     means_of_columns,
     segmenter_of,
 )
-from citeforge.evaluator.measures.declared import CannotError, Found, Measure, count, percent
+from citeforge.evaluator.measures.declared import CannotError, Found, Measure, PassageMeasure, count
 from citeforge.evaluator.measures.rouge import rouge_lsum, rouge_scorer
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-from citeforge.evaluator.statistics.estimates import Measured, Sample
+from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.schemas.errors import InputError, MissingExtraError
 from citeforge.schemas.text import answer_form, holds_form, normalise_answer
 
@@ -132,11 +132,11 @@ _lists = means_by_answer(
     [f"QAMPARI.{name}" for name in ("P", "R", "R5", "F1", "F1-5", "NumPreds")], qampari_of, _LISTS
 )
 _str = partial(
-    percent, family="alce", needs=_PAIRS, source=ALCE,
+    PassageMeasure, family="alce", needs=_PAIRS, source=ALCE,
     compute=means_by_answer(("ALCE.StrEM", "ALCE.StrHit"), str_em_of, _PAIRS),
 )  # fmt: skip
 _listed = partial(
-    percent, family="alce", needs=_LISTS, source=ALCE, compute=_lists, options=options
+    PassageMeasure, family="alce", needs=_LISTS, source=ALCE, compute=_lists, options=options
 )
 
 
@@ -173,7 +173,7 @@ def mauve(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     sums = np.zeros((len(values), n, 1))
     sums[:, 0, 0] = values
     nothing = np.full((len(values), n), np.nan)
-    yield "MAUVE", Measured(Sample(sums, lambda s: s[..., 0], nothing, has_interval=False))
+    yield "MAUVE", Sample(sums, lambda s: s[..., 0], nothing, has_interval=False)
 
 
 def token_f1(prediction: str, answer: str) -> float:
@@ -230,8 +230,8 @@ def claim_recall(inputs: Inputs, measures: Sequence[Measure]) -> Found:
 
 
 _qa = partial(
-    percent, family="alce", needs="qa_pairs (ASQA), a QA model", source=APPENDIX, uses=("qa",),
-    compute=qa, options=lambda tools, protocol: Path(tools.options.qa_model).name,
+    PassageMeasure, family="alce", needs="qa_pairs (ASQA), a QA model", source=APPENDIX,
+    uses=("qa",), compute=qa, options=lambda tools, protocol: Path(tools.options.qa_model).name,
 )  # fmt: skip
 _F1 = "harmonic mean of the answer's P and R, or P and R5"
 _EXACT = "two texts without tokens agree"
@@ -259,7 +259,7 @@ MEASURES = (
             formula="`min(5, hits) / min(5, gold answers)`"),
     _listed("QAMPARI.F1", definition="harmonic mean of P and R of one answer", formula=_F1),
     _listed("QAMPARI.F1-5", definition="harmonic mean of P and R5 of one answer", formula=_F1),
-    percent(
+    PassageMeasure(
         "ALCE.ROUGE-Lsum", "alce",
         "ROUGE-Lsum F of the better long answer (ASQA) or of the answer (ELI5), stemmed",
         formula="the best ROUGE-Lsum F over the long answers (ASQA) or the answers (ELI5): lower "
@@ -267,7 +267,7 @@ MEASURES = (
         edge_cases="`reference`: the first two long answers",
         needs=f"{_LONG}, rouge-score", source=APPENDIX, uses=("segmenter",), compute=rouge_of,
     ),
-    percent(
+    PassageMeasure(
         "MAUVE", "alce", "closeness of question and answer texts to human ones",
         formula='MAUVE of "question answer" texts against gold ones: 100 words, trailing '
         "punctuation cut, GPT-2-large", edge_cases="one number a run, no interval",
@@ -281,7 +281,7 @@ MEASURES = (
         formula="mean best token F1 of its answers", edge_cases=_EXACT),
     _qa("QA-Hit", definition="outputs from which all qa_pairs are answered exactly",
         formula="1 if all `qa_pairs` are answered exactly, else 0"),
-    percent(
+    PassageMeasure(
         "ALCE.ClaimRec", "alce", "gold claims that the output entails",
         formula="share of the gold claims that the text entails",
         needs="claims (ELI5), a judge", source=ALCE, uses=("judge",), compute=claim_recall,

@@ -22,7 +22,7 @@ from citeforge.evaluator.measures.declared import (
     CitationQuality,
     Found,
     Measure,
-    percent,
+    PassageMeasure,
 )
 from citeforge.evaluator.measures.judging import Claim, citation_samples, read_claims
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
@@ -178,7 +178,7 @@ def nli(inputs: Inputs, measures: Sequence[Measure]) -> Found:
 
 
 _judged = partial(
-    percent, family="attributed_ir", needs="a judge", source=AIR, uses=("judge", "segmenter")
+    PassageMeasure, family="attributed_ir", needs="a judge", source=AIR, uses=("judge", "segmenter")
 )
 _quality = partial(
     CitationQuality,
@@ -239,7 +239,7 @@ def overlap(inputs: Inputs, measures: Sequence[Measure]) -> Found:
 
 
 _overlap = partial(
-    percent, family="attributed_ir", needs="gold answers with citations", source=AIR,
+    PassageMeasure, family="attributed_ir", needs="gold answers with citations", source=AIR,
     compute=overlap,
 )  # fmt: skip
 _overlap_quality = partial(

@@ -13,11 +13,11 @@ from citeforge.evaluator.measures.attributed_ir_citations import (
     without_reference_marks,
 )
 from citeforge.evaluator.measures.columns import Rows, means_of_columns
-from citeforge.evaluator.measures.declared import CannotError, Found, Measure, percent
+from citeforge.evaluator.measures.declared import CannotError, Found, Measure, PassageMeasure
 from citeforge.evaluator.measures.rouge import rouge_lsum, rouge_scorer
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.tools import Tools
-from citeforge.evaluator.statistics.estimates import Floats, Measured, Sample
+from citeforge.evaluator.statistics.estimates import Floats, Sample
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.errors import InputError, MissingExtraError
 
@@ -77,7 +77,7 @@ def bleu(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
     for run, item, texts in gold_answers(inputs, single):
         sums[run, item.row] = bleu_statistics(air_text(item, inputs), texts, counter)
         values[run, item.row] = float(_corpus_bleu(sums[run, item.row]))
-    yield measures[0].name, Measured(Sample(sums, _corpus_bleu, inputs.column(values)))
+    yield measures[0].name, Sample(sums, _corpus_bleu, inputs.column(values))
 
 
 def _corpus_bleu(sums: Floats) -> Floats:
@@ -161,7 +161,7 @@ def _declare_measures(
     for at, words in (("", best), ("1gold", one)):
         of_references = partial(compute, single=bool(at))
         for part in _PARTS if "{}" in best.definition else ("",):
-            yield percent(
+            yield PassageMeasure(
                 f"{base}{part and '.' + part}{at and '@' + at}",
                 "attributed_ir",
                 words.definition.format(_PARTS.get(part)),

@@ -1,25 +1,23 @@
 """Measures of all cells of the design, and what labels change: CAS, CAB, their significance."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from citeforge.evaluator.measures.declared import Measure, Row
+from citeforge.evaluator.measures.declared import Found, Measure, MeasureOf
+from citeforge.evaluator.measures.reading import PerAnswerScores
 from citeforge.evaluator.statistics.estimates import (
     Floats,
-    Measured,
     mean_of_runs,
     mean_sample,
     ratio,
     ratio_sample,
 )
-from citeforge.evaluator.statistics.per_answer import PerAnswerScores
 from citeforge.evaluator.statistics.significance import paired_t
 from citeforge.schemas.authorship import PLACEBO, Cell, Design
-from citeforge.schemas.scores import NotComputed
 
 
 @dataclass(frozen=True)
@@ -42,6 +40,13 @@ class Cells:
         if len({tuple(k.runs) for k in self.scores.values()}) == 1:
             return values  # only where all cells were run alike can runs be paired
         return mean_of_runs(values)[None]
+
+
+@dataclass(frozen=True)
+class CellMeasure(MeasureOf[Cells]):
+    """A measure of the answers to all cells of an authorship benchmark."""
+
+    reads = "cells"
 
 
 @dataclass(frozen=True)
@@ -79,39 +84,32 @@ def comparison(cells: list[Cell]) -> OriginComparison:
     return OriginComparison(first, second, 1 if first.side(True) == "first" else -1)
 
 
-def design_rows(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | NotComputed]:
+def design_samples(cells: Cells, measures: Sequence[Measure]) -> Found:
     """Compute the measures of every cell, then the differences between cells (CAS, CAB)."""
-    reasons = set()
-    for row in (*_cell_rows(cells, measures), *_difference_rows(cells, measures)):
-        if isinstance(row, NotComputed):
-            if (row.name, row.reason) in reasons:
-                continue  # once per measure, not once per cell
-            reasons.add((row.name, row.reason))
-        yield row
+    yield from _cell_samples(cells, measures)
+    yield from _difference_samples(cells, measures)
 
 
-def _cell_rows(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | NotComputed]:
+def _cell_samples(cells: Cells, measures: Sequence[Measure]) -> Found:
     """Compute the measures of single cells: Auth, Cited, AC."""
     for cell in (c.context for c in cells.design.cells):
         if cell not in cells.scores:
-            name = f"all measures of the cell {cell}"
-            yield NotComputed(name=name, reason="the submission has no answers to it")
+            yield f"all measures of the cell {cell}", "the submission has no answers to it"
             continue
         for measure in measures:
             if (column := measure.parameters.get("column")) == "em" and not cells.has_gold:
-                yield NotComputed(name=measure.name, reason="no gold short answers")
+                yield measure.name, "no gold short answers"
             elif column is not None:
                 sample = mean_sample(cells.column(cell, str(column)))
-                yield Row(measure, Measured(sample), cell)
+                yield measure.name, replace(sample, place=cell)
         for measure in measures:
             if (side := measure.parameters.get("side")) is not None:
                 sums = _confidence(cells, cell, str(side))
                 if not sums[..., 1].any():
-                    why = "no logprobs of such citations"
-                    yield NotComputed(name=measure.name, reason=why)
+                    yield measure.name, "no logprobs of such citations"
                     continue
                 p = _confidence_test(cells, cell) if side == "relevant" else None
-                yield Row(measure, Measured(ratio_sample(sums)), cell, p)
+                yield measure.name, replace(ratio_sample(sums), place=cell, p_t=p)
 
 
 def _confidence(cells: Cells, cell: str, side: str) -> Floats:
@@ -128,7 +126,7 @@ def _confidence_test(cells: Cells, cell: str) -> float:
     return paired_t(difference[~np.isnan(difference)])
 
 
-def _difference_rows(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | NotComputed]:
+def _difference_samples(cells: Cells, measures: Sequence[Measure]) -> Found:
     """Compute CAS and CAB of all origins and label sets."""
     design = cells.design
     for origins in dict.fromkeys(c.origins for c in design.cells):
@@ -146,7 +144,7 @@ def _difference_rows(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row 
 
 def _difference_between(
     cells: Cells, measures: Sequence[Measure], pair: OriginComparison, place: str
-) -> Iterator[Row | NotComputed]:
+) -> Found:
     """Compute CAS, CAB, or CAS less the placebo's, between two cells, with its paired t-test."""
     for measure in measures:
         table = measure.parameters.get("table")
@@ -158,10 +156,7 @@ def _difference_between(
                 continue
             used.append(placebo)
         if absent := sorted({c.context for c in used} - set(cells.scores)):
-            yield NotComputed(
-                name=f"{measure.name}[{place}]",
-                reason=f"needs the cell {' and '.join(absent)}",
-            )
+            yield f"{measure.name}[{place}]", f"needs the cell {' and '.join(absent)}"
             continue
         column = str(measure.parameters["of"])
         first, second, *others = (cells.column(c.context, column) for c in used)
@@ -174,7 +169,7 @@ def _difference_between(
             p = paired_t(change[:, ~np.isnan(change).any(axis=0)].mean(axis=0))
         # The placebo is a control: its cells are a family of their own.
         adjusted = f"{table} of the placebo" if pair.first.labels == PLACEBO else str(table)
-        yield Row(measure, Measured(mean_sample(change)), place, p, adjusted)
+        yield measure.name, replace(mean_sample(change), place=place, p_t=p, table=adjusted)
 
 
 _OVER_PLACEBO = "CAS over the placebo's"
@@ -193,8 +188,8 @@ _COUNTED: dict[str, Any] = {"high": None, "scale": 1, "source": _TABLES, "higher
 _AS_RAGE = "`CiteP` and `CiteR` of a cell"
 _SHARES = {"P": "precision", "R": "recall"}
 _of_cells = partial(
-    Measure, family="authorship", needs="an authorship benchmark", source=_PAPER, reads="cells",
-    compute=design_rows, low=0, high=1, scale=100,
+    CellMeasure, family="authorship", needs="an authorship benchmark", source=_PAPER,
+    compute=design_samples,
 )  # fmt: skip
 MEASURES = (
     *(

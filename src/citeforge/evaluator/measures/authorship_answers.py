@@ -9,17 +9,17 @@ from typing import NamedTuple
 import numpy as np
 
 from citeforge.builders.rage.exclusions import short_answers
-from citeforge.evaluator.measures.authorship import Cells
-from citeforge.evaluator.measures.compute import compute
+from citeforge.evaluator.measures.authorship import CellMeasure, Cells
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.reading import (
+    PerAnswerScores,
     Reading,
     Tally,
     answers_by_cell,
+    compute,
     require_cells_alone,
 )
 from citeforge.evaluator.statements.tools import Tools
-from citeforge.evaluator.statistics.per_answer import PerAnswerScores
 from citeforge.evaluator.submissions.benchmark import ContextTable
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import CitationRange
@@ -211,9 +211,11 @@ class CellNumbers:
 
     Attributes:
         columns: the fields of :class:`Values` that measures look at.
+        unjudged: empty, as the passages of every cell are judged.
     """
 
     columns: tuple[str, ...] = Values._fields[:9]
+    unjudged = ""
 
     def __init__(
         self, grammar: Grammar, table: ContextTable, gold: Sequence[Sequence[str]], protocol: str
@@ -245,7 +247,7 @@ def read_design(submission: Submission, measures: Sequence[Measure], tools: Tool
             counted from 0.
     """
     benchmark, is_strict = submission.benchmark, tools.is_strict
-    require_cells_alone("cells", benchmark, measures, tools)
+    of_cells = require_cells_alone(CellMeasure, benchmark, measures, tools)
     base, name = benchmark.manifest.grammar.base, benchmark.manifest.name
     if not is_strict and base != 0:
         raise UsageError(
@@ -276,7 +278,7 @@ def read_design(submission: Submission, measures: Sequence[Measure], tools: Tool
     answered = {cell: scores for cell, scores in cells.items() if scores.runs}
     return Reading(
         CONTEXT,
-        compute(Cells(design, answered, any(gold)), measures, None, is_of_cells=True),
+        compute(Cells(design, answered, any(gold)), of_cells, None, is_of_cells=True),
         tally.counts(
             benchmark,
             len({run for scores in cells.values() for run in scores.runs}),

@@ -8,15 +8,17 @@ import numpy as np
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.segment import Segmenter
-from citeforge.evaluator.measures.declared import CannotError, Compute, Found, Measure
+from citeforge.evaluator.measures.declared import CannotError, Found, Measure
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.tools import NO_JUDGE, Tools
-from citeforge.evaluator.statistics.estimates import Measured, mean_sample, measured_between
+from citeforge.evaluator.statistics.estimates import Sample, mean_sample, sample_between
 from citeforge.schemas.errors import InputError
 
 Key = tuple[int, int]
 """(run, row of the query)."""
 Rows = dict[Key, float]
+ComputeItems = Callable[[Inputs, Sequence[Measure]], Found]
+"""Computes measures of answers that cite passages."""
 
 
 @dataclass(frozen=True)
@@ -93,23 +95,23 @@ def extreme_mean(sure: Sequence[float], maybe: Sequence[float], highest: bool) -
     return float(possible.max() if highest else possible.min())
 
 
-def mean_of_defined(inputs: Inputs, name: str, rows: Rows) -> tuple[str, Measured]:
+def mean_of_defined(inputs: Inputs, name: str, rows: Rows) -> tuple[str, Sample]:
     """Average values over the queries that have one; give (name, sample)."""
-    return name, Measured(mean_sample(inputs.column(rows)))
+    return name, mean_sample(inputs.column(rows))
 
 
-def bounded(inputs: Inputs, name: str, values: dict[Key, Value]) -> tuple[str, Measured]:
+def bounded(inputs: Inputs, name: str, values: dict[Key, Value]) -> tuple[str, Sample]:
     """Average bounded values over queries; with an upper sample where the bounds differ."""
     low = inputs.column({k: v.low for k, v in values.items()})
     high = inputs.column({k: v.high for k, v in values.items()})
-    return name, measured_between(mean_sample, low, high)
+    return name, sample_between(mean_sample, low, high)
 
 
 def means_by_answer(
     names: Sequence[str],
     values: Callable[[AnswerItem, Inputs], Sequence[float] | None],
     needs: str = "",
-) -> Compute:
+) -> ComputeItems:
     """Make the function that averages several numbers of each answer over queries.
 
     Args:
@@ -131,7 +133,7 @@ def means_by_answer(
     return compute
 
 
-def per_answer(value: Callable[[AnswerItem], float | None]) -> Compute:
+def per_answer(value: Callable[[AnswerItem], float | None]) -> ComputeItems:
     """Make the function that averages one number of each answer over queries.
 
     Args:

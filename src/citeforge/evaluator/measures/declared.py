@@ -6,25 +6,21 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
 
-from citeforge.evaluator.statistics.estimates import Measured
+from citeforge.evaluator.statements.inputs import Inputs
+from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.statistics.intervals import Range
 from citeforge.schemas.errors import CiteforgeError, UsageError
 
 if TYPE_CHECKING:
     from citeforge.evaluator.statements.tools import Tools
-    from citeforge.evaluator.statistics.per_answer import AnswerScorer
 
-Found = Iterator[tuple[str, Measured | str]]
+Found = Iterator[tuple[str, Sample | str]]
 """Names of measures with their samples; a text instead says why one cannot be computed."""
-
-Compute = Callable[[Any, Sequence["Measure"]], Iterator[Any]]
-"""(what was read of the answers, the measures that are wanted) to their samples: :data:`Found`.
-
-Of ``cells`` to :class:`Row` or ``NotComputed``, one a cell.
-Raises CannotError when none of them can be computed, and says why.
-"""
+Answers = TypeVar("Answers")
+"""Answers of a submission as some measures read them."""
 
 
 class CannotError(CiteforgeError):
@@ -52,9 +48,9 @@ class CitationQuality:
 
 @dataclass(frozen=True)
 class Measure:
-    """A named score.
+    """What a named score is; :class:`MeasureOf` adds how it is computed.
 
-    Measures that share one ``compute`` are computed together, in one call.
+    It is a share, from 0 to 1 and shown as 0 to 100, where nothing else is said.
 
     Attributes:
         name: as in ``--measures`` and signatures.
@@ -68,15 +64,8 @@ class Measure:
         needs: what a benchmark or submission must have, in words; empty for nothing.
         source: paper and section.
         uses: parts of the signature that it adds: ``judge``, ``segmenter``.
-        compute: gives its samples.
-        reads: answers to what: ``passages`` (``compute`` is given
-            :class:`~citeforge.evaluator.statements.inputs.Inputs`), all ``cells`` of an authorship
-            benchmark,
-            ``triples`` of a graph, or what else a kind declares among its ``readings``.
-        numbers: for a measure that needs a few numbers of one answer at a time: makes these. Then
-            nothing else is kept, and ``compute`` is given
-            :class:`~citeforge.evaluator.statistics.per_answer.PerAnswerScores`. It is given
-            benchmark, grammar, protocol, and the frozen context or the passages that answers bring.
+        reads: answers to what: ``passages``, all ``cells`` of an authorship benchmark, ``triples``
+            of a graph, or what else a kind declares among its ``readings``.
         parameters: what its name says beside the base: cutoff, part, references.
         options: (tools, protocol) to choices that move it, as they stand in its signature.
         gold: protocol to the gold sets that it uses, where there are several.
@@ -92,17 +81,15 @@ class Measure:
     name: str
     family: str
     definition: str
-    low: float
-    high: float | None
-    scale: int
-    needs: str
-    source: str
+    low: float = 0
+    high: float | None = 1
+    scale: int = 100
+    needs: str = ""
+    source: str = field(kw_only=True)
     uses: tuple[str, ...] = ()
     formula: str = field(default="", kw_only=True)
     edge_cases: str = field(default="", kw_only=True)
-    compute: Compute = field(kw_only=True)
-    reads: str = "passages"
-    numbers: Callable[..., AnswerScorer] | None = None
+    reads: ClassVar[str]
     parameters: Mapping[str, object] = field(default_factory=dict, compare=False)
     options: Callable[[Tools, str], str | None] | None = None
     gold: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -119,38 +106,27 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Row:
-    """A measure with its computed samples.
+class MeasureOf(Measure, Generic[Answers]):
+    """A measure with the function that computes it from answers of one sort.
 
     Attributes:
-        measure: its declaration.
-        measured: its values, and their bounds.
-        place: cells that it is of, where a measure is computed for several.
-        p_t: p of the difference that it is.
-        table: name of the table whose p are adjusted together; None where it stays out.
+        compute: (answers, the measures that are wanted) to their samples. Measures that share one
+            are computed together, in one call. Raises CannotError when none of them can be
+            computed, and says why.
     """
 
-    measure: Measure
-    measured: Measured
-    place: str | None = None
-    p_t: float | None = None
-    table: str | None = None
+    compute: Callable[[Answers, Sequence[Measure]], Found] = field(kw_only=True)
 
 
-def percent(name: str, family: str, definition: str, **more: Any) -> Measure:
-    """Declare a measure from 0 to 1, shown as 0 to 100; ``needs`` nothing unless given."""
-    return Measure(
-        name, family, definition, **{"low": 0, "high": 1, "scale": 100, "needs": "", **more}
-    )
+@dataclass(frozen=True)
+class PassageMeasure(MeasureOf[Inputs]):
+    """A measure of answers that cite passages."""
+
+    reads = "passages"
 
 
-def count(name: str, family: str, definition: str, **more: Any) -> Measure:
-    """Declare a measure that counts something in each answer; ``needs`` nothing unless given.
-
-    More is neither better nor worse, unless given.
-    """
-    usual = {"needs": "", "higher_is_better": None}
-    return Measure(name, family, definition, 0, None, 1, **{**usual, **more})
+count = partial(PassageMeasure, high=None, scale=1, higher_is_better=None)
+"""Declare a measure that counts something in each answer; more is neither better nor worse."""
 
 
 _CUTOFF = re.compile(r"[1-9][0-9]{0,8}")

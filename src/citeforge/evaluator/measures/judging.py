@@ -1,7 +1,7 @@
 """Citation recall and precision by a judge, as ALCE asks for them (Gao et al. 2023, section 3)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
@@ -15,7 +15,7 @@ from citeforge.evaluator.measures.columns import (
     segmenter_of,
 )
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-from citeforge.evaluator.statistics.estimates import Measured, harmonic_sample
+from citeforge.evaluator.statistics.estimates import Sample, harmonic_sample
 from citeforge.package.items import Passage
 from citeforge.schemas.text import premise_of
 
@@ -233,7 +233,7 @@ def citation_samples(
     prefix: tuple[str, str, str],
     read: Callable[[AnswerItem, Inputs], list[Claim]],
     with_title: bool,
-) -> tuple[list[tuple[str, Measured]], list[tuple[Key, int, CitationScores]]]:
+) -> tuple[list[tuple[str, Sample]], list[tuple[Key, int, CitationScores]]]:
     """Compute citation recall, precision and F1; also give the scores of each answer.
 
     Args:
@@ -256,8 +256,8 @@ def citation_samples(
     rec = bounded(inputs, prefix[0], {k: s.recall for k, _, s in parts if s.recall})
     prec = bounded(inputs, prefix[1], {k: s.precision for k, _, s in parts if s.precision})
     both = (prec[1], rec[1])
-    f1 = Measured(harmonic_sample(*(m.sample.per_query for m in both)))
-    if any(m.upper for m in both):
-        highs = ((m.upper or m.sample).per_query for m in both)
-        f1 = Measured(f1.sample, harmonic_sample(*highs))
+    f1 = harmonic_sample(*(s.per_query for s in both))
+    if any(s.upper for s in both):
+        highs = ((s.upper or s).per_query for s in both)
+        f1 = replace(f1, upper=harmonic_sample(*highs))
     return [rec, prec, (prefix[2], f1)], parts

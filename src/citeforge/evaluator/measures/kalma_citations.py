@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, count, percent
-from citeforge.evaluator.measures.kalma_graphs import KalmaInputs, ParsedAnswer
+from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure
+from citeforge.evaluator.measures.kalma_graphs import GraphMeasure, KalmaInputs, ParsedAnswer
 from citeforge.evaluator.measures.kalma_reference import is_unreadable
 from citeforge.evaluator.statistics.estimates import (
     Floats,
-    Measured,
     Sample,
     harmonic,
     harmonic_sample,
@@ -159,7 +158,7 @@ def counted(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
     samples = dict(triple_citation_samples(inputs))
     why = "the benchmark has no minimum knowledge sets"
     for m in measures:
-        yield m.name, Measured(samples[m.name]) if m.name in samples else why
+        yield m.name, samples.get(m.name, why)
 
 
 PAPER = "Li et al. 2024 (KaLMA), section 4"
@@ -167,12 +166,11 @@ _KG = "a kalma benchmark"
 _SETS = "a kalma benchmark with minimum knowledge sets"
 
 
-def micro_and_macro(name: str, definition: str, **more: Any) -> tuple[Measure, ...]:
+def micro_and_macro(name: str, definition: str, **more: Any) -> tuple[GraphMeasure, ...]:
     """Declare a measure twice: as a ratio of sums (micro), and as a mean over answers (macro)."""
     return tuple(
-        percent(
-            f"KaLMA.{name}@{how}", "kalma", f"{definition}, {words}", source=PAPER,
-            reads="triples", **more,
+        GraphMeasure(
+            f"KaLMA.{name}@{how}", "kalma", f"{definition}, {words}", source=PAPER, **more
         )
         for how, words in (
             ("micro", "over all of them"),
@@ -193,7 +191,10 @@ _quality = partial(
 )
 _SET = "Citations are held against the minimum knowledge set, not against the statement"
 _OF_ANSWER = "citations, and `[NA]` marks, of an answer"
-_counter = partial(count, family="kalma", needs=_KG, source=PAPER, reads="triples", compute=counted)
+_counter = partial(
+    GraphMeasure, family="kalma", needs=_KG, source=PAPER, compute=counted, high=None, scale=1,
+    higher_is_better=None,
+)  # fmt: skip
 MEASURES = (
     *micro_and_macro(
         "Corr", "citations that are complete triples of the shown graph", needs=_KG,

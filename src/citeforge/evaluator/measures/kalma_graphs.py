@@ -7,15 +7,14 @@ from functools import cached_property
 from typing import Any
 
 from citeforge.engines.judge.records import Decision, Pair, Verdict
-from citeforge.evaluator.measures.compute import compute
-from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.measures.declared import Measure, MeasureOf
 from citeforge.evaluator.measures.kalma_reference import (
     NA,
     SENTENCES,
     read_brackets,
     without_brackets,
 )
-from citeforge.evaluator.measures.reading import Reading, Tally, answers_to
+from citeforge.evaluator.measures.reading import Reading, Tally, answers_to, compute
 from citeforge.evaluator.statements.split import strict_statements
 from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.benchmark import Benchmark
@@ -176,6 +175,13 @@ class KalmaInputs:
         return self.protocol == "reference" or self.tools.segmenter is not None
 
 
+@dataclass(frozen=True)
+class GraphMeasure(MeasureOf[KalmaInputs]):
+    """A measure of answers that cite triples."""
+
+    reads = "triples"
+
+
 def _strict_claims(inputs: KalmaInputs, reading: ParsedAnswer) -> list[TripleClaim]:
     """Split an answer into statements with citations: see docs/definitions.md#statements."""
     assert inputs.tools.segmenter is not None
@@ -299,7 +305,8 @@ def read_triples(submission: Submission, measures: Sequence[Measure], tools: Too
             for run in runs
         ]
     inputs = KalmaInputs(benchmark, [list(run.values()) for run in runs], relations, tools)
-    results = compute(inputs, measures, tools.judge)
+    of_graphs = [m for m in measures if isinstance(m, GraphMeasure)]
+    results = compute(inputs, of_graphs, tools.judge)
     details = _answer_details(inputs) if keeps_details and inputs.can_split else []
     return Reading(
         context,

@@ -27,7 +27,6 @@ from citeforge.evaluator.measures.declared import (
     CitationQuality,
     Found,
     Measure,
-    percent,
 )
 from citeforge.evaluator.measures.kalma_citations import (
     PAPER,
@@ -36,6 +35,7 @@ from citeforge.evaluator.measures.kalma_citations import (
     micro_sample,
 )
 from citeforge.evaluator.measures.kalma_graphs import (
+    GraphMeasure,
     KalmaInputs,
     ParsedAnswer,
     TripleClaim,
@@ -43,7 +43,7 @@ from citeforge.evaluator.measures.kalma_graphs import (
 )
 from citeforge.evaluator.measures.kalma_reference import is_unreadable, without_brackets
 from citeforge.evaluator.statements.tools import Tools
-from citeforge.evaluator.statistics.estimates import mean_sample, measured_between
+from citeforge.evaluator.statistics.estimates import mean_sample, sample_between
 from citeforge.schemas.benchmarks.kg import Key, Triple
 from citeforge.schemas.text import normalise_em
 
@@ -143,7 +143,7 @@ def marks(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
             reason = f"none of {len(questions):,} answers got a mark: {inputs.first_failure}"
             yield measure.name, reason
         else:
-            yield measure.name, measured_between(mean_sample, values, values)
+            yield measure.name, mean_sample(values)
 
 
 def _mark_prompt_for(aspect: str, answer: ParsedAnswer, strict: bool) -> str:
@@ -218,8 +218,8 @@ def align(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
             share = Value.mean(each)
             macro_low[place], macro_high[place] = share.low, share.high
     micro = partial(micro_sample, always=True)
-    yield "KaLMA.Align@micro", measured_between(micro, low, high)
-    yield "KaLMA.Align@macro", measured_between(mean_sample, macro_low, macro_high)
+    yield "KaLMA.Align@micro", sample_between(micro, low, high)
+    yield "KaLMA.Align@macro", sample_between(mean_sample, macro_low, macro_high)
 
 
 def _is_asked(text: str, citation: Key, strict: bool) -> bool:
@@ -261,8 +261,8 @@ def na(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
             sums[f"P{suffix}"][place] = precise, len(claims)
             sums[f"R{suffix}"][place] = recalled, len(absent)
     for letter, nothing in (("P", "no answer has an [NA]"), ("R", "nothing is absent")):
-        measured = measured_between(micro_sample, sums[letter], sums[f"{letter}+"])
-        yield f"KaLMA.NA.{letter}", measured if sums[letter][..., 1].any() else nothing
+        sample = sample_between(micro_sample, sums[letter], sums[f"{letter}+"])
+        yield f"KaLMA.NA.{letter}", sample if sums[letter][..., 1].any() else nothing
 
 
 def _uncited_gold(reading: ParsedAnswer) -> list[Triple]:
@@ -325,7 +325,7 @@ def _clause_option(tools: Tools, protocol: str) -> str:
 
 _JUDGED = ("judge", "segmenter")
 _na = partial(
-    percent, family="kalma", source=PAPER, uses=_JUDGED, reads="triples", compute=na,
+    GraphMeasure, family="kalma", source=PAPER, uses=_JUDGED, compute=na,
     gold={"strict": "removed", "reference": "2+"},
 )  # fmt: skip
 MEASURES = (
@@ -352,10 +352,10 @@ MEASURES = (
         needs="a judge and an absent_… context",
     ),
     *(
-        Measure(
-            f"GEval.{aspect}", "kalma", f"an LLM's 1 to 5 for {aspect}", 1, 5, 1, "--llm", PAPER,
-            ("llm",), reads="triples", compute=marks, parameters={"aspect": aspect}, options=_model,
-            formula="an LLM's whole number, 1–5, at temperature 0",
+        GraphMeasure(
+            f"GEval.{aspect}", "kalma", f"an LLM's 1 to 5 for {aspect}", 1, 5, 1, "--llm",
+            source=PAPER, uses=("llm",), compute=marks, parameters={"aspect": aspect},
+            options=_model, formula="an LLM's whole number, 1–5, at temperature 0",
         )
         for aspect in ASPECTS
     ),

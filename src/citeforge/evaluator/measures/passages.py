@@ -1,16 +1,24 @@
 """Answers that cite passages, of a frozen context set or of their own."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
-from citeforge.evaluator.measures.compute import Results, compute, not_computed
-from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.measures.declared import Measure, PassageMeasure
 from citeforge.evaluator.measures.details import answer_details
-from citeforge.evaluator.measures.reading import Reading, Tally, answers_to
+from citeforge.evaluator.measures.reading import (
+    MakeScorer,
+    NumberMeasure,
+    PerAnswerScores,
+    Reading,
+    Results,
+    Tally,
+    answers_to,
+    compute,
+    not_computed,
+)
 from citeforge.evaluator.statements.inputs import Inputs, ItemReader
 from citeforge.evaluator.statements.tools import Tools
-from citeforge.evaluator.statistics.per_answer import PerAnswerScores
+from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.formats import find_format
@@ -19,7 +27,7 @@ from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
 
-Scores = Mapping[Callable[..., Any], PerAnswerScores]
+Scores = Mapping[MakeScorer, PerAnswerScores]
 """What makes numbers of an answer, to the numbers of all answers."""
 
 
@@ -31,16 +39,17 @@ def read_passages(submission: Submission, measures: Sequence[Measure], tools: To
         grammar = replace(grammar, base=0)  # its prompts count from 0
     table = None if context in (OWN, CLOSED_BOOK) else benchmark.context(context)
     provided = ProvidedPassages(benchmark, is_strict) if context == OWN else None
+    of_items = [m for m in measures if isinstance(m, PassageMeasure)]
     scores = {
         make: PerAnswerScores(
             make(benchmark, grammar, tools.options.protocol, table, provided),
             len(benchmark.query_ids),
         )
-        for make in dict.fromkeys(m.numbers for m in measures)
-        if make is not None and context != CLOSED_BOOK
+        for make in dict.fromkeys(m.numbers for m in measures if isinstance(m, NumberMeasure))
+        if context != CLOSED_BOOK
     }
     items = None
-    if tools.keeps_answers or not scores or any(m.numbers is None for m in measures):
+    if tools.keeps_answers or not scores or of_items:
         items = ItemReader(benchmark, context, grammar, tools)
     tally, reach = Tally(), CitationRange()
     for row, answer in answers_to(context, submission):
@@ -110,18 +119,22 @@ def _compute_results(
     scores: Scores, inputs: Inputs | None, measures: Sequence[Measure], tools: Tools
 ) -> Results:
     """Compute measures from kept numbers or kept answers; give them in their given order."""
-    rows, missing = [], []
-    for make in dict.fromkeys(m.numbers for m in measures):
-        alike = [m for m in measures if m.numbers is make]
-        if make is None or make in scores:
-            results = compute(inputs if make is None else scores[make], alike, tools.judge)
-        else:
-            why = dict.fromkeys((m.name for m in alike), "no passages were shown")
-            results = [], not_computed(why)
-        rows += results[0]
+    of_numbers = [m for m in measures if isinstance(m, NumberMeasure)]
+    samples: list[tuple[Measure, Sample]] = []
+    missing = not_computed(
+        [m for m in of_numbers if m.numbers not in scores], "no passages were shown"
+    )
+    for make, numbers in scores.items():
+        results = compute(numbers, [m for m in of_numbers if m.numbers is make], tools.judge)
+        samples += results[0]
+        missing += results[1]
+    if inputs is not None:
+        of_items = [m for m in measures if isinstance(m, PassageMeasure)]
+        results = compute(inputs, of_items, tools.judge)
+        samples += results[0]
         missing += results[1]
     order = {m.name: i for i, m in enumerate(measures)}
-    return sorted(rows, key=lambda r: order[r.measure.name]), missing
+    return sorted(samples, key=lambda row: order[row[0].name]), missing
 
 
 def _relevance(benchmark: Benchmark, table: ContextTable | None, is_read: bool) -> dict[str, int]:

@@ -8,14 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, count, percent
-from citeforge.evaluator.statistics.estimates import (
-    Measured,
-    harmonic,
-    harmonic_sample,
-    mean_sample,
-)
-from citeforge.evaluator.statistics.per_answer import PerAnswerScores
+from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure
+from citeforge.evaluator.measures.reading import NumberMeasure, PerAnswerScores
+from citeforge.evaluator.statistics.estimates import harmonic, harmonic_sample, mean_sample
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.schemas.citations.grammar import TAKES_SPACE, Grammar, read_number, without_markers
@@ -200,15 +195,14 @@ def citation_values(numbers: PerAnswerScores, measures: Sequence[Measure]) -> Fo
         elif measure.needs and np.isnan(short_em).all():
             yield measure.name, f"needs {measure.needs}"
         else:
-            yield measure.name, Measured(samples[measure.name]())
+            yield measure.name, samples[measure.name]()
 
 
 _PAPER = "Penzkofer & Baumann 2024 (RAGE), section 3.2"
-_share, _count = (
-    partial(make, family="rage", source=_PAPER, compute=citation_values,
-            numbers=RageNumbers)
-    for make in (percent, count)
-)  # fmt: skip
+_share = partial(
+    NumberMeasure, family="rage", source=_PAPER, compute=citation_values, numbers=RageNumbers
+)
+_count = partial(_share, high=None, scale=1, higher_is_better=None)
 _quality = partial(
     CitationQuality,
     reference="RAGE's code drops citations out of range and reads no marks but [1].",

@@ -1,4 +1,4 @@
-"""Submissions, read: what all ways of reading have in common.
+"""From the lines of a submission to samples: what all ways of reading have in common.
 
 A way is one function: it goes through the lines of a submission, keeps what its measures look at,
 computes them, and says what the file consists of. A kind names one for each of its ``readings``.
@@ -6,19 +6,30 @@ computes them, and says what the file consists of. A kind names one for each of 
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
-from citeforge.evaluator.measures.compute import Results
-from citeforge.evaluator.measures.declared import Measure
+import numpy as np
+
+from citeforge.engines.io.progress import ProgressLines
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.measures.declared import Answers, CannotError, Measure, MeasureOf
 from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.evaluator.statements.tools import Tools
-from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.statistics.estimates import Floats, Sample, join_repeats
+from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import Places
 from citeforge.schemas.authorship import Design
+from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.scores import AnswerDetail, Counts
+from citeforge.schemas.scores import AnswerDetail, Counts, NotComputed
 from citeforge.schemas.submission import SubmissionLine
+
+Results = tuple[list[tuple[Measure, Sample]], list[NotComputed]]
+"""Measures with their samples, and why others could not be computed."""
+OneOf = TypeVar("OneOf", bound=Measure)
 
 
 def _as_declared(measure: Measure, options: str | None) -> str | None:
@@ -160,14 +171,15 @@ def answers_by_cell(
 
 
 def require_cells_alone(
-    reads: str, benchmark: Benchmark, measures: Sequence[Measure], tools: Tools
-) -> None:
-    """Refuse single cells, and measures of another kind, where all cells are scored at once.
+    measure_class: type[OneOf], benchmark: Benchmark, measures: Sequence[Measure], tools: Tools
+) -> list[OneOf]:
+    """List measures of all cells; refuse single cells, and measures of another class.
 
     Raises:
         UsageError: names what does not fit.
     """
-    others = [m.name for m in measures if m.reads != reads]
+    fitting = [m for m in measures if isinstance(m, measure_class)]
+    others = [m.name for m in measures if not isinstance(m, measure_class)]
     context = tools.options.context
     if others or context is not None:
         what = f"--measures {','.join(others)}" if others else f"--context {context}"
@@ -177,3 +189,170 @@ def require_cells_alone(
             "itself, and others with --context CELL --measures …",
             code="conflicting-options",
         )
+    return fitting
+
+
+class Scored(Protocol):
+    """Numbers of one answer: a named tuple that begins with the columns."""
+
+    @property
+    def distinct(self) -> float:
+        """Distinct citations."""
+
+    @property
+    def n_out_of_range(self) -> float:
+        """Distinct citations of passages that were not shown."""
+
+    @property
+    def n_unparsed(self) -> float:
+        """Marks that could not be read."""
+
+    def __getitem__(self, part: slice, /) -> tuple[float, ...]:
+        """Some of the numbers, as a slice of a tuple."""
+
+
+class AnswerScorer(Protocol):
+    """Computes the numbers of one answer at a time.
+
+    Attributes:
+        columns: names of those that are kept: the first ones of each answer's.
+    """
+
+    columns: tuple[str, ...]
+
+    @property
+    def unjudged(self) -> str:
+        """Reason why relevance of the shown passages is unknown; empty where it is known."""
+
+    def of(self, row: int, answer: SubmissionLine) -> Scored:
+        """Numbers of an answer to the query of a row; NaN where nothing is defined."""
+
+    def worst(self, row: int) -> Scored:
+        """Numbers of a missing answer."""
+
+
+class PerAnswerScores:
+    """Numbers of the answers to one context set.
+
+    Attributes:
+        numbers: makes them.
+    """
+
+    def __init__(self, numbers: AnswerScorer, n_queries: int) -> None:
+        self.numbers = numbers
+        self._n = n_queries
+        self._k = len(numbers.columns)
+        self._runs: dict[int, tuple[Floats, bytearray]] = {}
+
+    def add(self, row: int, answer: SubmissionLine) -> Scored:
+        """Keep the numbers of an answer; returns all of them."""
+        run = self._runs.get(answer.run)
+        if run is None:
+            values = np.full((self._n, self._k), np.nan)
+            run = self._runs[answer.run] = values, bytearray(self._n)
+        scored = self.numbers.of(row, answer)
+        run[0][row] = scored[: self._k]
+        run[1][row] = 1
+        return scored
+
+    def fill(self) -> None:
+        """Fill in the worst value for every missing answer."""
+        for values, answered in self._runs.values():
+            for row in np.flatnonzero(np.frombuffer(answered, np.uint8) == 0).tolist():
+                values[row] = self.numbers.worst(row)[: self._k]
+
+    @property
+    def runs(self) -> list[int]:
+        """Numbers of the runs, in order."""
+        return sorted(self._runs)
+
+    def column(self, name: str) -> Floats:
+        """One of the columns, shape (runs, queries)."""
+        at = self.numbers.columns.index(name)
+        return np.stack([self._runs[number][0][:, at] for number in self.runs])
+
+
+MakeScorer = Callable[
+    [Benchmark, Grammar, str, ContextTable | None, ProvidedPassages | None], AnswerScorer
+]
+"""(benchmark, grammar, protocol, frozen context set, passages that answers bring) to a scorer.
+
+Either of the last two is None.
+"""
+
+
+@dataclass(frozen=True)
+class NumberMeasure(MeasureOf[PerAnswerScores]):
+    """A measure that needs a few numbers of each answer to passages; nothing else is kept.
+
+    Attributes:
+        numbers: makes what computes them.
+    """
+
+    reads = "passages"
+    numbers: MakeScorer = field(kw_only=True)
+
+
+def compute(
+    answers: Answers, measures: Sequence[MeasureOf[Answers]], judge: JudgeSession | None,
+    is_of_cells: bool = False,
+) -> Results:  # fmt: skip
+    """Compute the samples of measures; judged ones once for each repeat of the judge.
+
+    Args:
+        answers: what their functions read.
+        measures: measures of these answers.
+        judge: whose verdicts they may ask for.
+        is_of_cells: whether their functions look at all cells of an experiment and give samples,
+            any number a measure, which keep their order; else samples are in that of the measures.
+    """
+    repeats = 1 if judge is None else judge.repeats
+    by_name = {m.name: m for m in measures}
+    by_place: dict[tuple[str, str | None], list[Sample]] = {}
+    missing: list[NotComputed] = []
+    with ProgressLines("measuring", len(measures), "measures") as lines:
+        for function in dict.fromkeys(m.compute for m in measures):
+            together = [m for m in measures if m.compute == function]
+            judged = [m for m in together if "judge" in m.uses]
+            lines.advance(0, together[0].name)
+            for repeat in range(repeats if judged else 1):
+                wanted = judged if repeat else together
+                if judge is not None:
+                    judge.repeat = repeat
+                try:
+                    results = list(function(answers, wanted))
+                    if not is_of_cells:
+                        samples = dict(results)
+                        results = [(m.name, _defined(samples[m.name])) for m in wanted]
+                except CannotError as error:
+                    results = [(m.name, str(error)) for m in wanted]
+                for name, result in results:
+                    if isinstance(result, Sample):
+                        by_place.setdefault((name, result.place), []).append(result)
+                    elif (absent := NotComputed(name=name, reason=result)) not in missing:
+                        missing.append(absent)
+            lines.advance(len(together))
+    if judge is not None:
+        judge.repeat = 0
+    computed: list[tuple[Measure, Sample]] = [
+        (by_name[name], join_repeats(samples))
+        for (name, _), samples in by_place.items()
+        if len(samples) == (repeats if "judge" in by_name[name].uses else 1)
+    ]
+    if not is_of_cells:
+        order = {m.name: i for i, m in enumerate(measures)}
+        computed.sort(key=lambda row: order[row[0].name])
+        missing.sort(key=lambda absent: order[absent.name])
+    return computed, missing
+
+
+def _defined(result: Sample | str) -> Sample | str:
+    """Give a sample that some query defines, or the reason why a measure has none."""
+    if isinstance(result, str) or not result.has_interval or result.always:
+        return result
+    return "no query defines it" if np.isnan(result.per_query).all() else result
+
+
+def not_computed(measures: Sequence[Measure], reason: str) -> list[NotComputed]:
+    """List measures with the reason why they could not be computed."""
+    return [NotComputed(name=measure.name, reason=reason) for measure in measures]

@@ -7,7 +7,7 @@ from types import ModuleType
 
 from citeforge.engines import plugins
 from citeforge.engines.plugins import PluginEntry
-from citeforge.evaluator.measures.declared import CutoffForm, Measure
+from citeforge.evaluator.measures.declared import CutoffForm, Measure, MeasureOf
 from citeforge.schemas.errors import UnknownValueError, UsageError
 
 ByName = dict[str, Measure]
@@ -40,7 +40,7 @@ def _collect_measures(entries: tuple[PluginEntry, ...]) -> ByName:
     families = {m.family for m in collected.values()}
     for value, origin in plugins.load_entries("measures"):
         for one in getattr(value, "MEASURES", ()) if isinstance(value, ModuleType) else (value,):
-            if not isinstance(one, Measure):
+            if not isinstance(one, MeasureOf):
                 plugins.warn(f"{origin}: {one!r} is no measure")
             elif one.name in collected or one.name in families or _parse_with_cutoff(one.name):
                 plugins.warn(f"{origin}: there is a measure {one.name!r} already")

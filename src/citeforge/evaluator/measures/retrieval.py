@@ -4,7 +4,13 @@ from collections.abc import Sequence
 from functools import partial
 
 from citeforge.evaluator.measures.columns import Rows, mean_of_defined
-from citeforge.evaluator.measures.declared import CannotError, CutoffForm, Found, Measure, percent
+from citeforge.evaluator.measures.declared import (
+    CannotError,
+    CutoffForm,
+    Found,
+    Measure,
+    PassageMeasure,
+)
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 
 
@@ -60,7 +66,7 @@ def distinct_ids(item: AnswerItem) -> list[str]:
 
 def _measure(cutoff: int, base: str, words: str, formula: str, edge_cases: str) -> Measure:
     """Declare a ranking measure with a cutoff."""
-    return percent(
+    return PassageMeasure(
         f"{base}@{cutoff}",
         "retrieval",
         f"{words} among the first {cutoff} shown passages",

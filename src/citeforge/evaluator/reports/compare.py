@@ -24,7 +24,7 @@ from citeforge.evaluator.statistics.estimates import (
     Floats,
     change,
     clustered,
-    estimate_all,
+    estimate_value,
     is_displayed,
     jackknife_pseudovalues,
     mean_sample,
@@ -361,11 +361,10 @@ def _rows(
     controls = _controls(first)
     changes = [change(*group[0]) for group in groups]
     clusters = np.array(first.clusters) if first.clusters else None
-    samples = [mean_sample(d[None]) for d in changes]
-    estimates = estimate_all(samples, clusters=clusters)
     rows = []
-    for group, estimate, d in zip(groups, estimates, changes, strict=True):
+    for group, d in zip(groups, changes, strict=True):
         (a, b), *others = group
+        estimate = estimate_value(mean_sample(d[None]), clusters)
         tested = d if clusters is None else _sums_of_clusters(d, clusters)
         stderr = _stderr(d) if clusters is None else estimate.stderr
         row = Difference(

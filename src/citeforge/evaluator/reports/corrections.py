@@ -54,7 +54,7 @@ class Correction(Protocol):
 
     def correct(
         self, submission: Submission, reading: Reading, entries: Sequence[MeasureScore],
-        sign: Mapping[str, Signature],
+        signatures: Sequence[Signature],
     ) -> list[str]:  # fmt: skip
         """Put corrected values beside the raw ones of every judged measure.
 
@@ -62,7 +62,7 @@ class Correction(Protocol):
             submission: what is scored.
             reading: its answers, read, and its measures with their samples.
             entries: entries of these measures, which get the corrected values.
-            sign: recipes by measure.
+            signatures: recipes of the entries.
 
         Returns:
             Warnings: what could not be corrected, and why the labels may be no random sample.

@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.evaluator.measures.declared import Measure, Row
+from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.statistics.estimates import (
     Estimate,
     Sample,
-    estimate_all,
+    estimate_value,
     influences,
     mean_of_runs,
 )
-from citeforge.evaluator.statistics.intervals import NONE
+from citeforge.evaluator.statistics.intervals import LEVEL, NONE
 from citeforge.evaluator.statistics.significance import holm
 from citeforge.evaluator.statistics.variance import shares_of
 from citeforge.schemas.scores import MeasureScore, Variance
@@ -23,31 +23,34 @@ from citeforge.schemas.signature import Signature
 
 
 def make_entry(
-    measure: Measure, sample: Sample, estimate: Estimate, signature: Signature | str,
-    name: str | None = None,
+    measure: Measure, sample: Sample, signature: Signature | str,
+    clusters: npt.NDArray[np.int64] | None = None, level: float = LEVEL,
 ) -> MeasureScore:  # fmt: skip
-    """The entry of one measure in a score file.
+    """Make the entry of one measure in a score file, with bounds where the judge failed.
 
     Args:
         measure: its declaration.
         sample: its values.
-        estimate: its mean with uncertainty.
         signature: its recipe.
-        name: name of the entry; None for the measure's.
+        clusters: cluster of each query, where questions repeat.
+        level: how often its interval is to cover.
     """
+    estimate = estimate_value(replace(sample, within=measure.range), clusters, level)
     means = mean_of_runs(sample.per_query)
     n_defined = int((~np.isnan(means)).sum())
     scale, moves = measure.scale, influences(sample)
     low, high = estimate.low, estimate.high
-    most = math.inf if measure.high is None else measure.high
     # A symmetric interval may leave the possible values; the papers' own code may, too.
-    if estimate.interval != NONE and measure.low <= estimate.value <= most:
-        low, high = max(low, measure.low), min(high, most)
+    if estimate.interval != NONE and measure.low <= estimate.value <= measure.range.high:
+        low, high = max(low, measure.low), min(high, measure.range.high)
+    value, upper_bound = displayed_value(estimate.value, scale), None
+    if sample.upper is not None:
+        upper_bound = displayed_value(estimate_value(sample.upper).value, scale)
     return MeasureScore(
-        name=name or measure.name,
+        name=measure.name if sample.place is None else f"{measure.name}[{sample.place}]",
         signature=str(signature),
         scale=scale,
-        value=displayed_value(estimate.value, scale),
+        value=value,
         low=displayed_value(low, scale),
         high=displayed_value(high, scale),
         stderr=displayed_value(estimate.stderr, scale),
@@ -55,6 +58,9 @@ def make_entry(
         interval=estimate.interval,
         n=n_defined,
         n_undefined=len(means) - n_defined,
+        lower_bound=None if sample.upper is None else value,
+        upper_bound=upper_bound,
+        p_t=None if sample.p_t is None or math.isnan(sample.p_t) else sample.p_t,
         per_query=[None if math.isnan(v) else v for v in means.tolist()],
         influence=None if moves is None else [None if math.isnan(v) else v for v in moves.tolist()],
         variance=_variance(estimate, measure),
@@ -77,32 +83,23 @@ def _variance(estimate: Estimate, measure: Measure) -> Variance | None:
 
 
 def make_entries(
-    rows: Sequence[Row],
+    samples: Sequence[tuple[Measure, Sample]],
     signatures: Sequence[Signature],
     clusters: npt.NDArray[np.int64] | None = None,
 ) -> list[MeasureScore]:
-    """Entries of all measures, with bounds where the judge failed.
+    """Make the entries of all measures, with p-values adjusted over each table (Holm).
 
     Args:
-        rows: measures with their values.
-        signatures: recipes of the rows.
+        samples: measures with their values.
+        signatures: recipes of the samples.
         clusters: cluster of each query, where questions repeat.
     """
-    samples = [replace(r.measured.sample, within=r.measure.range) for r in rows]
-    estimates = estimate_all(samples, clusters=clusters)
-    bounds = [r.measured.upper for r in rows if r.measured.upper is not None]
-    uppers = iter(estimate_all(bounds))
-    entries = []
-    for row, estimate, signature in zip(rows, estimates, signatures, strict=True):
-        name = row.measure.name if row.place is None else f"{row.measure.name}[{row.place}]"
-        entry = make_entry(row.measure, row.measured.sample, estimate, signature, name)
-        if row.measured.upper is not None:
-            entry.lower_bound = entry.value
-            entry.upper_bound = displayed_value(next(uppers).value, row.measure.scale)
-        entry.p_t = None if row.p_t is None or math.isnan(row.p_t) else row.p_t
-        entries.append(entry)
-    for table in dict.fromkeys(r.table for r in rows if r.table is not None):
-        own = [e for e, r in zip(entries, rows, strict=True) if r.table == table]
+    entries = [
+        make_entry(measure, sample, signature, clusters)
+        for (measure, sample), signature in zip(samples, signatures, strict=True)
+    ]
+    for table in dict.fromkeys(s.table for _, s in samples if s.table is not None):
+        own = [e for e, (_, s) in zip(entries, samples, strict=True) if s.table == table]
         for entry, p in zip(own, holm([math.nan if e.p_t is None else e.p_t for e in own]),
                             strict=True):  # fmt: skip
             entry.p_holm = None if math.isnan(p) else p

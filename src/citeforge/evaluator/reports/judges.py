@@ -8,7 +8,7 @@ import numpy as np
 from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.statistics.estimates import (
     Floats,
-    estimate_all,
+    estimate_value,
     jackknife_pseudovalues,
     mean_sample,
 )
@@ -61,7 +61,7 @@ def over_judges(
     sample = mean_sample(layers.reshape(-1, n))
     if declared is not None:
         sample = replace(sample, within=declared.range)
-    (estimate,) = estimate_all([replace(sample, judges=judges, repeats=repeats)])
+    estimate = estimate_value(replace(sample, judges=judges, repeats=repeats))
     spread = estimate.spread
     if spread is None:
         levels = dict(zip(map(str, SOURCES), layers.shape, strict=True))

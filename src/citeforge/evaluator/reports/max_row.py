@@ -2,14 +2,14 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
+from citeforge.evaluator.measures.declared import PassageMeasure
 from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.measures.retrieval import rankings
 from citeforge.evaluator.reports.entries import make_entry
-from citeforge.evaluator.statistics.estimates import column, estimate_all, mean_sample
+from citeforge.evaluator.statistics.estimates import column, mean_sample
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import ScoreFile
 
@@ -25,7 +25,7 @@ def max_row(results: Sequence[ScoreFile]) -> ScoreFile:
     shared = {
         entry.name: measure
         for entry in results[0].measures
-        if (measure := find_measure(entry.name)) is not None
+        if isinstance(measure := find_measure(entry.name), PassageMeasure)
         and measure.compute is rankings
         and all(any(o.signature == entry.signature for o in r.measures) for r in results)
     }
@@ -33,18 +33,12 @@ def max_row(results: Sequence[ScoreFile]) -> ScoreFile:
         raise UsageError(
             "--max-row needs several submissions and --measures retrieval", code="missing-option"
         )
-    samples = []
+    signatures = {m.name: m.signature for m in results[0].measures}
+    measures = []
     for name, measure in shared.items():
         rows = [column(m.per_query) for r in results for m in r.measures if m.name == name]
         best = np.fmax.reduce(np.array(rows))
-        samples.append(replace(mean_sample(best[None, :]), within=measure.range))
-    signatures = {m.name: m.signature for m in results[0].measures}
-    measures = [
-        make_entry(measure, sample, estimate, signatures[measure.name])
-        for measure, sample, estimate in zip(
-            shared.values(), samples, estimate_all(samples), strict=True
-        )
-    ]
+        measures.append(make_entry(measure, mean_sample(best[None, :]), signatures[name]))
     together = hashlib.sha256("".join(r.submission_sha256 for r in results).encode()).hexdigest()
     return results[0].model_copy(
         update={

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.io.report_table import Table
-from citeforge.evaluator.measures.declared import Row
+from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.reports.entries import make_entry
 from citeforge.evaluator.reports.rows import main_measure, marked_name
-from citeforge.evaluator.statistics.estimates import Sample, estimate_all
+from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.statistics.intervals import LEVEL, sidak
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import UnknownValueError, UsageError
@@ -87,14 +87,14 @@ def _check_values(name: str, values: set[str]) -> None:
 
 
 def make_slices(
-    rows: Sequence[Row], signatures: Sequence[Signature], labels: Mapping[str, Sequence[str]],
-    clusters: npt.NDArray[np.int64] | None,
+    samples: Sequence[tuple[Measure, Sample]], signatures: Sequence[Signature],
+    labels: Mapping[str, Sequence[str]], clusters: npt.NDArray[np.int64] | None,
 ) -> list[Slice]:  # fmt: skip
     """Scores of every slice; intervals of a measure hold at once for all slices (Šidák).
 
     Args:
-        rows: measures with their values.
-        signatures: their recipes.
+        samples: measures with their values.
+        signatures: recipes of the samples.
         labels: field to the value of each query, in the order of the benchmark.
         clusters: cluster of each query, where questions repeat.
     """
@@ -109,7 +109,7 @@ def make_slices(
     return [
         Slice(
             field=name, value=value, rows=at.tolist(),
-            measures=_entries(rows, signatures, at, clusters, level),
+            measures=_entries(samples, signatures, at, clusters, level),
         )
         for name, value, at in places
     ]  # fmt: skip
@@ -124,28 +124,21 @@ def _by_number(value: str) -> tuple[bool, float, str]:
 
 
 def _entries(
-    rows: Sequence[Row], signatures: Sequence[Signature], at: npt.NDArray[np.int64],
-    clusters: npt.NDArray[np.int64] | None, level: float,
+    samples: Sequence[tuple[Measure, Sample]], signatures: Sequence[Signature],
+    at: npt.NDArray[np.int64], clusters: npt.NDArray[np.int64] | None, level: float,
 ) -> list[MeasureScore]:  # fmt: skip
     if len(at) < FEWEST_QUERIES:
         return []
-    samples = [_part(row.measured.sample, at, row) for row in rows]
     own = None if clusters is None else np.unique(clusters[at], return_inverse=True)[1]
     entries = []
-    for row, sample, estimate, signature in zip(
-        rows, samples, estimate_all(samples, own, level), signatures, strict=True
-    ):
-        entry = make_entry(row.measure, sample, estimate, signature)
+    for (measure, sample), signature in zip(samples, signatures, strict=True):
+        part = replace(
+            sample, sums=sample.sums[:, at], per_query=sample.per_query[:, at], upper=None, p_t=None
+        )
+        entry = make_entry(measure, part, signature, own, level)
         entry.per_query = []
         entries.append(entry)
     return entries
-
-
-def _part(sample: Sample, at: npt.NDArray[np.int64], row: Row) -> Sample:
-    return replace(
-        sample, sums=sample.sums[:, at], per_query=sample.per_query[:, at],
-        within=row.measure.range,
-    )  # fmt: skip
 
 
 def slice_fields(files: Sequence[ScoreFile], fields: Sequence[str] = ()) -> list[str]:

@@ -98,6 +98,10 @@ class Sample:
         within: what values the measure can have, which its interval depends on.
         repeats: verdicts of each judge on every pair.
         judges: how many there are; rows are in the order (judge, run, repeat).
+        upper: the highest possible values, where the judge failed somewhere; None elsewhere.
+        place: cells that it is of, where a measure is computed for several.
+        p_t: p of the difference that it is.
+        table: name of the table whose p are adjusted together; None where it stays out.
     """
 
     sums: Floats
@@ -108,31 +112,21 @@ class Sample:
     within: Range = ANYTHING
     repeats: int = 1
     judges: int = 1
+    upper: "Sample | None" = None
+    place: str | None = None
+    p_t: float | None = None
+    table: str | None = None
 
 
-@dataclass(frozen=True)
-class Measured:
-    """A measure's sample, with its upper bound when the judge failed somewhere."""
-
-    sample: Sample
-    upper: Sample | None = None
-
-
-def joined(repeats: Sequence[Measured]) -> Measured:
+def join_repeats(samples: Sequence[Sample]) -> Sample:
     """Join a measure's samples by all verdicts of a judge that was asked several times."""
-    lower = _beside([m.sample for m in repeats])
-    if all(m.upper is None for m in repeats):
-        return Measured(lower)
-    return Measured(lower, _beside([m.upper or m.sample for m in repeats]))
-
-
-def _beside(samples: Sequence[Sample]) -> Sample:
-    """Put samples of repeated verdicts side by side in one sample."""
+    has_bounds = any(s.upper is not None for s in samples)
+    upper = join_repeats([s.upper or s for s in samples]) if has_bounds else None
     sums = np.concatenate([s.sums[:, None] for s in samples], axis=1)
     values = np.concatenate([s.per_query[:, None] for s in samples], axis=1)
     return replace(
         samples[0], sums=sums.reshape(-1, *sums.shape[2:]),
-        per_query=values.reshape(-1, values.shape[2]), repeats=len(samples),
+        per_query=values.reshape(-1, values.shape[2]), repeats=len(samples), upper=upper,
     )  # fmt: skip
 
 
@@ -160,10 +154,10 @@ def ratio_sample(sums: Floats) -> Sample:
     return Sample(sums, combine, combine(sums))
 
 
-def measured_between(make: Callable[[Floats], Sample], low: Floats, high: Floats) -> Measured:
+def sample_between(make: Callable[[Floats], Sample], low: Floats, high: Floats) -> Sample:
     """Make a sample of the lowest possible values, with one of the highest if these differ."""
     same = np.array_equal(low, high, equal_nan=True)
-    return Measured(make(low), None if same else make(high))
+    return replace(make(low), upper=None if same else make(high))
 
 
 def harmonic_sample(precision: Floats, recall: Floats) -> Sample:
@@ -247,11 +241,10 @@ class Estimate:
     values: Floats | None = None
 
 
-def estimate_all(
-    samples: Sequence[Sample], clusters: npt.NDArray[np.int64] | None = None,
-    level: float = LEVEL,
-) -> list[Estimate]:  # fmt: skip
-    """Estimates of several measures over the same queries.
+def estimate_value(
+    sample: Sample, clusters: npt.NDArray[np.int64] | None = None, level: float = LEVEL
+) -> Estimate:
+    """Estimate a value over queries, its standard error and its interval by the jackknife.
 
     The standard error is the jackknife's over queries (for a mean, the usual one), with what runs
     and repeats of the judge add to it (:mod:`~citeforge.evaluator.statistics.variance`); the
@@ -260,8 +253,38 @@ def estimate_all(
     often the interval is to cover.
     """
     if clusters is not None:
-        samples = [clustered(s, clusters) for s in samples]
-    return [_estimate(s, level) for s in samples]
+        sample = clustered(sample, clusters)
+    runs = sample.combine(_exact_sums(sample.sums))
+    value = float(np.mean(runs))
+    sums = sample.sums[:, _has_influence(sample)]
+    n = sums.shape[1]
+    if math.isnan(value) or n < 2 or not sample.has_interval:
+        return _without_interval(runs, sample)
+    without_one = sample.combine(_exact_sums(sums)[:, None, :] - sums)
+    if np.isnan(without_one.mean(axis=0)).any():  # all hangs on one query
+        return _without_interval(runs, sample)
+    # Values of queries whose mean is the value of their run: the jackknife's, to first order.
+    values = runs[:, None] + (n - 1) * (without_one.mean(axis=1, keepdims=True) - without_one)
+    spread = spread_of(values.reshape(sample.judges, -1, sample.repeats, n), SOURCES)
+    stderr, df, interval = spread.stderr, spread.df, sample.within.interval
+    # Papers' own code can give 140 %: an interval of shares would not hold such a value.
+    if not sample.within.low <= value <= sample.within.high:
+        interval = STUDENT
+    if interval == WILSON:
+        df = math.inf if _is_binary(sums) else df
+        low, high = effective_wilson(value, stderr, n, df, sample.within, level)
+    elif interval == SKEW:
+        skewness = skewness_of(values.mean(axis=0) - values.mean())
+        low, high = skewed(value, stderr, df, skewness, level)
+    else:
+        low, high = student(value, stderr, df, level)
+        if stderr == 0 and math.isfinite(span := sample.within.high - sample.within.low):
+            # 0 of n queries differ from the rest: their share is below this (Clopper-Pearson).
+            share = 1 - (1 - level) ** (1 / n)
+            low = value - share * (value - sample.within.low) if span else value
+            high = value + share * (sample.within.high - value) if span else value
+    more = (spread, values) if len(runs) > 1 else (None, None)
+    return Estimate(value, low, high, stderr, _sd(runs, sample), interval, *more)
 
 
 def influences(sample: Sample) -> Floats | None:
@@ -306,41 +329,6 @@ def _has_influence(sample: Sample) -> npt.NDArray[np.bool_]:
     """Whether each query enters the value, shape (queries,)."""
     weighs: npt.NDArray[np.bool_] = (sample.sums != 0).any(axis=(0, 2))
     return weighs | ~np.isnan(sample.per_query).all(axis=0)
-
-
-def _estimate(sample: Sample, level: float) -> Estimate:
-    """Estimate a value, its standard error and its interval by the jackknife."""
-    runs = sample.combine(_exact_sums(sample.sums))
-    value = float(np.mean(runs))
-    sums = sample.sums[:, _has_influence(sample)]
-    n = sums.shape[1]
-    if math.isnan(value) or n < 2 or not sample.has_interval:
-        return _without_interval(runs, sample)
-    without_one = sample.combine(_exact_sums(sums)[:, None, :] - sums)
-    if np.isnan(without_one.mean(axis=0)).any():  # all hangs on one query
-        return _without_interval(runs, sample)
-    # Values of queries whose mean is the value of their run: the jackknife's, to first order.
-    values = runs[:, None] + (n - 1) * (without_one.mean(axis=1, keepdims=True) - without_one)
-    spread = spread_of(values.reshape(sample.judges, -1, sample.repeats, n), SOURCES)
-    stderr, df, interval = spread.stderr, spread.df, sample.within.interval
-    # Papers' own code can give 140 %: an interval of shares would not hold such a value.
-    if not sample.within.low <= value <= sample.within.high:
-        interval = STUDENT
-    if interval == WILSON:
-        df = math.inf if _is_binary(sums) else df
-        low, high = effective_wilson(value, stderr, n, df, sample.within, level)
-    elif interval == SKEW:
-        skewness = skewness_of(values.mean(axis=0) - values.mean())
-        low, high = skewed(value, stderr, df, skewness, level)
-    else:
-        low, high = student(value, stderr, df, level)
-        if stderr == 0 and math.isfinite(span := sample.within.high - sample.within.low):
-            # 0 of n queries differ from the rest: their share is below this (Clopper-Pearson).
-            share = 1 - (1 - level) ** (1 / n)
-            low = value - share * (value - sample.within.low) if span else value
-            high = value + share * (sample.within.high - value) if span else value
-    more = (spread, values) if len(runs) > 1 else (None, None)
-    return Estimate(value, low, high, stderr, _sd(runs, sample), interval, *more)
 
 
 def _is_binary(sums: Floats) -> bool:

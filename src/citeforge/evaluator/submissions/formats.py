@@ -10,6 +10,7 @@ import msgspec
 from citeforge.engines import plugins
 from citeforge.engines.io.jsonlines import read_start
 from citeforge.engines.io.textfiles import read_csv
+from citeforge.evaluator.submissions.attrieval import read_cells
 from citeforge.evaluator.submissions.benchmark import Benchmark, QueryFinder
 from citeforge.evaluator.submissions.format import OUTPUT, Format, Lines, OnError, Origin
 from citeforge.evaluator.submissions.reader import HEADER, read_answers, read_header
@@ -216,12 +217,10 @@ class _SavedAnswer(msgspec.Struct):
 def read_attrieval(path: Path, benchmark: Benchmark) -> Lines:
     """AttriEval's saved ``datasets.Dataset``; markers count from 0, as its prompts do.
 
-    On an authorship benchmark: its outputs cell by cell, see
-    :func:`citeforge.evaluator.measures.attrieval.read_cells`; its kind names it.
+    On an authorship benchmark: its outputs cell by cell, see :func:`read_cells`.
     """
-    own = benchmark.kind.saved_answers(path, benchmark)
-    if own is not None:
-        yield from own
+    if "cells" in benchmark.kind.readings:
+        yield from read_cells(path, benchmark)
         return
     queries = QueryFinder(benchmark)
     for number, row in read_saved(path, _SavedAnswer):

@@ -16,11 +16,11 @@ from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.alce_citations import strict_claims
 from citeforge.evaluator.measures.columns import Key
-from citeforge.evaluator.measures.declared import CannotError, Found, Measure, percent
+from citeforge.evaluator.measures.declared import CannotError, Found, Measure, PassageMeasure
 from citeforge.evaluator.measures.judging import Claim, premise, premise_text, read_claims
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.tools import Tools
-from citeforge.evaluator.statistics.estimates import measured_between, ratio_sample
+from citeforge.evaluator.statistics.estimates import ratio_sample, sample_between
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import CiteforgeError
@@ -167,7 +167,7 @@ def wrong_citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:
             for possible in citations:
                 low[statement.key] += possible <= numbers, 1
                 high[statement.key] += bool(possible & numbers), 1
-        yield name, measured_between(ratio_sample, low, high)
+        yield name, sample_between(ratio_sample, low, high)
 
 
 def _passages_for(
@@ -227,7 +227,7 @@ def _options(tools: Tools, protocol: str) -> str:
 
 
 _wrong = partial(
-    percent, family="wrong", needs="a judge, and an embedder (--embedder)", source="ours",
+    PassageMeasure, family="wrong", needs="a judge, and an embedder (--embedder)", source="ours",
     uses=("judge", "segmenter"), compute=wrong_citations, options=_options, higher_is_better=False,
     unlabelled="it looks at passages beside the cited ones, and labels are of cited ones",
 )  # fmt: skip

@@ -35,9 +35,10 @@ class BundleKind(RageKind):
         **RageKind.refusals,
     }
 
-    def build(self, recipe: BundleRecipe, run: RunOptions) -> Manifest:
+    def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
         from citeforge.plugins.bundles.build import build_bundle
 
+        assert isinstance(recipe, BundleRecipe)
         return build_bundle(recipe, run)
 
     def reading(self, reads: str) -> Read:

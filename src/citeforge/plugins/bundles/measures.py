@@ -1,8 +1,8 @@
 """Measures of the bundles: refusals, faithful citations, positions."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -10,11 +10,10 @@ import numpy as np
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.text.refusals import is_refusal
 from citeforge.evaluator.measures.columns import Key, judge_of
-from citeforge.evaluator.measures.declared import CannotError, Measure, Row, count, percent
+from citeforge.evaluator.measures.declared import CannotError, Found, Measure, MeasureOf
 from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.statistics.estimates import (
     Floats,
-    Measured,
     Sample,
     mean_sample,
     ratio,
@@ -29,7 +28,6 @@ from citeforge.schemas.text import normalise_answer
 
 _HALF_WIDTH = 0.05
 _Z = 1.959963984540054
-Rows = Iterator[Row]
 
 
 @dataclass(frozen=True)
@@ -88,11 +86,18 @@ class CellAnswers:
         return np.array([[value(run, row) for row in rows] for run in self.runs], np.float64)
 
 
+@dataclass(frozen=True)
+class BundleMeasure(MeasureOf[CellAnswers]):
+    """A measure of the answers to all cells of a bundle."""
+
+    reads = "bundle"
+
+
 Holds = Callable[[CellAnswer, CellAnswer, int], bool]
 """(answer in the cell original, answer in another cell, row) to whether something holds."""
 
 
-def deflection(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
+def deflection(cells: CellAnswers, measures: Sequence[Measure]) -> Found:
     """Measure refusals where passages with the answer are shown, and where none is.
 
     Raises:
@@ -117,7 +122,7 @@ def deflection(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
         "Refusal.Wrong": mean_sample(wrong),
         "Refusal.Partial": mean_sample(cells.column(in_part)),
     }
-    yield from (Row(m, Measured(samples[m.name])) for m in measures)
+    yield from ((m.name, samples[m.name]) for m in measures)
 
 
 def _ratio(above: Floats, below: Floats) -> Sample:
@@ -156,7 +161,7 @@ def _judge_refusals(cells: CellAnswers) -> dict[str, bool]:
     return verdicts
 
 
-def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
+def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Found:
     """Measure what becomes of citations when the evidence is removed or copied to a decoy.
 
     All but ``Faith.Cites`` are over answers that cite the evidence in the cell ``original``
@@ -200,7 +205,7 @@ def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
         ),
         "Faith.Decoy": among_citing(design.DECOY, lambda _, a, row: decoy[row] in a.cited, True),
     }
-    yield from (Row(m, Measured(mean_sample(columns[m.name]))) for m in measures)
+    yield from ((m.name, mean_sample(columns[m.name])) for m in measures)
 
 
 def _gold(cells: CellAnswers) -> list[list[str]]:
@@ -219,7 +224,7 @@ def _says_the_same(before: CellAnswer, after: CellAnswer, gold: list[str]) -> bo
     return any(answer in second for answer in matches) if matches else first == second
 
 
-def position(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
+def position(cells: CellAnswers, measures: Sequence[Measure]) -> Found:
     """Measure how often each place is cited; every passage is shown once at every place."""
     k = cells.bundle.k
 
@@ -242,14 +247,14 @@ def position(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
     for measure in measures:
         if measure.name == "Pos.Cited":
             for place in range(k):
-                yield Row(measure, Measured(mean_sample(rates[place])), f"{place + 1}")
+                yield measure.name, replace(mean_sample(rates[place]), place=f"{place + 1}")
         elif measure.name == "Pos.Queries":
-            yield Row(measure, Measured(_queries_needed(early)))
+            yield measure.name, _queries_needed(early)
         else:
             effect = early if measure.name == "Pos.Early" else ends
             means = np.nanmean(effect, axis=0) if effect.size else effect
             p = paired_t(means[~np.isnan(means)])
-            yield Row(measure, Measured(mean_sample(effect)), None, p)
+            yield measure.name, replace(mean_sample(effect), p_t=p)
 
 
 def _queries_needed(effect: Floats) -> Sample:
@@ -268,14 +273,14 @@ def _queries_needed(effect: Floats) -> Sample:
 
 
 _refusal = partial(
-    percent, family="deflection", compute=deflection, source="ours", uses=("judge",), reads="bundle"
+    BundleMeasure, family="deflection", compute=deflection, source="ours", uses=("judge",)
 )
 _faith = partial(
-    percent, family="faithfulness", compute=faithfulness, source="Wallat et al. 2025, section 5",
-    reads="bundle",
+    BundleMeasure, family="faithfulness", compute=faithfulness,
+    source="Wallat et al. 2025, section 5",
 )  # fmt: skip
 _pos = partial(
-    percent, family="position", compute=position, reads="bundle", higher_is_better=None,
+    BundleMeasure, family="position", compute=position, higher_is_better=None,
     source="after Liu et al. 2024 (lost in the middle)",
 )  # fmt: skip
 MEASURES = (
@@ -319,14 +324,11 @@ MEASURES = (
          formula="mean c of first and last place − mean c of the others; needs k ≥ 3"),
     _pos("Pos.Cited", definition="share of passages cited at a place",
          formula="`c(p)`, one row a place"),
-    count(
-        "Pos.Queries",
-        "position",
-        "queries at which the 95 % interval of Pos.Early is 5 points to either side",
+    _pos(
+        "Pos.Queries", high=None, scale=1,
+        definition="queries at which the 95 % interval of Pos.Early is 5 points to either side",
         formula="one number: `⌈variance of Pos.Early · (1.96 / .05)²⌉`, questions at which its "
         "interval is 5 points to either side",
         source="normal approximation",
-        compute=position,
-        reads="bundle",
     ),
 )  # fmt: skip

@@ -3,18 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from citeforge.evaluator.measures.compute import compute, not_computed
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.reading import (
     Reading,
     Tally,
     answers_by_cell,
+    compute,
+    not_computed,
     require_cells_alone,
 )
 from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.plugins.bundles.design import bundle_of
-from citeforge.plugins.bundles.measures import CellAnswer, CellAnswers
+from citeforge.plugins.bundles.measures import BundleMeasure, CellAnswer, CellAnswers
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.refusals import JUDGE, signed_detector
@@ -30,7 +31,7 @@ def read_bundle(submission: Submission, measures: Sequence[Measure], tools: Tool
         UsageError: single cells, and measures of anything else.
     """
     benchmark = submission.benchmark
-    require_cells_alone("bundle", benchmark, measures, tools)
+    of_bundle = require_cells_alone(BundleMeasure, benchmark, measures, tools)
     own = benchmark.kind.default_measures
     if foreign := [m.name for m in measures if m.family not in own]:
         raise UsageError(
@@ -51,10 +52,10 @@ def read_bundle(submission: Submission, measures: Sequence[Measure], tools: Tool
         answers.by_cell[cell][answer.run, row] = CellAnswer(frozenset(inside), text)
     absent = next((cell for cell, some in answers.by_cell.items() if not some), None)
     if absent is None:
-        results = compute(answers, measures, tools.judge, is_of_cells=True)
+        results = compute(answers, of_bundle, tools.judge, is_of_cells=True)
     else:
         why = f"the submission has no answers to the cell {absent}"
-        results = [], not_computed(dict.fromkeys((m.name for m in measures), why))
+        results = [], not_computed(measures, why)
     n_runs = len(answers.runs)
     n_keys = len(benchmark.query_ids) * max(n_runs, 1) * len(tables)
     return Reading(

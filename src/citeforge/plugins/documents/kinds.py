@@ -28,14 +28,16 @@ class DocumentsKind(RageKind):
     annotation = (*RageKind.annotation, "unsure-relevance")
     default_measures = ("rage", "alce", "abstention")
 
-    def build(self, recipe: DocumentsRecipe, run: RunOptions) -> Manifest:
+    def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
         from citeforge.plugins.documents.build import build_documents
 
+        assert isinstance(recipe, DocumentsRecipe)
         return build_documents(recipe, run)
 
-    def plan(self, recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
+    def plan(self, recipe: Recipe, run: RunOptions) -> RunPlan:
         from citeforge.plugins.documents.build import plan_documents
 
+        assert isinstance(recipe, DocumentsRecipe)
         return plan_documents(recipe, run)
 
     def reading(self, reads: str) -> Read:

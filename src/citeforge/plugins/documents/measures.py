@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.text.refusals import is_refusal
-from citeforge.evaluator.measures.declared import CannotError, Found, Measure, Row, percent
+from citeforge.evaluator.measures.declared import CannotError, Found, Measure, PassageMeasure
 from citeforge.evaluator.measures.passages import read_passages
 from citeforge.evaluator.measures.reading import Reading
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.tools import Tools
-from citeforge.evaluator.statistics.estimates import Measured, Sample, mean_sample, ratio_sample
+from citeforge.evaluator.statistics.estimates import Sample, mean_sample, ratio_sample
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.package.package import Package
 from citeforge.plugins.documents.recipe import ABSENT, REFUSALS
@@ -68,7 +68,7 @@ def abstention(inputs: Inputs, measures: Sequence[Measure]) -> Found:
         "Abstain.F1": ratio_sample(np.stack([2 * above, all_refusals + n_absent], axis=-1)),
         "Abstain.Wrong": mean_sample(wrong),
     }
-    yield from ((m.name, Measured(samples[m.name])) for m in measures)
+    yield from ((m.name, samples[m.name]) for m in measures)
 
 
 def _refuses(item: AnswerItem, grammar: Grammar) -> bool:
@@ -86,29 +86,23 @@ def read_document_answers(
     They have no right answer or citation: other measures would call any answer wrong.
     """
     reading = read_passages(submission, measures, tools)
-    absent, (rows, missing) = absent_rows(submission.benchmark), reading.results
-    rows = [r if r.measure.family == FAMILY else _without(r, absent) for r in rows]
-    return replace(reading, results=(rows, missing))
+    absent, (samples, missing) = absent_rows(submission.benchmark), reading.results
+    samples = [(m, s if m.family == FAMILY else _without(s, absent)) for m, s in samples]
+    return replace(reading, results=(samples, missing))
 
 
-def _without(row: Row, queries: npt.NDArray[np.bool_]) -> Row:
-    """Give a row of values that leaves out some queries."""
-
-    def drop_queries(sample: Sample) -> Sample:
-        """Set a sample's sums to 0 and its values to NaN at the left-out queries."""
-        return replace(
-            sample,
-            sums=np.where(queries[:, None], 0.0, sample.sums),
-            per_query=np.where(queries, np.nan, sample.per_query),
-        )
-
-    measured = row.measured
-    upper = None if measured.upper is None else drop_queries(measured.upper)
-    return replace(row, measured=Measured(drop_queries(measured.sample), upper))
+def _without(sample: Sample, queries: npt.NDArray[np.bool_]) -> Sample:
+    """Leave some queries out of a sample: their sums are 0, their values NaN."""
+    return replace(
+        sample,
+        sums=np.where(queries[:, None], 0.0, sample.sums),
+        per_query=np.where(queries, np.nan, sample.per_query),
+        upper=None if sample.upper is None else _without(sample.upper, queries),
+    )
 
 
 _abstain = partial(
-    percent,
+    PassageMeasure,
     family=FAMILY,
     source="ours",
     compute=abstention,

@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.measures.compute import compute
-from citeforge.evaluator.measures.declared import Measure, Row
-from citeforge.evaluator.measures.reading import Reading
+from citeforge.evaluator.measures.declared import Measure, PassageMeasure
+from citeforge.evaluator.measures.reading import Reading, compute
 from citeforge.evaluator.reports.corrections import Correction
 from citeforge.evaluator.reports.entries import displayed_value
 from citeforge.evaluator.statements.inputs import Inputs
-from citeforge.evaluator.statistics.estimates import Floats, Measured, Sample
+from citeforge.evaluator.statistics.estimates import Floats, Sample
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.plugins.labels.calibration import (
     DRIFT,
@@ -72,10 +71,10 @@ class LabelCorrection(Correction):
 
     def correct(
         self, submission: Submission, reading: Reading, entries: Sequence[MeasureScore],
-        sign: Mapping[str, Signature],
+        signatures: Sequence[Signature],
     ) -> list[str]:  # fmt: skip
         """See :class:`Correction`."""
-        judged = _judged_entries(reading, entries)
+        judged = _judged_entries(reading, entries, signatures)
         if not judged:
             return ["--labels correct nothing: no measure asks a judge"]
         mine = of_system(self.labels, submission.system, submission.path.name)
@@ -92,24 +91,23 @@ class LabelCorrection(Correction):
         by_people = _by_people(inputs, judged, people)
         nobody = _by_people(inputs, judged, HumanLabels())
         warnings = _label_warnings(people)
-        for name, (row, entry) in judged.items():
-            if row.measure.unlabelled:
-                warnings.append(f"{name} is not corrected: {row.measure.unlabelled}")
+        for name, (measure, sample, entry, signature) in judged.items():
+            if measure.unlabelled:
+                warnings.append(f"{name} is not corrected: {measure.unlabelled}")
                 continue
             if name not in by_people or name not in nobody:
                 continue
-            human, none = by_people[name], nobody[name]
-            sample = row.measured.sample
-            units = _units(sample, human, none, people, benchmark.clusters)
+            human = by_people[name]
+            units = _units(sample, human, nobody[name], people, benchmark.clusters)
             why = _why_not(units, people, sample)
             if why:
                 warnings.append(f"{name} is not corrected: {why}")
                 continue
             warnings += _sampling_warnings(name, units, sample)
-            within = row.measure.range
+            within = measure.range
             value = powered(units, sample.combine, within=within)
             alone = powered(units, sample.combine, tuning=0.0, within=within)
-            signed = replace(sign[name], correction=f"{PPI},n={value.n_labels}")
+            signed = replace(signature, correction=f"{PPI},n={value.n_labels}")
             linear = {}
             if entry.influence is not None:  # no mean: what answers stand with in differences
                 judged_parts, human_parts = linearised(units, sample.combine, value.tuning)
@@ -118,12 +116,12 @@ class LabelCorrection(Correction):
                     "linear_human": _by_labels(human_parts, units),
                 }
             entry.corrected = _record(
-                row.measure, value, PPI, signed,
+                measure, value, PPI, signed,
                 tuning=round(value.tuning, 10),
                 labels_value=displayed_value(alone.value, entry.scale),
-                labels_low=_displayed(alone.low, row.measure),
-                labels_high=_displayed(alone.high, row.measure),
-                human=_by_labels(human.sample.per_query[0], units),
+                labels_low=_displayed(alone.low, measure),
+                labels_high=_displayed(alone.high, measure),
+                human=_by_labels(human.per_query[0], units),
                 labelled=np.flatnonzero(units.labelled).tolist(),
                 **linear,
             )  # fmt: skip
@@ -147,36 +145,34 @@ class RateCorrection(Correction):
 
     def correct(
         self, submission: Submission, reading: Reading, entries: Sequence[MeasureScore],
-        sign: Mapping[str, Signature],
+        signatures: Sequence[Signature],
     ) -> list[str]:  # fmt: skip
         """See :class:`Correction`."""
-        judged = _judged_entries(reading, entries)
+        judged = _judged_entries(reading, entries, signatures)
         if not judged or reading.inputs is None:
             return []
         nobody = _by_people(reading.inputs, judged, HumanLabels())
         warnings = []
-        for name, (row, entry) in judged.items():
+        for name, (measure, sample, entry, signature) in judged.items():
             if name not in nobody:
                 continue
-            none = nobody[name]
-            if not row.measure.linear:
-                why = row.measure.unlabelled or (
+            if not measure.linear:
+                why = measure.unlabelled or (
                     "error rates correct shares of verdicts, and it is none; give labels of these "
                     "answers (--labels)"
                 )
                 warnings.append(f"{name} is not corrected: {why}")
                 continue
-            sample = row.measured.sample
-            no, yes = none.sample, none.upper or none.sample
+            no, yes = nobody[name], nobody[name].upper or nobody[name]
             extremes = np.stack([yes.sums.mean(axis=0), no.sums.mean(axis=0)])
             estimate = rogan_gladen(
-                sample.sums.mean(axis=0), extremes, sample.combine, self.rates, row.measure.range
+                sample.sums.mean(axis=0), extremes, sample.combine, self.rates, measure.range
             )
-            if why := why_not_corrected(estimate, self.rates, row.measure.range):
+            if why := why_not_corrected(estimate, self.rates, measure.range):
                 warnings.append(f"{name} is not corrected: {why}")
                 continue
-            signed = replace(sign[name], correction=f"{ROGAN_GLADEN},{self.source}")
-            entry.corrected = _record(row.measure, estimate, ROGAN_GLADEN, signed)
+            signed = replace(signature, correction=f"{ROGAN_GLADEN},{self.source}")
+            entry.corrected = _record(measure, estimate, ROGAN_GLADEN, signed)
         return warnings
 
 
@@ -200,26 +196,30 @@ def read_correction(figures: Mapping[str, Any], judge: str) -> tuple[RateCorrect
     return RateCorrection(rates, f"n={figures['answers']}"), warning
 
 
-Judged = Mapping[str, tuple[Row, MeasureScore]]
-"""Measures that a judge decides, by name, with their entries."""
+Judged = Mapping[str, tuple[Measure, Sample, MeasureScore, Signature]]
+"""Measures that a judge decides, by name, with their samples, entries and recipes."""
 
 
-def _judged_entries(reading: Reading, entries: Sequence[MeasureScore]) -> Judged:
+def _judged_entries(
+    reading: Reading, entries: Sequence[MeasureScore], signatures: Sequence[Signature]
+) -> Judged:
     """Select results and scores of judged measures that have intervals, by name."""
     return {
-        r.measure.name: (r, e)
-        for r, e in zip(reading.results[0], entries, strict=True)
-        if "judge" in r.measure.uses and r.place is None and r.measured.sample.has_interval
+        m.name: (m, sample, entry, signature)
+        for (m, sample), entry, signature in zip(
+            reading.results[0], entries, signatures, strict=True
+        )
+        if "judge" in m.uses and sample.place is None and sample.has_interval
     }
 
 
-def _by_people(inputs: Inputs, judged: Judged, people: HumanLabels) -> dict[str, Measured]:
+def _by_people(inputs: Inputs, judged: Judged, people: HumanLabels) -> dict[str, Sample]:
     """Compute judged measures by people's labels; open where an answer has none."""
     session = JudgeSession(LabelJudge(people))
     tools = replace(inputs.tools, judge=session, levels=people.levels)
-    measures = [r.measure for r, _ in judged.values()]
-    rows, _ = compute(replace(inputs, tools=tools), measures, session)
-    return {row.measure.name: row.measured for row in rows}
+    measures = [m for m, *_ in judged.values() if isinstance(m, PassageMeasure)]
+    samples, _ = compute(replace(inputs, tools=tools), measures, session)
+    return {measure.name: sample for measure, sample in samples}
 
 
 def _label_warnings(people: HumanLabels) -> list[str]:
@@ -250,8 +250,8 @@ def _label_warnings(people: HumanLabels) -> list[str]:
 
 def _units(
     raw: Sample,
-    human: Measured,
-    nobody: Measured,
+    human: Sample,
+    nobody: Sample,
     people: HumanLabels,
     clusters: npt.NDArray[np.int64] | None,
 ) -> Units:
@@ -264,14 +264,14 @@ def _units(
     labelled = rows & open_ & ~_lacks_verdict(human)[0]
     first = raw.sums[: raw.repeats].mean(axis=0)
     judged = np.where(labelled[:, None], first, raw.sums.mean(axis=0))
-    return Units(judged, human.sample.sums[0], labelled, np.logical_not(open_), clusters)
+    return Units(judged, human.sums[0], labelled, np.logical_not(open_), clusters)
 
 
-def _lacks_verdict(measured: Measured) -> npt.NDArray[np.bool_]:
+def _lacks_verdict(sample: Sample) -> npt.NDArray[np.bool_]:
     """Whether an answer's sums depend on missing verdicts, shape (runs, queries)."""
-    if measured.upper is None:
-        return np.zeros(measured.sample.sums.shape[:2], bool)
-    differs: npt.NDArray[np.bool_] = (measured.sample.sums != measured.upper.sums).any(axis=-1)
+    if sample.upper is None:
+        return np.zeros(sample.sums.shape[:2], bool)
+    differs: npt.NDArray[np.bool_] = (sample.sums != sample.upper.sums).any(axis=-1)
     return differs
 
 

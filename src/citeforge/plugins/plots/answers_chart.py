@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from citeforge.evaluator.measures.registry import find_measure
-from citeforge.evaluator.statistics.estimates import estimate_all, mean_sample
+from citeforge.evaluator.statistics.estimates import estimate_value, mean_sample
 from citeforge.plugins.plots.charts import (
     entries,
     entry,
@@ -125,7 +125,7 @@ def _means(file: ScoreFile, measure: str, place: AnswerPlace) -> list[dict[str, 
         sample = mean_sample(np.array([columns[at]]))
         if declared is not None:
             sample = replace(sample, within=declared.range)
-        (estimate,) = estimate_all([sample])
+        estimate = estimate_value(sample)
         value, low, high = (score.scale * x for x in (estimate.value, estimate.low, estimate.high))
         ends = (value, value) if math.isnan(low) else (low, high)
         rows.append({"system": file.system, "x": at, "value": value, "low": ends[0],

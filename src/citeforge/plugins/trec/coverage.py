@@ -22,7 +22,7 @@ from typing import Any
 
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.evaluator.measures.columns import Key, Value, bounded
-from citeforge.evaluator.measures.declared import CannotError, Found, Measure, percent
+from citeforge.evaluator.measures.declared import CannotError, Found, Measure, PassageMeasure
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.tools import NO_JUDGE
 from citeforge.plugins.trec.assessments import (
@@ -241,7 +241,7 @@ def _answer_text(inputs: Inputs, item: AnswerItem) -> str:
 def _measures(family: _Family, source: str, **more: Any) -> Callable[..., Measure]:
     """Make a function that declares measures of a family."""
     return partial(
-        percent,
+        PassageMeasure,
         family=family.name,
         needs=f"--assessments with {family.name}: labels, or a judge "
         f"(--judge-profile llm-{family.name.rstrip('s')})",

@@ -25,7 +25,7 @@ from citeforge.evaluator.measures.declared import (
     CitationQuality,
     Found,
     Measure,
-    percent,
+    PassageMeasure,
 )
 from citeforge.evaluator.measures.judging import premise_text, read_claims
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
@@ -210,7 +210,7 @@ def _pair(inputs: Inputs, item: AnswerItem, cited: int | None, statement: str) -
 
 
 _trec = partial(
-    percent,
+    PassageMeasure,
     family="trec",
     needs="a judge, best with three levels (--judge-profile llm-three-level), or --assessments",
     source="reference: Thakur et al. 2025 (TREC RAG 2024, support), 3.2–3.4; strict: ours",
@@ -229,32 +229,34 @@ _soft_quality, _hard_quality = (
     )
     for worth in ("half", "nothing")
 )
-_PRECISION = {
-    "formula": "mean w over all citations; out-of-range ones weigh 0",
-    "edge_cases": "`reference`: Σ w of first citations ÷ sentences that cite",
-}
-_OVER_ALL = {
-    "formula": "mean over statements of the largest w",
-    "edge_cases": "`reference`: the same sum ÷ all sentences",
-}
-_OF_ALL = {
-    "formula": "not computed",
-    "edge_cases": "`reference`: the mean w of a sentence's judged citations in place of the first",
-}
+_precision = partial(
+    _trec,
+    formula="mean w over all citations; out-of-range ones weigh 0",
+    edge_cases="`reference`: Σ w of first citations ÷ sentences that cite",
+)
+_over_all = partial(
+    _trec,
+    formula="mean over statements of the largest w",
+    edge_cases="`reference`: the same sum ÷ all sentences",
+)
+_of_all = partial(
+    _trec,
+    formula="not computed",
+    edge_cases="`reference`: the mean w of a sentence's judged citations in place of the first",
+)
 MEASURES = (
-    _trec("TREC.WP", definition="support of a sentence's first citation, full 1, partial 0.5, "
-          "over sentences that cite (strict: over all citations)", **_PRECISION,
-          citation_quality=_soft_quality("precision")),
-    _trec("TREC.WR", definition=f"{_RECALL} (strict: of the best citation, over statements)",
-          **_OVER_ALL,
-          citation_quality=_soft_quality("recall")),
-    _trec("TREC.HP", definition="TREC.WP with partial support as none", **_PRECISION,
-          citation_quality=_hard_quality("precision")),
-    _trec("TREC.HR", definition="TREC.WR with partial support as none", **_OVER_ALL,
-          citation_quality=_hard_quality("recall")),
-    _trec("TREC.WP@all", definition="mean support of a sentence's judged citations, over "
-          "sentences that cite (reference)", **_OF_ALL,
-          citation_quality=CitationQuality("precision", _ALL)),
-    _trec("TREC.WR@all", definition=f"{_RECALL} (reference)", **_OF_ALL,
-          citation_quality=CitationQuality("recall", _ALL)),
+    _precision("TREC.WP", definition="support of a sentence's first citation, full 1, partial 0.5, "
+               "over sentences that cite (strict: over all citations)",
+               citation_quality=_soft_quality("precision")),
+    _over_all("TREC.WR", definition=f"{_RECALL} (strict: of the best citation, over statements)",
+              citation_quality=_soft_quality("recall")),
+    _precision("TREC.HP", definition="TREC.WP with partial support as none",
+               citation_quality=_hard_quality("precision")),
+    _over_all("TREC.HR", definition="TREC.WR with partial support as none",
+              citation_quality=_hard_quality("recall")),
+    _of_all("TREC.WP@all", definition="mean support of a sentence's judged citations, over "
+            "sentences that cite (reference)",
+            citation_quality=CitationQuality("precision", _ALL)),
+    _of_all("TREC.WR@all", definition=f"{_RECALL} (reference)",
+            citation_quality=CitationQuality("recall", _ALL)),
 )  # fmt: skip

@@ -24,14 +24,13 @@ from citeforge.evaluator.measures.declared import (
     CitationQuality,
     Found,
     Measure,
-    count,
-    percent,
+    PassageMeasure,
 )
 from citeforge.evaluator.measures.judging import premise_text
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.tools import NO_JUDGE
 from citeforge.evaluator.statements.url_marks import has_text
-from citeforge.evaluator.statistics.estimates import Measured, ratio_sample
+from citeforge.evaluator.statistics.estimates import ratio_sample
 from citeforge.plugins.responses.deep_research.pairs import KEYS, statement_pairs
 from citeforge.schemas.citations.urls import same_url
 
@@ -117,19 +116,18 @@ def _samples(inputs: Inputs, outcomes: Mapping[Key, Counter[str]], strict: bool)
     else:  # supported pairs of all pairs that were judged
         columns = ({key: value.low for key, value in supported.items()}, n_pairs)
         sums = np.stack([np.nan_to_num(inputs.column(rows)) for rows in columns], axis=-1)
-        yield "FACT.Acc", Measured(ratio_sample(sums))
+        yield "FACT.Acc", ratio_sample(sums)
     yield bounded(inputs, "FACT.Eff", supported)
     yield mean_of_defined(inputs, "FACT.Cit", n_pairs)
     yield mean_of_defined(inputs, "FACT.Unread", n_unread)
 
 
 _needs = "a judge, reports that cite by URL, and passages with `url` and `text`"
-_percent, _count = (
-    partial(
-        make, family="fact", needs=_needs, source=PAPER, uses=("judge", "segmenter"), compute=fact
-    )
-    for make in (percent, count)
-)
+_percent = partial(
+    PassageMeasure, family="fact", needs=_needs, source=PAPER, uses=("judge", "segmenter"),
+    compute=fact,
+)  # fmt: skip
+_count = partial(_percent, high=None, scale=1, higher_is_better=None)
 MEASURES = (
     _percent("FACT.Acc", definition="statement–URL pairs that the page supports, fully or in part",
              formula="mean over reports of supported ÷ pairs; without pairs 0",

@@ -1,0 +1,23 @@
+"""Kinds of benchmark whose answers are scored."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+from citeforge.package.package import PackageKind
+
+if TYPE_CHECKING:
+    from citeforge.evaluator.measures.reading import Read
+
+
+class ScoredKind(PackageKind):
+    """A kind of benchmark with how answers to it are read."""
+
+    @abstractmethod
+    def reading(self, reads: str) -> Read:
+        """Return the function that reads a submission for measures.
+
+        Args:
+            reads: what the measures read, one of ``readings``.
+        """
