@@ -320,6 +320,11 @@ def score_files(
             "--private is for benchmarks with hidden gold; the labels of this one are public",
             code="option-without-effect",
         )
+    if options.by and opened.has_hidden_gold and not private:
+        raise UsageError(
+            "--by needs --private: what slices score would tell of the hidden gold",
+            code="hidden-gold",
+        )
     setup = setup_of(opened, options, run=run or RunOptions())
     _require_distinct(paths, systems, setup)
     targets = score_targets(target, paths, systems)

@@ -128,6 +128,10 @@ def read_yaml(path: Path) -> Any:
         ) from error
 
 
+_PLAIN = {"missing": "is missing", "model_type": "is not an object with fields"}
+"""Type of an error of pydantic to what it means."""
+
+
 def validated(
     record: type[M],
     content: Any,
@@ -166,7 +170,7 @@ def validated(
         first = error.errors()[0]
         parts = (p if p.isprintable() else ascii(p) for p in map(str, first["loc"]))
         field = ".".join(filter(None, (place, *parts)))[:200]
-        message = first["msg"].removeprefix("Value error, ")
+        message = _PLAIN.get(first["type"], first["msg"].removeprefix("Value error, "))
         if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
             message, allowed = (
                 "is not a field",
