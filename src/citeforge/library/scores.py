@@ -210,6 +210,10 @@ class Scores(Displayed):
         yield replace(table, notes=notes + signature_notes(files))
 
 
+Scored = Scores | str | Path
+"""Scores, or the path of a score file."""
+
+
 @extras_named()
 def score(
     answers: Answers, benchmark: Benchmark | str | Path, measures: Sequence[str] = (), *,
@@ -251,9 +255,9 @@ def score(
     """
     opened = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
     options = checked(
-        ScoreOptions, measures=tuple(measures), context=context, protocol=protocol,
+        ScoreOptions, measures=measures, context=context, protocol=protocol,
         file_format=file_format, segmenter=segmenter, details=details, only_asked=only_asked,
-        by=tuple(by),
+        by=by,
         labels=tuple(map(Path, labels)), assessments=tuple(map(Path, assessments)),
         judge="given" if labels and judge is not None else None,
     )  # fmt: skip
@@ -468,6 +472,21 @@ def read_scores(path: str | Path) -> Scores:
     return Scores(load_scores(Path(path)))
 
 
-def score_file_of(scores: Scores | str | Path) -> ScoreFile:
-    """Return the score file behind scores, read from disk where a path is given."""
+def listed(scores: Scored | Sequence[Scored]) -> list[Scored]:
+    """List one or several scores, or paths of them."""
+    return [scores] if isinstance(scores, Scores | str | Path) else list(scores)
+
+
+def score_file_of(scores: Scored) -> ScoreFile:
+    """Return the score file behind scores, read from disk where a path is given.
+
+    Raises:
+        InputError: the path is of no score file.
+        UsageError: neither scores nor a path.
+    """
+    if not isinstance(scores, Scores | str | Path):
+        raise UsageError(
+            f"expected scores or the path of a score file, got {type(scores).__name__}",
+            code="wrong-type",
+        )
     return scores.file if isinstance(scores, Scores) else load_scores(Path(scores))

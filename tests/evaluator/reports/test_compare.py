@@ -354,8 +354,9 @@ def test_score_files_that_do_not_fit_together(inline: Inline, tmp_path: Path) ->
         ({"query_ids": ["q0", "q0"]}, "wrong-value", "query_ids"),
         ({"answers": [answer]}, "wrong-value", "answers"),
         ({"system": "\ud800"}, "bad-json", ""),
+        (None, "wrong-value", "is not an object"),
     ):
-        bad.write_text(json.dumps({**good, **change}))
+        bad.write_text("[]" if change is None else json.dumps({**good, **change}))
         with refused(code, cf.InputError, path=bad) as caught:
             load_scores(bad)
         assert field in str(caught.value)

@@ -12,7 +12,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.reports.corrections import calibration_key
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.intervals import ANYTHING, Range
-from citeforge.package.manifest import read_stats
+from citeforge.package.manifest import load_manifest, read_stats
 from citeforge.plugins.labels.annotators import cohen_kappa
 from citeforge.plugins.labels.meta_eval import LabelledPair, ask_labelled
 from citeforge.plugins.labels.ppi import (
@@ -273,6 +273,7 @@ def write_calibration(folder: Path, result: Calibration) -> str:
     """
     from citeforge.builders.packaging.package import amend_stats
 
+    load_manifest(folder)
     key, figures = calibration_key(result.judge), result.figures()
     old: Any = read_stats(folder).get(key)
     amend_stats(folder, {key: figures})
