@@ -353,8 +353,8 @@ def test_score_files_that_do_not_fit_together(inline: Inline, tmp_path: Path) ->
         ({"measures": [measure, measure]}, "wrong-value", "measures"),
         ({"query_ids": ["q0", "q0"]}, "wrong-value", "query_ids"),
         ({"answers": [answer]}, "wrong-value", "answers"),
+        (None, "wrong-type", "is not an object"),
         ({"system": "\ud800"}, "bad-json", ""),
-        (None, "wrong-value", "is not an object"),
     ):
         bad.write_text("[]" if change is None else json.dumps({**good, **change}))
         with refused(code, cf.InputError, path=bad) as caught:
