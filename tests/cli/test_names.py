@@ -92,6 +92,12 @@ def test_all_that_is_declared_can_be_made() -> None:
         assert issubclass(system.options, Part), system
 
 
+@pytest.mark.parametrize("group", ["list", "labels", "leaderboard", "kg", "llm"])
+def test_an_unknown_command_of_a_group_is_told_the_known_ones(group: str) -> None:
+    with refused("unknown-name", value="foo"):
+        cli.main([group, "foo"], standalone_mode=False)
+
+
 @pytest.mark.parametrize(
     ("word", "meant"), [("promts", "prompts"), ("crad", "card"), ("rage-tolkit", "rage-toolkit")]
 )

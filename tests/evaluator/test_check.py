@@ -57,6 +57,14 @@ def test_everything_is_reported_with_its_line(tmp_path: Path, benchmark: cf.Benc
     assert path.read_bytes() == before
 
 
+def test_a_closed_book_system_is_checked_as_it_is_scored(benchmark: cf.Benchmark) -> None:
+    rows = [{"query_id": "q01", "output": "Good [1]."}]
+    found = cf.check(rows, benchmark, context="none")
+    assert not found.errors
+    assert "output: cites 1; no passage was shown" in map(str, found.warnings)
+    assert cf.score(rows, benchmark, ["ALCE.Length"], context="none").file.context == "none"
+
+
 def test_whole_numbers_are_ids(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_text('{"query_id": 21, "output": "", "passages": [{"docid": 7, "text": "a"}]}\n')

@@ -371,6 +371,7 @@ def test_licences_that_do_not_hold(
         with refused("bad-licence", path=tmp_path / "x", field="licence") as caught:
             publisher(hub).publish(tmp_path / "x", REPO)
         assert detail in str(caught.value)
+        assert "licence: licence" not in str(caught.value)
         assert hub.exchanges == []
 
 

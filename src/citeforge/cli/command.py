@@ -58,8 +58,14 @@ LONGEST_HELP = 1000
 """Characters of a command's first sentence in a list of commands, which is wrapped, not cut."""
 
 
-class ListedCommands(click.Group):
-    """A group whose help lists the whole first sentence of each command."""
+class NamedCommands(click.Group):
+    """A group whose help has each command's first sentence, and whose errors name the commands.
+
+    Attributes:
+        noun: what its commands stand for, in words.
+    """
+
+    noun = "command"
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
@@ -67,16 +73,6 @@ class ListedCommands(click.Group):
         if rows:
             with formatter.section("Commands"):
                 formatter.write_dl(rows)
-
-
-class NamedCommands(click.Group):
-    """Group that makes its commands when they are used, and lists them on a wrong name.
-
-    Attributes:
-        noun: what its commands stand for, in words.
-    """
-
-    noun = "command"
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

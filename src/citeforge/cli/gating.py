@@ -69,8 +69,7 @@ def gate(
     from citeforge.library.gates import gate as decide
     from citeforge.schemas.errors import EvidenceError, GateError
 
-    fields = [name.strip() for name in by.split(",") if name.strip()]
-    result = decide(new, baseline, policy=policy, out=out, by=fields)
+    result = decide(new, baseline, policy=policy, out=out, by=by)
     add_to_summary(result)
     click.echo(to_text(result, get_terminal_size().columns))
     if result.verdict == FAIL:

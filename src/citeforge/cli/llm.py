@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from citeforge.cli.command import ListedCommands, path_argument, path_option
+from citeforge.cli.command import NamedCommands, path_argument, path_option
 from citeforge.cli.options import (
     add_options,
     endpoint_options,
@@ -20,7 +20,7 @@ from citeforge.schemas.recipes.command_options import PromptingOptions
 _OTHER_OPTIONS = [n for n in PromptingOptions.model_fields if n != "llm"]
 
 
-@click.group(cls=ListedCommands)
+@click.group(cls=NamedCommands)
 def llm() -> None:
     """Ask an LLM, and keep its answers: run, stats, export, import, forget."""
 

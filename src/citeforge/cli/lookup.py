@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from citeforge.cli.command import ListedCommands, path_argument, path_option
+from citeforge.cli.command import NamedCommands, path_argument, path_option
 
 if TYPE_CHECKING:
     from citeforge.package.items import Item
@@ -73,7 +73,7 @@ def summarise(folder: Path, manifest: Manifest) -> None:
         labels = sorted({label for found in info.short.values() for label in found})
         few = ", ".join(labels).replace("_", " ")
         short = f"; {len(info.short)} queries have fewer than asked: {few}" if info.short else ""
-        click.echo(f"context {name}: {info.description}{short}")
+        _echo(f"context {name}: {info.description}{short}")
     for text in manifest.warnings:
         click.echo(f"warning: {text}", err=True)
 
@@ -246,7 +246,7 @@ def source_words(system: System) -> str:
     return f"{paper}, {system.section}" if paper and system.section else paper
 
 
-@click.group("list", cls=ListedCommands)
+@click.group("list", cls=NamedCommands)
 def lists() -> None:
     """List what can be named: sources, systems, measures."""
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from citeforge.cli.command import path_option
 from citeforge.cli.completion import NAMED
-from citeforge.schemas.errors import UsageError, suggestion
+from citeforge.schemas.errors import UsageError, field_message, suggestion
 from citeforge.schemas.recipes.base import ENDPOINT, LOCAL, RUNNER, SETTINGS, Judging, RunOptions
 from citeforge.schemas.recipes.flags import Flag, flags_of, nest_values
 
@@ -197,7 +197,7 @@ def record_from(
 def _message_of(record: type[BaseModel], error: ValidationError) -> str:
     """Say what is wrong with the first value that a record refused, by the name of its option."""
     first = error.errors()[0]
-    text = first["msg"].removeprefix("Value error, ")
+    text = field_message(first["type"], first["msg"])
     for flag in flags_of(record):
         if first["loc"][: len(flag.place)] == flag.place:
             value = first["input"]

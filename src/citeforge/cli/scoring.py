@@ -33,7 +33,10 @@ from citeforge.schemas.recipes.command_options import (
 @click.command()
 @path_argument("submission")
 @benchmark_option
-@click.option("--context", help="Context set that lines without `context` answer.")
+@click.option(
+    "--context",
+    help="Context set that lines without `context` answer; `none` for closed-book systems.",
+)
 @click.option(
     "--format",
     "file_format",
@@ -176,6 +179,7 @@ def compare(scores: tuple[Path, ...], out: Path | None, **parameters: Any) -> No
     of a cell that have the same values share a row; the placebo stays out of Holm's family. Pairs
     whose signatures differ are left out, with the differing parts, and the exit code is 3.
     """
+    from citeforge.engines.io.textfiles import count_text
     from citeforge.evaluator.reports.compare import load_scores
     from citeforge.evaluator.reports.report import compare_files
     from citeforge.evaluator.reports.table import folded_note, render_differences
@@ -190,12 +194,12 @@ def compare(scores: tuple[Path, ...], out: Path | None, **parameters: Any) -> No
         for note in (*comparison.scope, *comparison.cautions, *signatures):
             click.echo("\n".join(folded_note(note, width)))
     else:
-        click.echo(f"{out}: {len(comparison.differences):,} differences")
+        click.echo(f"{out}: {count_text(len(comparison.differences), 'difference')}")
     if comparison.left_out:
         for line in comparison.left_out:
             click.echo(f"not compared: {line}", err=True)
         raise FailuresError(
-            f"{len(comparison.left_out):,} pairs were not compared", code="counted-failures"
+            f"not compared: {count_text(len(comparison.left_out), 'pair')}", code="counted-failures"
         )
 
 

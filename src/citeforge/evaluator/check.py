@@ -16,7 +16,7 @@ from citeforge.evaluator.submissions.formats import OURS, find_format
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
-from citeforge.evaluator.submissions.reader import Places
+from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN, Places
 from citeforge.package.items import Passage
 from citeforge.schemas.citations.grammar import Marker
 from citeforge.schemas.citations.urls import same_url
@@ -179,13 +179,15 @@ class _Checker:
             InputError: it names none that the benchmark has.
         """
         name = self.only if answer.context is None else answer.context
-        if answer.passages is not None:
-            name = "own"
+        if answer.passages is not None and self.only != CLOSED_BOOK:
+            name = OWN
         if name is None:
             one_of = f"is missing; one of {', '.join(self.sets)}"
             raise InputError(one_of, field="context", code="missing-field")
         sets = self.benchmark.manifest.contexts
-        if answer.passages is None and name not in sets:
+        is_own = answer.passages is not None and name == OWN
+        is_closed_book = name == CLOSED_BOOK and not self.benchmark.has_graphs
+        if name not in sets and not is_own and not is_closed_book:
             one_of = f"{printable(name)} is unknown; one of {', '.join(sets)}"
             raise InputError(one_of, field="context", code="unknown-context")
         return name
@@ -327,7 +329,8 @@ class Marks:
         if report is not None:
             yield from report_warnings(answer, report)
             return
-        own, output, grammar = answer.passages, answer.output, self._grammar
+        own = [] if context == CLOSED_BOOK else answer.passages
+        output, grammar = answer.output, self._grammar
         n_shown = self._table(context).sizes[row] if own is None else len(own)
         parsed = grammar.parse(output, n_shown)
         if parsed.unparsed:
@@ -341,7 +344,8 @@ class Marks:
             self.reach.add(inside, len(beyond), n_shown)
         if beyond:
             numbers = ", ".join(map(str, beyond[:5]))
-            text = f"cites {numbers}; the context has {first} to {last}"
+            there = f"the context has {first} to {last}" if n_shown else "no passage was shown"
+            text = f"cites {numbers}; {there}"
             yield Finding("not-shown", text, field="output")
         names = [] if cited else _IN_BRACKETS.findall(output)
         if names or answer.spans:

@@ -63,10 +63,11 @@ class Decision(Displayed):
     @property
     def headline(self) -> str:
         """The verdict, and the rows that decided it."""
-        names = [r.name for r in self.rows if r.decides and r.verdict == self.verdict]
+        of_verdict = (r for r in self.rows if r.decides and r.verdict == self.verdict)
+        names = dict.fromkeys(r.name for r in of_verdict if r.group != "files")
         new, old = ", ".join(self.new), ", ".join(self.baseline)
         subject = f"{new} against {old}" if old else f"{new} without a baseline"
-        why = "" if self.verdict == PASS else f": {', '.join(dict.fromkeys(names))}"
+        why = f": {', '.join(names)}" if names and self.verdict != PASS else ""
         return f"{self.verdict}: {subject}{why}"
 
     def _headline(self) -> str:

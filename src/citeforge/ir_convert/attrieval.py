@@ -70,10 +70,11 @@ def read_saved(path: Path, row_type: type[Row]) -> Iterator[tuple[int, Row]]:
 
 
 def _not_saved(path: Path, error: Exception) -> InputError:
+    detail = "" if isinstance(error, FileNotFoundError) else f" ({str(error)[:200]})"
     return InputError(
-        f"is not a readable saved data set ({str(error)[:200]})",
+        f"is not a readable saved data set{detail}",
         path=path,
-        allowed="a folder made by Dataset.save_to_disk",
+        allowed="expected a file, or a folder that Dataset.save_to_disk made",
         code="wrong-type",
     )
 

@@ -5,6 +5,7 @@ import weakref
 from pathlib import Path
 
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.schemas.errors import UsageError
 
 
 def package_folder(name: str | Path) -> Path:
@@ -15,7 +16,12 @@ def package_folder(name: str | Path) -> Path:
 
     Raises:
         InputError: the Hub cannot be reached, or has no such data set.
+        UsageError: neither a folder nor such a name.
     """
+    if not isinstance(name, str | Path):
+        raise UsageError(
+            f"expected a folder or hub:ORG/NAME, got {type(name).__name__}", code="wrong-type"
+        )
     if not str(name).startswith("hub:"):
         return Path(name)
     from citeforge.publishing.hub import local_folder

@@ -10,6 +10,7 @@ from citeforge.evaluator.submissions.finding import Finding
 from citeforge.library.benchmarks import load
 from citeforge.library.scores import Answers, submission_file
 from citeforge.schemas.errors import UnknownValueError, extras_named
+from citeforge.schemas.recipes.rage import RESERVED
 
 
 @extras_named()
@@ -35,8 +36,9 @@ def check(
         UnknownValueError: the benchmark has no such context set.
     """
     opened = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
-    if context is not None and context not in opened.manifest.contexts:
-        raise UnknownValueError("context", context, opened.manifest.contexts)
+    known = [*opened.manifest.contexts, *(() if opened.has_graphs else RESERVED)]
+    if context is not None and context not in known:
+        raise UnknownValueError("context", context, known)
     with submission_file(answers, system) as path:
         found = check_file(path, opened, context, file_format)
     if isinstance(answers, str | Path):

@@ -10,12 +10,11 @@ from typing import Any
 from citeforge.evaluator.gate import Decision, decide
 from citeforge.evaluator.gate_outputs import check_outputs, write_outputs
 from citeforge.evaluator.gate_policy import PolicySource, checked_policy, read_policy
-from citeforge.library.scores import Scores, score_file_of
+from citeforge.library.scores import Scored, Scores, listed, score_file_of
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import checked
+from citeforge.schemas.recipes.command_options import CompareOptions
 from citeforge.schemas.recipes.gate import GatePolicy
-
-Scored = Scores | str | Path
 
 
 def gate(
@@ -48,9 +47,10 @@ def gate(
     else:
         given = policy if isinstance(policy, GatePolicy) else checked(GatePolicy, **(policy or {}))
         source = checked_policy(PolicySource(given))
+    fields = checked(CompareOptions, by=by).by
     ours, theirs = _listed(new), _listed(baseline)
     _require_different(ours, theirs)
-    decision = decide([*map(score_file_of, ours)], [*map(score_file_of, theirs)], source, by)
+    decision = decide([*map(score_file_of, ours)], [*map(score_file_of, theirs)], source, fields)
     write_outputs(decision, paths)
     return decision
 
@@ -61,15 +61,15 @@ def _listed(scores: Scored | Sequence[Scored]) -> list[Scored]:
     Raises:
         InputError: a folder without any.
     """
-    listed: list[Scored] = []
-    for one in [scores] if isinstance(scores, Scores | str | Path) else scores:
-        if isinstance(one, Scores) or not Path(one).is_dir():
-            listed.append(one)
+    several: list[Scored] = []
+    for one in listed(scores):
+        if not isinstance(one, str | Path) or not Path(one).is_dir():
+            several.append(one)
             continue
         if not (found := sorted(Path(one).glob("*.json"))):
             raise InputError("has no score file (*.json)", path=one, code="missing-file")
-        listed += found
-    return listed
+        several += found
+    return several
 
 
 def _require_different(new: Sequence[Scored], baseline: Sequence[Scored]) -> None:

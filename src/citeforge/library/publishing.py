@@ -12,7 +12,7 @@ from typing import Any
 from citeforge.builders.packaging.prompts import contexts_for, prompt_lines, write_stub
 from citeforge.engines.io.files import atomic_file
 from citeforge.library.benchmarks import package_folder
-from citeforge.library.scores import Scores, score_file_of
+from citeforge.library.scores import Scored, Scores, listed, score_file_of
 from citeforge.package.manifest import load_manifest
 from citeforge.package.package import Package
 from citeforge.publishing.card import write_card
@@ -60,7 +60,7 @@ def export_prompts(
 
 @extras_named()
 def card(
-    folder: str | Path, scores: Sequence[Scores | str | Path] = (), version: str | None = None,
+    folder: str | Path, scores: Scored | Sequence[Scored] = (), version: str | None = None,
     licence: str | None = None,
 ) -> Manifest:  # fmt: skip
     """Write README.md, croissant.json and eval.yaml of a package; as ``citeforge export card``.
@@ -81,9 +81,10 @@ def card(
 
     if version is not None and not re.fullmatch(r"\d+\.\d+\.\d+", version):
         raise UsageError(f"--version {version!r}: expected X.Y.Z", code="bad-option")
-    files = [*map(score_file_of, scores)]
+    several = listed(scores)
+    files = [*map(score_file_of, several)]
     expected = load_manifest(Path(folder)).benchmark_hash
-    for given, file in zip(scores, files, strict=True):
+    for given, file in zip(several, files, strict=True):
         if file.benchmark_hash != expected:
             path = file.submission if isinstance(given, Scores) else given
             raise InputError(

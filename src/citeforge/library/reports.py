@@ -12,7 +12,7 @@ from citeforge.evaluator.reports.report import compare_files, format_of, make_re
 from citeforge.evaluator.reports.rows import named_rows, references_last
 from citeforge.evaluator.reports.table import difference_tables, scores_table, signature_notes
 from citeforge.library.benchmarks import package_folder
-from citeforge.library.scores import Scores, score_file_of
+from citeforge.library.scores import Scored, listed, score_file_of
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError, UsageError, extras_named
 from citeforge.schemas.recipes.base import checked
@@ -45,7 +45,7 @@ class Comparisons(Displayed, list[Difference]):
 
 
 def compare(
-    *scores: Scores | str | Path, out: str | Path | None = None, measures: Sequence[str] = (),
+    *scores: Scored, out: str | Path | None = None, measures: Sequence[str] = (),
     against: str | None = None, across: Sequence[str] = (), by: Sequence[str] = (),
 ) -> Comparisons:  # fmt: skip
     """Paired differences of systems, measure by measure; as ``citeforge compare``.
@@ -121,7 +121,7 @@ class Report(Displayed):
 
 @extras_named()
 def report(
-    scores: Sequence[Scores | str | Path], out: str | Path | None = None, *,
+    scores: Scored | Sequence[Scored], out: str | Path | None = None, *,
     kind: str | None = None, title: str | None = None, one_file: bool = False,
     plot: str | None = None, measure: str | None = None,
     benchmark: Package | str | Path | None = None, measures: Sequence[str] = (),
@@ -158,7 +158,8 @@ def report(
         UsageError: the ending of ``out`` says no format, or an option is for another one.
         MissingExtraError: a plot without the extra ``report``.
     """
-    if not scores:
+    files = [score_file_of(one) for one in listed(scores)]
+    if not files:
         raise UsageError("report needs the scores of at least one system", code="missing-option")
     form = kind or format_of(out)
     folder = benchmark.folder if isinstance(benchmark, Package) else benchmark
@@ -169,6 +170,5 @@ def report(
         robustness=robustness, by=by,
     )  # fmt: skip
     path = None if out is None else Path(out)
-    files = [score_file_of(s) for s in scores]
     content, _ = make_report(files, form, path, options)
     return Report(content, form, files, options, path)

@@ -209,6 +209,10 @@ class Scores(Displayed):
         yield replace(table, notes=notes + signature_notes(files))
 
 
+Scored = Scores | str | Path
+"""Scores, or the path of a score file."""
+
+
 def _write_scores(file: ScoreFile, path: Path, private: bool) -> None:
     """Write a score file; where gold is hidden, without values of queries unless private."""
     shown = file if private else withhold_scores(file)
@@ -256,9 +260,9 @@ def score(
     """
     opened = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
     options = checked(
-        ScoreOptions, measures=tuple(measures), context=context, protocol=protocol,
+        ScoreOptions, measures=measures, context=context, protocol=protocol,
         file_format=file_format, segmenter=segmenter, details=details, only_asked=only_asked,
-        by=tuple(by),
+        by=by,
         labels=tuple(map(Path, labels)), assessments=tuple(map(Path, assessments)),
         judge="given" if labels and judge is not None else None,
     )  # fmt: skip
@@ -324,6 +328,11 @@ def score_files(
         raise UsageError(
             "--private is for benchmarks with hidden gold; the labels of this one are public",
             code="option-without-effect",
+        )
+    if options.by and opened.has_hidden_gold and not private:
+        raise UsageError(
+            "--by needs --private: what slices score would tell of the hidden gold",
+            code="hidden-gold",
         )
     setup = setup_of(opened, options, run=run or RunOptions())
     _require_distinct(paths, systems, setup)
@@ -468,6 +477,21 @@ def read_scores(path: str | Path) -> Scores:
     return Scores(load_scores(Path(path)))
 
 
-def score_file_of(scores: Scores | str | Path) -> ScoreFile:
-    """Return the score file behind scores, read from disk where a path is given."""
+def listed(scores: Scored | Sequence[Scored]) -> list[Scored]:
+    """List one or several scores, or paths of them."""
+    return [scores] if isinstance(scores, Scores | str | Path) else list(scores)
+
+
+def score_file_of(scores: Scored) -> ScoreFile:
+    """Return the score file behind scores, read from disk where a path is given.
+
+    Raises:
+        InputError: the path is of no score file.
+        UsageError: neither scores nor a path.
+    """
+    if not isinstance(scores, Scores | str | Path):
+        raise UsageError(
+            f"expected scores or the path of a score file, got {type(scores).__name__}",
+            code="wrong-type",
+        )
     return scores.file if isinstance(scores, Scores) else load_scores(Path(scores))

@@ -82,7 +82,7 @@ def load_manifest(folder: Path) -> Manifest:
         raise InputError(
             "is not a benchmark package",
             path=folder,
-            allowed="a folder that citeforge build made",
+            allowed="expected a folder that `citeforge build` made",
             code="not-a-package",
         )
     content = read_json(resolve_package_file(folder, MANIFEST))

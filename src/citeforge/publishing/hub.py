@@ -304,9 +304,8 @@ def check_sound(folder: Path) -> Manifest:
             code=problems[0].code,
         )
     manifest = load_manifest(folder)
-    clashes = conflicts(manifest)
-    if clashes:
-        raise InputError(f"licence: {clashes[0]}", path=folder, field="licence", code="bad-licence")
+    if clashes := conflicts(manifest):
+        raise InputError("; ".join(clashes), path=folder, field="licence", code="bad-licence")
     return manifest
 
 

@@ -122,6 +122,19 @@ def field_code(kind: str) -> str:
     return {"missing": "missing-field", "extra_forbidden": "unknown-field"}.get(kind, "wrong-value")
 
 
+_PLAIN = {
+    "missing": "is missing",
+    "model_type": "is not an object with fields",
+    "extra_forbidden": "is not a field",
+}
+"""Type of an error of pydantic to what it means."""
+
+
+def field_message(kind: str, message: str) -> str:
+    """Say what is wrong with a field that pydantic refuses, by the type and text of its error."""
+    return _PLAIN.get(kind, message.removeprefix("Value error, "))
+
+
 class UsageError(CiteforgeError):
     """The command was called in a way that cannot work."""
 

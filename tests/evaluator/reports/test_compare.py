@@ -353,9 +353,10 @@ def test_score_files_that_do_not_fit_together(inline: Inline, tmp_path: Path) ->
         ({"measures": [measure, measure]}, "wrong-value", "measures"),
         ({"query_ids": ["q0", "q0"]}, "wrong-value", "query_ids"),
         ({"answers": [answer]}, "wrong-value", "answers"),
+        (None, "wrong-type", "is not an object"),
         ({"system": "\ud800"}, "bad-json", ""),
     ):
-        bad.write_text(json.dumps({**good, **change}))
+        bad.write_text("[]" if change is None else json.dumps({**good, **change}))
         with refused(code, cf.InputError, path=bad) as caught:
             load_scores(bad)
         assert field in str(caught.value)

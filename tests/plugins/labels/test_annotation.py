@@ -126,7 +126,10 @@ def test_the_whole_way_round(inline: Inline, files: list[Path], tmp_path: Path) 
     assert rows[0]["labels"].keys() == {"ann", "bob"}
     assert {r["label"] for r in rows} == {"full", None}  # a tie has no majority
     beside = ("labels", "import", "ann.csv", "--key", "a.csv.key.json", "--benchmark", "facts")
-    assert inline(*beside).returncode == 0
+    assert "on 12 items: adjudicate them" in result.stdout
+    alone = inline(*beside)
+    assert alone.returncode == 0
+    assert "1 annotator\nno agreement: no item has labels of two annotators" in alone.stdout
     assert (tmp_path / "facts.labels" / "statement-support.jsonl").is_file()
     assert inline(*beside[:-2]).code == "missing-option"
     judged = inline(

@@ -87,6 +87,11 @@ def test_a_package_with_a_calibration_corrects(
     assert correction.rates is not None
     assert correction.rates.specificity == pytest.approx(105 / 120)
     assert calibration_of(Package(package), JudgeSession(LexicalJudge())) == (None, "")
+    again = ("labels", "calibrate", "facts", "--labels", "e.jsonl", "--judge", "lexical")
+    assert "replaces" not in inline(*again).stderr
+    write_jsonl(tmp_path / "e.jsonl", expertqa(60, wrong=1))
+    assert "replaces the earlier calibration" in (stderr := inline(*again).stderr)
+    assert "sensitivity 0.500, specificity 0.875" in stderr  # as above
 
 
 def test_labels_that_calibrate_nothing(tmp_path: Path) -> None:

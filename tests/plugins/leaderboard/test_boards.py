@@ -217,7 +217,7 @@ def test_a_strangers_folder_is_not_replaced(two: Path) -> None:
     ("change", "wanted"),
     [
         ({"boards": []}, r"leaderboard.yaml:1 boards: .*at least 1"),
-        ({"boards": [{"name": "a"}]}, r"leaderboard.yaml:2 boards.0.benchmark: Field required"),
+        ({"boards": [{"name": "a"}]}, r"leaderboard.yaml:2 boards.0.benchmark: is missing"),
         ({"boards": [{"name": "A/b", "benchmark": "x"}]}, r"boards.0.name: .*pattern"),
         ({"boards": [{"name": "queries", "benchmark": "x"}]}, "folder of every site"),
         ({"boards": [{"name": "a", "benchmark": x} for x in "xy"]}, "duplicate name 'a'"),

@@ -155,6 +155,8 @@ def test_the_command_writes_withheld_scores(board: Board, inline: Inline) -> Non
     compared = inline("compare", root / "a.json", root / "a.json")
     assert (compared.returncode, compared.code) == (1, "hidden-gold")
     assert "--private" in compared.stderr
+    sliced = inline("score", root / "mine.jsonl", *there, root / "d.json", "--by", "n_shown")
+    assert (sliced.returncode, sliced.code) == (2, "hidden-gold")
     open_one = ("--benchmark", root / "package", "--out", root / "c.json", "--private")
     assert inline("score", root / "mine.jsonl", *open_one).returncode == 2
 

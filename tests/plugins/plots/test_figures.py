@@ -68,6 +68,8 @@ def test_a_system_that_names_no_cost_may_be_the_best() -> None:
     files = [scored(name, {"CiteP": [value] * 4}, cost=cost) for name, value, cost in costs]
     assert plot(files, "cost", "CiteP").title.startswith("CiteP of a is 30.0 at $1.00")
     assert plot(files[:2], "cost", "CiteP").title.startswith("a has the highest CiteP at $1.00")
+    alike = [scored(name, {"CiteP": [0.2] * 4}, cost=1.0) for name in "ab"]
+    assert plot(alike, "cost", "CiteP").title.endswith("; all cost the same, $1.00")
 
 
 def looks(spec: Any) -> Iterator[tuple[dict[str, str], dict[str, str]]]:

@@ -110,6 +110,7 @@ def render_card(
             for name, context in manifest.contexts.items()
         ],
         statistics=rows,
+        counts=[(what, _value(count)) for what, count in manifest.counts.items()],
         audit=audit,
         checks_made=checks_made,
         flaws=[] if audit is None else _flaws(audit),
@@ -179,9 +180,10 @@ def _plain(text: object) -> str:
 def _value(value: object) -> str:
     if not isinstance(value, dict):
         return f"{value:,}" if isinstance(value, int) else str(value)
-    numbers = [v for v in value.values() if isinstance(v, int | float)]
-    parts = ", ".join(f"{k}: {v}" for k, v in list(value.items())[:8])
-    return f"`{bars(numbers)}` {parts}{', …' if len(value) > 8 else ''}"
+    is_counts = all(isinstance(v, int) for v in value.values())
+    shown = {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in list(value.items())[:8]}
+    parts = ", ".join(f"{k}: {v}" for k, v in shown.items()) + ", …" * (len(value) > 8)
+    return f"`{bars(value.values())}` {parts}" if is_counts else parts
 
 
 def _flaws(audit: dict[str, Any]) -> list[tuple[str, int]]:

@@ -60,18 +60,21 @@ def with_licence(manifest: Manifest, licence: str) -> Manifest:
     return manifest.model_copy(update={"licence": licence, "sources": sources, "config": config})
 
 
+_STATING = "build or export card with --licence"
+
+
 def conflicts(manifest: Manifest) -> list[str]:
     """List why a benchmark cannot be published under its licence; empty when it can."""
     licences = licences_of(manifest)
     extra = manifest.config.get("extra_corpus")
     problems = [
-        f"{source.public_spec} has no stated licence; build with "
-        f"--{'extra-' if source.spec == extra else ''}licence"
+        f"{source.public_spec} has no stated licence ("
+        f"{'build with --extra-licence' if source.spec == extra else _STATING})"
         for source in manifest.sources
         if source.licence is None
     ]
     if manifest.licence is None:
-        problems.append("the benchmark has no licence; build or export card with --licence")
+        problems.append(f"the benchmark has no licence ({_STATING})")
         return list(dict.fromkeys(problems))
     stated = [(what, licence) for what, licence in licences if licence is not None]
     for what, licence in stated:

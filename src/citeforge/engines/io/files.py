@@ -224,7 +224,8 @@ def parse_json(content: bytes, path: Path) -> Any:
         at = _JSON_BYTE.search(str(error))
         line = content.count(b"\n", 0, int(at[1])) + 1 if at else None
         fault = json_fault(content, error)
-        raise InputError(f"is not JSON ({fault})", path=path, line=line, code="bad-json") from error
+        text = f"is not JSON ({fault})" if content.strip() else "is empty; expected JSON"
+        raise InputError(text, path=path, line=line, code="bad-json") from error
 
 
 def remove_tree(path: Path) -> None:

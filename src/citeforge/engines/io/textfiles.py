@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 
 from citeforge.engines.io.jsonlines import LONGEST_LINE, decode_text, raw_lines
-from citeforge.schemas.errors import InputError, field_code, read_error, suggestion
+from citeforge.schemas.errors import InputError, field_code, field_message, read_error, suggestion
 
 M = TypeVar("M", bound=BaseModel)
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -165,12 +165,9 @@ def validated(
         first = error.errors()[0]
         parts = (p if p.isprintable() else ascii(p) for p in map(str, first["loc"]))
         field = ".".join(filter(None, (place, *parts)))[:200]
-        message = first["msg"].removeprefix("Value error, ")
+        message = field_message(first["type"], first["msg"])
         if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
-            message, allowed = (
-                "is not a field",
-                allowed or _fields_text(record, str(first["loc"][0])),
-            )
+            allowed = allowed or _fields_text(record, str(first["loc"][0]))
         line = None if place else yaml_line(path, first["loc"])
         raise InputError(
             message,
@@ -199,7 +196,7 @@ def record_error(
     first = error.errors()[0]
     place, reason = first["loc"], first["type"]
     owner = _record_at(record, place[:-1])
-    message, code = first["msg"].removeprefix("Value error, "), field_code(reason)
+    message, code = field_message(reason, first["msg"]), field_code(reason)
     name = str(place[-1]) if place else ""
     has_field = owner is not None and name in owner.model_fields
     allowed = docstring(owner, name) if owner is not None and has_field else ""

@@ -165,7 +165,8 @@ def load_scores(path: Path) -> ScoreFile:
             code="wrong-kind",
         )  # fmt: skip
     version = ("scores_version", SCORES_VERSION)
-    return validated(ScoreFile, read_json(path), path, allowed="a score file", version=version)
+    allowed = "expected a file that `citeforge score --out` wrote"
+    return validated(ScoreFile, read_json(path), path, allowed=allowed, version=version)
 
 
 def compare_many(

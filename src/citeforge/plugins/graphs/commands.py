@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from citeforge.cli.command import ListedCommands, path_option
+from citeforge.cli.command import NamedCommands, path_option
 from citeforge.cli.options import add_options, field_options, record_from
 from citeforge.schemas.recipes.base import GRAPH, RunOptions
 from citeforge.schemas.recipes.kalma import KalmaRecipe
@@ -35,7 +35,7 @@ def open_kg(options: dict[str, Any]) -> Any:
     return open_graph(recipe.kg, recipe.domain, recipe.languages, run, recipe.skip_malformed)
 
 
-@click.group(cls=ListedCommands)
+@click.group(cls=NamedCommands)
 def kg() -> None:
     """Ask a knowledge graph: profile, snapshot, link."""
 

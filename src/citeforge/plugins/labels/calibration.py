@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.reports.corrections import calibration_key
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.intervals import ANYTHING, Range
+from citeforge.package.manifest import load_manifest, read_stats
 from citeforge.plugins.labels.annotators import cohen_kappa
 from citeforge.plugins.labels.meta_eval import LabelledPair, ask_labelled
 from citeforge.plugins.labels.ppi import (
@@ -258,15 +260,25 @@ def _drift(systems: Sequence[Sequence[bool]]) -> float:
     return float(stats.chi2_contingency(table, correction=False).pvalue)
 
 
-def write_calibration(folder: Path, result: Calibration) -> None:
+def write_calibration(folder: Path, result: Calibration) -> str:
     """Write a judge's rates into a package's statistics; its benchmark hash stays.
+
+    Returns:
+        The rates that it replaces, if they differ; else an empty text.
 
     Raises:
         InputError: not a package, damaged, or it cannot be written.
     """
     from citeforge.builders.packaging.package import amend_stats
 
-    amend_stats(folder, {calibration_key(result.judge): result.figures()})
+    load_manifest(folder)
+    key, figures = calibration_key(result.judge), result.figures()
+    old: Any = read_stats(folder).get(key)
+    amend_stats(folder, {key: figures})
+    if old in (None, figures):
+        return ""
+    rates = (f"{name} {old[name]:.3f}" for name in ("sensitivity", "specificity"))
+    return f"{', '.join(rates)}; {old['statements']:,} statements"
 
 
 def render_calibration(result: Calibration) -> str:

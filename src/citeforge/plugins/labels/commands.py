@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from citeforge.cli.command import ListedCommands, path_argument, path_option
+from citeforge.cli.command import NamedCommands, path_argument, path_option
 from citeforge.cli.options import (
     add_options,
     endpoint_options,
@@ -53,11 +53,13 @@ def calibrate(benchmark: Path, **parameters: Any) -> None:
     rows = labelled_pairs(files.labels, files.scores, files.label_format)
     session = require_judge(record_from(JudgeOptions, parameters), run_options(parameters))
     result = calibration.calibrate(rows.pairs, session, files.labels[0])
-    calibration.write_calibration(benchmark, result)
+    replaced = calibration.write_calibration(benchmark, result)
     click.echo(render_calibration(result))
     for line in rows.lines():
         click.echo(line)
     click.echo(f"{benchmark}: kept in stats.json; tables and benchmark hash are as they were")
+    if replaced:
+        click.echo(f"replaces the earlier calibration of this judge ({replaced})", err=True)
 
 
 @click.command(cls=ManyOptions)
@@ -220,7 +222,7 @@ def _compare_preferences(options: MetaEvalOptions) -> None:
     click.echo(render_preferences(measure, annotators, among, options.tie_threshold, n_repeats))
 
 
-@click.group(cls=ListedCommands, commands=[calibrate, meta_eval, judge])
+@click.group(cls=NamedCommands, commands=[calibrate, meta_eval, judge])
 def labels() -> None:
     """Plan, collect and use labels of people, and measure judges by them."""
 
@@ -284,14 +286,26 @@ def plan(answers: Path, **parameters: Any) -> None:
 )
 def import_(files: tuple[Path, ...], key: Path, out: Path | None, benchmark: Path | None) -> None:
     """Take labels back, one file per annotator, and report their agreement."""
+    import math
+
+    from citeforge.engines.io.textfiles import count_text
     from citeforge.plugins.labels.returned import import_sheets
 
     done = import_sheets(files, key, out=out, benchmark=benchmark)
     agreement = done.agreement
-    click.echo(
-        f"{done.out}: {done.items:,} items of {done.task.name}, {agreement.annotators} annotators"
-    )
-    click.echo(
-        f"agreement on {agreement.items:,} items with several labels: raw {agreement.raw:.3f}, "
-        f"Cohen's kappa {agreement.kappa:.3f}, Krippendorff's alpha {agreement.alpha:.3f}"
-    )
+    people = count_text(agreement.annotators, "annotator")
+    click.echo(f"{done.out}: {count_text(done.items, 'item')} of {done.task.name}, {people}")
+    if not agreement.items:
+        click.echo("no agreement: no item has labels of two annotators")
+        return
+    figures = {
+        "raw": agreement.raw,
+        "Cohen's kappa": agreement.kappa,
+        "Krippendorff's alpha": agreement.alpha,
+    }
+    known = ", ".join(f"{n} {value:.3f}" for n, value in figures.items() if not math.isnan(value))
+    several = count_text(agreement.items, "item")
+    click.echo(f"agreement on {several} with several labels: {known}")
+    if done.undecided:
+        undecided = count_text(done.undecided, "item")
+        click.echo(f"no label has a majority on {undecided}: adjudicate them")

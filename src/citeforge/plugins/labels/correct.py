@@ -282,11 +282,13 @@ def _why_not(units: Units, people: HumanLabels, sample: Sample) -> str:
     rows = [row for row in people.rows if not units.settled[row]]
     n = int(units.labelled.sum())
     if n < _LEAST_DECIDED * len(rows):
-        return (
-            f"the labels decide {n:,} of {len(rows):,} labelled answers; label every statement "
-            "of an answer (and every citation, labels export --task citation-support, for "
-            "precision)"
+        advice = (
+            f"people do not agree on {people.n_undecided:,} of the labels: adjudicate them"
+            if people.n_undecided
+            else "label every statement of an answer (and every citation, labels export --task "
+            "citation-support, for precision)"
         )
+        return f"the labels decide {n:,} of {len(rows):,} labelled answers; {advice}"
     if n < LEAST_LABELS:
         return f"{n} labelled answers; {LEAST_LABELS} are needed"
     values = sample.combine(units.human[units.labelled])

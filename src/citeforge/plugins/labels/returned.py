@@ -121,12 +121,14 @@ class Imported:
         out: where they are kept.
         task: what was annotated.
         items: labelled ones.
+        undecided: items on which no label has a majority.
         agreement: of the annotators.
     """
 
     out: Path
     task: AnnotationTask
     items: int
+    undecided: int
     agreement: Agreement
 
 
@@ -173,7 +175,8 @@ def import_sheets(
     write_text(out, "".join(lines))
     if benchmark is not None and task.of_benchmark:
         amend_stats(benchmark, _statistics(task.name, rows, alike))
-    return Imported(out, task, len(rows), alike)
+    undecided = sum(row["label"] is None for row in rows)
+    return Imported(out, task, len(rows), undecided, alike)
 
 
 def _statistics(

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from citeforge.cli.command import ListedCommands, path_argument, path_option
+from citeforge.cli.command import NamedCommands, path_argument, path_option
 from citeforge.cli.options import add_options, field_options, record_from, run_options
 from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.errors import FailuresError, UsageError
@@ -30,7 +30,7 @@ class SiteOptions(Part):
     """Gold half of publish --hide-gold: scores made with it are shown, and no label."""
 
 
-@click.group(cls=ListedCommands)
+@click.group(cls=NamedCommands)
 def leaderboard() -> None:
     """A static ranking and viewer of one benchmark or several: init, add, build."""
 

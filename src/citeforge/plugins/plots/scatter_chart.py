@@ -128,8 +128,10 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     if len(rows) < 2:
         return None
     scale = entries(files, measure)[0][1].scale
-    cheapest = min(rows, key=lambda r: r["x"])
-    least = f"{cheapest['system']} costs least, ${cheapest['x']:.2f}"
+    cheapest, dearest = (end(rows, key=lambda r: r["x"]) for end in (min, max))
+    is_alike = cheapest["x"] == dearest["x"]
+    which = "all cost the same" if is_alike else f"{cheapest['system']} costs least"
+    least = f"{which}, ${cheapest['x']:.2f}"
     title = f"{_extreme(files, measure, rows[0])}; {least}"
     x = _Axis("cost of the submission (US dollars)", _domain(rows, "x", None))
     y = _Axis(
@@ -176,9 +178,10 @@ def _chart(rows: Rows, everybody: Sequence[str], x: _Axis, y: _Axis) -> Any:
     texts = [n if len(n) <= _LONGEST else n[: _LONGEST - 1] + "…" for n in names]
     boxes = _boxes(rows, texts, x, y)
     across, down = (
-        {"title": axis.title, "scale": alt.Scale(domain=axis.ends, nice=False, zero=False)}
+        {"title": axis.title, "axis": alt.Axis(labelSeparation=6),
+         "scale": alt.Scale(domain=axis.ends, nice=False, zero=False)}
         for axis in (x, y)
-    )
+    )  # fmt: skip
     places = [(r["x"], r["y"]) for r in rows]
     sizes = [mark_size(places[n + 1 :].count(place)) for n, place in enumerate(places)]
     base = alt.Chart(values([{**r, "size": s} for r, s in zip(rows, sizes, strict=True)]))

@@ -30,7 +30,7 @@ from pydantic import (
 from citeforge.schemas.benchmarks.licences import Licence
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.choices import JUDGES, listed
-from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.schemas.errors import InputError, UnknownValueError, UsageError, field_message
 from citeforge.schemas.record import FrozenRecord
 
 Chosen = Literal["fp32", "bf16", "int8", "fp64"]
@@ -271,9 +271,8 @@ def checked(record: type[M], **values: Any) -> M:
     except ValidationError as error:
         first = error.errors()[0]
         place = "".join(f"{name}: " for name in first["loc"])
-        raise UsageError(
-            place + first["msg"].removeprefix("Value error, "), code="bad-option"
-        ) from error
+        message = place + field_message(first["type"], first["msg"])
+        raise UsageError(message, code="bad-option") from error
 
 
 def model_name(models: dict[str, dict[str, Any]], role: str) -> str | None:

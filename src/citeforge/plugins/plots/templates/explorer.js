@@ -390,7 +390,7 @@ for (const name of ["pointerup", "pointercancel"]) $("scatter").addEventListener
 // --- controls ----------------------------------------------------------------------------
 const options = (select, rows) => select.append(...rows.map(([value, text]) => make("option", { value }, text)));
 options($("a"), index.systems.map((s, i) => [i, s.name]));
-options($("b"), [[-1, "nobody"], ...index.systems.map((s, i) => [i, s.name])]);
+options($("b"), [[-1, "none"], ...index.systems.map((s, i) => [i, s.name])]);
 options($("m"), index.measures.map((m, i) => [i, m[0]]));
 for (const [name, , words] of FLAGS) {
   const box = make("input", { type: "checkbox", value: name });
