@@ -248,7 +248,7 @@ BAD_LABELS = [
     ("name: x\nfirst: ['']\nsecond: B\n", "wrong-value", "empty"),
     ("name: x\nfirst: A\nsecond: B\nfrist: C\n", "unknown-field", "frist"),
     ("name: [", "bad-yaml", "labels.yaml:1"),
-    ("just text", "wrong-type", "dictionary"),
+    ("just text", "wrong-type", "object with fields"),
 ]
 
 

@@ -325,7 +325,7 @@ def test_an_extra_corpus_of_passages_alone(tmp_path: Path, small_beir: Path) -> 
     manifest = load_manifest(tmp_path / "a")
     assert [s.licence for s in manifest.sources] == ["cc-by-4.0", None]
     assert conflicts(manifest) == [
-        "corpus:wiki.jsonl has no stated licence; build with --extra-licence"
+        "corpus:wiki.jsonl has no stated licence (build with --extra-licence)"
     ]
     build(f"beir:{small_beir}", tmp_path / "b", extra_prefix="w:", extra_licence="odc-by", **config)
     manifest = load_manifest(tmp_path / "b")

@@ -15,13 +15,14 @@ from operator import eq, le
 from citeforge.engines.text.segment import Segmenter
 from citeforge.evaluator.statements.split import Statement, Statements, strict_statements
 from citeforge.plugins.responses.placing.records import Cited
+from citeforge.schemas.citations.doubt import find_variables, is_subscript
 from citeforge.schemas.citations.grammar import JOINER, Grammar, Marker, overlaps
 
 _STOPS = ".!?。！？"
 _BRACKETS = "[【［(（"
 _TRIES, _FEW_TRIES, _LONG = 30, 4, 20_000
 """Readings of a text while places are sought, and of one of so many characters."""
-_JOINS = re.compile(r"[(\-\u2010-\u2015\uff0d\uff5e]")
+_JOINS = re.compile(r"[(}\-\u2010-\u2015\uff0d\uff5e]")
 
 
 @dataclass(frozen=True)
@@ -109,12 +110,17 @@ def place_marks(
     return second.text, spans
 
 
-def _bracketed(text: str, end: int, numbers: Iterable[int]) -> str:
-    """Write marks of numbers, each once, to insert before an offset of a text.
+def _bracketed(text: str, start: int, end: int, numbers: Iterable[int]) -> str:
+    """Write marks of numbers, each once, to put in place of characters [start, end) of a text.
 
-    ``[1](so)`` would be a link, and ``[1]-[4]`` a range.
+    ``[1](so)`` would be a link, ``[1]-[4]`` a range, ``a_0[1]`` an element of a list, and ``[1]}``
+    a mark with its brace.
     """
     marks = "".join(f"[{n}]" for n in dict.fromkeys(numbers))
+    marked = text[:start] + marks + text[end:]
+    is_part = is_subscript(marked, start, start + len(marks), find_variables(marked))
+    if is_part or text[:start].endswith("^"):
+        marks = JOINER + marks
     return marks + JOINER if _JOINS.match(text, end) else marks
 
 
@@ -132,7 +138,7 @@ def _marks(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> dict[in
     edits: dict[int, Edit] = {}
     for group in groups:
         first, last = min(cited[i].start for i in group), max(cited[i].end for i in group)
-        new = _bracketed(text, last, (numbers[i] for i in sorted(group)))
+        new = _bracketed(text, first, last, (numbers[i] for i in sorted(group)))
         edits.update(dict.fromkeys(group, Edit(first, last, new)))
     return edits
 
@@ -156,13 +162,14 @@ def marks_beside(
 
 
 def _escapes(text: str, grammar: Grammar, n_docs: int, marks: Sequence[Edit]) -> list[Edit]:
-    """List the edits that keep an answer's own brackets from being read as citations."""
-    return [
-        Edit(at + 1, at + 1, JOINER)
-        for marker in marks_beside(text, sorted((e.start, e.end) for e in marks), grammar, n_docs)
-        for at in range(marker.start, marker.end)
-        if text[at] in _BRACKETS
-    ]
+    """List the edits that keep an answer's own marks from being read as citations."""
+    cut = []
+    for marker in marks_beside(text, sorted((e.start, e.end) for e in marks), grammar, n_docs):
+        inside = range(marker.start, marker.end)
+        brackets = [at + 1 for at in inside if text[at] in _BRACKETS]
+        # `.²` is no mark behind a joiner, and `^2^` none around one.
+        cut += brackets or [marker.start + (not text[marker.start].isdigit())]
+    return [Edit(at, at, JOINER) for at in cut]
 
 
 def _insert_marks(
@@ -180,12 +187,12 @@ def _insert_marks(
             numbers_at.setdefault(place, []).extend(numbers)
         for place, number in loose:
             numbers_at.setdefault(place, []).append(number)
-        shift = Shift(text, [Edit(p, p, _bracketed(text, p, n)) for p, n in numbers_at.items()])
+        shift = Shift(text, [Edit(p, p, _bracketed(text, p, p, n)) for p, n in numbers_at.items()])
         after = read(shift.text).statements
         wrong = [
             at
             for at, (old, new) in enumerate(zip(before, after, strict=False))
-            if old.text != new.text
+            if old.text.replace(JOINER, "") != new.text.replace(JOINER, "")
             or not agrees({*old.numbers, *missing.get(at, ())}, {*new.numbers})
         ]
         if len(after) != len(before):
