@@ -26,9 +26,11 @@ def failed(human: str, twin: str) -> dict[str, str]:
     ("name", "n_good", "good_refused", "n_wrong", "wrong_refused"),
     [
         ("rewrites", 60, 0, 191, 125),  # in view while the rules were written
-        ("unseen", 40, 0, 168, 68),  # in view while the rules were cut back
+        ("unseen", 40, 0, 168, 72),  # in view while the rules were cut back
         ("fresh", 20, 1, 58, 33),  # in view while negations were compared by sentence
-        ("later", 40, 3, 115, 59),  # in view while names, units and years were mended
+        ("later", 40, 3, 115, 61),  # in view while names, units and years were mended
+        ("subjects", 30, 0, 111, 45),  # of 30 passages of HAGRID; in view like "later"
+        ("subjects_last", 12, 1, 56, 25),  # of 12 more; not in view while the rules were mended
     ],
 )
 def test_wrong_rewrites_refused_and_good_ones(
@@ -67,7 +69,7 @@ def test_wrong_rewrites_refused_and_good_ones(
         (
             "Sold in 1948, it was banned in 1954.",
             "Sold in 1948, six years later it was banned.",
-            "numbers",
+            "",
         ),
         ("Sold in 1948, banned in 1954.", "Banned in 1954, six years after 1948.", ""),
         ("Lind was a Scottish surgeon.", "Lind was a surgeon from Scotland.", ""),
@@ -78,6 +80,21 @@ def test_wrong_rewrites_refused_and_good_ones(
         ("The term is 5 years in office.", "In office, the term is 5 months in all.", "units"),
         ("It weighs 5 kilograms.", "Its weight is 5 pounds.", "units"),
         ("Three brothers ran it.", "It was run by four brothers.", "numbers"),
+        ("It opened on 2005-02-22.", "On 22 February 2005 it opened.", ""),
+        ("It opened on 2005-02-22.", "On 22 March 2005 it opened.", "dates"),
+        ("Some 2.4 million came.", "About 2,400,000 people came.", ""),
+        ("Some 2.4 million came.", "About 240,000 people came.", "numbers"),
+        ("They ran twenty-four shops.", "It was 24 shops that they ran.", ""),
+        ("Met in 1986, wed in 1990.", "Met in 1986, wed four years later.", ""),
+        ("Met in 1986, wed in 1990.", "Met in 1986, wed five years later.", "numbers"),
+        ("Made in 2012, sold in 2013.", "Made in 2012, sold a year later.", ""),
+        ("It was 5 per cent of all.", "Of all it was 5%.", ""),
+        ("It ruled for eighteen years.", "For 18 months it ruled.", "units"),
+        ("It was for the United States.", "It was for the USA.", ""),
+        ("She led the Royal Air Force.", "It was the RAF that she led.", ""),
+        ("Then he met Anna Berg.", "It was Berg whom he met.", ""),
+        ("Then he met Anna Berg.", "It was Anna Holm whom he met.", "entities"),
+        ("He had left by ship.", "From Lisbon he had left by ship.", "entities"),
     ],
 )
 def test_one_rule_each(human: str, twin: str, check: str) -> None:

@@ -17,10 +17,10 @@ from citeforge.builders.authorship.facts import (
     Entities,
     bare_words,
     dates_of,
+    derived_numbers,
     language_of,
     missing_quotations,
     numbers_in_text,
-    year_differences,
 )
 from citeforge.builders.authorship.opposites import find_wording_faults
 from citeforge.builders.authorship.units import find_unit_faults
@@ -153,13 +153,13 @@ class Checker:
         if (mark := _MARKDOWN.search(twin)) and not _MARKDOWN.search(human):
             yield "markdown", f"holds {mark.group().strip()!r}"
         before, after = numbers_in_text(human), numbers_in_text(twin)
-        lost = before.required - after.allowed - year_differences(after.required)
-        added = after.required - before.allowed - year_differences(before.required)
+        lost = before.required - after.allowed - derived_numbers(twin)
+        added = after.required - before.allowed - derived_numbers(human)
         yield from _changed("numbers", sorted(lost), sorted(added))
         months, new_months = dates_of(human), dates_of(twin)
         yield from _changed("dates", sorted(months - new_months), sorted(new_months - months))
         yield from _changed("quotations", missing_quotations(human, twin))
-        yield from _changed("entities", self.entities.missing(human, twin))
+        yield from _changed("entities", *self.entities.changes(human, twin))
         yield from _answer(passage, twin)
         language, new_language = language_of(human), language_of(twin)
         if language is not None and new_language not in (None, language):

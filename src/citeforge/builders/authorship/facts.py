@@ -1,9 +1,8 @@
 """What a rewrite has to keep: numbers, dates, quotations, named entities, and the language."""
 
 import re
-from collections.abc import Iterable
+from decimal import Decimal
 from functools import cache, cached_property
-from itertools import combinations
 from typing import Any, NamedTuple
 
 from citeforge.engines.text.spacy_models import installed_pipeline, ner_model
@@ -27,6 +26,24 @@ _WORD_NUMBERS = {w: str(i) for words in (_SMALL, _ORDINALS) for i, w in enumerat
     w: str(10 * i)
     for i, w in enumerate("thirty forty fifty sixty seventy eighty ninety hundred".split(), 3)
 }
+_SCALES = {
+    "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12,
+    "dozen": 12, "decade": 10, "decades": 10, "century": 100, "centuries": 100,
+    "millennium": 1000, "millennia": 1000,
+}  # fmt: skip
+"""Words that multiply the number before them."""
+_TENS = "|".join(w for w in _WORD_NUMBERS if w.endswith("ty"))
+_TENS_AND_ONES = rf"(?:{_TENS})[- ](?:{'|'.join(_SMALL[1:10])})\b"
+_WRITTEN = rf"(?:{_TENS_AND_ONES}|{'|'.join(_SMALL[1:])}|{_TENS})"
+_SCALE = rf"(?:[- ](?:{'|'.join(sorted(_SCALES, key=len, reverse=True))})\b)"
+# "2.4 million", "one hundred and five", "a century", "twenty-four"; not "twenty" alone.
+_LONG_NUMBER = re.compile(
+    rf"(?<![\w.,])(?:(?:\d+(?:,\d{{3}})*(?:\.\d+)?|{_WRITTEN}|an?){_SCALE}+"
+    rf"(?:(?: and |[- ]){_WRITTEN}\b)?|{_WRITTEN} and a half\b|{_TENS_AND_ONES})",
+    re.IGNORECASE | re.ASCII,
+)
+_ISO_DATE = re.compile(r"\b(\d{4})-(0[1-9]|1[0-2])-([0-3]\d)\b")
+_YEARS = re.compile(r"\b([^\W_]{1,12})[- ]years?\b", re.IGNORECASE)
 _MONTHS = tuple(m.lower() for m in MONTHS)
 # "May" and "March" are words too: they count as months beside a number only.
 _MONTH = re.compile(
@@ -38,16 +55,27 @@ _MONTH = re.compile(
 )
 _QUOTED = re.compile(r"“([^”\n]{2,300})”|\"([^\"\n]{2,300})\"|«([^»\n]{2,300})»")
 _ENGLISH_PARTICLES = ("van", "von", "de", "del", "della", "di", "da", "du", "la", "le", "of", "el")
-_ADJECTIVE = re.compile(r"(\w{3,}?)(?:i?an|ese|ine)s?|(\w{2,})ish")
+_ADJECTIVE = re.compile(r"(\w{3,}?)(?:i?an|ese|ine|i)s?|(\w{2,})ish")
 _IRREGULAR = {
-    "sun": "solar", "moon": "lunar", "earth": "terrestrial", "mars": "martian", "denmark": "danish",
+    "mars": "martian", "denmark": "danish",
     "france": "french", "spain": "spanish", "finland": "finnish", "greece": "greek",
     "netherlands": "dutch", "holland": "dutch", "wales": "welsh", "switzerland": "swiss",
-    "norway": "norwegian", "thailand": "thai", "iraq": "iraqi", "iceland": "icelandic",
+    "ireland": "irish", "england": "english", "norway": "norwegian", "spaniards": "spain",
+    "thailand": "thai", "iraq": "iraqi", "iceland": "icelandic",
 }  # fmt: skip
-"""Names to their adjectives."""
-_SCALES = frozenset({"Celsius", "Fahrenheit", "Kelvin"})
-"""Names in units, which may be written as signs; the check of units looks at them."""
+"""Names to the beginnings of their adjectives and peoples."""
+_ALIASES = {
+    "United States of America": "America", "United States": "America", "USA": "America",
+    "US": "America", "U.S.": "America", "United Kingdom": "Britain", "Great Britain": "Britain",
+    "UK": "Britain", "TV": "television", "USSR": "Soviet Union", "World War II": "Second World War",
+    "World War I": "First World War", "World War Two": "Second World War",
+    "World War One": "First World War",
+}  # fmt: skip
+_ALIAS = re.compile("|".join(rf"\b{re.escape(name)}(?!\w)" for name in _ALIASES))
+_RUN = re.compile(r"[^\W\d_a-z][\w'’-]*(?:(?: (?:of|the|and|for))* [^\W\d_a-z][\w'’-]*)+")
+"""Names of several words."""
+_FREE = frozenset({"Celsius", "Fahrenheit", "Kelvin", "Sun", "Moon", "Earth", *MONTHS})
+"""Names that may come and go: signs and numbers stand for them, or everyone knows them."""
 _SAME_LETTERS = 4
 """Of an adjective and its place: "Scottish", "Scotland"."""
 _LEAST_CHARACTERS = 40
@@ -56,8 +84,8 @@ _LEAST_PROBABILITY = 0.95
 
 _OTHER_WORDS = {
     "both": "2", "twice": "2", "double": "2", "half": "2", "pair": "2", "couple": "2", "twin": "2",
-    "twins": "2", "dual": "2", "latter": "2", "thrice": "3", "triple": "3", "decade": "10",
-    "dozen": "12", "fortnight": "2", "century": "100", "quarter": "4", "quarters": "4",
+    "twins": "2", "dual": "2", "latter": "2", "thrice": "3", "triple": "3", "fortnight": "2",
+    "quarter": "4", "quarters": "4",
 }  # fmt: skip
 """Words that may take the place of a number."""
 _AMBIGUOUS = frozenset({"one", "zero", "second", "first", "zeroth", "two", "hundred"})
@@ -81,35 +109,58 @@ def bare_words(text: str) -> list[str]:
     return [w.lower() for w in _WORD.findall(text)]
 
 
+def with_digits(text: str) -> str:
+    """Write long numbers in digits and ISO dates in words: "2.4 million" is "2400000"."""
+    text = _ISO_DATE.sub(lambda m: f"{int(m[3])} {MONTHS[int(m[2]) - 1]} {m[1]}", text)
+    return _LONG_NUMBER.sub(
+        lambda m: _in_digits(m.group().lower()), text.replace("per cent", "percent")
+    )
+
+
+def _in_digits(number: str) -> str:
+    """Compute a number from its words: ``"two hundred and five"`` is ``"205"``."""
+    value = part = Decimal(0)
+    words = re.split(r"[- ]", number)
+    for word in words:
+        if word in _SCALES:
+            part = (part or Decimal(1)) * _SCALES[word]
+            if _SCALES[word] >= 1000:  # of "two thousand and five hundred"
+                value, part = value + part, Decimal(0)
+        elif word == "half":
+            part += Decimal("0.5")
+        elif word not in ("a", "an", "and"):
+            part += Decimal(_WORD_NUMBERS.get(word) or word.replace(",", ""))
+    unit = " years" if words[-1].startswith(("decade", "centur", "millenni")) else ""
+    return f"{(value + part).normalize():f}{unit}"
+
+
 def numbers_in_text(text: str) -> Numbers:
     """Find numbers without thousands separators and ordinal endings (``1,200`` is ``1200``)."""
-    digits = frozenset(_plain(n) for n in _NUMBER.findall(text))
-    required, allowed = set[str](), set[str]()
-    words = bare_words(text)
-    for word, following in zip(words, [*words[1:], ""], strict=False):
-        allowed.update(x for x in (_OTHER_WORDS.get(word),) if x)
-        if (number := _WORD_NUMBERS.get(word)) is None:
-            continue
-        allowed.add(number)
-        unit = _WORD_NUMBERS.get(following, "")
-        if len(number) == 2 and number[1] == "0" and number > "1" and len(unit) == 1:
-            allowed.add(number[0] + unit)  # twenty-five
-        elif following == "decades":
-            allowed.add(f"{number}0")
-        elif word not in _AMBIGUOUS:
-            required.add(number)
-    return Numbers(digits | required, digits | required | allowed)
+    required = {_plain(n) for n in _NUMBER.findall(with_digits(text))}
+    allowed = set[str]()
+    for word in bare_words(with_digits(text)):
+        allowed.update(x for x in (_OTHER_WORDS.get(word), _WORD_NUMBERS.get(word)) if x)
+        if word in _WORD_NUMBERS and word not in _AMBIGUOUS:
+            required.add(_WORD_NUMBERS[word])
+    return Numbers(frozenset(required), frozenset(required | allowed))
 
 
-def year_differences(numbers: Iterable[str]) -> frozenset[str]:
-    """Compute the years between the years among numbers: ``{"6"}`` of 1948 and 1954."""
-    years = sorted(int(n) for n in numbers if len(n) == 4 and n.isdigit() and n < "2100")
-    return frozenset(str(b - a) for a, b in combinations(years, 2))
+def derived_numbers(text: str) -> frozenset[str]:
+    """Compute what follows from a text's years: ``6`` of 1948 and 1954, 1954 of 6 years later."""
+    text = with_digits(text)
+    years = {int(n) for n in _NUMBER.findall(text) if len(n) == 4 and n.isdigit() and n < "2100"}
+    number = {**_WORD_NUMBERS, **dict.fromkeys(("a", "next", "following", "previous"), "1")}
+    spans = {number.get(n.lower(), n) for n in _YEARS.findall(text)}
+    shifts = {sign * int(n) for n in spans if n.isdecimal() for sign in (1, -1)}
+    return frozenset(
+        [str(b - a) for a in years for b in years if a < b]
+        + [str(year + shift) for year in years for shift in shifts]
+    )
 
 
-def number_words() -> tuple[str, ...]:
-    """Cardinal numbers written as words."""
-    return tuple(w for w in _WORD_NUMBERS if w not in _ORDINALS)
+def number_words() -> dict[str, str]:
+    """Cardinal numbers written as words, to their digits."""
+    return {w: n for w, n in _WORD_NUMBERS.items() if w not in _ORDINALS}
 
 
 def _plain(number: str) -> str:
@@ -123,7 +174,7 @@ def _plain(number: str) -> str:
 def dates_of(text: str) -> frozenset[str]:
     """Find the months that a text names; days and years are numbers."""
     dates = set()
-    for match in _MONTH.finditer(text):
+    for match in _MONTH.finditer(with_digits(text)):
         start = match.group().lower()[:3]
         is_word = match["plain"] is None or len(match.group()) == 3
         if is_word and not match.group()[0].isupper():
@@ -195,25 +246,43 @@ class Entities:
         pipeline.max_length = 2_000_000
         return pipeline
 
-    def missing(self, human: str, twin: str) -> list[str]:
-        """Find entities of a passage of which some capitalised word is not in its twin."""
-        # spaCy cuts words where the regular expression does not ("A0_"): the twin has both kinds.
-        words = bare_words(twin) + [w for t in self._pipeline(twin) for w in bare_words(t.text)]
+    def changes(self, human: str, twin: str) -> tuple[list[str], list[str]]:
+        """Find entities of a passage that its twin lacks, and those that the twin adds.
+
+        A part of a name is enough ("Templars"), unless the rest of it was replaced.
+        """
+        before, after = (
+            self._pipeline(_ALIAS.sub(lambda m: _ALIASES[m.group()], text))
+            for text in (human, twin)
+        )
+        lost, new = self._unmatched(before, after), self._unmatched(after, before)
+        parts = [{*_WORD.findall(text)} for text in new]
+        return (
+            [t for t, is_whole in lost.items()
+             if is_whole or any(p & {*_WORD.findall(t)} for p in parts)],
+            [t for t, is_whole in new.items() if is_whole],
+        )  # fmt: skip
+
+    def _unmatched(self, text: Any, other: Any) -> dict[str, bool]:
+        """Map entities that have a capitalised word not in another text to whether all are not."""
+        # spaCy cuts words where the regular expression does not ("A0_"): both kinds are taken.
+        words = bare_words(other.text) + [w for t in other for w in bare_words(t.text)]
         there = {form for word in words for form in (word, _stem(word))}
-        names = [w for w in _WORD.findall(twin) if w[:1].isupper()]
-        lost = []
-        for span in self._spans(self._pipeline(human)):
+        there |= {_initials(name) for name in _RUN.findall(other.text)}
+        initials = {w for name in _RUN.findall(text.text) if _initials(name) in there
+                    for w in _WORD.findall(name)}  # fmt: skip
+        names = _WORD.findall(other.text)
+        found = dict[str, bool]()
+        for span in self._spans(text):
             capitalised = [w for t in span for w in _WORD.findall(t.text) if w[:1].isupper()]
-            if any(
-                _stem(word.lower()) not in there
-                and word not in _SCALES
-                and _IRREGULAR.get(word.lower()) not in there
-                and not any(a == word.lower() and n in there for n, a in _IRREGULAR.items())
-                and not any(_is_of_place(word, w) or _is_of_place(w, word) for w in names)
-                for word in capitalised
-            ):
-                lost.append(span.text)
-        return list(dict.fromkeys(lost))
+            gone = [w for w in capitalised if _stem(w.lower()) not in there
+                    and w not in initials and w not in _FREE
+                    and not any(_is_same_origin(w, name) for name in names)
+                    and not any(len(w) > _SAME_LETTERS and w.lower() in word for word in there)
+                    ]  # fmt: skip
+            if gone:
+                found[span.text] = len(gone) == len(capitalised)
+        return found
 
     def _spans(self, document: Any) -> list[Any]:
         """List the names in a document."""
@@ -232,6 +301,19 @@ class Entities:
             begins = first and entity[0].is_stop and len(entity) > 1
             spans.append(entity[1:] if begins else entity)
         return [span for span in spans if len(span.text) > 1]
+
+
+def _initials(name: str) -> str:
+    """Join the first letters of a name's capitalised words: ``"raf"`` of Royal Air Force."""
+    return "".join(w[0].lower() for w in _WORD.findall(name) if w[0].isupper() and w != "The")
+
+
+def _is_same_origin(name: str, other: str) -> bool:
+    """Whether one of two names is a place, and the other its adjective or people."""
+    return any(
+        y.lower().startswith(_IRREGULAR.get(x.lower(), "-")) or _is_of_place(x, y)
+        for x, y in ((name, other), (other, name))
+    )
 
 
 def _is_of_place(adjective: str, place: str) -> bool:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from citeforge.builders.authorship.facts import number_words
+from citeforge.builders.authorship.facts import number_words, with_digits
 from citeforge.builders.authorship.wording import word_lists
 
 _UNIT = re.compile(
@@ -21,11 +21,10 @@ def find_unit_faults(human: str, twin: str) -> Iterator[str]:
         human: English passage.
         twin: rewrite.
     """
-    old, new = (_units(text) for text in (human, twin))
+    old, new = (_units(with_digits(text)) for text in (human, twin))
     for number, units in old.items():
         there = new.get(number, {})
-        is_scaled = any(u.startswith("scale:") for u in (*units, *there))  # "a hundred years"
-        if units and there and not units.keys() & there.keys() and not is_scaled:
+        if units and there and not units.keys() & there.keys():
             yield f"{next(iter(units.values()))!r} became {next(iter(there.values()))!r}"
             return
     # A rewrite may have moved the unit to another number.
@@ -43,7 +42,7 @@ def _units(text: str) -> dict[str, dict[str, str]]:
     units = word_lists().units
     for match in _unit_pattern().finditer(text):
         number = match["number"].lower().replace(",", "")
-        number = "1" if number in ("a", "an", "one", "per") else number
+        number = "1" if number in ("a", "an", "per") else number_words().get(number, number)
         own = found.setdefault(number, {})
         words = [
             (match["before"] or "").strip(),
@@ -58,4 +57,7 @@ def _units(text: str) -> dict[str, dict[str, str]]:
 
 @cache
 def _unit_pattern() -> re.Pattern[str]:
-    return re.compile(_UNIT.pattern.replace("NUMBER", "|".join(number_words())), re.IGNORECASE)
+    return re.compile(
+        _UNIT.pattern.replace("NUMBER", "|".join(sorted(number_words(), key=len, reverse=True))),
+        re.IGNORECASE,
+    )
