@@ -98,8 +98,7 @@ def test_the_commands_that_a_newcomer_types(
         env = {"HF_HOME": str(tmp_path / "hf"), **outside(page, tmp_path, servers)}
         for line in lines:
             if line in commands:
-                ran = run_inline(shlex.split(line)[1:], tmp_path, env)
-                assert ran.returncode == 0, (line, ran.stderr)
+                run_inline(shlex.split(line)[1:], tmp_path, env).check_returncode()
             else:
                 subprocess.run(line, shell=True, cwd=tmp_path, check=True)
 

@@ -15,7 +15,6 @@ from citeforge.builders.rage.build import build_rage
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.benchmarks.tables import RELEVANT
-from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 from conftest import write_jsonl
 from peers.frozen import FrozenNumbers, Program
@@ -106,7 +105,7 @@ def benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Benchmark:
     recipe = RageRecipe(
         source=f"rage:{source}",
         candidates="bm25",
-        mixtures=(Mixture(name="m", relevant=9, irrelevant=9, seemingly_relevant=0),),
+        mixtures=("m=9,9,0",),
     )
     build_rage(recipe, RunOptions(out=tmp_path / "out"))
     return Benchmark(tmp_path / "out")
