@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from contextvars import copy_context
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +26,7 @@ from citeforge.builders.rage.build import build_rage
 from citeforge.cli.main import main
 from citeforge.engines.models.embed import make_embedder
 from citeforge.engines.models.embedder import Embedder
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import CiteforgeError, MissingExtraError
 from citeforge.schemas.recipes.answers import AlceRecipe, HagridRecipe
 from citeforge.schemas.recipes.authorship import AuthorshipRecipe, Selection
@@ -139,9 +141,12 @@ class Ran(subprocess.CompletedProcess[str]):
         """Code of the error that ended the command; empty when it ended otherwise."""
         return self.error.code if self.error else ""
 
+    def check_returncode(self) -> None:
+        """Fail with what the command wrote where it did not succeed."""
+        assert self.returncode == 0, self.stdout + self.stderr
+
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
-Inline = Callable[..., Ran]
 
 
 def run_process(
@@ -189,14 +194,32 @@ def cli(tmp_path: Path) -> Cli:
     return run
 
 
+@dataclass
+class Inline:
+    """Runs the command in this process, in one folder."""
+
+    folder: Path
+
+    def __call__(self, *args: object, **more: str) -> Ran:
+        return run_inline(args, self.folder, {"HF_HOME": str(self.folder / "hf"), **more})
+
+    def ok(self, *args: object, **more: str) -> Ran:
+        """Run a command that must succeed."""
+        ran = self(*args, **more)
+        ran.check_returncode()
+        return ran
+
+    def fails(self, exit_code: int, error_code: str, *args: object, **more: str) -> Ran:
+        """Run a command that must end with these two codes."""
+        ran = self(*args, **more)
+        assert (ran.returncode, ran.code) == (exit_code, error_code), ran.stdout + ran.stderr
+        return ran
+
+
 @pytest.fixture
 def inline(tmp_path: Path) -> Inline:
     """Run the command in this process, in the test's folder."""
-
-    def run(*args: object, **more: str) -> Ran:
-        return run_inline(args, tmp_path, {"HF_HOME": str(tmp_path / "hf"), **more})
-
-    return run
+    return Inline(tmp_path)
 
 
 @contextmanager
@@ -303,6 +326,12 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = RageRecipe(source=f"beir:{EXAMPLES / 'facts'}", embedder="offline")
     build_rage(config, RunOptions(out=out), offline_embedder)
     return out
+
+
+@pytest.fixture(scope="session")
+def benchmark(package: Path) -> Benchmark:
+    """The same benchmark, opened."""
+    return Benchmark(package)
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
+from citeforge.engines.judge.records import JudgeFailure
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
+from citeforge.engines.llm.records import Failure, Request
 from citeforge.engines.text.segment import Segmenter
 from citeforge.engines.text.segmenters import PunktSegmenter
 from citeforge.engines.text.sentences import SentenceSegmenter
@@ -18,57 +18,34 @@ from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.tools import Tools
 from citeforge.package.items import Gold, GoldRows, Passage
 from citeforge.schemas.citations.grammar import Grammar
+from stand_ins import RuleJudge, RuleLlm
 
 
-class Facts:
+class Facts(RuleJudge):
     """A judge for hand-worked examples: texts are sets of letters.
 
     A premise entails a hypothesis when it has all of its capital letters. A premise with ``#``
     makes it fail.
     """
 
-    signature = "facts@1"
-    comparable = False
-
     def __init__(self) -> None:
-        self.asked: list[Pair] = []
+        super().__init__(self._has_letters, "facts")
 
-    def identity(self) -> dict[str, Any]:
-        return {"name": "facts"}
-
-    def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
-        return None
-
-    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        for i, pair in enumerate(pairs):
-            self.asked.append(pair)
-            if "#" in pair.premise:
-                keep([(i, JudgeFailure("failed"))])
-                continue
-            needed = {c for c in pair.hypothesis if c in "ABCDEF"}
-            keep([(i, Verdict(bool(needed) and needed <= set(pair.premise)))])
+    @staticmethod
+    def _has_letters(premise: str, hypothesis: str) -> bool | JudgeFailure:
+        needed = {c for c in hypothesis if c in "ABCDEF"}
+        return JudgeFailure("failed") if "#" in premise else bool(needed) and needed <= set(premise)
 
 
-class Scripted:
-    """An LLM that gives marks by the answer's text."""
+def marking_llm(replies: dict[str, str | Failure]) -> RuleLlm:
+    """An LLM that gives marks by the beginning of the answer's text."""
 
-    def __init__(self, replies: dict[str, str | Failure]) -> None:
-        self.replies = replies
-        self.asked: list[str] = []
+    def reply(request: Request) -> str | Failure:
+        assert request.params["temperature"] == 0
+        answer = request.messages[0][1].partition("Answer:\n<quote-")[2].partition("\n")[2]
+        return next(r for k, r in replies.items() if answer.startswith(k))
 
-    def identity(self) -> dict[str, Any]:
-        return {"name": "openai:m"}
-
-    def complete(self, requests: Sequence[Request]) -> list[Result]:
-        results: list[Result] = []
-        for request in requests:
-            text = request.messages[0][1]
-            self.asked.append(text)
-            assert request.params["temperature"] == 0
-            answer = text.partition("Answer:\n<quote-")[2].partition("\n")[2]
-            reply = next(r for k, r in self.replies.items() if answer.startswith(k))
-            results.append(LlmReply(reply) if isinstance(reply, str) else reply)
-        return results
+    return RuleLlm(reply, "openai:m")
 
 
 class World:

@@ -39,8 +39,7 @@ def scored(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["run", "echo-relevant", *there, "--out", "echo.jsonl"],
         *(["score", f"{s}.jsonl", *there, *how, "--out", f"{s}.json"] for s in ("evil", "echo")),
     ):
-        result = run_inline(words, folder, {"HF_HOME": str(folder / "hf")})
-        assert result.returncode == 0, result.stderr
+        run_inline(words, folder, {"HF_HOME": str(folder / "hf")}).check_returncode()
     return folder
 
 

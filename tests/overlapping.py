@@ -2,31 +2,25 @@
 
 from pathlib import Path
 
-import numpy as np
-
 from citeforge.builders.derive import Base
 from citeforge.builders.rage.build import build_rage
 from citeforge.schemas.recipes.base import RunOptions
-from citeforge.schemas.recipes.rage import Mining, Mixture, RageRecipe
+from citeforge.schemas.recipes.rage import Mining, RageRecipe
 from conftest import write_beir
+from stand_ins import RuleEmbedder
 
 STRIDE, WIDTH, CHUNKS = 50, 100, 5
 DOCUMENTS = ("river", "castle", "engine")
 
 
-class ByDocument:
+def by_document() -> RuleEmbedder:
     """Vectors by document: chunks of one lie near each other, and near its question."""
 
-    def fingerprint(self) -> dict[str, object]:
-        return {"name": "by document"}
+    def embed(text: str) -> list[float]:
+        number = sum(map(ord, text)) % 97 / 970
+        return [1.0 if d in text else number for d in DOCUMENTS]
 
-    def encode(self, texts: list[str], kind: str) -> np.ndarray:
-        rows = []
-        for text in texts:
-            number = sum(map(ord, text)) % 97 / 970
-            rows.append([1.0 if d in text else number for d in DOCUMENTS])
-        vectors = np.array(rows, np.float32).reshape(-1, len(DOCUMENTS))
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return RuleEmbedder(embed)
 
 
 def write_chunks(at: Path) -> Path:
@@ -45,10 +39,9 @@ def write_chunks(at: Path) -> Path:
 def built(source: Path, out: Path, **more: object) -> dict[str, set[str]]:
     mining = Mining(seemingly_relevant=5, irrelevant=4, **more.pop("mining", {}))  # type: ignore[arg-type]
     recipe = RageRecipe(
-        source=f"beir:{source}", licence="cc0-1.0", mining=mining,
-        mixtures=(Mixture(name="m", relevant=1, irrelevant=1, seemingly_relevant=1),), **more,
-    )  # type: ignore[arg-type]  # fmt: skip
-    build_rage(recipe, RunOptions(out=out), ByDocument)  # type: ignore[arg-type]
+        source=f"beir:{source}", licence="cc0-1.0", mining=mining, mixtures=("m=1,1,1",), **more
+    )  # type: ignore[arg-type]
+    build_rage(recipe, RunOptions(out=out), by_document)
     return {q: {d["corpus-id"] for d in docs} for q, docs in Base(out).negatives.items()}
 
 

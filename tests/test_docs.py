@@ -136,8 +136,7 @@ def run_page(page: str, folder: Path) -> None:
             env |= dict(re.findall(r"^export (\w+)=(\S+)", script, re.MULTILINE))
             if plain:
                 for line in script.splitlines():
-                    ran = run_inline(shlex.split(line, comments=True)[1:], folder, env)
-                    assert ran.returncode == 0, (line, ran.stderr[-3000:])
+                    run_inline(shlex.split(line, comments=True)[1:], folder, env).check_returncode()
                 continue
             made = subprocess.run(
                 ["bash", "-euxo", "pipefail", "-c", script],

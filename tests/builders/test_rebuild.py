@@ -63,8 +63,7 @@ def test_a_package_of_each_kind_is_made_again(
 
 
 def test_the_command_reports_equal_tables(inline: Inline, facts: Path) -> None:
-    result = inline("build", "--from", "facts", "--trust", "--out", "again")
-    assert result.returncode == 0, result.stderr
+    result = inline.ok("build", "--from", "facts", "--trust", "--out", "again")
     assert result.stdout.endswith("equal: every table is the same, byte for byte\n")
 
 
@@ -72,13 +71,11 @@ def test_another_source_is_noticed(inline: Inline, tmp_path: Path) -> None:
     rows = (EXAMPLES / "answers" / "hagrid.jsonl").read_text().splitlines(keepends=True)
     source = tmp_path / "h.jsonl"
     source.write_text("".join(rows))
-    assert inline("build", "hagrid", "--source", "hagrid:h.jsonl", "--out", "h").returncode == 0
+    inline.ok("build", "hagrid", "--source", "hagrid:h.jsonl", "--out", "h")
     source.rename(tmp_path / "moved.jsonl")
-    result = inline("build", "--from", "h", "--trust", "--out", "new")
-    assert (result.returncode, result.code) == (1, "not-a-file")
+    result = inline.fails(1, "not-a-file", "build", "--from", "h", "--trust", "--out", "new")
     assert "h.jsonl" in result.stderr
-    moved = inline("build", "--from", "h", "--out", "new", "--source", "hagrid:moved.jsonl")
-    assert moved.returncode == 0, moved.stderr
+    inline.ok("build", "--from", "h", "--out", "new", "--source", "hagrid:moved.jsonl")
     (tmp_path / "moved.jsonl").write_text("".join(rows[:-1]))
     again = ("build", "--from", "h", "--out", "new", "--overwrite", "--source")
     result = inline(*again, "source=hagrid:moved.jsonl")
@@ -87,8 +84,7 @@ def test_another_source_is_noticed(inline: Inline, tmp_path: Path) -> None:
     assert "queries/queries-00000-of-00001.parquet" in result.stderr
     # What the last line alone brought is missing.
     assert re.search(r"parquet, row \d+: \{.*\} is None in new", result.stderr)
-    result = inline(*again, "k=3")
-    assert (result.returncode, result.code) == (2, "unknown-name")
+    result = inline.fails(2, "unknown-name", *again, "k=3")
     assert "unknown input of a hagrid recipe 'k'; known: source" in result.stderr
 
 
@@ -111,19 +107,16 @@ def test_the_package_of_a_derived_one_is_compared_by_its_hash(facts: Path, tmp_p
 
 def test_a_package_without_a_recipe_is_not_rebuilt(inline: Inline) -> None:
     for words in (("--out", "x"), ("--print-recipe",)):
-        result = inline("build", "--from", GOLDEN, *words)
-        assert (result.returncode, result.code) == (1, "missing-field")
+        inline.fails(1, "missing-field", "build", "--from", GOLDEN, *words)
 
 
 def test_a_recipe_file_builds_what_its_options_build(
     inline: Inline, tmp_path: Path, facts: Path
 ) -> None:
-    printed = inline("build", "--print-recipe", "--from", "facts")
-    assert printed.returncode == 0
+    printed = inline.ok("build", "--print-recipe", "--from", "facts")
     path = tmp_path / "recipe.yaml"
     path.write_text(printed.stdout)
-    result = inline("build", "recipe.yaml", "--trust", "--out", "again")
-    assert result.returncode == 0, result.stderr
+    inline.ok("build", "recipe.yaml", "--trust", "--out", "again")
     one, two = load_intact(facts), load_intact(tmp_path / "again")
     assert one.benchmark_hash == two.benchmark_hash
     # A manifest's config is a recipe, too.
@@ -155,8 +148,7 @@ def test_twins_are_made_again_from_the_answers_that_were_kept(
     shutil.copytree(package, tmp_path / "facts")
     shutil.copytree(twins_package, tmp_path / "twins")
     shutil.copyfile(twins_package.parent / "kept.db", tmp_path / "twins.replay.db")
-    result = inline("build", "--from", "twins", "--trust", "--out", "new")
-    assert result.returncode == 0, result.stderr
+    inline.ok("build", "--from", "twins", "--trust", "--out", "new")
     hashes = {load_intact(tmp_path / name).benchmark_hash for name in ("twins", "new")}
     assert len(hashes) == 1
 
@@ -178,8 +170,7 @@ def test_what_the_manifest_of_others_names_is_printed_and_not_read(
         f"--source {source}", "--extra-corpus corpus:/etc", "--embedder offline",
         "--judge hf:./model", "--judge-profile ", "--store facts.replay.db",
     ]  # fmt: skip
-    result = inline("build", "--from", "facts", "--out", "again")
-    assert (result.returncode, result.code) == (2, "untrusted")
+    result = inline.fails(2, "untrusted", "build", "--from", "facts", "--out", "again")
     assert "--trust" in result.stderr
     for use in uses:
         assert f"\n  {use}" in result.stderr, use
@@ -203,12 +194,12 @@ def test_on_a_terminal_it_asks(
     monkeypatch.setattr("citeforge.cli.building.sys", terminal)
     monkeypatch.setattr("click.confirm", lambda *_, **__: next(replies))
     assert inline("build", "--from", "facts", "--out", "again").returncode == 2
-    assert inline("build", "--from", "facts", "--out", "again").returncode == 0
+    inline.ok("build", "--from", "facts", "--out", "again")
 
 
 def test_what_the_user_names_is_not_asked_about(inline: Inline, facts: Path) -> None:
     words = ("--source", SOURCE, "--source", "embedder=offline", "--source", "candidates=bm25")
-    assert inline("build", "--from", "facts", "--out", "again", *words).returncode == 0
+    inline.ok("build", "--from", "facts", "--out", "again", *words)
 
 
 def test_a_recipe_file_names_what_it_reads(inline: Inline, tmp_path: Path) -> None:

@@ -15,12 +15,6 @@ from citeforge.evaluator.score import ScoringSetup, score, setup_of
 from citeforge.evaluator.submissions.reader import read_answers
 from conftest import refused, write_jsonl
 
-
-@pytest.fixture(scope="module")
-def benchmark(package: Path) -> cf.Benchmark:
-    return cf.load(package)
-
-
 LINES = [
     '{"query_id": "q01", "output": "Good [1]."}',
     "not json",

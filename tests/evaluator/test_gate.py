@@ -316,11 +316,10 @@ def test_the_command(inline: Inline, tmp_path: Path) -> None:
         ("new", 0, ""), ("bad", 1, "gate-failed"), ("open", 4, "not-enough-evidence")
     ):  # fmt: skip
         summary = tmp_path / f"{name}.summary"
-        ran = inline(
+        ran = inline.fails(exit_code, code, 
             "gate", f"{name}.json", "--baseline", "old.json", *outs,
             COLUMNS="80", GITHUB_STEP_SUMMARY=str(summary),
         )  # fmt: skip
-        assert (ran.returncode, ran.code) == (exit_code, code), ran.stderr
         assert max(map(len, ran.stdout.splitlines())) <= 80
         verdict = json.loads((tmp_path / "g.json").read_text())["verdict"]
         assert ran.stdout.startswith(f"{verdict}: {name} against old")
@@ -350,7 +349,7 @@ def test_folders_of_score_files(inline: Inline, tmp_path: Path) -> None:
     for folder, file in (("a", GOOD), ("b", OLD)):
         (tmp_path / folder).mkdir()
         write(tmp_path / folder, file)
-    assert inline("gate", "a", "--baseline", "b").returncode == 0
+    inline.ok("gate", "a", "--baseline", "b")
     (tmp_path / "c").mkdir()
     assert inline("gate", "a", "--baseline", "c").code == "missing-file"
 

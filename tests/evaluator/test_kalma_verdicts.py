@@ -61,8 +61,7 @@ def test_gold_is_kept_on_the_way_out_and_back(inline: Inline, tmp_path: Path) ->
         ("export", "kalma", "one", "--out", "out"),
         (*build, "kalma:out/specific.json", "--gold", "out/gold.json", "--out", "two"),
     ):
-        result = inline(*args)
-        assert result.returncode == 0, (args, result.stderr)
+        inline.ok(*args)
     one, two = cf.load(tmp_path / "one").manifest, cf.load(tmp_path / "two").manifest
     assert one.benchmark_hash == two.benchmark_hash
     later = json.loads((tmp_path / "out" / "gold_no_round1.json").read_text())

@@ -14,11 +14,6 @@ from citeforge.plugins.training.benchmark_reward import CitationReward
 from conftest import EXAMPLES, refused, write_jsonl
 
 
-@pytest.fixture(scope="module")
-def benchmark(package: Path) -> cf.Benchmark:
-    return cf.load(package)
-
-
 def scored(
     tmp_path: Path, benchmark: cf.Benchmark, rows: list[dict[str, Any]], **options: Any
 ) -> cf.Scores:

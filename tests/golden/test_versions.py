@@ -95,8 +95,7 @@ def test_what_is_done_to_a_package_of_unknown_making(inline: Inline, tmp_path: P
         ("export", "beir", "p", "--out", "beir"),
         ("leaderboard", "build", "--benchmark", "p", "--scores", "scores", "--out", "site"),
     ):
-        result = inline(*words)
-        assert result.returncode == 0, result.stderr
+        inline.ok(*words)
     card = (tmp_path / "p" / "README.md").read_text()
     assert "The manifest does not hold the choices of a `citeforge build`." in card
     assert "# oxo" in card
@@ -145,11 +144,8 @@ def test_a_newer_version_is_refused(tmp_path: Path) -> None:
 
 
 def test_prompts_and_a_replay_store(inline: Inline, tmp_path: Path) -> None:
-    assert inline("llm", "import", "store.db", V1 / "replay.jsonl").returncode == 0
-    result = inline(
-        "llm", "run", V1 / "prompts.jsonl", "--llm", "replay:store.db", "--out", "s.jsonl"
-    )
-    assert result.returncode == 0, result.stderr
+    inline.ok("llm", "import", "store.db", V1 / "replay.jsonl")
+    inline.ok("llm", "run", V1 / "prompts.jsonl", "--llm", "replay:store.db", "--out", "s.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()]
     found = {r["query_id"]: r["output"] for r in rows if "query_id" in r}
     assert found == {"q1": "It opened in 1901 [2].", "q2": "Two [1]."}

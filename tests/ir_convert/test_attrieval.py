@@ -59,10 +59,8 @@ def test_unselected_passages_are_the_negatives_of_their_query(tmp_path: Path) ->
 
 def test_a_benchmark_of_them_shows_each_query_its_own_list(inline: Inline, tmp_path: Path) -> None:
     path = marco(tmp_path / "m.jsonl", ROWS)
-    result = inline(*rage(path))
-    assert result.returncode == 0, result.stderr
-    result = inline("build", "authorship", "--benchmark", "b", "--k", "4", "--out", "a")
-    assert result.returncode == 0, result.stderr
+    inline.ok(*rage(path))
+    inline.ok("build", "authorship", "--benchmark", "b", "--k", "4", "--out", "a")
     base = Base(tmp_path / "a")
     shown = {
         query: [base.texts([d["corpus-id"]])[d["corpus-id"]][1] for d in docs]
@@ -79,8 +77,7 @@ def test_irrelevant_passages_are_still_drawn_where_the_source_has_none(
     inline: Inline, tmp_path: Path
 ) -> None:
     path = marco(tmp_path / "m.jsonl", ROWS)
-    result = inline(*rage(path, n_irrelevant=2, mixture="m=1,1,1"))
-    assert result.returncode == 0, result.stderr
+    inline.ok(*rage(path, n_irrelevant=2, mixture="m=1,1,1"))
     base = Base(tmp_path / "b")
     own = {"m0": ROWS[0][1], "m1": ROWS[1][1]}
     rows = base.mappings["irrelevant"].to_pylist()
@@ -94,8 +91,7 @@ def test_a_passage_judged_both_ways_is_refused_or_counted(inline: Inline, tmp_pa
     rows = [*ROWS, ("third?", ["Fish swim.", "Birds fly.", "Fish swim."], [0, 0, 1])]
     path = marco(tmp_path / "m.jsonl", rows)
     assert inline(*rage(path)).code == "duplicate-id"
-    result = inline(*rage(path), "--skip-contradictions")
-    assert result.returncode == 0, result.stderr
+    inline.ok(*rage(path), "--skip-contradictions")
     manifest = json.loads((tmp_path / "b" / "manifest.json").read_text())
     (source,) = manifest["sources"]
     assert source["counts"]["contradicting judgements, the higher one kept"] == 1
@@ -109,8 +105,7 @@ def test_a_passage_judged_both_ways_is_refused_or_counted(inline: Inline, tmp_pa
 def test_blank_queries_are_skipped_and_counted(inline: Inline, tmp_path: Path) -> None:
     path = marco(tmp_path / "m.jsonl", [*ROWS, (" ", ["Fish swim.", "Birds fly."], [0, 1])])
     assert inline(*rage(path)).code == "empty-text"
-    result = inline(*rage(path), "--skip-empty")
-    assert result.returncode == 0, result.stderr
+    inline.ok(*rage(path), "--skip-empty")
     manifest = json.loads((tmp_path / "b" / "manifest.json").read_text())
     assert manifest["sources"][0]["counts"]["queries without text, skipped"] == 1
     base = Base(tmp_path / "b")

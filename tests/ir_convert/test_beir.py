@@ -11,7 +11,6 @@ import pytest
 import citeforge as cf
 from citeforge.ir_convert.beir import open_beir, read_corpus
 from citeforge.ir_convert.source import ReadOptions
-from citeforge.schemas.recipes.rage import Mining
 from conftest import refused, write_beir, write_jsonl
 
 
@@ -202,7 +201,7 @@ def test_a_build_without_blank_queries_says_so(small_beir: Path, tmp_path: Path)
 
     config = cf.RageRecipe(
         source=f"beir:{small_beir}", embedder="nowhere/none", skip_empty=True,
-        mining=Mining(seemingly_relevant=0, irrelevant=2),
+        mining={"seemingly_relevant": 0, "irrelevant": 2},
     )  # fmt: skip
     manifest = cf.build(config, tmp_path / "out").manifest
     assert manifest.sources[0].counts["queries without text, skipped"] == 1

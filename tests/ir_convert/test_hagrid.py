@@ -8,7 +8,6 @@ import pytest
 import citeforge as cf
 from citeforge.ir_convert.hagrid import open_hagrid
 from citeforge.ir_convert.source import ReadOptions
-from citeforge.schemas.recipes.rage import Mining
 from conftest import refused, write_jsonl
 
 
@@ -131,7 +130,7 @@ def test_the_hub_file_is_found_in_the_cache(tmp_path: Path, cache: Path) -> None
     )
     (repo / "refs").mkdir()
     (repo / "refs" / "main").write_text(commit)
-    recipe = cf.RageRecipe(source="hagrid-hub:dev", mining=Mining(seemingly_relevant=0))
+    recipe = cf.RageRecipe(source="hagrid-hub:dev", mining={"seemingly_relevant": 0})
     (source,) = cf.build(recipe, tmp_path / "out").manifest.sources
     assert source.revision == commit
     assert source.licence == "cc-by-sa-3.0"

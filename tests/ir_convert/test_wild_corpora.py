@@ -13,7 +13,6 @@ from citeforge.engines.io.corpus import join_titles
 from citeforge.engines.io.duplicates import DuplicateFinder
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions, Source
-from citeforge.schemas.recipes.rage import Mining
 from conftest import refused, write_beir, write_jsonl
 
 TITLE = {"_id": "d1", "title": "Masks and spread", "text": ""}
@@ -77,7 +76,7 @@ def test_the_text_of_a_title_alone_is_the_title(tmp_path: Path, kind: str) -> No
 def test_a_build_with_a_relevant_title(tmp_path: Path) -> None:
     spec, _ = folder(tmp_path, "beir", [TITLE, *ROWS])
     recipe = cf.RageRecipe(
-        source=spec, embedder="nowhere/none", mining=Mining(seemingly_relevant=0, irrelevant=2)
+        source=spec, embedder="nowhere/none", mining={"seemingly_relevant": 0, "irrelevant": 2}
     )
     cf.build(recipe, tmp_path / "out")
     package = cf.load(tmp_path / "out")

@@ -133,15 +133,14 @@ def test_a_build_counts_what_it_skipped(tmp_path: Path, inline: Inline) -> None:
     (tmp_path / "g.ttl").write_text(broken)
     ask = ("build", "kalma", "--kg", "file:g.ttl", "--pairs-from-kg", "spouse", "--out", "k")
     assert inline(*ask).code == "bad-rdf"
-    done = inline(*ask, "--skip-malformed")
-    assert done.returncode == 0, done.stderr
+    done = inline.ok(*ask, "--skip-malformed")
     assert re.search(f"{MALFORMED} +1\n", done.stdout)
     manifest = json.loads((tmp_path / "k" / "manifest.json").read_text())
     assert manifest["config"]["skip_malformed"] is True
     profile = inline("kg", "profile", "--kg", "file:g.ttl", "--skip-malformed")
     assert f"1 {MALFORMED}" in profile.stdout
-    wrong = inline("kg", "profile", "--kg", "sparql:http://127.0.0.1:9/", "--skip-malformed")
-    assert (wrong.returncode, wrong.code) == (2, "option-without-effect")
+    words = ("kg", "profile", "--kg", "sparql:http://127.0.0.1:9/", "--skip-malformed")
+    inline.fails(2, "option-without-effect", *words)
 
 
 @pytest.mark.parametrize("tag", ["@mul", ""])
@@ -315,23 +314,19 @@ def test_relations_that_lead_to_another_class_say_so(tmp_path: Path, inline: Inl
     )
     (tmp_path / "g.ttl").write_text(text)
     ask = ("build", "kalma", "--kg", "file:g.ttl", "--out", "k", "--pairs-from-kg")
-    one = inline(*ask, "employer")
-    assert (one.returncode, one.code) == (1, "no-pairs")
+    one = inline.fails(1, "no-pairs", *ask, "employer")
     assert "'employer', its values are: " in one.stderr and "university" in one.stderr
-    both = inline(*ask, "employer,spouse")
-    assert both.returncode == 0, both.stderr
+    both = inline.ok(*ask, "employer,spouse")
     assert "relations without a pair: 'employer', its values are: " in both.stdout
 
 
 def test_a_profile_of_unmapped_rdf_lists_its_predicates(tmp_path: Path, inline: Inline) -> None:
     path = EXAMPLES / "plain" / "people.ttl"
-    told = inline("kg", "profile", "--kg", f"file:{path}", "--out", "mine.yaml")
-    assert told.returncode == 0, told.stderr
+    told = inline.ok("kg", "profile", "--kg", f"file:{path}", "--out", "mine.yaml")
     assert "classes: http://xmlns.com/foaf/0.1/Person 5, https://schema.org/Person 2" in told.stdout
     assert "| https://schema.org/spouse | 4 | 4 | 4 | entity |" in told.stdout
     assert "| https://schema.org/birthDate | 3 | 3 | 3 | text | 1788 |" in told.stdout
     domain = yaml.safe_load((tmp_path / "mine.yaml").read_text())
     assert domain["plain"]["relations"]["https://schema.org/birthPlace"]["label"] == "birth place"
-    done = inline("build", "kalma", "--kg", f"file:{path}", "--domain", "mine.yaml",
+    inline.ok("build", "kalma", "--kg", f"file:{path}", "--domain", "mine.yaml",
                   "--pairs-from-kg", "spouse", "--min-facts", "1", "--out", "k")  # fmt: skip
-    assert done.returncode == 0, done.stderr

@@ -201,8 +201,9 @@ def test_a_profile_of_wrong_replies_is_one_line(
     server: Proxy, mutate: Mutate, code: str, detail: str, inline: Inline
 ) -> None:
     server.config.mutate = mutate
-    done = inline("kg", "profile", "--kg", f"sparql:{server.url}", "--domain", "people")
-    assert (done.returncode, done.code) == (1, code)
+    done = inline.fails(
+        1, code, "kg", "profile", "--kg", f"sparql:{server.url}", "--domain", "people"
+    )
     assert detail in done.stderr
     assert server.url in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -253,9 +254,8 @@ def test_snapshots_hold_no_control_or_bidi_characters(
     server.config.mutate = dirty
     (tmp_path / "ids.txt").write_text("Q901\nQ902\n")
     out = tmp_path / "s.nt"
-    done = inline("kg", "snapshot", "--kg", f"sparql:{server.url}", "--domain", "people",
+    done = inline.ok("kg", "snapshot", "--kg", f"sparql:{server.url}", "--domain", "people",
                "--entities", tmp_path / "ids.txt", "--out", out)  # fmt: skip
-    assert done.returncode == 0
     assert "labels that held control or bidi characters, now without" in done.stdout
     text = out.read_text("utf-8")
     assert '[2J gnp.exe"@en' in text

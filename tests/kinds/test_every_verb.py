@@ -1,6 +1,5 @@
 """Every verb works for every kind of benchmark, or its declaration says why not."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,6 @@ import pytest
 import citeforge as cf
 from citeforge.builders.packaging.prompts import load_template, render_prompts
 from citeforge.builders.packaging.verify import verify
-from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.reports.withhold import withhold_scores
 from citeforge.evaluator.submissions.reader import read_answers
@@ -26,6 +24,7 @@ from citeforge.schemas.recipes.base import Part
 from citeforge.systems.run import run_system
 from conftest import refused
 from scoring import score
+from stand_ins import RuleLlm
 
 KINDS = ("rage", "twins", "authorship", "kalma")
 
@@ -195,12 +194,12 @@ def test_authorship_is_asked_in_every_cell_with_its_labels(
 ) -> None:
     """A model that cites whatever it is shown first answers each query of each cell once."""
     benchmark, out = cf.load(benchmarks["authorship"]), tmp_path / "s.jsonl"
-    model = First()
+    model = RuleLlm(lambda request: "It is so [1].")
     ran = run_system("authorship", benchmark, [], 1, 0, out, llm=model)
     assert ran.answers == len(benchmark) * len(benchmark.contexts)
     for context in benchmark.contexts:
         wanted = set(dict(render_prompts(benchmark, context, load_template("authorship"))).values())
-        assert wanted <= set(model.prompts)
+        assert wanted <= {request.messages[-1][1] for request in model.asked}
     result = cf.check(out, benchmark)
     assert (result.errors, result.warnings) == ([], [])
     scored = score(out, benchmark, select(benchmark.kind.default_measures))
@@ -209,17 +208,3 @@ def test_authorship_is_asked_in_every_cell_with_its_labels(
     assert scored.design is not None
     with refused("wrong-kind"):
         run_system("authorship", cf.load(benchmarks["rage"]), [], 1, 0, out, llm=model)
-
-
-class First:
-    """Cites the first passage."""
-
-    def __init__(self) -> None:
-        self.prompts: list[str] = []
-
-    def identity(self) -> dict[str, Any]:
-        return {"name": "first"}
-
-    def complete(self, requests: Sequence[Request]) -> list[Result]:
-        self.prompts += [r.messages[-1][1] for r in requests]
-        return [LlmReply("It is so [1].") for _ in requests]

@@ -12,7 +12,7 @@ import pytest
 import citeforge as cf
 from citeforge.engines.io.report_table import MOST_ROWS, Displayed, Table
 from citeforge.schemas.scores import ScoreFile
-from conftest import EXAMPLES, refused, write_jsonl
+from conftest import refused, write_jsonl
 from conftest_plots import HOSTILE, scored, trivial_files
 
 
@@ -134,9 +134,8 @@ def test_frames_of_a_benchmark(package: Path) -> None:
         bench.to_pandas("none")
 
 
-def test_frames_of_triples(tmp_path: Path) -> None:
-    graph = f"file:{EXAMPLES / 'people/graph.ttl'}"
-    bench = cf.build(cf.KalmaRecipe(kg=graph, pairs_from_kg="father"), tmp_path / "k")
+def test_frames_of_triples(kalma_package: Path) -> None:
+    bench = cf.load(kalma_package)
     item = next(bench.items())
     triples = [t for g in item.graphs for t in g.triples]
     frame = bench.to_pandas()

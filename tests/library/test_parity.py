@@ -55,8 +55,7 @@ def test_comparisons_are_those_of_the_command(inline: Inline, package: Any, tmp_
     files = [tmp_path / f"{name}.json" for name in ("random", "echo-relevant")]
     for ending in ("html", "md", "tex", "csv", "json"):
         options = ("--measures", "CiteP,CiteR", "--against", "random")
-        done = inline("compare", *files, *options, "--out", f"c.{ending}")
-        assert done.returncode == 0, done.stderr
+        inline.ok("compare", *files, *options, "--out", f"c.{ending}")
         made = cf.compare(
             *files, out=tmp_path / f"p.{ending}", measures=["CiteP", "CiteR"], against="random"
         )
@@ -106,16 +105,16 @@ def test_reports_are_those_of_the_command(inline: Inline, tmp_path: Any) -> None
         "measures": ["CiteR", "CiteP"], "best": "bold", "against": "one", "significance": "*",
     }  # fmt: skip
     for ending in ("md", "tex", "csv"):
-        assert inline("report", *paths, *args, "--out", f"c.{ending}").returncode == 0
+        inline.ok("report", *paths, *args, "--out", f"c.{ending}")
         text = cf.report(paths, tmp_path / f"p.{ending}", **given).text
         assert text == (tmp_path / f"c.{ending}").read_text()
     for args in (("--plot", "differences", "--measure", "CiteR"), ("--measure", "CiteP")):
         given = dict(zip((a[2:] for a in args[::2]), args[1::2], strict=True))
-        assert inline("report", *paths, *args, "--out", "c.svg").returncode == 0
+        inline.ok("report", *paths, *args, "--out", "c.svg")
         assert (
             cf.report(paths, tmp_path / "p.svg", **given).text == (tmp_path / "c.svg").read_text()
         )
-    assert inline("report", *paths, "--title", "T", "--one-file", "--out", "c.html").returncode == 0
+    inline.ok("report", *paths, "--title", "T", "--one-file", "--out", "c.html")
     page = cf.report(paths, tmp_path / "p.html", title="T", one_file=True).text
     assert page == (tmp_path / "c.html").read_text()
 
@@ -124,7 +123,7 @@ def test_a_report_tells_of_the_audit(inline: Inline, package: Any, tmp_path: Any
     rows: list[dict[str, object]] = [{"query_id": "q01", "output": "One [1]."}]
     copy = shutil.copytree(package, tmp_path / "p")  # an audit writes into its package
     scores = cf.score(write_jsonl(tmp_path / "s.jsonl", rows), copy, ["CiteP"])
-    assert inline("audit", copy).returncode == 0
+    inline.ok("audit", copy)
     text = cf.report([scores], benchmark=copy).text
     assert text == cf.report([scores], benchmark=cf.load(copy)).text
     assert "negatives is relevant was not estimated" in text

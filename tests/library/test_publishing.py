@@ -13,7 +13,7 @@ ANSWERS = [{"query_id": "q01", "output": "One [1]."}, {"query_id": "q99", "outpu
 
 
 def test_prompts_are_those_of_the_command(inline: Inline, package: Path, tmp_path: Path) -> None:
-    assert inline("export", "prompts", package, "--out", "c.jsonl").returncode == 0
+    inline.ok("export", "prompts", package, "--out", "c.jsonl")
     rows = cf.export_prompts(package, tmp_path / "p.jsonl")
     assert (tmp_path / "p.jsonl").read_bytes() == (tmp_path / "c.jsonl").read_bytes()
     assert rows == [json.loads(line) for line in (tmp_path / "c.jsonl").read_text().splitlines()]
@@ -28,7 +28,7 @@ def test_cards_are_those_of_the_command(inline: Inline, package: Path, tmp_path:
     for name in ("c", "p"):
         shutil.copytree(package, tmp_path / name)
     words = ("--scores", "one.json", "--version", "1.2.3")
-    assert inline("export", "card", "c", *words).returncode == 0
+    inline.ok("export", "card", "c", *words)
     assert cf.card(tmp_path / "p", [scores], "1.2.3").version == "1.2.3"
     assert content(tmp_path / "p") == content(tmp_path / "c")
     with refused("bad-option", cf.UsageError):

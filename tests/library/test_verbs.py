@@ -26,14 +26,13 @@ from conftest import ROOT, Inline, refused, write_jsonl
 
 @pytest.fixture
 def submission(inline: Inline, package: Path, tmp_path: Path) -> Path:
-    assert not inline("run", "random", "--benchmark", package, "--out", "s.jsonl").returncode
+    inline.ok("run", "random", "--benchmark", package, "--out", "s.jsonl")
     return tmp_path / "s.jsonl"
 
 
 def test_score_files(inline: Inline, package: Path, submission: Path, tmp_path: Path) -> None:
     args = ("--measures", "rage,ALCE.CitRec", "--judge", "lexical", "--segmenter", "punkt")
-    made = inline("score", submission, "--benchmark", package, *args, "--out", "c.json")
-    assert not made.returncode, made.stderr
+    inline.ok("score", submission, "--benchmark", package, *args, "--out", "c.json")
     options = cf.ScoreOptions(measures=("rage", "ALCE.CitRec"), judge="lexical", segmenter="punkt")
     done = cf.score_files([submission], package, options, out=tmp_path / "p.json")
     assert (tmp_path / "p.json").read_bytes() == (tmp_path / "c.json").read_bytes()
@@ -64,12 +63,11 @@ def test_systems_are_named(inline: Inline, package: Path, tmp_path: Path) -> Non
     assert [s.system for s in done.scores] == ["a.b", "two", "three"]
     assert cf.score(paths[0], package, system="mine").system == "mine"
     args = ("--benchmark", package, "--name", "x y", "--name", "z")
-    made = inline("score", *paths[:2], *args, "--out", "named")
-    assert made.returncode == 0, made.stderr
+    made = inline.ok("score", *paths[:2], *args, "--out", "named")
     assert made.stdout.split("\n")[0].split() == ["x", "y", "z"]
     # What was written under a name is written again under it, also when the answers changed.
     write_jsonl(paths[0], [{"query_id": "q02", "output": "Two [2]."}])
-    assert inline("score", *paths[:2], *args, "--out", "named").returncode == 0
+    inline.ok("score", *paths[:2], *args, "--out", "named")
     for names in (["one"], ["one", "one"], ["", "one"]):
         with refused("bad-option", cf.UsageError):
             cf.score_files(paths[:2], package, names=names)
@@ -85,8 +83,7 @@ def test_a_table_without_any_score_is_refused(
     assert "ALCE.CitRec: needs a judge" in done.stderr
     assert "ShortEM: needs short answers" in done.stderr
     assert not (tmp_path / "s.scores.json").exists()
-    done = inline(*args, "--measures", "ALCE.CitRec,CiteP")
-    assert done.returncode == 0
+    done = inline.ok(*args, "--measures", "ALCE.CitRec,CiteP")
     assert "not computed: ALCE.CitRec" in done.stdout
 
 
@@ -118,8 +115,7 @@ def test_where_scores_go(tmp_path: Path) -> None:
 def test_audit(inline: Inline, package: Path, tmp_path: Path) -> None:
     for name in ("c", "p"):
         shutil.copytree(package, tmp_path / name)
-    made = inline("audit", "c", "--judge", "lexical", "--known-flaws", "c.jsonl", "--accept")
-    assert not made.returncode, made.stderr
+    inline.ok("audit", "c", "--judge", "lexical", "--known-flaws", "c.jsonl", "--accept")
     known = tmp_path / "p.jsonl"
     options = cf.AuditOptions(judge="lexical", known_flaws=known, accept=True)
     done = cf.audit(tmp_path / "p", options)
@@ -141,7 +137,7 @@ def test_judge(inline: Inline, tmp_path: Path) -> None:
         {"premise": "Io is a moon.", "hypothesis": h} for h in ("Io is a moon.", "Rome is old.")
     ]
     pairs = write_jsonl(tmp_path / "pairs.jsonl", [*rows, rows[0]])
-    assert not inline("labels", "judge", pairs, "--judge", "lexical", "--out", "c.jsonl").returncode
+    inline.ok("labels", "judge", pairs, "--judge", "lexical", "--out", "c.jsonl")
     judging = Judging(judge="lexical")
     done = judge_pairs(pairs, judging, cf.RunOptions(), tmp_path / "p.jsonl")
     assert (tmp_path / "p.jsonl").read_bytes() == (tmp_path / "c.jsonl").read_bytes()
@@ -152,7 +148,7 @@ def test_judge(inline: Inline, tmp_path: Path) -> None:
 
 
 def test_llm(inline: Inline, package: Path, tmp_path: Path) -> None:
-    assert not inline("export", "prompts", package, "--out", "p.jsonl").returncode
+    inline.ok("export", "prompts", package, "--out", "p.jsonl")
     prompts = tmp_path / "p.jsonl"
     requests = requests_of(read_prompts(prompts), PromptingOptions(llm="openai:m"))
     with ReplayStore(tmp_path / "a.db") as store:
@@ -160,8 +156,7 @@ def test_llm(inline: Inline, package: Path, tmp_path: Path) -> None:
             cut = "length" if n == 0 else None
             answer = LlmReply("So [1]." if n else "", finish_reason=cut)
             store.keep(SentRequest(request.key("m"), request.payload("m"), 0), answer)
-    made = inline("llm", "run", "p.jsonl", "--llm", "replay:a.db", "--out", "c.jsonl")
-    assert not made.returncode, made.stderr
+    made = inline.ok("llm", "run", "p.jsonl", "--llm", "replay:a.db", "--out", "c.jsonl")
     options = PromptingOptions(llm=f"replay:{tmp_path / 'a.db'}")
     out = tmp_path / "again.jsonl"
     done = answer_prompts(prompts, options, cf.RunOptions(out=out))
@@ -179,7 +174,7 @@ def test_a_plan_leaves_no_store(
     inline: Inline, package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    assert not inline("export", "prompts", package, "--out", "p.jsonl").returncode
+    inline.ok("export", "prompts", package, "--out", "p.jsonl")
     options = PromptingOptions(llm="openai:m", runs=2)
     plan = plan_prompts(tmp_path / "p.jsonl", options, cf.RunOptions(out=tmp_path / "s.jsonl"))
     n_prompts = len((tmp_path / "p.jsonl").read_text().splitlines())
@@ -189,9 +184,9 @@ def test_a_plan_leaves_no_store(
 
 def test_annotate(inline: Inline, package: Path, submission: Path, tmp_path: Path) -> None:
     args = ("--benchmark", package, "--details", "--out", "s.json")
-    assert not inline("score", submission, *args).returncode
+    inline.ok("score", submission, *args)
     command = ("labels", "export", "s.json", "--task", "utility", "--sample", 3, "--seed", 7)
-    assert not inline(*command, "--out", "c.csv").returncode
+    inline.ok(*command, "--out", "c.csv")
     options = AnnotationOptions(task="utility", out=tmp_path / "p.csv", sample=3, seed=7)
     sheet = export_sheet(options, [tmp_path / "s.json"])
     assert (sheet.task.name, sheet.n_items, sheet.n_uncited) == ("utility", 3, 0)
@@ -211,8 +206,7 @@ def test_link_questions(inline: Inline, tmp_path: Path) -> None:
     graph = f"file:{ROOT / 'examples/people/graph.ttl'}"
     rows: list[dict[str, object]] = [{"_id": "a", "text": "Who was Ada Lovelace?"}]
     path = write_jsonl(tmp_path / "q.jsonl", rows)
-    made = inline("kg", "link", "--kg", graph, "--questions", path, "--out", "c.jsonl")
-    assert not made.returncode, made.stderr
+    inline.ok("kg", "link", "--kg", graph, "--questions", path, "--out", "c.jsonl")
     linker = Linker(open_graph(graph, "people", ["en"], cf.RunOptions()))
     links, quality = link_questions(read_questions(path), linker, tmp_path / "p.jsonl")
     assert (tmp_path / "p.jsonl").read_bytes() == (tmp_path / "c.jsonl").read_bytes()

@@ -238,8 +238,7 @@ def test_a_half_done_change_does_not_reach_outside(copy: Path, tmp_path: Path) -
 
 def test_every_verb_refuses_a_forged_hash(copy: Path, tmp_path: Path, inline: Inline) -> None:
     (tmp_path / "s.jsonl").write_text('{"query_id": "q01", "output": "x [1]."}\n')
-    done = inline("score", "s.jsonl", "--benchmark", copy, "--out", "scores/s.json")
-    assert done.returncode == 0, done.stderr
+    inline.ok("score", "s.jsonl", "--benchmark", copy, "--out", "scores/s.json")
     forge(copy, benchmark_hash="0" * 64)
     verbs = [
         ("score", "s.jsonl", "--benchmark", copy), ("check", "s.jsonl", "--benchmark", copy),
@@ -250,6 +249,5 @@ def test_every_verb_refuses_a_forged_hash(copy: Path, tmp_path: Path, inline: In
         ("build", "--from", copy, "--out", "r"), ("build", "--print-recipe", "--from", copy),
     ]  # fmt: skip
     for verb in verbs:
-        ran = inline(*verb)
-        assert (ran.returncode, ran.code) == (1, "hash-mismatch"), (verb, ran.stderr)
+        ran = inline.fails(1, "hash-mismatch", *verb)
         assert ran.error.field == "benchmark_hash", verb

@@ -71,9 +71,9 @@ def scores(package: Path, inline: Inline, tmp_path: Path) -> Path:
     """A folder with the scores of one system."""
     path = tmp_path / "scores" / "s.json"
     path.parent.mkdir()
-    assert not inline("run", "random", "--benchmark", package, "--out", "s.jsonl").returncode
+    inline.ok("run", "random", "--benchmark", package, "--out", "s.jsonl")
     args = ("score", "s.jsonl", "--benchmark", package, "--out", path)
-    assert not inline(*args).returncode
+    inline.ok(*args)
     return path.parent
 
 
@@ -104,8 +104,7 @@ def test_files_are_hashed_once_and_the_corpus_is_streamed_once(
     monkeypatch.setattr(manifest, "sha256_file", counted)
     monkeypatch.setattr(pq, "ParquetFile", Counted)
     words = ("leaderboard", "build", "--benchmark", "p", "--scores", scores, "--out", "site")
-    done = inline(*(words if command == "leaderboard" else ("audit", "p")))
-    assert done.returncode == 0, done.stderr
+    inline.ok(*(words if command == "leaderboard" else ("audit", "p")))
     assert set(hashed.values()) == {1}
     assert hashed.keys() >= read.keys()
     assert [read[name] for name in corpus] == [1]

@@ -18,7 +18,7 @@ import pytest
 from citeforge.builders.rage.build import build_rage
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.recipes.base import RunOptions
-from citeforge.schemas.recipes.rage import Mixture, RageRecipe
+from citeforge.schemas.recipes.rage import RageRecipe
 from conftest import write_beir
 from peers.frozen import FrozenNumbers
 
@@ -52,7 +52,7 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     recipe = RageRecipe(
         source=f"beir:{folder / 'source'}",
         candidates="bm25",
-        mixtures=(Mixture(name="mix", relevant=5, irrelevant=0, seemingly_relevant=0),),
+        mixtures=("mix=5,0,0",),
     )
     build_rage(recipe, RunOptions(out=folder / "out"))
     return Benchmark(folder / "out")

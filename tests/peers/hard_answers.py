@@ -11,7 +11,7 @@ import nltk
 import numpy as np
 import pytest
 
-from citeforge.engines.judge.records import Judge, Keep, Pair, Verdict
+from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text import segmenters
 from citeforge.engines.text.segmenters import PunktSegmenter
@@ -23,6 +23,7 @@ from citeforge.package.items import Gold, Passage
 from citeforge.schemas.citations.grammar import Grammar
 from conftest_evaluator import World
 from engines.text.test_punkt import write_punkt_tab
+from stand_ins import RuleJudge
 
 WORDS = (
     "Rome river Paris moon the a an of was is very old iPads Dr. Smith et al. 5 p.m. U.S. co-op "
@@ -37,22 +38,6 @@ def entails(premise: str, hypothesis: str) -> bool:
         return False
     text = f"{premise}\0{hypothesis}".encode("utf-8", "surrogatepass")
     return hashlib.sha256(text).digest()[0] % 5 < 3
-
-
-class HashJudge:
-    """:func:`entails` as a judge."""
-
-    signature = "hash@1"
-    comparable = False
-
-    def identity(self) -> dict[str, Any]:
-        return {"name": "hash"}
-
-    def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
-        return None
-
-    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        keep([(i, Verdict(entails(*pair))) for i, pair in enumerate(pairs)])
 
 
 def _sentence(rng: random.Random, marks: str = "") -> str:
@@ -165,7 +150,7 @@ def make_inputs(
         [items],
         Grammar(),
         task,
-        Tools(JudgeSession(judge or HashJudge()), _punkt()).with_options(
+        Tools(JudgeSession(judge or RuleJudge(entails)), _punkt()).with_options(
             protocol="reference", **options
         ),
     )

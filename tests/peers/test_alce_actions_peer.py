@@ -3,19 +3,20 @@
 import json
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
-from citeforge.engines.llm.records import LlmReply, Request
+from citeforge.engines.llm.records import Request
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item
 from citeforge.plugins.published_systems.alce.options import InteractOptions
 from citeforge.systems.run import run_system
 from peers.frozen import FrozenNumbers, Program
+from stand_ins import RuleLlm
 
 RUN = Program(
     "alce_run",
@@ -93,34 +94,24 @@ class Scripted:
         return next(self.replies, "End")
 
 
-class Model:
-    """Stands for ours: short versions for summaries, then the same replies."""
-
-    def __init__(self, replies: list[str]) -> None:
-        self.replies, self.prompts = iter(replies), list[str]()
-
-    def identity(self) -> dict[str, Any]:
-        return {"name": "scripted"}
-
-    def complete(self, requests: Sequence[Request]) -> list[LlmReply]:
-        return [self._one(r.messages[-1][1]) for r in requests]
-
-    def _one(self, prompt: str) -> LlmReply:
-        if prompt.endswith("Summary:"):
-            return LlmReply("s")
-        self.prompts.append(prompt)
-        return LlmReply(next(self.replies, "End"))
-
-
 def ours(benchmark: Benchmark, item: Item, replies: list[str], out: Path) -> Found:
-    model = Model(replies)
+    coming, prompts = iter(replies), list[str]()
+
+    def reply(request: Request) -> str:
+        """Short versions for summaries, then the same replies."""
+        prompt = request.messages[-1][1]
+        if prompt.endswith("Summary:"):
+            return "s"
+        prompts.append(prompt)
+        return next(coming, "End")
+
     run_system(
-        "interact", benchmark, ["mix"], 1, 0, out, llm=model, options=InteractOptions(shots=0),
-        limit=1,
+        "interact", benchmark, ["mix"], 1, 0, out, llm=RuleLlm(reply),
+        options=InteractOptions(shots=0), limit=1,
     )  # fmt: skip
     seen = [
         [i for i, p in enumerate(item.passages) if p.text in prompt]
-        for prompt in model.prompts
+        for prompt in prompts
         if prompt.endswith("Output:")
     ]
     return json.loads(out.read_text().splitlines()[1])["output"], seen

@@ -4,7 +4,7 @@ import importlib
 import math
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,20 +17,21 @@ import pytest
 from citeforge.builders.authorship.build import build_authorship
 from citeforge.builders.authorship.twins import build_twins
 from citeforge.builders.rage.build import build_rage
-from citeforge.engines.llm.records import LlmReply, Request, Result, Token
+from citeforge.engines.llm.records import LlmReply, Token
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.publishing.export import export
 from citeforge.schemas.authorship import design_of
 from citeforge.schemas.recipes.authorship import AuthorshipRecipe, Selection
 from citeforge.schemas.recipes.base import RunOptions
-from citeforge.schemas.recipes.rage import Mining, Mixture, RageRecipe
+from citeforge.schemas.recipes.rage import RageRecipe
 from citeforge.schemas.recipes.twins import TwinsRecipe
 from citeforge.schemas.scores import ScoreFile
 from citeforge.systems.writing import citation_logprobs
 from conftest import write_jsonl
 from peers.frozen import FrozenNumbers, Program
 from scoring import score
+from stand_ins import turning_llm
 
 ATTRIEVAL = Program(
     "attrieval",
@@ -106,17 +107,6 @@ def find_citations(checkout: Path, tokens: list[list[str]]) -> list[list[int]]:
     return [handler.find_sequences(row) for row in tokens]
 
 
-class Writer:
-    """Writes twins of passages: their words turned round."""
-
-    def identity(self) -> dict[str, Any]:
-        return {"name": "turner"}
-
-    def complete(self, requests: Sequence[Request]) -> list[Result]:
-        words = (request.values["text"].rstrip(".").split() for request in requests)
-        return [LlmReply(f"{' '.join(reversed(line))}.") for line in words]
-
-
 @pytest.fixture(scope="module")
 def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     """AttriEval's kind of rows as an authorship benchmark: all origins and labels."""
@@ -140,12 +130,12 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
         rows.append(row)
     source = write_jsonl(root / "rows.jsonl", rows)
     config = RageRecipe(
-        source=f"attrieval:{source}", candidates="bm25", mining=Mining(irrelevant=0),
-        mixtures=(Mixture(name="m", relevant=1, irrelevant=0, seemingly_relevant=9),),
+        source=f"attrieval:{source}", candidates="bm25", mining={"irrelevant": 0},
+        mixtures=("m=1,0,9",),
     )  # fmt: skip
     build_rage(config, RunOptions(out=root / "rage"))
     twins = TwinsRecipe(benchmark=root / "rage", llm="turner")
-    build_twins(twins, RunOptions(out=root / "twins"), Writer())
+    build_twins(twins, RunOptions(out=root / "twins"), turning_llm("turner"))
     recipe = AuthorshipRecipe(
         benchmark=root / "twins", label_sets=("human_llm",), selection=Selection(k=SHOWN)
     )

@@ -21,13 +21,13 @@ from typing import Any
 
 import pytest
 
-from citeforge.engines.judge.records import Verdict
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.scores import Scores, score
 from citeforge.plugins.responses.deep_research.pairs import as_written, statement_pairs
 from conftest import Inline, write_jsonl
 from peers.frozen import FrozenNumbers, Program
+from stand_ins import RuleJudge
 
 FACT = Program(
     "deep_research_fact",
@@ -50,19 +50,6 @@ WORDS = ["Io", "Titan", "Zürich", "木星", "Lava", "Ice", "Europa"]
 def supports(statement: str) -> bool:
     """The rule that stands for the LLM."""
     return sum(map(ord, statement)) % 3 > 0
-
-
-class Judge:
-    signature, comparable = "rule", False
-
-    def identity(self) -> dict[str, str]:
-        return {"name": "rule"}
-
-    def count_tokens(self, pairs: object) -> None:
-        return None
-
-    def decide(self, pairs: Any, keep: Any) -> None:
-        keep([(i, Verdict(supports(p.hypothesis))) for i, p in enumerate(pairs)])
 
 
 @contextmanager
@@ -124,9 +111,8 @@ def _package(inline: Inline, folder: Path, ids: list[str]) -> Path:
     items = [{"id": i, "question": f"Question {i}", "answer": "", "docs": [
         {"title": "", "text": f"Question {i}"}]} for i in ids]  # fmt: skip
     (folder / "drb.json").write_text(json.dumps(items))
-    built = inline("build", "alce", "--source", "alce:drb.json", "--k", "1", "--licence",
+    inline.ok("build", "alce", "--source", "alce:drb.json", "--k", "1", "--licence",
                    "apache-2.0", "--out", "drb")  # fmt: skip
-    assert built.returncode == 0, built.stderr
     return folder / "drb"
 
 
@@ -242,7 +228,8 @@ def test_every_figure(printed: FrozenNumbers, benchmark: Benchmark, tmp_path: Pa
         seen["unread"] += sum(not is_readable(url) for url in urls)
     result = printed(FACT, "reports", validate_and_count, rows)
     path = write_jsonl(tmp_path / "reports.jsonl", lines)
-    ours = score(path, benchmark.folder, measures=["fact"], judge=Judge(), protocol="reference",
+    judge = RuleJudge(lambda _, statement: supports(statement))
+    ours = score(path, benchmark.folder, measures=["fact"], judge=judge, protocol="reference",
                  segmenter="nupunkt")  # fmt: skip
     _same(result, ours)
     assert all(n >= 2 for n in seen.values()), seen

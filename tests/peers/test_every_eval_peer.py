@@ -41,7 +41,7 @@ def test_no_errors(
     details: bool,
 ) -> None:
     run = ("run", "random", "--benchmark", benchmark.folder, "--runs", "2", "--out", "r.jsonl")
-    assert inline(*run).returncode == 0
+    inline.ok(*run)
     wanted = select(["rage", "retrieval", "alce"])
     scores = tmp_path / "r.json"
     file = score(tmp_path / "r.jsonl", benchmark, wanted, details=details)

@@ -18,9 +18,8 @@ from typing import Any
 import pytest
 
 from citeforge.builders.kalma.build import build_kalma
-from citeforge.engines.judge.records import Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import LlmReply, Request, Result
+from citeforge.engines.llm.records import Request
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.benchmark import Benchmark
@@ -30,6 +29,7 @@ from citeforge.schemas.recipes.kalma import KalmaRecipe
 from conftest import write_jsonl
 from peers.frozen import FrozenNumbers, Program, load_module
 from scoring import score
+from stand_ins import RuleJudge, RuleLlm
 
 KALMA = Program(
     "kalma",
@@ -331,34 +331,10 @@ def run_of_files(
 # --- our side ----------------------------------------------------------------------------------
 
 
-class Entails:
-    """The same judge as a judge of ours."""
-
-    signature = "words@1"
-    comparable = False
-
-    def identity(self) -> dict[str, Any]:
-        return {"name": "words"}
-
-    def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
-        return None
-
-    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        keep([(i, Verdict(entails(p.premise, p.hypothesis))) for i, p in enumerate(pairs)])
-
-
-class Marks:
-    """The same marks as an LLM of ours."""
-
-    def identity(self) -> dict[str, Any]:
-        return {"name": "scripted"}
-
-    def complete(self, requests: Sequence[Request]) -> list[Result]:
-        texts = [r.messages[-1][1] for r in requests]
-        return [
-            LlmReply(mark_for(t.partition("Answer:\n<quote-")[2][18:].partition("\n</quote-")[0]))
-            for t in texts
-        ]
+def mark(request: Request) -> str:
+    """The same mark by an LLM of ours."""
+    quoted = request.messages[-1][1].partition("Answer:\n<quote-")[2]
+    return mark_for(quoted[18:].partition("\n</quote-")[0])
 
 
 def ours(benchmark: Path, submission: Path) -> dict[str, float | None]:
@@ -368,7 +344,9 @@ def ours(benchmark: Path, submission: Path) -> dict[str, float | None]:
         select(["kalma"]),
         context="full",
         protocol="reference",
-        tools=Tools(JudgeSession(Entails()), llm=Marks()),  # no segmenter: theirs is an expression
+        tools=Tools(
+            JudgeSession(RuleJudge(entails)), llm=RuleLlm(mark)
+        ),  # no segmenter: theirs is an expression
     )
     assert result.not_computed == []
     return {m.name: m.value for m in result.measures}

@@ -16,7 +16,7 @@ from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.benchmarks.tables import RELEVANT
 from citeforge.schemas.recipes.base import RunOptions
-from citeforge.schemas.recipes.rage import Mixture, RageRecipe
+from citeforge.schemas.recipes.rage import RageRecipe
 from conftest import write_jsonl
 from peers.frozen import FrozenNumbers, Program
 from scoring import score
@@ -106,7 +106,7 @@ def benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Benchmark:
     recipe = RageRecipe(
         source=f"rage:{source}",
         candidates="bm25",
-        mixtures=(Mixture(name="m", relevant=9, irrelevant=9, seemingly_relevant=0),),
+        mixtures=("m=9,9,0",),
     )
     build_rage(recipe, RunOptions(out=tmp_path / "out"))
     return Benchmark(tmp_path / "out")

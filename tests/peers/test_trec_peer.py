@@ -5,7 +5,7 @@ import importlib
 import json
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from citeforge.engines.judge.records import Keep, Pair, Verdict
+from citeforge.engines.judge.records import Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statements.tools import Tools
@@ -24,6 +24,7 @@ from citeforge.schemas.text import premise_of
 from conftest import write_jsonl
 from peers.frozen import FrozenNumbers, Program, load_module
 from scoring import score
+from stand_ins import RuleJudge
 
 RAGDOLL = Program(
     "ragdoll",
@@ -68,21 +69,10 @@ def label(statement: str, citation: str) -> int:
     return hashlib.sha256(f"{statement}\0{citation}".encode()).digest()[0] % 3
 
 
-class HashJudge:
-    """:func:`label` as a judge."""
-
-    signature = "hash@1"
-    comparable = False
-
-    def identity(self) -> dict[str, Any]:
-        return {"name": "hash"}
-
-    def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
-        return None
-
-    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        levels = [label(p.hypothesis, p.premise) for p in pairs]
-        keep([(i, Verdict(level == 2, support=level / 2)) for i, level in enumerate(levels)])
+def verdict(premise: str, hypothesis: str) -> Verdict:
+    """:func:`label` as a judge's."""
+    level = label(hypothesis, premise)
+    return Verdict(level == 2, support=level / 2)
 
 
 @contextmanager
@@ -162,7 +152,7 @@ def test_support_of_whole_runs_by_a_judge(
     rows = [drawn_report(rng, t, [*known, "zebra", "yak"]) for t in benchmark.query_ids]
     theirs = printed(RAGDOLL, f"support, seed {seed}", assess_support, rows, segments)
     path = write_jsonl(tmp_path / "run.jsonl", rows)
-    ours = scored(path, benchmark, SUPPORT, judge=JudgeSession(HashJudge()))
+    ours = scored(path, benchmark, SUPPORT, judge=JudgeSession(RuleJudge(verdict)))
     # The assignments are labels, too, as people's.
     assigned: list[dict[str, object]] = [
         {"topic_id": topic, "run_id": "r1",

@@ -280,9 +280,9 @@ def test_twins_of_a_hidden_benchmark(inline: Inline, tmp_path: Path) -> None:
     assert base.context_table("mix") != mine.context_table("mix")
     whole = cf.load(tmp_path / "public", tmp_path / "gold")
     assert content(whole.folder) == content(tmp_path / "twins")
-    assert inline("run", "random", "--benchmark", "public", "--out", "s.jsonl").returncode == 0
+    inline.ok("run", "random", "--benchmark", "public", "--out", "s.jsonl")
     half = ("--benchmark", "public", "--gold", "gold")
-    assert inline("score", "s.jsonl", *half, "--out", "s.json").returncode == 0
+    inline.ok("score", "s.jsonl", *half, "--out", "s.json")
     assert json.loads((tmp_path / "s.json").read_text())["gold"] == "withheld"
 
 

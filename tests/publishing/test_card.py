@@ -34,10 +34,9 @@ def folder(package: Path, tmp_path: Path) -> Path:
 
 def test_the_card_says_what_is_known(folder: Path, inline: Inline) -> None:
     (folder / "card.md").write_text("## Who made it\n\nWe did.\n")
-    assert inline("run", "random", "--benchmark", "facts", "--out", "r.jsonl").returncode == 0
-    assert inline("score", "r.jsonl", "--benchmark", "facts", "--out", "r.json").returncode == 0
-    result = inline("export", "card", folder, "--scores", "r.json", "--version", "1.2.0")
-    assert result.returncode == 0, result.stderr
+    inline.ok("run", "random", "--benchmark", "facts", "--out", "r.jsonl")
+    inline.ok("score", "r.jsonl", "--benchmark", "facts", "--out", "r.json")
+    inline.ok("export", "card", folder, "--scores", "r.json", "--version", "1.2.0")
     assert verify(folder) == []
     text = (folder / "README.md").read_text()
     front = yaml.safe_load(text.split("---")[1])
@@ -59,13 +58,12 @@ def test_the_card_says_what_is_known(folder: Path, inline: Inline) -> None:
 def test_a_card_that_was_changed_by_hand_is_not_written_over(folder: Path, inline: Inline) -> None:
     card = folder / "README.md"
     card.write_text(f"{card.read_text()}\nMy own words.\n")
-    result = inline("export", "card", folder)
-    assert (result.returncode, result.code) == (1, "hash-mismatch")
+    result = inline.fails(1, "hash-mismatch", "export", "card", folder)
     assert "was changed by hand; your text in card.md beside it" in result.stderr
     assert card.read_text().endswith("My own words.\n")
     card.unlink()
     (folder / "card.md").write_text("My own words.\n")
-    assert inline("export", "card", folder).returncode == 0
+    inline.ok("export", "card", folder)
     assert "My own words." in card.read_text()
     assert verify(folder) == []
 
@@ -78,28 +76,24 @@ def test_a_damaged_audit_is_not_rendered(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_in_the_card_makes_the_same_benchmark(
-    folder: Path, inline: Inline, tmp_path: Path
+    folder: Path, kalma_package: Path, inline: Inline, tmp_path: Path
 ) -> None:
     (tmp_path / "examples").symlink_to(EXAMPLES)
-    first = inline(
+    inline.ok(
         *("build", "rage", "--source", "beir:examples/facts", "--embedder", "offline"),
         *("--limit", "12", "--seed", "5", "--n-seemingly", "4", "--mixture", "a=1,2,2"),
         *("--mixture", "b=2,0,1", "--corpus", "pool", "--base", "0", "--out", "one"),
     )
-    assert first.returncode == 0, first.stderr
     words = shlex.split(command_of(load_intact(tmp_path / "one")))
     assert words[:3] == ["citeforge", "build", "rage"]
-    assert inline(*words[1:-1], "two").returncode == 0
+    inline.ok(*words[1:-1], "two")
     one, two = load_intact(tmp_path / "one"), load_intact(tmp_path / "two")
     assert one.benchmark_hash == two.benchmark_hash
-    graph = EXAMPLES / "people" / "graph.ttl"
-    args = ("build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father", "--out", "k")
-    assert inline(*args).returncode == 0
-    assert "--pairs-from-kg father" in command_of(load_intact(tmp_path / "k"))
+    assert "--pairs-from-kg father" in command_of(load_intact(kalma_package))
     args = ("build", "authorship", "--benchmark", "one", "--k", "3", "--out", "a")
-    assert inline(*args).returncode == 0
+    inline.ok(*args)
     words = shlex.split(command_of(load_intact(tmp_path / "a")))
-    assert inline(*words[1:-1], "b").returncode == 0
+    inline.ok(*words[1:-1], "b")
     assert load_intact(tmp_path / "a").benchmark_hash == load_intact(tmp_path / "b").benchmark_hash
 
 

@@ -23,7 +23,6 @@ from citeforge.publishing.hidden import join_package, split_package
 from citeforge.publishing.hub import Publisher, package_files, parse_hub
 from citeforge.publishing.hub_changes import PublishPlan
 from citeforge.publishing.hub_errors import hub_errors
-from citeforge.schemas.recipes.rage import Mining, Mixture
 from conftest import Inline, content, refused, write_beir
 from servers.hub import Hub, hub_server
 
@@ -55,8 +54,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     beir = write_beir(root / "beir", texts, {"q1": "What?", "q2": "Who?"}, [("q1", "p1", 1),
                       ("q2", "p2", 1)])  # fmt: skip
     recipe = cf.RageRecipe(
-        source=f"beir:{beir}", licence="cc0-1.0", mining=Mining(seemingly_relevant=0),
-        mixtures=(Mixture(name="mix", relevant=1, irrelevant=2, seemingly_relevant=0),),
+        source=f"beir:{beir}", licence="cc0-1.0", mining={"seemingly_relevant": 0},
+        mixtures=("mix=1,2,0",),
     )  # fmt: skip
     cf.build(recipe, root / "small")
     write_card(root / "small")
@@ -218,37 +217,31 @@ def test_a_dry_run_needs_no_network(
 
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     words = ("publish", small, "--repo-id", REPO)
-    result = inline(*words, "--dry-run", HF_TOKEN="t")
-    assert result.returncode == 0, result.stderr
+    result = inline.ok(*words, "--dry-run", HF_TOKEN="t")
     n = len(load_intact(small).files) + 1
     assert f"{REPO} could not be looked at, since the Hub does not answer" in result.stdout
     assert f"{n} of {n} files would change" in result.stdout
-    result = inline(*words, HF_TOKEN="t")
-    assert (result.returncode, result.code) == (1, "hub-failed")
+    inline.fails(1, "hub-failed", *words, HF_TOKEN="t")
 
 
 def test_dry_run_and_score_from_the_hub(
     small: Path, inline: Inline, tmp_path: Path, hub: Hub
 ) -> None:
-    result = inline("publish", small, "--repo-id", REPO, "--dry-run")
-    assert result.returncode == 0, result.stderr
+    result = inline.ok("publish", small, "--repo-id", REPO, "--dry-run")
     assert "would be created" in result.stdout
     assert hub.repos == {}
-    assert inline("publish", small, "--repo-id", REPO).returncode == 0
+    inline.ok("publish", small, "--repo-id", REPO)
     there = ("--benchmark", f"hub:{REPO}@v1.0.0")
-    result = inline("run", "random", *there, "--out", "s.jsonl")
-    assert result.returncode == 0, result.stderr
+    inline.ok("run", "random", *there, "--out", "s.jsonl")
     fetched = sum(x.startswith("GET /cdn/") for x in hub.exchanges)
-    result = inline("score", "s.jsonl", *there)
-    assert result.returncode == 0, result.stderr
+    result = inline.ok("score", "s.jsonl", *there)
     assert "CiteF1" in result.stdout
     # Downloaded once: the second command takes the tables from the cache.
     assert sum(x.startswith("GET /cdn/") for x in hub.exchanges) == fetched
     local = inline("score", "s.jsonl", "--benchmark", small)
     assert local.stdout == result.stdout
-    assert inline("verify", f"hub:{REPO}").returncode == 0
-    result = inline("score", "s.jsonl", "--benchmark", "hub:org/none")
-    assert (result.returncode, result.code) == (1, "hub-refused")
+    inline.ok("verify", f"hub:{REPO}")
+    inline.fails(1, "hub-refused", "score", "s.jsonl", "--benchmark", "hub:org/none")
 
 
 @pytest.mark.slow
@@ -298,15 +291,13 @@ def test_hidden_gold(hidden_package: Path, inline: Inline, tmp_path: Path, hub: 
     joined = join_package(tmp_path / "public", tmp_path / "gold", tmp_path / "joined")
     assert joined == (gold, public.benchmark_hash)
     assert content(folder) == content(tmp_path / "joined")
-    result = inline("publish", folder, "--repo-id", REPO, "--hide-gold")
-    assert result.returncode == 0, result.stderr
+    inline.ok("publish", folder, "--repo-id", REPO, "--hide-gold")
     assert not hub.repos[REPO].private
     assert hub.repos[f"{REPO}-gold"].private
     there = ("--benchmark", f"hub:{REPO}")
-    assert inline("run", "random", *there, "--out", "s.jsonl").returncode == 0
+    inline.ok("run", "random", *there, "--out", "s.jsonl")
     half = ("--gold", f"hub:{REPO}-gold")
-    result = inline("score", "s.jsonl", *there, *half, "--out", "scores/s.json")
-    assert result.returncode == 0, result.stderr
+    result = inline.ok("score", "s.jsonl", *there, *half, "--out", "scores/s.json")
     site = ("leaderboard", "build", *there, *half, "--scores", "scores", "--out", "site")
     assert "1 reference," in inline(*site).stdout
     # The submission names the public half; the scores are those of the whole benchmark.
@@ -315,7 +306,7 @@ def test_hidden_gold(hidden_package: Path, inline: Inline, tmp_path: Path, hub: 
     whole = inline("score", "t.jsonl", "--benchmark", folder)
     assert whole.stdout.replace("(t)", "") == result.stdout
     # Again: nothing new is committed, in either repository.
-    assert inline("publish", folder, "--repo-id", REPO, "--hide-gold").returncode == 0
+    inline.ok("publish", folder, "--repo-id", REPO, "--hide-gold")
     assert len(hub.repos[REPO].history()) == len(hub.repos[f"{REPO}-gold"].history()) == 2
 
 

@@ -27,23 +27,20 @@ def test_label_only_benchmark_of_hagrid(inline: Cli, tmp_path: Path, route: str)
         last = ("authorship", "--benchmark", "b", "--candidates", "bm25", "--out", "a")
     with openai_server(tmp_path / "log") as server:
         words = ("--base-url", server.url) if route == "mined negatives" else ()
-        result = inline("build", *base, *words, OPENAI_API_KEY="none")
-        assert result.returncode == 0, result.stderr
-    result = inline("build", *last)
-    assert result.returncode == 0, result.stderr
+        inline.ok("build", *base, *words, OPENAI_API_KEY="none")
+    inline.ok("build", *last)
     manifest = load_intact(tmp_path / "a")
     assert manifest.contexts["hh_vanilla"].short == {}
-    assert inline("verify", "a").returncode == 0
+    inline.ok("verify", "a")
     stats = json.loads((tmp_path / "a" / "stats.json").read_text())
     assert stats["queries"] == 230
     assert stats["context hh_vanilla: passages, mean"] == 10
-    assert inline("run", "label-follower", "--benchmark", "a", "--out", "s.jsonl").returncode == 0
+    inline.ok("run", "label-follower", "--benchmark", "a", "--out", "s.jsonl")
     # An interval of 95 % misses 0 now and then: with the mined ones it does with seed 0, and with
     # none of the eleven after it.
     blind = ("run", "label-blind", "--benchmark", "a", "--seed", 1, "--out", "t.jsonl")
-    assert inline(*blind).returncode == 0
-    result = inline("score", "s.jsonl", "t.jsonl", "--benchmark", "a", "--out", "scores")
-    assert result.returncode == 0, result.stderr
+    inline.ok(*blind)
+    inline.ok("score", "s.jsonl", "t.jsonl", "--benchmark", "a", "--out", "scores")
     place = "hh_names" if route == "mined negatives" else "hh_human_llm"
     found = {}
     for name in ("s", "t"):

@@ -36,11 +36,10 @@ def test_build_verify_run_score(
         }[kind]
         built = cli("build", "rage", *source, *embedder, "--out", out, OPENAI_API_KEY="none")
     assert built.returncode == 0, built.stderr
-    assert inline("verify", out).returncode == 0
-    assert inline("run", "random", "--benchmark", out, "--out", "r.jsonl").returncode == 0
-    assert inline("check", "r.jsonl", "--benchmark", out).returncode == 0
-    scored = inline("score", "r.jsonl", "--benchmark", out, "--out", "s.json")
-    assert scored.returncode == 0, scored.stderr
+    inline.ok("verify", out)
+    inline.ok("run", "random", "--benchmark", out, "--out", "r.jsonl")
+    inline.ok("check", "r.jsonl", "--benchmark", out)
+    inline.ok("score", "r.jsonl", "--benchmark", out, "--out", "s.json")
     stats = json.loads((out / "stats.json").read_text())
     # data/README.md: 716 questions, 1,318 answers, 1,997 quotes; 2,789 passages in BEIR's corpus.
     assert stats["queries"] == 716

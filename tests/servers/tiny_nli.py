@@ -47,6 +47,22 @@ def make_tokenizer(folder: Path, pair: bool, words: list[str] | None = None) -> 
     return tokenizer
 
 
+def train(
+    model: Any, rate: float, steps: int, loss_of: Callable[[], Any], low: float = 0.01
+) -> None:
+    """Optimise a model until its loss is that low, or for so many steps."""
+    import torch
+
+    optimiser = torch.optim.Adam(model.parameters(), lr=rate)
+    for _ in range(steps):
+        loss = loss_of()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        if loss.item() < low:
+            break
+
+
 Maker = Callable[[random.Random], tuple[str, str, int]]
 
 
@@ -73,19 +89,15 @@ def train_t5(
     )
     model = T5ForConditionalGeneration(config)
     rng = random.Random(0)
-    optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
     ids = {label: tokenizer(str(label)).input_ids for label in (0, 1)}
-    for _ in range(steps):
+
+    def loss() -> Any:
         rows = [make(rng) for _ in range(64)]
         texts = [f"premise: {p} hypothesis: {h}" for p, h, _ in rows]
         batch = tokenizer(texts, padding=True, return_tensors="pt")
-        labels = torch.tensor([ids[y] for _, _, y in rows])
-        loss = model(**batch, labels=labels).loss
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        if loss.item() < 0.01:
-            break
+        return model(**batch, labels=torch.tensor([ids[y] for _, _, y in rows])).loss
+
+    train(model, 3e-3, steps, loss)
     model.eval().save_pretrained(folder)
     return folder
 
@@ -112,18 +124,15 @@ def train_classifier(folder: Path, steps: int = 300) -> Path:
     )
     model = BertForSequenceClassification(config)
     rng = random.Random(0)
-    optimiser = torch.optim.Adam(model.parameters(), lr=2e-3)
-    for _ in range(steps):
-        rows = [make_pair(rng) for _ in range(64)]
-        batch = tokenizer(
-            [r[0] for r in rows], [r[1] for r in rows], padding=True, return_tensors="pt"
+
+    def loss() -> Any:
+        premises, hypotheses, entailed = map(
+            list, zip(*(make_pair(rng) for _ in range(64)), strict=True)
         )
-        loss = model(**batch, labels=torch.tensor([2 * y for _, _, y in rows])).loss
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        if loss.item() < 0.01:
-            break
+        batch = tokenizer(premises, hypotheses, padding=True, return_tensors="pt")
+        return model(**batch, labels=2 * torch.tensor(entailed)).loss
+
+    train(model, 2e-3, steps, loss)
     model.eval().save_pretrained(folder)
     return folder
 
@@ -140,11 +149,6 @@ def train_causal(folder: Path, sentences: list[str]) -> Path:
     model = GPT2LMHeadModel(config)
     batch = tokenizer(sentences, padding=True, return_tensors="pt")
     labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
-    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
-    for _ in range(120):
-        loss = model(**batch, labels=labels).loss
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
+    train(model, 1e-2, 120, lambda: model(**batch, labels=labels).loss)
     model.save_pretrained(folder)
     return folder

@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from servers.tiny_nli import KEYS, WORDS, make_tokenizer
+from servers.tiny_nli import KEYS, WORDS, make_tokenizer, train
 
 _PROMPT = ["Query:", "Document:", "Relevant:", "▁true", "▁false"]
 VOCABULARY = [*_PROMPT, *KEYS, *WORDS]
@@ -41,28 +41,18 @@ def mono_t5(folder: Path, words: list[str] = VOCABULARY, steps: int = 0) -> Path
         decoder_start_token_id=0, pad_token_id=0, eos_token_id=1, dropout_rate=0.0,
     )  # fmt: skip
     model = T5ForConditionalGeneration(config)
-    _train(model, tokenizer, steps)
-    model.eval().save_pretrained(folder)
-    return folder
+    rng, known = random.Random(0), tokenizer.get_vocab()
 
-
-def _train(model: Any, tokenizer: Any, steps: int) -> None:
-    import torch
-
-    rng = random.Random(0)
-    optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
-    known = tokenizer.get_vocab()
-    for _ in range(steps):
+    def loss() -> Any:
         rows = [drawn(rng) for _ in range(64)]
         texts = [f"Query: {q} Document: {d} Relevant:" for q, d, _ in rows]
         batch = tokenizer(texts, padding=True, return_tensors="pt")
         answers = [[known["▁true" if relevant else "▁false"], 1] for _, _, relevant in rows]
-        loss = model(**batch, labels=torch.tensor(answers)).loss
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        if loss.item() < 0.02:
-            break
+        return model(**batch, labels=torch.tensor(answers)).loss
+
+    train(model, 5e-3, steps, loss, low=0.02)
+    model.eval().save_pretrained(folder)
+    return folder
 
 
 def drawn(rng: random.Random) -> tuple[str, str, bool]:

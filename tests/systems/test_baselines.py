@@ -116,12 +116,11 @@ def test_models_of_ones_own_through_the_command(
         GPT2Config(vocab_size=size, n_embd=32, n_layer=2, n_head=2, bos_token_id=1, eos_token_id=1)
     ).save_pretrained(gpt)
     cf.run("gold", hagrid, tmp_path / "g.jsonl")
-    result = inline(
+    inline.ok(
         *("score", "g.jsonl", "--benchmark", hagrid, "--out", "s.json"),
         *("--measures", "BERTScore.F,BERTScore.F@1gold,MAUVE"),
         *("--bertscore-model", f"{bert}#2", "--mauve-model", gpt),
     )
-    assert result.returncode == 0, result.stderr
     found = cf.read_scores(tmp_path / "s.json")
     assert found.not_computed == []
     assert found["BERTScore.F"].value == pytest.approx(100, abs=0.01)
@@ -149,4 +148,4 @@ def test_judge_failures_give_bounds_and_exit_code_3(
     # One of six answers is known to be supported; the other five may be.
     assert scores["ALCE.CitRec"].lower_bound == pytest.approx(100 * 1 / 6)
     assert scores["ALCE.CitRec"].upper_bound == 100
-    assert inline(*args, "--allow-judge-failures").returncode == 0
+    inline.ok(*args, "--allow-judge-failures")

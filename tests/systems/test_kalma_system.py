@@ -52,8 +52,7 @@ def test_kalma_is_checked_and_scored(inline: Inline, people: Path, tmp_path: Pat
     said = f"So it is [{fact.qid}, {fact.relation}: {fact.value}]. More [NA]."
     words = ("run", "kalma", "--benchmark", str(people), "--llm", "openai:m", "--out", "s.jsonl")
     with openai_server(tmp_path / "log", replies=[["Now yours", said]]) as server:
-        made = inline(*words, "--base-url", server.url, **KEY)
-        assert made.returncode == 0, made.stderr
+        inline.ok(*words, "--base-url", server.url, **KEY)
         prompts = [r["text"] for r in server.requests()]
         whole = next(text for text in prompts if item.query in text)
         # A token for every three bytes, eight around the message, 32 for the reply.
@@ -72,7 +71,7 @@ def test_kalma_is_checked_and_scored(inline: Inline, people: Path, tmp_path: Pat
     assert all("[NA]" in text for text in prompts)
     assert cf.check(tmp_path / "s.jsonl", package).errors == []
     assert "KaLMA.R@micro" in cf.score(tmp_path / "s.jsonl", package)
-    assert inline("verify", people).returncode == 0
+    inline.ok("verify", people)
 
 
 def test_systems_are_shown_what_they_can_read(inline: Inline, people: Path, package: Path) -> None:
@@ -81,8 +80,9 @@ def test_systems_are_shown_what_they_can_read(inline: Inline, people: Path, pack
         ("kalma", package, "triples"),
         ("rtg-vanilla", people, "passages"),
     ):
-        wrong = inline("run", system, "--benchmark", benchmark, *words, **KEY)
-        assert (wrong.returncode, wrong.code) == (2, "wrong-kind")
+        wrong = inline.fails(
+            2, "wrong-kind", "run", system, "--benchmark", benchmark, *words, **KEY
+        )
         assert f"needs {shown}" in wrong.stderr
 
 

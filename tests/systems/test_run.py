@@ -32,12 +32,11 @@ def test_rage_asks_what_prompts_writes_and_says_how(
     inline: Inline, package: Path, tmp_path: Path
 ) -> None:
     with openai_server(tmp_path / "log", replies=[["Question:", "It is so [1][2]."]]) as server:
-        made = inline(
+        made = inline.ok(
             *("run", "rage", "--benchmark", package, "--llm", "openai:m", "--out", "s.jsonl"),
             *("--base-url", server.url, "--runs", "2", "--limit", "4", "--max-answer", "64"),
             **KEY,
         )
-        assert made.returncode == 0, made.stderr
         asked = {r["text"] for r in server.requests()}
     assert made.stdout == "s.jsonl: 8 answers of rage (openai:m)\n"
     inline("export", "prompts", package, "--out", "p.jsonl")
@@ -116,14 +115,14 @@ def test_a_killed_run_goes_on(inline: Inline, package: Path, tmp_path: Path) -> 
         assert not (tmp_path / "a.jsonl").exists()
         server.answer_up_to(None)
         first = len(server.requests())
-        assert inline(*args, **KEY).returncode == 0
+        inline.ok(*args, **KEY)
         again = len(server.requests()) - first
         assert 30 - 9 <= again <= 30 - 7
-        assert inline(*words, "--base-url", server.url, "--out", "b.jsonl", **KEY).returncode == 0
+        inline.ok(*words, "--base-url", server.url, "--out", "b.jsonl", **KEY)
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
     store = "replay:a.jsonl.replay.db"
     replay = ["run", "rage", "--benchmark", str(package), "--llm", store, "--out", "c.jsonl"]
-    assert inline(*replay).returncode == 0
+    inline.ok(*replay)
     assert (tmp_path / "c.jsonl").read_bytes() == (tmp_path / "a.jsonl").read_bytes()
 
 
@@ -153,8 +152,7 @@ def test_passages_that_do_not_fit_are_dropped_from_the_end_and_counted(
 
 def test_wrong_words_are_told(inline: Inline, package: Path) -> None:
     there = ("--benchmark", package, "--out", "y")
-    unknown = inline("run", "rgae", *there)
-    assert (unknown.returncode, unknown.code) == (2, "unknown-name")
+    unknown = inline.fails(2, "unknown-name", "run", "rgae", *there)
     assert "did you mean 'rage'?" in unknown.stderr
     missing = inline("run", "rage", *there)
     assert (missing.returncode, "--llm" in missing.stderr) == (2, True)
@@ -176,8 +174,7 @@ def test_systems_that_cannot_answer(package: Path, tmp_path: Path) -> None:
 
 
 def test_systems_are_listed_with_paper_and_needs(inline: Inline) -> None:
-    result = inline("list", "systems")
-    assert result.returncode == 0
+    result = inline.ok("list", "systems")
     assert "RAGE\n  random" in result.stdout
     assert "(RAGE, 4; needs an LLM)" in result.stdout
 

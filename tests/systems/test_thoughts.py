@@ -1,31 +1,23 @@
 """Thoughts that an LLM of a plugin leaves in its replies reach no system; they are counted."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import citeforge as cf
-from citeforge.engines.llm.records import LlmReply, Request, Result
+from citeforge.engines.llm.records import Request
 from citeforge.plugins.published_systems.attributed_ir.query_gen import read_queries
 from citeforge.systems.ask import answer_all
 from citeforge.systems.run import run_system
 from citeforge.systems.system import Reply, Steps, Task
+from stand_ins import RuleLlm
 
 THOUGHT = "<think>\nI should:\n1. think of rivers [3]\n2. think of tin\n</think>\n\n"
 
 
-class Thinking:
-    """Says its thoughts, as a plugin's LLM may."""
-
-    def __init__(self, answer: str) -> None:
-        self.answer = answer
-
-    def identity(self) -> dict[str, Any]:
-        return {"name": "thinking"}
-
-    def complete(self, requests: Sequence[Request]) -> list[Result]:
-        return [LlmReply(THOUGHT + self.answer) for _ in requests]
+def thinking(answer: str) -> RuleLlm:
+    """An LLM that says its thoughts, as a plugin's may."""
+    return RuleLlm(lambda request: THOUGHT + answer)
 
 
 def test_sub_queries_are_read_of_the_answer() -> None:
@@ -34,7 +26,7 @@ def test_sub_queries_are_read_of_the_answer() -> None:
         return Reply(json.dumps(read_queries(reply.text)))
 
     jobs: Any = [(None, steps)]
-    llm = Thinking("1. longest bridge span record\n2. bridge after Golden Gate [5]")
+    llm = thinking("1. longest bridge span record\n2. bridge after Golden Gate [5]")
     (end,) = answer_all(jobs, llm, "answers")
     assert isinstance(end, Reply)
     assert json.loads(end.text) == ["longest bridge span record", "bridge after Golden Gate [5]"]
@@ -43,7 +35,7 @@ def test_sub_queries_are_read_of_the_answer() -> None:
 def test_answers_and_words_are_counted(package: Path, tmp_path: Path) -> None:
     out = tmp_path / "s.jsonl"
     ran = run_system(
-        "rage", cf.load(package), ["mix"], 1, 0, out, llm=Thinking("It opened in 1964 [5]."),
+        "rage", cf.load(package), ["mix"], 1, 0, out, llm=thinking("It opened in 1964 [5]."),
         limit=2,
     )  # fmt: skip
     header, *lines = [json.loads(line) for line in out.read_text().splitlines()]

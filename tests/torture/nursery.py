@@ -15,24 +15,15 @@ import resource
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
+from stand_ins import RuleEmbedder
 
 
-class HashedEmbedder:
-    """Vectors of words' hashes: torture is about files, and a model would cost most of the time."""
-
-    def fingerprint(self) -> dict[str, Any]:
-        return {"name": "hashed"}
-
-    def encode(self, texts: Sequence[str], kind: str) -> Any:
-        rows = np.zeros((len(texts), 32), np.float32)
-        for row, text in zip(rows, texts, strict=True):
-            for word in text.lower().split():
-                row[hashlib.sha256(word.encode()).digest()[0] % 32] += 1
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+def hash_words(text: str) -> list[int]:
+    """Words of each hash: torture is about files, and a model would cost most of the time."""
+    hashes = [hashlib.sha256(word.encode()).digest()[0] % 32 for word in text.lower().split()]
+    return [hashes.count(one) for one in range(32)]
 
 
 def preload() -> None:
@@ -53,7 +44,7 @@ def preload() -> None:
     py3langid.classify("a text")
     for name in one_line_helps():
         cli.get_command(None, name)  # type: ignore[arg-type]
-    rage_sources.run_embedder = lambda *args, **kwargs: HashedEmbedder()  # type: ignore[assignment]
+    rage_sources.run_embedder = lambda *args, **kwargs: RuleEmbedder(hash_words)  # type: ignore[assignment]
     for module in (
         "builders.kalma.build builders.authorship.twins builders.authorship.build "
         "builders.rage.build plugins.bundles.build "

@@ -58,6 +58,7 @@ class Nursery:
             text=True,
             env={
                 **os.environ,
+                "PYTHONPATH": str(HERE.parent),
                 "LD_PRELOAD": str(shim),
                 "TORTURE_SHIM": str(shim),
                 "OMP_NUM_THREADS": "1",

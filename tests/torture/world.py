@@ -5,8 +5,11 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote, split
 
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
+FACTS = quote(f"beir:{EXAMPLES / 'facts'}")
+REPLAY = quote(str(EXAMPLES / "twins" / "replay.jsonl"))
 
 
 @dataclass(frozen=True)
@@ -30,118 +33,71 @@ class Command:
 
     Attributes:
         name: how it is called here.
-        args: its words; it runs in a copy of ``world``.
+        words: as it is typed; it runs in a copy of ``world``.
         outs: files and folders that it makes or changes.
         resumes: whether the second run takes ``--resume``.
         again: whether a finished result may be refused by the second run.
     """
 
     name: str
-    args: tuple[str, ...]
+    words: str
     outs: tuple[str, ...]
     resumes: bool = False
     again: bool = False
 
+    @property
+    def args(self) -> list[str]:
+        return split(self.words)
+
 
 def commands(url: str) -> list[Command]:
     """All commands, in the order of the issue."""
-    facts = f"beir:{EXAMPLES / 'facts'}"
-    graph = f"file:{EXAMPLES / 'people' / 'graph.ttl'}"
-    hagrid = f"hagrid:{EXAMPLES / 'answers' / 'hagrid.jsonl'}"
-    rage = ("build", "rage", "--source", facts, "--licence", "mit", "--shard-rows", "30")
-    kalma = ("build", "kalma", "--kg", graph, "--pairs-from-kg", "spouse,father", "--limit", "3")
-    board = ("leaderboard", "build", "--benchmark", "base", "--scores", "scores", "--out", "site")
+    graph = quote(f"file:{EXAMPLES / 'people' / 'graph.ttl'}")
+    hagrid = quote(f"hagrid:{EXAMPLES / 'answers' / 'hagrid.jsonl'}")
+    rage = f"build rage --source {FACTS} --licence mit --shard-rows 30"
+    kalma = f"build kalma --kg {graph} --pairs-from-kg spouse,father --limit 3 --max-facts 5"
+    board = "leaderboard build --benchmark base --scores scores --out"
+    out = ("out",)
     return [
-        Command("build-rage", (*rage, "--out", "out"), ("out",), resumes=True),
-        Command("build-rage-overwrite", (*rage, "--out", "old", "--overwrite"), ("old",)),
+        Command("build-rage", f"{rage} --out out", out, resumes=True),
+        Command("build-rage-overwrite", f"{rage} --out old --overwrite", ("old",)),
+        Command("build-hagrid", f"build hagrid --source {hagrid} --out out", out, True),
         Command(
-            "build-hagrid", ("build", "hagrid", "--source", hagrid, "--out", "out"), ("out",), True
+            "build-twins", "build twins --benchmark base --llm replay:twins.db --out out", out, True
         ),
+        Command("build-authorship", "build authorship --twins twins --k 4 --out out", out, True),
         Command(
-            "build-twins",
-            ("build", "twins", "--benchmark", "base", "--llm", "replay:twins.db", "--out", "out"),
-            ("out",),
-            True,
+            "build-faithfulness", "build faithfulness --benchmark base --k 3 --out out", out, True
         ),
-        Command(
-            "build-authorship",
-            ("build", "authorship", "--twins", "twins", "--k", "4", "--out", "out"),
-            ("out",),
-            True,
-        ),
-        Command(
-            "build-faithfulness",
-            ("build", "faithfulness", "--benchmark", "base", "--k", "3", "--out", "out"),
-            ("out",),
-            True,
-        ),
-        Command("build-kalma", (*kalma, "--max-facts", "5", "--out", "out"), ("out",), True),
+        Command("build-kalma", f"{kalma} --out out", out, True),
         Command(
             "llm-run",
-            (
-                "llm",
-                "run",
-                "prompts.jsonl",
-                "--llm",
-                "openai:m",
-                "--base-url",
-                url,
-                "--out",
-                "answers.jsonl",
-            ),
+            f"llm run prompts.jsonl --llm openai:m --base-url {url} --out answers.jsonl",
             ("answers.jsonl", "answers.jsonl.replay.db"),
         ),
-        Command(
-            "llm-import",
-            ("llm", "import", "new.db", str(EXAMPLES / "twins" / "replay.jsonl")),
-            ("new.db",),
-        ),
+        Command("llm-import", f"llm import new.db {REPLAY}", ("new.db",)),
         Command(
             "judge",
-            (
-                "labels",
-                "judge",
-                "pairs.jsonl",
-                "--judge",
-                "lexical",
-                "--verdicts",
-                "v.db",
-                "--out",
-                "verdicts.jsonl",
-            ),
+            "labels judge pairs.jsonl --judge lexical --verdicts v.db --out verdicts.jsonl",
             ("verdicts.jsonl", "v.db"),
         ),
         Command(
             "score",
-            (
-                "score",
-                "random.jsonl",
-                "--benchmark",
-                "base",
-                "--judge",
-                "lexical",
-                "--verdicts",
-                "v.db",
-                "--out",
-                "random.scores.json",
-            ),
+            "score random.jsonl --benchmark base --judge lexical --verdicts v.db "
+            "--out random.scores.json",
             ("random.scores.json", "v.db"),
         ),
         *(
-            Command(f"export-{f}", ("export", f, "base", "--out", "out"), ("out",), again=True)
+            Command(f"export-{f}", f"export {f} base --out out", out, again=True)
             for f in ("beir", "trec", "mteb", "alce", "hf-csv", "attrieval")
         ),
-        Command("card", ("export", "card", "old", "--version", "2.0.0"), ("old",)),
-        Command("audit", ("audit", "old"), ("old",)),
-        Command("leaderboard", board, ("site",)),
-        Command(
-            "leaderboard-again",
-            (*board[:-1], "oldsite", "--title", "Another"),
-            ("oldsite",),
-        ),
+        Command("card", "export card old --version 2.0.0", ("old",)),
+        Command("audit", "audit old", ("old",)),
+        Command("leaderboard", f"{board} site", ("site",)),
+        Command("leaderboard-again", f"{board} oldsite --title Another", ("oldsite",)),
         Command(
             "leaderboard-add",
-            ("leaderboard", "add", "random.jsonl", "--boards", "board"),
+            "leaderboard add random.jsonl --boards board",
             (
                 "board/site",
                 "board/scores/base/random.json",
@@ -151,7 +107,7 @@ def commands(url: str) -> list[Command]:
         ),
         Command(
             "kg-snapshot",
-            ("kg", "snapshot", "--kg", graph, "--entities", "ids.txt", "--out", "s.nt.gz"),
+            f"kg snapshot --kg {graph} --entities ids.txt --out s.nt.gz",
             ("s.nt.gz",),
         ),
     ]
@@ -161,39 +117,26 @@ def build_world(run: Callable[[list[str], Path], Run], world: Path) -> None:
     """What the commands start from, made once."""
     world.mkdir()
 
-    def done(*args: str) -> None:
-        ended = run(list(args), world)
+    def done(words: str) -> None:
+        ended = run(split(words), world)
         if ended.code != 0:
-            raise RuntimeError(f"{' '.join(args)}: exit {ended.code}\n{ended.output}")
+            raise RuntimeError(f"{words}: exit {ended.code}\n{ended.output}")
 
-    facts = f"beir:{EXAMPLES / 'facts'}"
     done(
-        "build",
-        "rage",
-        "--source",
-        facts,
-        "--licence",
-        "mit",
-        "--limit",
-        "6",
-        "--out",
-        "base",
-        "--n-seemingly",
-        "0",
-        "--mixture",
-        "mix=3,2,0",
+        f"build rage --source {FACTS} --licence mit --limit 6 --out base --n-seemingly 0 "
+        "--mixture mix=3,2,0"
     )
     shutil.copytree(world / "base", world / "old")
-    done("llm", "import", "twins.db", str(EXAMPLES / "twins" / "replay.jsonl"))
-    done("build", "twins", "--benchmark", "base", "--llm", "replay:twins.db", "--out", "twins")
-    done("run", "random", "--benchmark", "base", "--out", "random.jsonl")
-    done("run", "echo-relevant", "--benchmark", "base", "--out", "echo.jsonl")
-    done("export", "prompts", "base", "--out", "prompts.jsonl")
+    done(f"llm import twins.db {REPLAY}")
+    done("build twins --benchmark base --llm replay:twins.db --out twins")
+    done("run random --benchmark base --out random.jsonl")
+    done("run echo-relevant --benchmark base --out echo.jsonl")
+    done("export prompts base --out prompts.jsonl")
     for name in ("random", "echo"):
-        done("score", f"{name}.jsonl", "--benchmark", "base", "--out", f"scores/{name}.json")
-    done("leaderboard", "build", "--benchmark", "base", "--scores", "scores", "--out", "oldsite")
-    done("leaderboard", "init", "board", "--benchmark", "base")
-    done("leaderboard", "add", "echo.jsonl", "--boards", "board")
+        done(f"score {name}.jsonl --benchmark base --out scores/{name}.json")
+    done("leaderboard build --benchmark base --scores scores --out oldsite")
+    done("leaderboard init board --benchmark base")
+    done("leaderboard add echo.jsonl --boards board")
     rows = [{"premise": f"Io is moon {i}.", "hypothesis": f"Io is moon {i % 4}."} for i in range(9)]
     text = "".join(json.dumps(r) + "\n" for r in rows)
     (world / "pairs.jsonl").write_text(text)

@@ -1,7 +1,6 @@
 """`build alce` from questions and a corpus."""
 
 import json
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,13 @@ import citeforge as cf
 from citeforge.builders.alce.build import build_retrieved
 from citeforge.builders.packaging.prompts import load_template, render_prompts
 from citeforge.builders.packaging.verify import verify, wrong_candidates
-from citeforge.engines.judge.records import Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
+from citeforge.engines.llm.records import Failure, Request
 from citeforge.package.manifest import load_manifest
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.manifest import Manifest
 from conftest import EXAMPLES, Inline, refused, run_options, write_beir, write_jsonl
+from stand_ins import RuleJudge, RuleLlm
 
 PASSAGES = {
     "old": "The old bridge of 1831 was sold and stands in a desert town of Arizona now.",
@@ -30,35 +29,9 @@ PASSAGES = {
 }
 
 
-class Scripted:
-    """A model whose replies come from a function of task and values."""
-
-    def __init__(self, reply: Callable[[str, Any], str | Failure]) -> None:
-        self.reply = reply
-        self.asked: list[Request] = []
-
-    def identity(self) -> dict[str, Any]:
-        return {"name": "openai:scripted"}
-
-    def complete(self, requests: Sequence[Request]) -> list[Result]:
-        self.asked += requests
-        result = [self.reply(r.task, r.values) for r in requests]
-        return [r if isinstance(r, Failure) else LlmReply(r) for r in result]
-
-
-class Literal:
+def judge() -> JudgeSession:
     """Entailment is standing in the text, letter by letter."""
-
-    signature, comparable = "literal", False
-
-    def identity(self) -> dict[str, Any]:
-        return {"name": "literal"}
-
-    def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
-        return None
-
-    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        keep([(i, Verdict(p.hypothesis.rstrip(".") in p.premise)) for i, p in enumerate(pairs)])
+    return JudgeSession(RuleJudge(lambda premise, claim: claim.rstrip(".") in premise))
 
 
 def items(path: Path, *rows: dict[str, Any]) -> str:
@@ -185,12 +158,12 @@ LONG = {"sample_id": "b", "question": BRIDGE["question"], "claims": [], "answer"
 
 def test_sub_claims_are_kept_when_the_answer_entails_them(tmp_path: Path) -> None:
     claims = "1. The new bridge opened in 1973.\n2. The bridges are red.\n"
-    llm = Scripted(lambda task, values: claims)
+    llm = RuleLlm(lambda request: claims)
     recipe = cf.AlceRecipe.model_validate({
         "source": items(tmp_path / "q.json", LONG), "corpus": corpus(tmp_path / "c"),
         "k": 1, "writing": {"llm": "openai:m", "sub_claims": 3}, "judging": {"judge": "lexical"},
     })  # fmt: skip
-    manifest = build_retrieved(recipe, run_options(tmp_path / "out"), llm, JudgeSession(Literal()))
+    manifest = build_retrieved(recipe, run_options(tmp_path / "out"), llm, judge())
     gold = Package(tmp_path / "out").gold_rows[0]
     assert [g.text for g in gold.claims] == ["The new bridge opened in 1973."]
     assert manifest.counts == {
@@ -204,23 +177,24 @@ def test_sub_claims_are_kept_when_the_answer_entails_them(tmp_path: Path) -> Non
     stats = json.loads((tmp_path / "out" / "stats.json").read_text())
     assert stats["oracle: recall@1 of claims, mean"] == 1.0
     assert set(manifest.config["prompts"]) == {"subclaims"}
-    assert manifest.models["writer"] == {"name": "openai:scripted"}
+    assert manifest.models["writer"] == {"name": "rule"}
     assert ANSWER in llm.asked[0].messages[0][1]
 
 
 def test_summaries_and_snippets_stand_for_passages(tmp_path: Path) -> None:
-    def reply(task: str, values: Any) -> str | Failure:
-        if "moon" in values["text"] or "ship" in values["text"]:
+    def reply(request: Request) -> str | Failure:
+        text = request.values["text"]
+        if "moon" in text or "ship" in text:
             return "irrelevant"
-        if values["text"].startswith("The new"):
+        if text.startswith("The new"):
             return Failure("empty", "nothing")
-        return "1831" if task == "summary" else "sold and stands in"
+        return "1831" if request.task == "summary" else "sold and stands in"
 
     recipe = cf.AlceRecipe.model_validate({
         "source": items(tmp_path / "q.json", BRIDGE), "corpus": corpus(tmp_path / "c"),
         "writing": {"llm": "openai:m", "condense": "summary,snippet", "condense_k": 1},
     })  # fmt: skip
-    manifest = build_retrieved(recipe, run_options(tmp_path / "out"), Scripted(reply))
+    manifest = build_retrieved(recipe, run_options(tmp_path / "out"), RuleLlm(reply))
     package = Package(tmp_path / "out")
     assert verify(tmp_path / "out") == []
     [item] = package.items("summary", show="summary")
@@ -277,7 +251,7 @@ def test_a_judge_labels_the_documents_of_eli5(tmp_path: Path) -> None:
     source = items(tmp_path / "q.json", {**LONG, "docs": docs, "claims": ["A ship sank in 1912."]})
     recipe = cf.AlceRecipe.model_validate({"source": source, "judging": {"judge": "lexical"}})
     assert not recipe.is_plain
-    build_retrieved(recipe, run_options(tmp_path / "out"), judge=JudgeSession(Literal()))
+    build_retrieved(recipe, run_options(tmp_path / "out"), judge=judge())
     (item,) = Package(tmp_path / "out").items("top5")
     assert [p.id for p in item.passages] == list(PASSAGES)
     assert [p.id for p in item.passages if p.is_relevant] == ["ship"]
@@ -290,8 +264,8 @@ def test_answers_without_claims_are_enough_for_sub_claims(tmp_path: Path) -> Non
         "source": f"{items(tmp_path / 'q.json', row)}#eli5", "oracle": True, "k": 1,
         "writing": {"llm": "openai:m", "sub_claims": 1}, "judging": {"judge": "lexical"},
     })  # fmt: skip
-    llm = Scripted(lambda task, values: "The new bridge opened in 1973")
-    build_retrieved(recipe, run_options(tmp_path / "out"), llm, JudgeSession(Literal()))
+    llm = RuleLlm(lambda request: "The new bridge opened in 1973")
+    build_retrieved(recipe, run_options(tmp_path / "out"), llm, judge())
     assert [*ids(tmp_path / "out", "oracle").values()] == [["new"]]
 
 
@@ -348,11 +322,9 @@ def test_the_command_builds_resumes_and_rebuilds(tmp_path: Path, inline: Inline)
     source = f"alce:{EXAMPLES / 'answers' / 'asqa.json'}"
     facts = f"beir:{EXAMPLES / 'facts'}"
     args = ("build", "alce", "--source", source, "--corpus", facts, "--chunk", "10", "--out", "o")
-    result = inline(*args)
-    assert result.returncode == 0, result.stderr
+    result = inline.ok(*args)
     assert "bm25: recall@5 of short answers, mean" in result.stdout
-    assert inline(*args, "--resume").returncode == 0
-    result = inline(*args, "--resume", "--depth", "7")
-    assert (result.returncode, result.code) == (1, "recipe-changed")
+    inline.ok(*args, "--resume")
+    result = inline.fails(1, "recipe-changed", *args, "--resume", "--depth", "7")
     assert "retrieving.depth: 100 → 7" in result.stderr
     assert cf.rebuild(tmp_path / "o", tmp_path / "again", trust=True).equal

@@ -289,7 +289,7 @@ def test_a_pool_of_names_smaller_than_k_is_refused(package: Path, tmp_path: Path
 
 
 def test_prompts_of_each_cell(authorship_package: Path, inline: Inline, tmp_path: Path) -> None:
-    assert inline("export", "prompts", authorship_package, "--out", "p.jsonl").returncode == 0
+    inline.ok("export", "prompts", authorship_package, "--out", "p.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
     cells = {c.context: c for c in design_of(load_intact(authorship_package).config).cells}
     assert Counter(r["context"] for r in rows) == dict.fromkeys(cells, 21)

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,12 @@ from citeforge.builders.authorship.twins import build_twins, twin_stats
 from citeforge.builders.derive import Base
 from citeforge.builders.packaging.verify import verify
 from citeforge.builders.rage.build import build_rage
-from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
+from citeforge.engines.llm.records import Failure, Request
 from citeforge.package.manifest import load_intact
-from citeforge.schemas.recipes.rage import Mining, Mixture
 from citeforge.schemas.recipes.twins import Attempts
 from conftest import ROOT, Inline, offline_embedder, refused, write_beir
 from servers.running import openai_server
+from stand_ins import RuleLlm, turned
 
 # Words are only turned round: figures and names stay, and nothing looks like a copy.
 TEXTS = {
@@ -35,29 +34,19 @@ TEXTS = {
 }
 
 
-def turned(text: str) -> str:
-    return " ".join(reversed(text.rstrip(".").split())) + "."
+def scripted(script: dict[tuple[int, int], str | Failure] | None = None) -> RuleLlm:
+    """A writer whose replies are in the test, by passage number and attempt; else words turned."""
+
+    def reply(request: Request) -> str | Failure:
+        twin = turned(request.values["text"])
+        return (script or {}).get((number(request), request.sample), twin)
+
+    return RuleLlm(reply, "scripted")
 
 
-class Scripted:
-    """A writer whose answers stand in the test: by passage number and attempt."""
-
-    def __init__(self, script: dict[tuple[int, int], str | Failure] | None = None) -> None:
-        self.script = script or {}
-        self.asked: list[tuple[int, int, float]] = []
-
-    def identity(self) -> dict[str, Any]:
-        return {"name": "scripted"}
-
-    def complete(self, requests: Sequence[Request]) -> list[Result]:
-        results: list[Result] = []
-        for request in requests:
-            text = request.values["text"]
-            number = int(text.split()[2])
-            self.asked.append((number, request.sample, request.params["temperature"]))
-            answer = self.script.get((number, request.sample), turned(text))
-            results.append(LlmReply(answer) if isinstance(answer, str) else answer)
-        return results
+def number(request: Request) -> int:
+    """Number of the passage whose twin is asked for."""
+    return int(request.values["text"].split()[2])
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +62,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     recipe = cf.RageRecipe(
         source=f"beir:{beir}",
         embedder="offline",
-        mining=Mining(seemingly_relevant=4, irrelevant=2),
-        mixtures=(Mixture(name="list", relevant=1, irrelevant=0, seemingly_relevant=3),),
+        mining={"seemingly_relevant": 4, "irrelevant": 2},
+        mixtures=("list=1,0,3",),
     )
     out = folder / "rage"
     build_rage(recipe, cf.RunOptions(out=out), offline_embedder)
@@ -85,14 +74,14 @@ def shown(folder: Path, query: str) -> list[str]:
     return [d["corpus-id"] for d in Base(folder).context("list")[query]]
 
 
-def build(base: Path, out: Path, llm: Scripted, **recipe: Any) -> Any:
+def build(base: Path, out: Path, llm: RuleLlm, **recipe: Any) -> Any:
     return build_twins(
         cf.TwinsRecipe(benchmark=base, llm="scripted", **recipe), cf.RunOptions(out=out), llm
     )
 
 
 def test_every_shown_passage_gets_one_twin(base: Path, tmp_path: Path) -> None:
-    llm = Scripted()
+    llm = scripted()
     manifest = build(base, tmp_path / "t", llm)
     assert verify(tmp_path / "t") == []
     result = Base(tmp_path / "t")
@@ -105,14 +94,15 @@ def test_every_shown_passage_gets_one_twin(base: Path, tmp_path: Path) -> None:
         assert (row["author"], row["attempts"], row["accepted"]) == ("scripted", 1, True)
         assert row["prompt_sha256"] == manifest.config["prompts"]["twin"]
     assert len(llm.asked) == len(named)  # one request a passage, also when two queries show it
-    assert {t for *_, t in llm.asked} == {0.1}
+    assert {r.params["temperature"] for r in llm.asked} == {0.1}
     assert shown(tmp_path / "t", "q1") == shown(base, "q1")
 
 
 def test_a_failing_twin_is_asked_again_at_a_higher_temperature(base: Path, tmp_path: Path) -> None:
-    llm = Scripted({(0, 0): "Sure! No.", (0, 1): Failure("truncated", "cut")})
+    llm = scripted({(0, 0): "Sure! No.", (0, 1): Failure("truncated", "cut")})
     build(base, tmp_path / "t", llm)
-    assert [a for a in llm.asked if a[0] == 0] == [(0, 0, 0.1), (0, 1, 0.4), (0, 2, 0.7)]
+    asked = [(r.sample, r.params["temperature"]) for r in llm.asked if number(r) == 0]
+    assert asked == [(0, 0.1), (1, 0.4), (2, 0.7)]
     row = next(r for r in Base(tmp_path / "t").twins.to_pylist() if r["_id"] == "p0")
     assert (row["attempts"], row["temperature"], row["accepted"]) == (3, 0.7, True)
 
@@ -125,7 +115,7 @@ def test_a_failing_negative_gives_way_to_the_next_one_of_its_query(
     base: Path, tmp_path: Path
 ) -> None:
     victim = next(p for p in shown(base, "q1") if p != "p0" and p not in shown(base, "q2"))
-    manifest = build(base, tmp_path / "t", Scripted(never(int(victim[1:]))))
+    manifest = build(base, tmp_path / "t", scripted(never(int(victim[1:]))))
     before, after = shown(base, "q1"), shown(tmp_path / "t", "q1")
     new = [a for b, a in zip(before, after, strict=True) if b != a]
     assert len(new) == 1
@@ -143,12 +133,12 @@ def test_a_failing_negative_gives_way_to_the_next_one_of_its_query(
 def test_a_query_whose_relevant_passage_fails_is_dropped_and_counted(
     base: Path, tmp_path: Path, inline: Inline
 ) -> None:
-    manifest = build(base, tmp_path / "t", Scripted(never(0)))
+    manifest = build(base, tmp_path / "t", scripted(never(0)))
     dropped = "queries with a passage that has no accepted twin"
     assert manifest.counts[f"{dropped}, dropped"] == 1
     assert Base(tmp_path / "t").query_ids == ["q2"]
     assert verify(tmp_path / "t") == []
-    kept = build(base, tmp_path / "k", Scripted(never(0)), keep_failed=True)
+    kept = build(base, tmp_path / "k", scripted(never(0)), keep_failed=True)
     assert kept.counts[f"{dropped}, kept"] == 1
     row = next(r for r in Base(tmp_path / "k").twins.to_pylist() if r["_id"] == "p0")
     assert not row["accepted"]
@@ -171,7 +161,7 @@ def test_a_query_whose_relevant_passage_fails_is_dropped_and_counted(
 def test_when_nothing_passes_the_build_stops_and_leaves_nothing(base: Path, tmp_path: Path) -> None:
     script = {(n, a): "No." for n in range(9) for a in range(3)}
     with refused("no-queries") as caught:
-        build(base, tmp_path / "t", Scripted(script))  # type: ignore[arg-type]
+        build(base, tmp_path / "t", scripted(script))  # type: ignore[arg-type]
     assert "length" in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
@@ -194,8 +184,9 @@ def test_twins_of_the_quick_start(
     assert {i for i, r in rows.items() if r["attempts"] == 2} == twice & set(rows)
     assert len(twice & set(rows)) >= 2
     words = ("--llm", f"replay:{twins_package.parent / 'kept.db'}", "--temperature", "0.2")
-    result = inline("build", "twins", "--benchmark", package, *words, "--out", "other")
-    assert (result.returncode, result.code) == (1, "not-stored")
+    inline.fails(
+        1, "not-stored", "build", "twins", "--benchmark", package, *words, "--out", "other"
+    )
 
 
 KEY = {"OPENAI_API_KEY": "sk-test"}
@@ -225,10 +216,10 @@ def test_replies_of_a_build_that_was_cut_off_are_not_asked_for_again(
             assert inline(*words, **KEY).returncode == 130
         before = len(server.requests())
         assert before > 0
-        assert inline(*words, **KEY).returncode == 0
+        inline.ok(*words, **KEY)
         bodies = [r["body"] for r in server.requests()]
         assert len(bodies) == len(set(bodies)) > before
-        assert inline(*asking(base, server.url, tmp_path / "calm"), **KEY).returncode == 0
+        inline.ok(*asking(base, server.url, tmp_path / "calm"), **KEY)
     hashes = {load_intact(tmp_path / name).benchmark_hash for name in ("cut", "calm")}
     assert len(hashes) == 1
 
@@ -251,16 +242,14 @@ def test_killed_while_asking_and_built_again_nothing_is_paid_for_twice(
         assert process.wait() == -signal.SIGKILL
         before = [r["body"] for r in server.requests()]
         server.answer_up_to(None)
-        again = inline(*words, **KEY)
-        assert again.returncode == 0, again.stderr
+        inline.ok(*words, **KEY)
         bodies = [r["body"] for r in server.requests()]
     assert not (tmp_path / "killed.partial").exists()
     # Only the request in flight at the kill may have been asked again.
     assert len(bodies) - len(set(bodies)) <= 1
     assert 4 <= len(before) < len(set(bodies))
     with openai_server(tmp_path / "log2", latency=0.0) as server:
-        calm = inline(*asking(base, server.url, tmp_path / "calm"), **KEY)
-        assert calm.returncode == 0, calm.stderr
+        inline.ok(*asking(base, server.url, tmp_path / "calm"), **KEY)
     one, two = (load_intact(tmp_path / n) for n in ("killed", "calm"))
     assert one.files.keys() == two.files.keys()
     assert one.benchmark_hash == two.benchmark_hash
@@ -294,10 +283,8 @@ def test_attempts_raise_the_temperature() -> None:
 def test_a_dry_run_needs_no_folder(inline: Inline, package: Path, tmp_path: Path) -> None:
     args = ("build", "twins", "--benchmark", package, "--llm", "openai:m")
     there = ("--base-url", "http://127.0.0.1:9/v1", "--price", "1,2")
-    plan = inline(*args, *there, "--dry-run", "--store", "s.db", OPENAI_API_KEY="k")
-    assert plan.returncode == 0, plan.stderr
+    plan = inline.ok(*args, *there, "--dry-run", "--store", "s.db", OPENAI_API_KEY="k")
     assert "cost " in plan.stdout
     assert list(tmp_path.iterdir()) == []  # nothing is made
-    result = inline(*args, *there, OPENAI_API_KEY="k")
-    assert (result.returncode, result.code) == (2, "missing-option")
+    result = inline.fails(2, "missing-option", *args, *there, OPENAI_API_KEY="k")
     assert "--out" in result.stderr

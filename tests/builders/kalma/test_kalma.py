@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from citeforge.builders.kalma.evolve import Specificity, rank_triples
 from citeforge.builders.kalma.mentions import marker
 from citeforge.builders.kalma.selection import StatedPair, disambiguate, read_stated
 from citeforge.builders.packaging.verify import verify
-from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
+from citeforge.engines.llm.records import Failure, Request, Result
 from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.kg.domain import Domain, load_domain
 from citeforge.kg.engines import StoreEngine
@@ -31,6 +31,7 @@ from citeforge.schemas.benchmarks import kg
 from citeforge.schemas.recipes.kalma import Choices
 from conftest import EXAMPLES, Inline, refused, write_jsonl
 from servers.sparql import Faults, proxy, sparql_server
+from stand_ins import RuleLlm
 
 GRAPH = EXAMPLES / "people" / "graph.ttl"
 PEOPLE = load_domain("people")
@@ -187,8 +188,7 @@ def test_all_sources_of_a_graph_give_byte_identical_tables(
     common = ("build", "kalma", "--pairs-from-kg", "spouse,father,child", "--limit", "3")
 
     def hash_of(name: str, *where: str) -> str:
-        result = inline(*common, *where, "--out", name)
-        assert result.returncode == 0, result.stderr
+        inline.ok(*common, *where, "--out", name)
         return load_intact(tmp_path / name).benchmark_hash
 
     hashes = {hash_of("file", "--kg", f"file:{GRAPH}")}
@@ -199,7 +199,7 @@ def test_all_sources_of_a_graph_give_byte_identical_tables(
     hashes.add(hash_of("replies", "--kg", "replay:kg.db", "--kg-batch", "2"))
     (tmp_path / "ids.txt").write_text("\n".join(f"Q9{n:02d}" for n in range(1, 12)))
     words = ("--kg", f"file:{GRAPH}", "--entities", "ids.txt", "--out", "s.nt.gz")
-    assert inline("kg", "snapshot", *words).returncode == 0
+    inline.ok("kg", "snapshot", *words)
     hashes.add(hash_of("snapshot", "--kg", "file:s.nt.gz"))
     assert len(hashes) == 1
     sources = [load_intact(tmp_path / name).sources for name in ("endpoint", "replies")]
@@ -219,10 +219,9 @@ def test_builds_without_an_endpoint_go_on_where_they_were(tmp_path: Path, inline
             assert inline(*resumed).code == "endpoint-refused"
             assert not (tmp_path / "resumed").exists()
         running.config = Faults()
-        result = inline(*resumed)
-        assert result.returncode == 0, result.stderr
+        inline.ok(*resumed)
         answered = sum(r["status"] == 200 for r in running.requests())
-        assert inline(*RESUMED, *where, "--out", "fresh").returncode == 0
+        inline.ok(*RESUMED, *where, "--out", "fresh")
         needed = sum(r["status"] == 200 for r in running.requests()) - answered
     assert answered == needed > 9
     hashes = {load_intact(tmp_path / name).benchmark_hash for name in ("resumed", "fresh")}
@@ -234,7 +233,7 @@ def test_builds_without_an_endpoint_go_on_where_they_were(tmp_path: Path, inline
 def test_killed_builds_go_on_where_they_were(tmp_path: Path, inline: Inline) -> None:
     """SIGKILL of the real command after 1, 3 and 5 more replies: each is asked for once, and the
     tables are those of an undisturbed build."""
-    assert inline(*RESUMED, "--kg", f"file:{GRAPH}", "--out", "calm").returncode == 0
+    inline.ok(*RESUMED, "--kg", f"file:{GRAPH}", "--out", "calm")
     with (
         sparql_server(GRAPH, tmp_path) as server,
         proxy(server, latency=0.01) as running,
@@ -255,12 +254,10 @@ def test_killed_builds_go_on_where_they_were(tmp_path: Path, inline: Inline) -> 
             assert process.wait() == -signal.SIGKILL
             assert not (tmp_path / "killed").exists()
             running.answer_up_to(None)
-        result = inline(*words)
-        assert result.returncode == 0, result.stderr
+        inline.ok(*words)
         asked = len(running.requests())
         # A fresh run of the same sends every request once.
-        fresh = inline(*RESUMED, *where[:2], "--kg-batch", "2", "--out", "fresh")
-        assert fresh.returncode == 0, fresh.stderr
+        inline.ok(*RESUMED, *where[:2], "--kg-batch", "2", "--out", "fresh")
         needed = len(running.requests()) - asked
     assert needed > 9
     assert asked - needed <= 3  # one in flight at each kill
@@ -269,29 +266,20 @@ def test_killed_builds_go_on_where_they_were(tmp_path: Path, inline: Inline) -> 
     assert not list(tmp_path.glob("*.partial"))
 
 
-class Scripted:
-    """A writer that answers like the template writer, but for what the test says."""
+def scripted(script: dict[tuple[str, int], str | Failure], is_mute: bool = False) -> RuleLlm:
+    """A writer that replies like the template writer, but for what the test says.
 
-    def __init__(self, script: dict[tuple[str, int], str | Failure]) -> None:
-        self.script = script
-        self.base = template()
-        self.asked: list[tuple[str, int]] = []
+    A mute one never makes a paragraph longer.
+    """
+    base = template()
 
-    def identity(self) -> dict[str, Any]:
-        return {"name": "scripted"}
+    def reply(request: Request) -> str | Result:
+        key = (f"{request.task} {request.values.get('marker', '')}".strip(), request.sample)
+        if is_mute and request.task == "extend":
+            return "No."
+        return script.pop(key, None) or base.complete([request])[0]
 
-    def complete(self, requests: Sequence[Request]) -> list[Result]:
-        results: list[Result] = []
-        for request in requests:
-            marker = request.values.get("marker", "")
-            self.asked.append((request.task, request.sample))
-            key = (f"{request.task} {marker}".strip(), request.sample)
-            answer = self.script.pop(key, None)
-            if answer is None:
-                results += self.base.complete([request])
-            else:
-                results.append(LlmReply(answer) if isinstance(answer, str) else answer)
-        return results
+    return RuleLlm(reply, "scripted")
 
 
 def test_a_refused_sentence_is_asked_again_then_the_next_triple_is_tried(
@@ -301,7 +289,7 @@ def test_a_refused_sentence_is_asked_again_then_the_next_triple_is_tried(
     first, second = (kg.from_row(c["triple"]) for c in table[1]["candidates"][:2])
     bad = {("extend " + marker(first), attempt): "No." for attempt in range(3)}
     bad |= {("extend " + marker(second), 0): Failure("truncated", "cut")}
-    llm = Scripted(bad)  # type: ignore[arg-type]
+    llm = scripted(bad)  # type: ignore[arg-type]
     out = tmp_path / "k"
     manifest = build_kalma(*options(out, "father", limit=1), llm)
     rows = Package(out).evolution.to_pylist()
@@ -310,23 +298,14 @@ def test_a_refused_sentence_is_asked_again_then_the_next_triple_is_tried(
     assert [r.split(":")[0] for r in refused] == ["lost a citation"] * 3 + ["truncated"]
     assert manifest.counts["replies refused: extend: lost a citation"] >= 3
     # Three attempts at the first triple, two at the second.
-    assert [a for a in llm.asked if a[0] == "extend"][:5] == [
-        ("extend", 0), ("extend", 1), ("extend", 2), ("extend", 0), ("extend", 1),
-    ]  # fmt: skip
-
-
-class Mute(Scripted):
-    """Never makes a paragraph longer."""
-
-    def complete(self, requests: Sequence[Request]) -> list[Result]:
-        if requests and requests[0].task == "extend":
-            return [LlmReply("No.") for _ in requests]
-        return super().complete(requests)
+    assert [r.sample for r in llm.asked if r.task == "extend"][:5] == [0, 1, 2, 0, 1]
 
 
 def test_the_template_stands_in_where_that_is_asked_for(plain: Path, tmp_path: Path) -> None:
     choices = Choices(stand_in=True, attempts=2)
-    manifest = build_kalma(*options(tmp_path / "k", "father", limit=1, choices=choices), Mute({}))
+    manifest = build_kalma(
+        *options(tmp_path / "k", "father", limit=1, choices=choices), scripted({}, is_mute=True)
+    )
     mine = Package(tmp_path / "k").evolution
     n = mine.num_rows - 1
     # Two attempts at each further round, and then the template's sentence of the first triple.
@@ -340,7 +319,7 @@ def test_the_template_stands_in_where_that_is_asked_for(plain: Path, tmp_path: P
 def test_pairs_without_a_question_are_dropped_and_counted(tmp_path: Path) -> None:
     out = tmp_path / "k"
     with refused("no-queries") as caught:
-        build_kalma(*options(out, "father", limit=2), Mute({}))
+        build_kalma(*options(out, "father", limit=2), scripted({}, is_mute=True))
     for fact in (
         "no triple could be written in round 2", "replies refused: extend: lost a citation",
         "--stand-in",
@@ -379,10 +358,9 @@ def test_paragraphs_of_a_file(tmp_path: Path, inline: Inline) -> None:
             },
         ],
     )
-    result = inline(
+    result = inline.ok(
         "build", "kalma", "--kg", f"file:{GRAPH}", "--pairs", "pairs.jsonl", "--out", "k"
     )
-    assert result.returncode == 0, result.stderr
     assert "pairs dropped: not connected in the graph" in result.stdout
     result = inline("show", "k", "--trace", "--query", "Q906-Q907")
     assert "was the only child of the poet Lord Byron [Q906, father: Lord Byron]." in result.stdout
@@ -426,11 +404,10 @@ wd:Q10 rdfs:label "John Rennie"@en . wd:Q2001 rdfs:label "bridge"@en .
 def test_a_second_domain_needs_a_configuration_alone(tmp_path: Path, inline: Inline) -> None:
     (tmp_path / "bridges.yaml").write_text(BRIDGES_DOMAIN)
     (tmp_path / "bridges.ttl").write_text(BRIDGES_GRAPH)
-    result = inline(
+    inline.ok(
         *("build", "kalma", "--kg", "file:bridges.ttl", "--domain", "bridges.yaml"),
         *("--pairs-from-kg", "replaces", "--out", "k", "--min-facts", "1"),
     )
-    assert result.returncode == 0, result.stderr
     assert verify(tmp_path / "k") == []
     trace = inline("show", "k", "--trace", "--query", "Q2-Q1").stdout
     assert "General question: What are New Bridge and Old Bridge?" in trace
@@ -444,7 +421,7 @@ def test_a_second_domain_needs_a_configuration_alone(tmp_path: Path, inline: Inl
         ("run", "random", "--benchmark", "k", "--out", "r.jsonl"),
         ("score", "r.jsonl", "--benchmark", "k"),
     ):
-        assert inline(*args).returncode == 0
+        inline.ok(*args)
 
 
 @pytest.mark.parametrize(

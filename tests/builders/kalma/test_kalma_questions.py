@@ -33,6 +33,7 @@ from citeforge.schemas.benchmarks.kg import Graph, Triple
 from citeforge.schemas.recipes.kalma import Choices
 from citeforge.schemas.text import normalise_em
 from conftest import EXAMPLES, refused, write_jsonl
+from stand_ins import RuleLlm
 
 GRAPH = EXAMPLES / "people" / "graph.ttl"
 PEOPLE = load_domain("people")
@@ -365,7 +366,7 @@ def test_facts_of_a_seed_are_gold_where_the_plan_has_them(tmp_path: Path) -> Non
     ]
     write_jsonl(tmp_path / "pairs.jsonl", rows)
     made = {"pairs": tmp_path / "pairs.jsonl", "pairs_from_kg": ()}
-    build(tmp_path / "k", llm=Annotator(), **made)
+    build(tmp_path / "k", llm=template_but(annotate), **made)
     package = Package(tmp_path / "k")
     gold = [(r["round"], r["relation"], r["value"]) for r in package.gold.to_pylist()]
     assert gold[0] == (1, "place of birth", "Warsaw")
@@ -383,38 +384,33 @@ def test_verify_finds_a_relation_that_is_gold_in_part() -> None:
     assert missing_values([*pool, other], [link], ()) == [other]
 
 
-class Writer:
-    """A model whose first questions say their answers, and whose next ones do not."""
+def template_but(change: Callable[[Request, str], str]) -> RuleLlm:
+    """A model that writes like the template, with its texts changed."""
+    base = TemplateWriter(embedded_templates(PEOPLE))
 
-    def __init__(self) -> None:
-        self.base = TemplateWriter(embedded_templates(PEOPLE))
-        self.asked: list[str] = []
+    def reply(request: Request) -> str | Result:
+        (result,) = base.complete([request])
+        return change(request, result.text) if isinstance(result, LlmReply) else result
 
-    def identity(self) -> dict[str, Any]:
-        return {"name": "model"}
-
-    def complete(self, requests: Sequence[Request]) -> list[Result]:
-        return [self._one(request) for request in requests]
-
-    def _one(self, request: Request) -> Result:
-        self.asked.append(request.task)
-        if request.task == "specific" and request.sample == 0:
-            return LlmReply(f"Did you know it all: {request.values['plain']}?")
-        return self.base.complete([request])[0]  # type: ignore[return-value]
+    return RuleLlm(reply, "model")
 
 
-class Annotator(Writer):
-    """A model that marks the place of birth, too."""
+def annotate(request: Request, text: str) -> str:
+    """Mark the place of birth, too."""
+    if request.task != "annotate":
+        return text
+    return text.replace("Warsaw", "Warsaw [Q901, place of birth: Warsaw]")
 
-    def _one(self, request: Request) -> Result:
-        result = self.base.complete([request])[0]
-        if request.task != "annotate" or not isinstance(result, LlmReply):
-            return result
-        return LlmReply(result.text.replace("Warsaw", "Warsaw [Q901, place of birth: Warsaw]"))
+
+def give_away(request: Request, text: str) -> str:
+    """Let first questions say their answers."""
+    if request.task == "specific" and request.sample == 0:
+        return f"Did you know it all: {request.values['plain']}?"
+    return text
 
 
 def test_what_a_model_writes_is_checked(tmp_path: Path) -> None:
-    made = build(tmp_path / "k", llm=Writer(), pairs_from_kg=("father",))
+    made = build(tmp_path / "k", llm=template_but(give_away), pairs_from_kg=("father",))
     refused = {k: n for k, n in made.counts.items() if k.startswith("replies refused: specific")}
     assert sum(refused.values()) == len(Package(tmp_path / "k").query_ids)
     assert all("gives away" in k for k in refused)

@@ -1,17 +1,14 @@
 """Whether questions ask for their facts: the rule, a model's reply, and denials in seeds."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
 
 from citeforge.builders.kalma.check import find_misplaced_mark
 from citeforge.builders.kalma.mentions import annotate, marker
 from citeforge.builders.kalma.question_check import QuestionCheck, QuestionToCheck, error_stats
 from citeforge.builders.kalma.words import RelationWords
-from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.kg.domain import load_domain
 from citeforge.schemas.benchmarks.kg import Triple
+from stand_ins import RuleLlm
 
 PEOPLE = load_domain("people")
 
@@ -46,22 +43,14 @@ def test_the_rule(question: str, missing: tuple[Triple, ...], beyond: tuple[str,
     )
 
 
-class Checker:
+def checker(*replies: str) -> RuleLlm:
     """A model that replies what it was given, one reply after the other."""
-
-    def __init__(self, *replies: str) -> None:
-        self.replies, self.asked = list(replies), list[Request]()
-
-    def identity(self) -> dict[str, Any]:
-        return {"name": "checker"}
-
-    def complete(self, requests: Sequence[Request]) -> list[Result]:
-        self.asked += requests
-        return [LlmReply(self.replies.pop(0)) for _ in requests]
+    coming = iter(replies)
+    return RuleLlm(lambda request: next(coming))
 
 
 def test_a_model_is_asked_once_per_question_with_all_facts() -> None:
-    llm = Checker('{"asked": [2], "other": ["her birthday"]}', "What?", "No.")
+    llm = checker('{"asked": [2], "other": ["her birthday"]}', "What?", "No.")
     check = QuestionCheck(PEOPLE, llm)
     one, other = asking("First?"), asking("Second?")
     found, failed = check.check([one, other])
@@ -77,7 +66,7 @@ def test_a_model_is_asked_once_per_question_with_all_facts() -> None:
 
 
 def test_the_errors_of_a_check_are_counted_on_known_questions() -> None:
-    llm = Checker('{"asked": [1], "other": []}', '{"asked": [1, 2], "other": []}')
+    llm = checker('{"asked": [1], "other": []}', '{"asked": [1, 2], "other": []}')
     controls = [(asking("A?"), frozenset([RANK])), (asking("B?"), frozenset([RANK]))]
     assert list(error_stats(QuestionCheck(PEOPLE, llm), controls).values()) == [
         "0 of 2 (0.0 %)", "1 of 2 (50.0 %)",

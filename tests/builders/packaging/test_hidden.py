@@ -16,20 +16,9 @@ from citeforge.engines.draws import generator, mix_secret
 from citeforge.package.package import Package
 from citeforge.schemas.recipes.rage import Mixture
 from conftest import EXAMPLES, Inline, refused
+from stand_ins import turning_llm
 
 FACTS = f"beir:{EXAMPLES / 'facts'}"
-
-
-class Silent:
-    """A writer that is never asked."""
-
-    def identity(self) -> dict[str, Any]:
-        """Its name."""
-        return {"name": "silent"}
-
-    def complete(self, requests: Any) -> Any:
-        """Nothing."""
-        raise AssertionError(requests)
 
 
 def facts(out: Path, secret_from: Path | None = None, **more: Any) -> Path:
@@ -154,8 +143,10 @@ def test_what_does_not_go_together(package: Path, tmp_path: Path) -> None:
     with refused("missing-file", path=package):
         facts(out, package)
     twins = cf.TwinsRecipe(benchmark=package, llm="template", hidden=True)
+    writer = turning_llm()
     with refused("wrong-benchmark", cf.UsageError):
-        build_twins(twins, cf.RunOptions(out=out), Silent())
+        build_twins(twins, cf.RunOptions(out=out), writer)
+    assert writer.asked == []
     assert not out.exists()
     damaged = tmp_path / "damaged"
     damaged.mkdir()
@@ -166,7 +157,7 @@ def test_what_does_not_go_together(package: Path, tmp_path: Path) -> None:
 
 def test_on_the_command_line(inline: Inline, hidden_package: Path, tmp_path: Path) -> None:
     args = ("build", "rage", "--source", FACTS, "--candidates", "bm25", "--hidden", "--out")
-    assert inline(*args, "c", "--secret-from", hidden_package).returncode == 0
+    inline.ok(*args, "c", "--secret-from", hidden_package)
     assert tables(tmp_path / "c") == tables(hidden_package)
     result = inline(*args, "d", "--mixture", "x=1,1,1", "--mixture", "y=1,1,1")
     assert result.returncode == 2

@@ -74,7 +74,7 @@ def test_wrong_templates(
 def test_lines_of_a_file_of_prompts(inline: Inline, package: Path, tmp_path: Path) -> None:
     opened = Package(package)
     assert contexts_for(opened, None) == contexts_for(opened, "all") == ["mix"]
-    assert not inline("export", "prompts", package, "--out", "p.jsonl").returncode
+    inline.ok("export", "prompts", package, "--out", "p.jsonl")
     lines = prompt_lines(opened, ["mix"])
     assert (tmp_path / "p.jsonl").read_text() == "".join(lines)
     with refused("unknown-name", value="nope", known=["all", "mix"]):

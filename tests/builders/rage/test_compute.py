@@ -143,7 +143,7 @@ def test_awkward_corpora_against_brute_force_in_float64(world: Path, tmp_path: P
     for wanted in possible():
         recipe = RageRecipe(
             source=f"beir:{tmp_path / 'beir'}", embedder=str(world / "model"),
-            mining=Mining(seemingly_relevant=3),
+            mining={"seemingly_relevant": 3},
         )  # fmt: skip
         out = tmp_path / wanted
         made = build_rage(recipe, run_options(out, compute=wanted, device="cpu"))

@@ -94,20 +94,19 @@ def test_eli5_becomes_rage_with_a_judge(tmp_path: Path, inline: Inline) -> None:
     (tmp_path / "eli5.json").write_text(json.dumps([item]))
     args = ("build", "rage", "--source", "alce:eli5.json", "--n-seemingly", "0", "--out", "o",
             "--mixture", "mix=1,1,0")  # fmt: skip
-    result = inline(*args)
-    assert (result.returncode, result.code) == (1, "missing-judge")
+    result = inline.fails(1, "missing-judge", *args)
     assert "--judge" in result.stderr
-    result = inline(*args, "--judge", "lexical")
-    assert result.returncode == 0, result.stderr
+    inline.ok(*args, "--judge", "lexical")
     package = Package(tmp_path / "o")
     rows = package.mappings["relevant"].to_pylist()
     assert [(r["corpus-id"], r["score"]) for r in rows] == [("r", 2.0)]  # both claims
     assert package.manifest.models["relevance judge"]["name"] == "lexical"
     assert "entails a claim by lexical" in package.manifest.sources[0].rules["relevant"]
-    assert inline(*args, "--judge", "lexical", "--resume").returncode == 0
+    inline.ok(*args, "--judge", "lexical", "--resume")
     write_beir(tmp_path / "x", PASSAGES, {"q": "ship"}, [("q", "r", 1)])
-    result = inline(*args[:3], "beir:x", *args[4:-3], "p", "--judge", "lexical")
-    assert (result.returncode, result.code) == (2, "option-without-effect")
+    inline.fails(
+        2, "option-without-effect", *args[:3], "beir:x", *args[4:-3], "p", "--judge", "lexical"
+    )
 
 
 def searching(folder: Path, cosines: list[float]) -> CertainSearch:
@@ -152,8 +151,7 @@ def test_a_build_says_so_in_the_end_message_the_card_and_the_audit(
         tmp_path / "b", passages, {"q": "Which is the innermost moon of Jupiter?"}, [("q", "r", 1)]
     )
     words = ("--embedder", "offline", "--licence", "mit", "--n-seemingly", "3", "--n-irrelevant")
-    done = inline("build", "rage", "--source", f"beir:{folder}", *words, "3", "--out", "out")
-    assert done.returncode == 0, done.stderr
+    done = inline.ok("build", "rage", "--source", f"beir:{folder}", *words, "3", "--out", "out")
     counts = json.loads((tmp_path / "out" / "manifest.json").read_text())["counts"]
     assert counts[COMPARED] == 3
     assert (2 * counts[FAR] > 3) == warns
@@ -173,7 +171,7 @@ def test_they_are_found_and_kept_out(source: Path, tmp_path: Path, inline: Inlin
     plain = built(source, tmp_path / "plain")
     n = sum(len(plain[q] & PIECES[q]) for q in DOCUMENTS)
     assert n == 2 + 3 + 2  # the miner takes them all: they are the nearest
-    assert inline("audit", tmp_path / "plain").returncode == 0
+    inline.ok("audit", tmp_path / "plain")
     flaws = json.loads((tmp_path / "plain" / "audit.json").read_text())["flaws"]
     assert {(q, p) for _, q, p, _ in flaws["shared-text"]} == {
         (q, p) for q in DOCUMENTS for p in PIECES[q]

@@ -155,7 +155,6 @@ def test_the_command_says_why_and_ends_in_3(tmp_path: Path, inline: Inline) -> N
     with provider(thinking_briefly) as server:
         command = ("labels", "judge", "pairs.jsonl", "--judge", "openai:m", "--out", "v.jsonl")
         there = ("--base-url", server.url)
-        done = inline(*command, *there, "--thinking-tokens", 100)
-        assert (done.returncode, done.code) == (3, "judge-failed")
+        done = inline.fails(3, "judge-failed", *command, *there, "--thinking-tokens", 100)
         assert "--thinking-tokens" in done.stderr
-        assert inline(*command, *there).returncode == 0
+        inline.ok(*command, *there)

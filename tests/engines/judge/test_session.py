@@ -20,6 +20,7 @@ from citeforge.schemas.recipes.base import RunOptions
 from conftest import refused
 from patience import patience
 from servers.running import Running
+from stand_ins import RuleJudge
 
 
 class Counting:
@@ -327,19 +328,7 @@ def test_the_first_word_of_a_reply(server: Running, options: RunOptions) -> None
 
 
 def test_cut_premises_are_counted_a_submission() -> None:
-    class Cutting:
-        signature, comparable = "cutting@1", False
-
-        def identity(self) -> dict[str, object]:
-            return {}
-
-        def count_tokens(self, pairs: object) -> None:
-            return None
-
-        def decide(self, pairs: list[Pair], keep: Any) -> None:
-            keep([(i, Verdict(True, truncated="long" in p.premise)) for i, p in enumerate(pairs)])
-
-    session = JudgeSession(Cutting())  # type: ignore[arg-type]
+    session = JudgeSession(RuleJudge(lambda p, _: Verdict(True, truncated="long" in p)))
     session.ask([Pair("long a", "x"), Pair("b", "x")])
     assert session.cuts() == 1
     session.begin()

@@ -1,8 +1,6 @@
 """Vector shards and exact search."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.engines.models.embedder import Kind
 from citeforge.engines.models.vectors import (
     VectorShard,
     digest_texts,
@@ -20,32 +17,19 @@ from citeforge.engines.models.vectors import (
 )
 from citeforge.engines.retrieval.exact import rescore, retrieve_candidates
 from conftest import refused
-
-
-class CountingEmbedder:
-    """Character counts as vectors; remembers which texts it was asked for."""
-
-    def __init__(self, revision: str = "1") -> None:
-        self.revision = revision
-        self.asked: list[str] = []
-
-    def fingerprint(self) -> dict[str, Any]:
-        return {"name": "counting", "revision": self.revision}
-
-    def encode(self, texts: Sequence[str], kind: Kind) -> Any:
-        self.asked += texts
-        counts = [[1 + text.count(c) for c in "abcd"] for text in texts]
-        vectors = np.array(counts, np.float32)
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+from stand_ins import RuleEmbedder
 
 
 def silent(items: int) -> None:
     pass
 
 
-def shards_of(
-    folder: Path, texts: list[list[str]], embedder: CountingEmbedder
-) -> list[VectorShard]:
+def counting(revision: str = "1") -> RuleEmbedder:
+    """Character counts as vectors."""
+    return RuleEmbedder(lambda text: [1 + text.count(c) for c in "abcd"], revision=revision)
+
+
+def shards_of(folder: Path, texts: list[list[str]], embedder: RuleEmbedder) -> list[VectorShard]:
     arrays = [pa.array(t, pa.string()) for t in texts]
     return ensure_shards(folder, "v", arrays, embedder, "passage", silent)
 
@@ -54,30 +38,30 @@ TEXTS = [["aa", "ab"], ["bc", "cd"], ["dd"]]
 
 
 def test_nothing_is_embedded_twice(tmp_path: Path) -> None:
-    shards_of(tmp_path, TEXTS, CountingEmbedder())
-    again = CountingEmbedder()
+    shards_of(tmp_path, TEXTS, counting())
+    again = counting()
     shards = shards_of(tmp_path, TEXTS, again)
     assert again.asked == []
     assert [s.rows for s in shards] == [2, 2, 1]
 
 
 def test_one_changed_text_redoes_its_shard_alone(tmp_path: Path) -> None:
-    shards_of(tmp_path, TEXTS, CountingEmbedder())
-    again = CountingEmbedder()
+    shards_of(tmp_path, TEXTS, counting())
+    again = counting()
     shards_of(tmp_path, [TEXTS[0], ["bc", "changed"], TEXTS[2]], again)
     assert again.asked == ["bc", "changed"]
 
 
 def test_another_revision_redoes_everything(tmp_path: Path) -> None:
-    shards_of(tmp_path, TEXTS, CountingEmbedder())
-    again = CountingEmbedder("2")
+    shards_of(tmp_path, TEXTS, counting())
+    again = counting("2")
     shards_of(tmp_path, TEXTS, again)
     assert again.asked == ["aa", "ab", "bc", "cd", "dd"]
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "marker", "no marker", "array marker"])
 def test_a_damaged_shard_is_made_again(tmp_path: Path, damage: str) -> None:
-    before = shards_of(tmp_path, TEXTS, CountingEmbedder())[1].read()
+    before = shards_of(tmp_path, TEXTS, counting())[1].read()
     path, marker = tmp_path / "v-00001.vectors", tmp_path / "v-00001.json"
     content = path.read_bytes()
     if damage == "flip":
@@ -90,7 +74,7 @@ def test_a_damaged_shard_is_made_again(tmp_path: Path, damage: str) -> None:
         marker.write_text("[]")
     else:
         marker.unlink()
-    again = CountingEmbedder()
+    again = counting()
     after = shards_of(tmp_path, TEXTS, again)[1].read()
     assert again.asked == ["bc", "cd"]
     assert np.array_equal(before, after)

@@ -1,23 +1,19 @@
 """Retrieval: hand-worked scores, ties, empty corpora and runs."""
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
 import citeforge as cf
 from citeforge.engines.io.tables import shard_paths, write_table
-from citeforge.engines.models.embedder import Kind
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
 from citeforge.plugins.published_systems.alce.searching import best_by_vectors
 from citeforge.schemas.benchmarks.tables import CORPUS
 from conftest import refused
+from stand_ins import RuleEmbedder
 
 PASSAGES = {"d": "alpha beta gamma delta", "b": "alpha gamma", "c": "alpha beta", "a": "delta"}
 
@@ -53,19 +49,9 @@ def test_passages_without_words_are_never_found(texts: list[str]) -> None:
     assert Bm25(ids, texts).rank({"q": "the words"}) == {"q": []}
 
 
-class Letters:
-    """Texts by their counts of a and b."""
-
-    def fingerprint(self) -> dict[str, Any]:
-        return {"name": "letters"}
-
-    def encode(self, texts: Sequence[str], kind: Kind) -> npt.NDArray[np.float32]:
-        result = np.array([[t.count("a"), t.count("b")] for t in texts], np.float32)
-        return result / np.linalg.norm(result, axis=1, keepdims=True)
-
-
 def test_a_search_by_vectors_in_memory_finds_the_nearest() -> None:
-    best = best_by_vectors(["two", "one", "far", "mid"], ["aa", "a", "b", "ab"], Letters())
+    letters = RuleEmbedder(lambda text: [text.count("a"), text.count("b")])
+    best = best_by_vectors(["two", "one", "far", "mid"], ["aa", "a", "b", "ab"], letters)
     assert [best(words) for words in ("a", "b", "ab")] == ["one", "far", "mid"]  # of equals by id
 
 

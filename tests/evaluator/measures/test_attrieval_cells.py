@@ -11,7 +11,6 @@ import pytest
 import citeforge as cf
 from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.recipes.command_options import Protocol
-from citeforge.schemas.recipes.rage import Mining, Mixture
 from citeforge.schemas.scores import ScoreFile
 from conftest import Inline, refused, write_jsonl
 
@@ -34,8 +33,8 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> cf.Benchmark:
     ]
     source = write_jsonl(root / "rows.jsonl", rows)
     config = cf.RageRecipe(
-        source=f"attrieval:{source}", embedder="none", mining=Mining(irrelevant=0),
-        mixtures=(Mixture(name="m", relevant=1, irrelevant=0, seemingly_relevant=2),),
+        source=f"attrieval:{source}", embedder="none", mining={"irrelevant": 0},
+        mixtures=("m=1,0,2",),
     )  # fmt: skip
     cf.build(config, root / "rage")
     recipe = cf.AuthorshipRecipe(benchmark=root / "rage", selection=Selection(k=3))
@@ -128,13 +127,10 @@ def test_the_command_reads_and_checks_them(
 ) -> None:
     save(benchmark, tmp_path / "runs/hh_vanilla", "hh_vanilla", ["[0]", "[1]"])
     given = ("runs", "--format", "attrieval", "--benchmark", benchmark.folder)
-    result = inline("score", *given, "--protocol", "reference", "--out", "s.json")
-    assert result.returncode == 0, result.stderr
-    result = inline("check", *given)
-    assert result.returncode == 0, result.stdout + result.stderr
+    inline.ok("score", *given, "--protocol", "reference", "--out", "s.json")
+    inline.ok("check", *given)
     (tmp_path / "empty").mkdir()
-    result = inline("score", "empty", *given[1:])
-    assert (result.returncode, result.code) == (1, "empty-file")
+    inline.fails(1, "empty-file", "score", "empty", *given[1:])
 
 
 @pytest.mark.parametrize(

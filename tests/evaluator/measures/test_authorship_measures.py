@@ -10,7 +10,6 @@ import pytest
 import citeforge as cf
 from citeforge.builders.authorship.labels import choose_label_sets
 from citeforge.builders.authorship.twins import build_twins
-from citeforge.engines.llm.records import LlmReply
 from citeforge.evaluator.measures import authorship_tables as tables
 from citeforge.evaluator.measures.authorship import comparison
 from citeforge.evaluator.measures.authorship_answers import measure_reference, measure_strict
@@ -20,24 +19,13 @@ from citeforge.evaluator.reports.table import render_scores
 from citeforge.schemas.authorship import design_of, make_cells
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.recipes.authorship import Selection
-from citeforge.schemas.recipes.rage import Mining, Mixture
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.submission import SubmissionLine, TokenLogprob
 from conftest import Inline, refused, write_beir, write_jsonl
 from conftest_plots import page_text
+from stand_ins import turning_llm
 
 QUERIES = ("q1", "q2")
-
-
-class Turning:
-    """Writes twins by turning the words round."""
-
-    def identity(self) -> dict[str, Any]:
-        return {"name": "turning"}
-
-    def complete(self, requests: Any) -> Any:
-        texts = [r.values["text"].rstrip(".") for r in requests]
-        return [LlmReply(" ".join(reversed(t.split())) + ".") for t in texts]
 
 
 @pytest.fixture(scope="module")
@@ -54,12 +42,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = cf.RageRecipe(
         source=f"beir:{beir}",
         candidates="bm25",
-        mining=Mining(seemingly_relevant=2, irrelevant=0),
-        mixtures=(Mixture(name="m", relevant=1, irrelevant=0, seemingly_relevant=2),),
+        mining={"seemingly_relevant": 2, "irrelevant": 0},
+        mixtures=("m=1,0,2",),
     )
     cf.build(config, root / "r")
     twins = cf.TwinsRecipe(benchmark=root / "r", llm="turning")
-    build_twins(twins, cf.RunOptions(out=root / "t"), Turning())
+    build_twins(twins, cf.RunOptions(out=root / "t"), turning_llm())
     recipe = cf.AuthorshipRecipe(twins=root / "t", selection=Selection(k=3))
     return cf.build(recipe, root / "a").folder
 
@@ -351,8 +339,9 @@ def test_measures_that_do_not_fit_are_refused(
         (("--measures", "CAB.P,CiteP"), "--measures CiteP: "),
         (("--context", "hh_vanilla"), "--context hh_vanilla: "),
     ):
-        result = inline("score", case.path, "--benchmark", folder, *words)
-        assert (result.returncode, result.code) == (2, "conflicting-options")
+        result = inline.fails(
+            2, "conflicting-options", "score", case.path, "--benchmark", folder, *words
+        )
         assert named in result.stderr
 
 

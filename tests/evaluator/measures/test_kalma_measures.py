@@ -11,7 +11,7 @@ import pytest
 
 import citeforge as cf
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import Failure, LlmReply, Request
+from citeforge.engines.llm.records import Failure
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.kalma_citations import triple_citation_samples
 from citeforge.evaluator.measures.kalma_graphs import (
@@ -28,9 +28,10 @@ from citeforge.evaluator.statistics.estimates import estimate_value
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.kg import Key, Triple
-from conftest import EXAMPLES, Inline, refused, write_jsonl
-from conftest_evaluator import Facts, Scripted, World
+from conftest import Inline, refused, write_jsonl
+from conftest_evaluator import Facts, World, marking_llm
 from servers.running import openai_server
+from stand_ins import RuleLlm
 
 
 def triple(relation: str, value: str, qid: str = "Q1") -> Triple:
@@ -142,17 +143,6 @@ def judged(text: str | list[str], protocol: str = "strict", llm: Any = None) -> 
     return {**values(aligned), **values(absent)}, reasons, aligned
 
 
-class YesOrNo:
-    """An LLM that finds an answer in every sentence but those about nothing."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def complete(self, requests: Sequence[Request]) -> list[LlmReply]:
-        self.asked += [r.messages[0][1] for r in requests]
-        return [LlmReply("No." if "So nothing" in text else "Yes") for text in self.asked]
-
-
 def test_alignment_by_hand() -> None:
     # "A and B" entails rA: A and rB: B; "no capital" does not entail rC: C; the incomplete one
     # is not aligned. The second answer cites nothing.
@@ -182,9 +172,11 @@ def test_na_by_hand() -> None:
     assert result["KaLMA.NA.P"] == (1 + 0) / (3 + 0)
     assert result["KaLMA.NA.R"] == (1 + 0) / (1 + 1)
     # With an LLM that says which statements answer the question: one more is rightly marked.
-    llm = YesOrNo()
+    llm = RuleLlm(lambda request: "No." if "So nothing" in request.messages[0][1] else "Yes")
     result, _, _ = judged([text, "So A."], llm=llm)
-    assert len(llm.asked) == len(set(llm.asked)) == 2  # those that hold nothing absent, once
+    assert (
+        len(llm.asked) == len({r.messages for r in llm.asked}) == 2
+    )  # those that hold nothing absent, once
     assert result["KaLMA.NA.P"] == 2 / 3
     result, why, _ = judged("So A [Q1, rA: A].")
     assert why == {"KaLMA.NA.P": "no answer has an [NA]"}
@@ -205,7 +197,7 @@ def test_na_in_reference_counts_pairs() -> None:
 
 
 def test_geval_by_hand() -> None:
-    llm = Scripted({"Good [Q1, rA: A].": "5", "Bad.": "Mark: 2", "Odd.": "between 2 and 4"})
+    llm = marking_llm({"Good [Q1, rA: A].": "5", "Bad.": "Mark: 2", "Odd.": "between 2 and 4"})
     given = inputs(["Good [Q1, rA: A].", "Bad.", "Odd.", None], llm=llm)
     ((name, result),) = marks(given, select(["GEval.consistency"]))
     assert not isinstance(result, str)
@@ -214,18 +206,18 @@ def test_geval_by_hand() -> None:
     assert estimate_value(result).value == (5 + 2 + 1) / 3
     assert result.upper is None
     assert given.n_failed == 1
-    assert "- Ada, rA: A" in llm.asked[0]
-    llm = Scripted({"Good.": "5", "Bad.": "2", "Odd.": "?"})
+    assert "- Ada, rA: A" in llm.asked[0].messages[0][1]
+    llm = marking_llm({"Good.": "5", "Bad.": "2", "Odd.": "?"})
     given = inputs(["Good [Q1, rA: A].", "Bad.", "Odd.", None], "reference", llm=llm)
     ((_, result),) = marks(given, select(["GEval.fluency"]))
     assert not isinstance(result, str)
     assert estimate_value(result).value == (5 + 2 + 3) / 3
-    assert "- Ada" not in llm.asked[0]
+    assert "- Ada" not in llm.asked[0].messages[0][1]
 
 
 @pytest.mark.parametrize("protocol", ["strict", "reference"])
 def test_failed_calls_are_no_marks(protocol: str) -> None:
-    llm = Scripted({"": Failure("refused", "no")})
+    llm = marking_llm({"": Failure("refused", "no")})
     given = inputs(["Good [Q1, rA: A].", "Bad."], protocol, llm=llm)
     ((_, result),) = marks(given, select(["GEval.fluency"]))
     assert isinstance(result, str)
@@ -236,21 +228,12 @@ def test_failed_calls_are_no_marks(protocol: str) -> None:
 # --- the commands -----------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Fathers, in the package `k`."""
-    graph = EXAMPLES / "people" / "graph.ttl"
-    recipe = cf.KalmaRecipe(kg=f"file:{graph}", pairs_from_kg=("father",))
-    return cf.build(recipe, tmp_path_factory.mktemp("people") / "k").folder
-
-
-def test_a_perfect_submission(inline: Inline, people: Path, tmp_path: Path) -> None:
+def test_a_perfect_submission(inline: Inline, kalma_package: Path, tmp_path: Path) -> None:
     echo = tmp_path / "echo.jsonl"
-    cf.run("echo-relevant", people, echo)
-    assert cf.check(echo, cf.load(people)).errors == []
-    there = ("score", "echo.jsonl", "--benchmark", people)
-    result = inline(*there, "--judge", "lexical", "--out", "s.json")
-    assert result.returncode == 0, result.stderr
+    cf.run("echo-relevant", kalma_package, echo)
+    assert cf.check(echo, cf.load(kalma_package)).errors == []
+    there = ("score", "echo.jsonl", "--benchmark", kalma_package)
+    inline.ok(*there, "--judge", "lexical", "--out", "s.json")
     page = cf.report(
         [tmp_path / f"s.{name}.json" for name in ("full", "absent_1")], kind="html"
     ).text
@@ -259,37 +242,36 @@ def test_a_perfect_submission(inline: Inline, people: Path, tmp_path: Path) -> N
     # Each set of the file has its row.
     rows = inline(*there, "--measures", "KaLMA.R@micro").stdout
     assert re.search(r"echo-relevant · full \(reference\) +100\.00", rows)
-    gold = Package(people).gold.num_rows  # one fact of each question is gone
-    left = 100 * (gold - len(cf.load(people).query_ids)) / gold
+    gold = Package(kalma_package).gold.num_rows  # one fact of each question is gone
+    left = 100 * (gold - len(cf.load(kalma_package).query_ids)) / gold
     assert re.search(
         rf"echo-relevant · absent_1 \(reference\) +{left:.2f}".replace(".", r"\."), rows
     )
     names = ["KaLMA.R@micro", "KaLMA.NA.P"]
-    scores = cf.score(echo, people, names, context="absent_1", judge="lexical")
+    scores = cf.score(echo, kalma_package, names, context="absent_1", judge="lexical")
     assert scores["KaLMA.R@micro"].value == pytest.approx(left)
     assert "opt:answers-nothing clause off" in scores["KaLMA.NA.P"].signature
 
 
-def test_prompts_of_general_questions(inline: Inline, people: Path, tmp_path: Path) -> None:
-    made = inline("export", "prompts", people, "--context", "full_general", "--out", "p.jsonl")
-    assert made.returncode == 0, made.stderr
+def test_prompts_of_general_questions(inline: Inline, kalma_package: Path, tmp_path: Path) -> None:
+    inline.ok("export", "prompts", kalma_package, "--context", "full_general", "--out", "p.jsonl")
     assert "Answer the question" in (tmp_path / "p.jsonl").read_text()
 
 
-def test_kalmas_own_csv(people: Path, tmp_path: Path) -> None:
+def test_kalmas_own_csv(kalma_package: Path, tmp_path: Path) -> None:
     """One row a query, in order."""
     (tmp_path / "out.csv").write_text("Question,Answer\nwho?,Nothing.\n")
-    scores = cf.score(tmp_path / "out.csv", people, ["KaLMA.R@micro"])
+    scores = cf.score(tmp_path / "out.csv", kalma_package, ["KaLMA.R@micro"])
     assert (scores.file.submission_format, scores.counts.n_answered) == ("kalma", 1)
     (tmp_path / "many.csv").write_text("Answer\n" + "x\n" * 50)
-    n = len(cf.load(people))
+    n = len(cf.load(kalma_package))
     with refused("too-large", path=tmp_path / "many.csv", line=n + 2):
-        cf.score(tmp_path / "many.csv", people)
+        cf.score(tmp_path / "many.csv", kalma_package)
 
 
-def test_citations_that_cannot_be_read(people: Path, tmp_path: Path) -> None:
+def test_citations_that_cannot_be_read(kalma_package: Path, tmp_path: Path) -> None:
     row = {"query_id": "Q906-Q907", "context": "full", "output": "[Q906, a: b] [Q906] [Q907, x"}
-    found = cf.check(write_jsonl(tmp_path / "odd.jsonl", [row]), cf.load(people))
+    found = cf.check(write_jsonl(tmp_path / "odd.jsonl", [row]), cf.load(kalma_package))
     assert {f.code: f.message for f in found.warnings if f.line} == {
         "unread-citation": "1 brackets never close",
         "incomplete-citation": "1 citations have no relation or no value",
@@ -297,30 +279,29 @@ def test_citations_that_cannot_be_read(people: Path, tmp_path: Path) -> None:
     }
 
 
-def test_what_looks_at_passages_is_refused(people: Path, tmp_path: Path) -> None:
-    answers = [{"query_id": q, "output": "x"} for q in cf.load(people).query_ids]
+def test_what_looks_at_passages_is_refused(kalma_package: Path, tmp_path: Path) -> None:
+    answers = [{"query_id": q, "output": "x"} for q in cf.load(kalma_package).query_ids]
     for measure in ("CiteP", "CAB.P"):
         with refused("wrong-kind", cf.UsageError):
-            cf.score(answers, people, [measure])
+            cf.score(answers, kalma_package, [measure])
     with refused("wrong-kind", cf.UsageError):
-        cf.run("gold", people, tmp_path / "x.jsonl")
+        cf.run("gold", kalma_package, tmp_path / "x.jsonl")
 
 
-def test_marks_of_an_endpoint(inline: Inline, people: Path, tmp_path: Path) -> None:
-    cf.run("echo-relevant", people, tmp_path / "echo.jsonl")
+def test_marks_of_an_endpoint(inline: Inline, kalma_package: Path, tmp_path: Path) -> None:
+    cf.run("echo-relevant", kalma_package, tmp_path / "echo.jsonl")
     lines = [json.loads(x) for x in (tmp_path / "echo.jsonl").read_text().splitlines()]
     for row in lines:
         if "output" in row:
             row["output"] += " #script:4#"  # what the scripted endpoint replies
     write_jsonl(tmp_path / "s.jsonl", lines)
-    args = ("score", "s.jsonl", "--benchmark", people, "--measures", "GEval.coherence")
+    args = ("score", "s.jsonl", "--benchmark", kalma_package, "--measures", "GEval.coherence")
     with openai_server(tmp_path / "log") as server:
         command = (
             *(*args, "--context", "full", "--llm", "openai:m"),
             *("--base-url", server.url, "--store", "marks.db"),
         )
-        result = inline(*command)
-        assert result.returncode == 0, result.stderr
+        result = inline.ok(*command)
         asked = len(server.requests())
         assert asked == sum(row.get("context") == "full" for row in lines)
         assert inline(*command).stdout == result.stdout
@@ -330,8 +311,8 @@ def test_marks_of_an_endpoint(inline: Inline, people: Path, tmp_path: Path) -> N
     assert "needs --llm openai:MODEL or replay:FILE" in alone.stdout + alone.stderr
 
 
-def test_queries_about_the_same_people_are_one_cluster(people: Path) -> None:
-    benchmark = Benchmark(people)
+def test_queries_about_the_same_people_are_one_cluster(kalma_package: Path) -> None:
+    benchmark = Benchmark(kalma_package)
     entities = [json.loads(m)["entities"] for m in benchmark.queries["metadata"].to_pylist()]
     clusters = benchmark.clusters
     assert clusters is not None

@@ -18,7 +18,7 @@ from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.statistics.estimates import estimate_value
 from citeforge.schemas.benchmarks.kg import Key, Triple
-from conftest_evaluator import Facts, Scripted, World
+from conftest_evaluator import Facts, World, marking_llm
 
 
 def shown(*facts: tuple[str, str], **more: Any) -> ShownGraphs:
@@ -180,7 +180,7 @@ def test_the_first_hundred_answers_with_a_graph() -> None:
     each = [empty] * 3 + [graph] * 101
     readings = [read_reference(i, s, "Good [Q1].", ()) for i, s in enumerate(each)]
     world: Any = World([f"q{i}" for i in range(104)], [[] for _ in range(104)])
-    llm = Scripted({"Good.": "4"})
+    llm = marking_llm({"Good.": "4"})
     tools = Tools(llm=llm).with_options(protocol="reference")
     inputs = KalmaInputs(world, [readings], frozenset(), tools)
     ((_, result),) = marks(inputs, select(["GEval.fluency"]))

@@ -17,6 +17,7 @@ from citeforge.package.items import Passage
 from conftest import refused
 from conftest_evaluator import Measure, gold
 from peers.hard_answers import make_inputs, per_query
+from servers.tiny_nli import train
 
 WORDS = [f"w{i}" for i in range(40)]
 
@@ -120,9 +121,9 @@ def train_qa(folder: Path) -> Path:
     size = make_tokenizer(folder, ("<s>", "</s>"))
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = BertForQuestionAnswering(bert_config(size))  # type: ignore[arg-type]
-    optimiser = torch.optim.Adam(model.parameters(), lr=2e-3)
     rng = random.Random(0)
-    for step in range(900):
+
+    def loss() -> Any:
         contexts, starts = [], []
         for _ in range(32):
             words = rng.choices(WORDS[5:], k=10)
@@ -132,12 +133,9 @@ def train_qa(folder: Path) -> Path:
             starts.append(place + 3)  # behind <s> w0 </s>
         batch = tokenizer(["w0"] * 32, contexts, padding=True, return_tensors="pt")
         target = torch.tensor(starts)
-        loss = model(**batch, start_positions=target, end_positions=target).loss
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        if step > 100 and loss.item() < 0.02:
-            break
+        return model(**batch, start_positions=target, end_positions=target).loss
+
+    train(model, 2e-3, 900, loss, low=0.02)
     model.eval().save_pretrained(folder)
     return folder
 

@@ -38,8 +38,7 @@ def test_pages_tell_it(tmp_path: Path, package: Path, inline: Inline) -> None:
     cf.run("random", package, tmp_path / "r.jsonl")
     cf.score(tmp_path / "r.jsonl", package).save(tmp_path / "r.json")
     report = ("report", "r.json", "--benchmark", "facts")
-    missing = inline(*report)
-    assert (missing.returncode, missing.code) == (1, "not-computed")
+    missing = inline.fails(1, "not-computed", *report)
     assert "citeforge audit facts" in missing.stderr
     result = audit(Package(tmp_path / "facts").hash)
     (tmp_path / "facts" / "audit.json").write_text(result.model_dump_json())
@@ -47,7 +46,7 @@ def test_pages_tell_it(tmp_path: Path, package: Path, inline: Inline) -> None:
     for table in ((), ("--best", "bold")):
         assert words in inline(*report, *table).stdout
     scores = [load_scores(tmp_path / "r.json")]
-    assert inline(*report, "--out", "page.html").returncode == 0
+    inline.ok(*report, "--out", "page.html")
     assert words in (tmp_path / "page.html").read_text()
     build_site(tmp_path / "facts", scores, tmp_path / "site")
     assert words in (tmp_path / "site" / "index.html").read_text()
@@ -59,6 +58,5 @@ def test_pages_tell_it(tmp_path: Path, package: Path, inline: Inline) -> None:
         assert (refused.returncode, "--benchmark" in refused.stderr) == (2, True), wrong
     text = (tmp_path / "r.json").read_text().replace(result.benchmark_hash, "f" * 64)
     (tmp_path / "r.json").write_text(text)
-    other = inline(*report)
-    assert (other.returncode, other.code) == (1, "wrong-benchmark")
+    other = inline.fails(1, "wrong-benchmark", *report)
     assert "was scored on facts@ffffffff" in other.stderr

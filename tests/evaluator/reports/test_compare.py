@@ -178,8 +178,7 @@ def test_the_command(inline: Inline, package: Path, tmp_path: Path) -> None:
         cf.run(name, package, tmp_path / f"{name}.jsonl")
         cf.score(tmp_path / f"{name}.jsonl", package).save(tmp_path / f"{name}.json")
     both = ("compare", *(f"{name}.json" for name in names))
-    result = inline(*both)
-    assert result.returncode == 0, result.stderr
+    result = inline.ok(*both)
     assert result.stdout.startswith("echo-relevant (reference) − random (reference)\n")
     assert "CiteP " in result.stdout
     some = inline(*both, "--measures", "CiteP,Length")
@@ -191,8 +190,7 @@ def test_the_command(inline: Inline, package: Path, tmp_path: Path) -> None:
         ((*both[:2], "x.json"), 1, "missing-field"),
         ((*both, "--measures", "Cite"), 2, "unknown-name"),
     ):
-        wrong = inline(*words)
-        assert (wrong.returncode, wrong.code) == (exit_code, code)
+        inline.fails(exit_code, code, *words)
 
 
 def several(system: str, values: dict[str, list[float]], design: Design | None = None) -> ScoreFile:
@@ -361,8 +359,7 @@ def test_score_files_that_do_not_fit_together(inline: Inline, tmp_path: Path) ->
             load_scores(bad)
         assert field in str(caught.value)
     for command in (("report",), ("compare", "good.json")):
-        done = inline(*command, "bad.json")
-        assert (done.returncode, done.code) == (1, "bad-json")
+        done = inline.fails(1, "bad-json", *command, "bad.json")
         assert (done.error.path, done.error.line) == ("bad.json", 1)
 
 
@@ -415,8 +412,7 @@ def test_one_odd_file_does_not_block_the_others(inline: Inline, tmp_path: Path) 
     content = json.loads((tmp_path / "out.json").read_text())
     assert content["differences"][0]["difference"] == pytest.approx(100 * (0.2 - 0.1) / 2)
     assert inline(*three, "--out", "c.png").code == "bad-option"
-    across = inline(*three, "--against", "c", "--across", "contexts")
-    assert across.returncode == 0, across.stderr
+    across = inline.ok(*three, "--against", "c", "--across", "contexts")
     assert "a · mix − c · hard (across ctx: hard / mix)" in across.stdout
 
 

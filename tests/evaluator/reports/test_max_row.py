@@ -28,5 +28,4 @@ def test_the_best_of_each_query(inline: Inline, package: Path, tmp_path: Path) -
     assert (best.system, best["P@1"].value) == ("MAX of 2", pytest.approx(200 / 30))
     there = ("--benchmark", package, "--measures", "retrieval", "--max-row")
     assert "MAX of 2" in inline("score", *paths, *there).stdout
-    alone = inline("score", paths[0], *there)
-    assert (alone.returncode, alone.code) == (2, "missing-option")
+    inline.fails(2, "missing-option", "score", paths[0], *there)

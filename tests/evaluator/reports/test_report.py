@@ -29,14 +29,13 @@ def test_tables_for_papers(files: list[ScoreFile]) -> None:
 
 
 def test_the_command(inline: Inline, files: list[ScoreFile], tmp_path: Path) -> None:
-    result = inline("report", "evil.json", "echo.json", "--out", "report.html")
-    assert result.returncode == 0, result.stderr
+    inline.ok("report", "evil.json", "echo.json", "--out", "report.html")
     assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
     assert inline("report", "echo.json").stdout.startswith("| system |")
     assert inline("report", "evil.jsonl").returncode == 1
     for ending, start in (("svg", b"<svg "), ("png", b"\x89PNG"), ("pdf", b"%PDF-")):
         plot = ("report", "echo.json", "--out", f"p.{ending}")
-        assert inline(*plot, "--plot", "distribution").returncode == 0
+        inline.ok(*plot, "--plot", "distribution")
         assert (tmp_path / f"p.{ending}").read_bytes().startswith(start)
     for code, *words in (
         ("bad-option", "--out", "p.docx"),
@@ -45,8 +44,7 @@ def test_the_command(inline: Inline, files: list[ScoreFile], tmp_path: Path) -> 
         ("option-without-effect", "--out", "p.md", "--title", "T"),
         ("unknown-name", "--out", "p.svg", "--measure", "CiteZ"),
     ):
-        wrong = inline("report", "echo.json", *words)
-        assert (wrong.returncode, wrong.code) == (2, code), words
+        inline.fails(2, code, "report", "echo.json", *words)
     assert inline("report", "echo.json", "--out", "p.md", "--plot", "cost").returncode == 2
     with refused("unknown-name", what="format", value="docx"):
         cf.report([tmp_path / "echo.json"], kind="docx")

@@ -163,8 +163,7 @@ def test_compare_and_gate_by_slices(world: Path, tmp_path: Path) -> None:
 def test_the_commands(world: Path, inline: Inline, tmp_path: Path) -> None:
     words = ("--benchmark", world / "package", "--measures", "CiteP,CiteR", "--by", "type,hops")
     for name in ("one", "two"):
-        ran = inline("score", world / f"{name}.jsonl", *words, "--out", f"{name}.json")
-        assert ran.returncode == 0, ran.stderr
+        ran = inline.ok("score", world / f"{name}.jsonl", *words, "--out", f"{name}.json")
     lines = [line.split() for line in ran.stdout.splitlines()]
     assert ["(none)", "5", "too", "few"] in lines
     assert any(line[:3] == ["b", "25", "80.00"] for line in lines)
@@ -182,7 +181,7 @@ def test_the_commands(world: Path, inline: Inline, tmp_path: Path) -> None:
     (tmp_path / "scores").mkdir()
     shutil.copy(tmp_path / "one.json", tmp_path / "scores")
     site = ("--benchmark", world / "package", "--scores", "scores", "--out", "site")
-    assert inline("leaderboard", "build", *site).returncode == 0
+    inline.ok("leaderboard", "build", *site)
     (page,) = (tmp_path / "site" / "systems").glob("*.html")
     assert "<h2>CiteP by type</h2>" in page.read_text()
 

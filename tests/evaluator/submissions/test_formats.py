@@ -19,11 +19,6 @@ from conftest import Inline, refused
 Q01 = "Which moon is the most volcanically active body in the Solar System?"
 
 
-@pytest.fixture(scope="module")
-def benchmark(package: Path) -> cf.Benchmark:
-    return cf.load(package)
-
-
 def read(path: Path, benchmark: cf.Benchmark, expected: str) -> list[SubmissionLine]:
     assert detect(path) == expected
     return [answer for _, answer in answers_of(path, benchmark)]
@@ -211,13 +206,10 @@ def test_scores_say_what_was_read(inline: Inline, package: Path, tmp_path: Path)
     items = [{"question": Q01, "output": "Io [1].", "docs": [{"title": "", "text": "Io."}]}]
     (tmp_path / "r.json").write_text(json.dumps({"data": items}))
     args = ("score", "r.json", "--benchmark", package, "--judge", "lexical")
-    result = inline(*args, "--measures", "ALCE.CitRec")
-    assert result.returncode == 0, result.stderr
+    result = inline.ok(*args, "--measures", "ALCE.CitRec")
     assert "r read as alce" in result.stdout.replace("r.json", "r")
-    wrong = inline(*args, "--format", "nonsense")
-    assert (wrong.returncode, wrong.code) == (2, "unknown-name")
-    checked = inline("check", "r.json", "--benchmark", package)
-    assert checked.returncode == 0, checked.stderr
+    inline.fails(2, "unknown-name", *args, "--format", "nonsense")
+    checked = inline.ok("check", "r.json", "--benchmark", package)
     assert "1 answer read as alce, 0 errors, 29 warnings" in checked.stdout
     items[0]["question"] = "Something else?"
     (tmp_path / "r.json").write_text(json.dumps({"data": items}))

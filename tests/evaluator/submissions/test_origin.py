@@ -13,7 +13,7 @@ from citeforge.engines.llm.replay import ReplayStore, SentRequest
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.schemas.recipes.command_options import PromptingOptions
 from citeforge.systems.answering import read_prompts, requests_of
-from conftest import ROOT, Inline, refused, write_jsonl
+from conftest import Inline, refused, write_jsonl
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 def answered(inline: Inline, folder: Path, package: Path, wrong: str | None) -> Path:
     """The submission of a model that cites the first relevant passage of each prompt; for one query
     it cites a passage that is not relevant."""
-    assert inline("export", "prompts", package, "--out", "p.jsonl").returncode == 0
+    inline.ok("export", "prompts", package, "--out", "p.jsonl")
     benchmark = cf.load(package)
     table = benchmark.context("mix")
     rows = read_prompts(folder / "p.jsonl")
@@ -49,8 +49,7 @@ def answered(inline: Inline, folder: Path, package: Path, wrong: str | None) -> 
             cited = 1 + min(others if row.query_id == wrong else relevant)
             sent = SentRequest(request.key("m"), request.payload("m"), 0)
             store.keep(sent, LlmReply(f"So it is [{cited}]."))
-    made = inline("llm", "run", "p.jsonl", "--llm", "replay:made.db", "--out", "s.jsonl")
-    assert made.returncode == 0, made.stderr
+    inline.ok("llm", "run", "p.jsonl", "--llm", "replay:made.db", "--out", "s.jsonl")
     return folder / "s.jsonl"
 
 
@@ -153,18 +152,15 @@ def test_the_contexts_of_the_header(
 
 
 @pytest.mark.slow
-def test_authorship_of_another_k(inline: Inline, package: Path, tmp_path: Path) -> None:
+def test_authorship_of_another_k(inline: Inline, twins_package: Path, tmp_path: Path) -> None:
     """Cells have the same names whatever k is; a bias of one k is none of another's."""
     for words in (
-        ("llm", "import", "t.db", ROOT / "examples/twins/replay.jsonl"),
-        ("build", "twins", "--benchmark", package, "--llm", "replay:t.db", "--out", "twins"),
-        ("build", "authorship", "--twins", "twins", "--k", "6", "--out", "six"),
-        ("build", "authorship", "--twins", "twins", "--k", "3", "--out", "three"),
+        ("build", "authorship", "--twins", twins_package, "--k", "6", "--out", "six"),
+        ("build", "authorship", "--twins", twins_package, "--k", "3", "--out", "three"),
         ("run", "label-follower", "--benchmark", "six", "--out", "six.jsonl"),
         ("run", "label-follower", "--benchmark", "three", "--out", "three.jsonl"),
     ):
-        result = inline(*words)
-        assert result.returncode == 0, result.stderr
+        inline.ok(*words)
     six, three = cf.load(tmp_path / "six"), cf.load(tmp_path / "three")
     assert list(six.manifest.contexts) == list(three.manifest.contexts)
     for command in ("score", "check"):

@@ -12,11 +12,6 @@ from citeforge.schemas.scores import ScoreFile
 from conftest import Inline, write_jsonl
 
 
-@pytest.fixture(scope="module")
-def benchmark(package: Path) -> cf.Benchmark:
-    return cf.load(package)
-
-
 def scored(path: Path, benchmark: cf.Benchmark, protocol: Protocol = "strict") -> ScoreFile:
     return cf.score(path, benchmark, ["rage"], protocol=protocol).file
 

@@ -16,11 +16,6 @@ THOUGHT = "Passage [3] says 1931."
 ANSWER = "It opened in 1964 [1]."
 
 
-@pytest.fixture(scope="module")
-def benchmark(package: Path) -> cf.Benchmark:
-    return cf.load(package)
-
-
 def _line(output: str, **more: Any) -> SubmissionLine:
     return SubmissionLine("q01", output, **more)
 

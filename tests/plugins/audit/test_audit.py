@@ -50,8 +50,7 @@ def folder(tmp_path: Path, built: Path) -> Path:
 
 
 def audited(inline: Inline, folder: Path, *more: object) -> Audit:
-    result = inline("audit", folder, *more)
-    assert result.returncode == 0, result.stderr
+    inline.ok("audit", folder, *more)
     assert verify(folder) == []  # audit.json and the new card belong to the package
     return Audit.model_validate_json((folder / "audit.json").read_text())
 
@@ -85,9 +84,8 @@ def test_answers_in_negatives(tmp_path: Path, inline: Inline) -> None:
         }
     ]
     (tmp_path / "alce.json").write_text(json.dumps(rows))
-    result = inline("build", "alce", "--source", "alce:alce.json", "--k", "6", "--out", "a",
+    inline.ok("build", "alce", "--source", "alce:alce.json", "--k", "6", "--out", "a",
                  "--licence", "mit")  # fmt: skip
-    assert result.returncode == 0, result.stderr
     found = audited(inline, tmp_path / "a")
     # ALCE's carriers of the answer are relevant; it has no mapped negatives to look at.
     assert found.negatives == 0
@@ -98,11 +96,10 @@ def test_leaks_between_splits(folder: Path, tmp_path: Path, inline: Inline) -> N
     write_beir(tmp_path / "y", {"z": PASSAGES["rel"].upper(), "o": "Other text."},
                {"other": "WHEN was the bridge opened?", "new": "What else?"},
                [("other", "z", 1), ("new", "o", 1)])  # fmt: skip
-    result = inline(
+    inline.ok(
         *("build", "rage", "--source", "beir:y", "--embedder", "offline", "--out", "y.r"),
         *("--n-seemingly", "0", "--mixture", "m=1,1,0"),
     )
-    assert result.returncode == 0, result.stderr
     found = audited(inline, folder, "--against", tmp_path / "y.r")
     assert keys(found, "leaked-query") == {("q1", ""), ("q2", "")}
     assert keys(found, "leaked-passage") == {("", "rel")}
@@ -134,11 +131,10 @@ def test_a_judge_and_a_cross_encoder(folder: Path, tmp_path: Path, inline: Inlin
 def test_the_share_of_false_negatives_from_labels(
     folder: Path, tmp_path: Path, inline: Inline
 ) -> None:
-    result = inline(
+    inline.ok(
         *("labels", "export", "--task", "audit-negative", "--benchmark", folder),
         *("--sample", "8", "--out", "sample.csv"),
     )
-    assert result.returncode == 0, result.stderr
     with (tmp_path / "sample.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 8
@@ -148,10 +144,7 @@ def test_the_share_of_false_negatives_from_labels(
         for row in rows:
             label = "relevant" if "painted blue" in row["passage"] else "not relevant"
             writer.writerow({"item": row["item"], "label": label})
-    result = inline(
-        "labels", "import", "ann.csv", "--key", "sample.csv.key.json", "--out", "l.jsonl"
-    )
-    assert result.returncode == 0, result.stderr
+    inline.ok("labels", "import", "ann.csv", "--key", "sample.csv.key.json", "--out", "l.jsonl")
     found = audited(inline, folder, "--labels", "l.jsonl").false_negatives
     assert found is not None
     hits = sum("painted blue" in r["passage"] for r in rows)
@@ -174,19 +167,16 @@ def test_the_interval_is_exact(tmp_path: Path) -> None:
 def test_the_ratchet(folder: Path, tmp_path: Path, inline: Inline) -> None:
     known = tmp_path / "known.jsonl"
     words = ("audit", folder, "--known-flaws", known)
-    result = inline(*words, "--accept")
-    assert result.returncode == 0, result.stderr
-    assert inline(*words, "--strict").returncode == 0
+    inline.ok(*words, "--accept")
+    inline.ok(*words, "--strict")
     lines = known.read_text().splitlines()
     known.write_text("\n".join(lines[1:]) + "\n")
-    result = inline(*words, "--strict")
-    assert (result.returncode, result.code) == (1, "new-flaws")
+    result = inline.fails(1, "new-flaws", *words, "--strict")
     first = json.loads(lines[0])
     assert f"new flaw: {first['kind']}" in result.stderr
     stale = json.dumps({"kind": "empty-passage", "passage": "gone", "why": "was there"})
     known.write_text("\n".join([*lines, stale]) + "\n")
-    result = inline(*words, "--strict")
-    assert (result.returncode, result.code) == (1, "new-flaws")
+    result = inline.fails(1, "new-flaws", *words, "--strict")
     assert "stale entry: empty-passage gone" in result.stderr
     assert inline("audit", folder, "--strict").returncode == 2
     flaw = Flaw("a", "q", "p", "seen")
@@ -198,11 +188,10 @@ def test_the_ratchet(folder: Path, tmp_path: Path, inline: Inline) -> None:
 
 @pytest.mark.slow
 def test_building_without_suspects(folder: Path, tmp_path: Path, inline: Inline) -> None:
-    result = inline(
+    result = inline.ok(
         *("build", "rage", "--source", "beir:x", "--embedder", "offline", "--out", "clean"),
         *("--n-seemingly", "2", "--n-irrelevant", "3", "--drop-suspects"),
     )
-    assert result.returncode == 0, result.stderr
     assert verify(tmp_path / "clean") == []
     manifest = load_intact(tmp_path / "clean")
     assert manifest.counts["suspect negatives dropped: near-duplicate"] == 2
@@ -233,8 +222,7 @@ def test_no_flaw_is_said_of_the_checks_that_were_made(
     small_beir: Path, tmp_path: Path, inline: Inline
 ) -> None:
     words = ("--n-seemingly", "0", "--licence", "mit", "--out", "out")
-    built = inline("build", "rage", "--source", f"beir:{small_beir}", *words)
-    assert built.returncode == 0, built.stderr
+    inline.ok("build", "rage", "--source", f"beir:{small_beir}", *words)
     said = inline("audit", "out").stdout
     assert "found    no flaw (3 of 5 checks made)\n" in said
 
@@ -254,11 +242,10 @@ def test_questions_of_published_files_are_held_against_their_gold(
     ]
     for name, rest in (("specific", [ada, lord]), ("gold", facts)):
         (tmp_path / f"{name}.json").write_text(json.dumps([[q, rest] for q in questions]))
-    built = inline(
+    inline.ok(
         *("build", "kalma", "--source", "kalma:specific.json", "--gold", "gold.json"),
         *("--out", "k"),
     )
-    assert built.returncode == 0, built.stderr
     found = audited(inline, tmp_path / "k")
     # What connects the two is said by the question: two further facts of each.
     assert found.checks[CHECK].split("; ")[1:] == [
@@ -270,6 +257,5 @@ def test_questions_of_published_files_are_held_against_their_gold(
          "place of death of Lord Byron"),
         ("e0003", "asks for what is no gold: occupation"),
     ]  # fmt: skip
-    built = inline("build", "kalma", "--source", "kalma:specific.json", "--out", "bare")
-    assert built.returncode == 0, built.stderr
+    inline.ok("build", "kalma", "--source", "kalma:specific.json", "--out", "bare")
     assert audited(inline, tmp_path / "bare").checks[CHECK].startswith("not made: ")

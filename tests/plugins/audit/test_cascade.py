@@ -83,8 +83,7 @@ def judge(package: Path, tmp_path: Path) -> str:
 
 
 def audited(inline: Inline, package: Path, judge: str, *more: object) -> tuple[Audit, str]:
-    result = inline("audit", package, "--strong-judge", judge, *more)
-    assert result.returncode == 0, result.stderr
+    result = inline.ok("audit", package, "--strong-judge", judge, *more)
     assert verify(package) == []
     return Audit.model_validate_json((package / "audit.json").read_text()), result.stdout
 
@@ -106,8 +105,7 @@ def test_from_suspicion_to_a_build_without(
     assert rows["castle", "castle-1"].verdict == "not relevant"
 
     export = ("labels", "export", "--task", "audit-negative", "--benchmark", package)
-    done = inline(*export, "--sample", 12, "--out", "sample.csv")
-    assert done.returncode == 0, done.stderr
+    inline.ok(*export, "--sample", 12, "--out", "sample.csv")
     key = json.loads((tmp_path / "sample.csv.key.json").read_text())["items"]
     drawn = [w["stratum"] for w in key.values()]
     # 1 of 1; then half of the 11 that are left, at most 6; the rest of the largest.
@@ -119,7 +117,7 @@ def test_from_suspicion_to_a_build_without(
             pair = (where["query_id"], where["passage"])
             writer.writerow([item, "relevant" if pair in TRUTH else "not relevant"])
     words = ("labels", "import", "ann.csv", "--key", "sample.csv.key.json", "--out", "l.jsonl")
-    assert inline(*words).returncode == 0
+    inline.ok(*words)
 
     result, told = audited(inline, package, judge, "--labels", "l.jsonl")
     assert result.cascade is not None
@@ -161,8 +159,9 @@ def test_labels_of_other_strata_are_refused(
 ) -> None:
     row = {"label": "relevant", "query_id": "river", "passage": "river-1", "stratum": "cleared"}
     write_jsonl(tmp_path / "l.jsonl", [row])
-    result = inline("audit", package, "--strong-judge", judge, "--labels", "l.jsonl")
-    assert (result.returncode, result.code) == (1, "input-changed")
+    result = inline.fails(
+        1, "input-changed", "audit", package, "--strong-judge", judge, "--labels", "l.jsonl"
+    )
     assert isinstance(result.error, cf.InputError)
     assert (result.error.line, result.error.field) == (1, "stratum")
     write_jsonl(tmp_path / "l.jsonl", [{**row, "passage": "river-2"}])
@@ -174,9 +173,10 @@ def test_labels_of_other_strata_are_refused(
 def test_an_audit_without_decisions_drops_nothing(
     package: Path, tmp_path: Path, inline: Inline
 ) -> None:
-    assert inline("audit", package).returncode == 0
-    result = inline(
+    inline.ok("audit", package)
+    inline.fails(
+        1,
+        "missing-field",
         *("build", "rage", "--source", f"beir:{package.parent / 'b'}", "--embedder", "offline"),
         *("--decided", package / "audit.json", "--out", "out"),
     )
-    assert (result.returncode, result.code) == (1, "missing-field")

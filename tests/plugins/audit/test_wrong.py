@@ -146,8 +146,7 @@ def package(built: Path, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("package")
 def test_shares_of_all_citations(tmp_path: Path, inline: Inline) -> None:
     command = ("score", "s.jsonl", "--benchmark", "b", "--measures", "wrong")
-    result = inline(*command, "--judge", "lexical", "--out", "s.json")
-    assert result.returncode == 0, result.stderr
+    inline.ok(*command, "--judge", "lexical", "--out", "s.json")
     scores = json.loads((tmp_path / "s.json").read_text())
     found = {m["name"]: m["value"] for m in scores["measures"]}
     # Io: right. Mars: the second passage says it. Pluto: the corpus does. Venus: no passage [9].
@@ -164,12 +163,11 @@ def test_shares_of_all_citations(tmp_path: Path, inline: Inline) -> None:
 def test_a_dry_run_counts_what_may_be_asked_and_asks_nobody(tmp_path: Path, inline: Inline) -> None:
     command = ("score", "s.jsonl", "--benchmark", "b", "--measures", "wrong", "--judge", "lexical",
                "--verdicts", "v.db")  # fmt: skip
-    planned = inline(*command, "--dry-run", "--out", "s.json")
-    assert planned.returncode == 0, planned.stderr
+    planned = inline.ok(*command, "--dry-run", "--out", "s.json")
     # Three statements with a citation in range, at most with each of the three passages.
     assert "to judge           9\n" in planned.stdout
     assert not (tmp_path / "s.json").exists()
-    assert inline(*command).returncode == 0
+    inline.ok(*command)
     # Io: its own passage. Mars: its own and the other one. Pluto: all three.
     again = inline(*command, "--dry-run").stdout
     assert "stored             6\n" in again and "to judge           0\n" in again
@@ -183,8 +181,7 @@ def test_the_corpus_is_embedded_once_for_all_commands(tmp_path: Path, inline: In
     values, written = [], []
     for command_number in range(3):
         _open_corpus.cache_clear()  # a command of its own
-        result = inline(*command, "--out", "s.json")
-        assert result.returncode == 0, result.stderr
+        inline.ok(*command, "--out", "s.json")
         found = json.loads((tmp_path / "s.json").read_text())["measures"]
         values.append([m["value"] for m in found])
         (kept,) = (tmp_path / "assets").rglob("passages*.vectors")

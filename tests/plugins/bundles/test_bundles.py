@@ -9,6 +9,7 @@ import pytest
 
 import citeforge as cf
 from citeforge.engines.judge.no_model import LexicalJudge
+from citeforge.engines.judge.records import JudgeFailure
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.registry import select
@@ -24,6 +25,7 @@ from citeforge.systems.run import run_system
 from conftest import refused
 from conftest_bundles import N
 from scoring import score
+from stand_ins import RuleJudge
 
 MADE: dict[str, tuple[Callable[..., Any], Any, str, str, str]] = {
     "deflection": (build_bundle, DeflectionRecipe, "deflection-blind", "deflection-aware",
@@ -256,28 +258,15 @@ def test_position_by_hand(bundles: dict[str, Path], tmp_path: Path) -> None:
 
 
 def test_refusals_by_a_judge(base: Path, tmp_path: Path) -> None:
-    from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
-
-    class Judge:
-        signature, comparable = "no@1", False
-
-        def identity(self) -> dict[str, object]:
-            return {}
-
-        def count_tokens(self, pairs: object) -> None:
-            return None
-
-        def decide(self, pairs: list[Pair], keep: Any) -> None:
-            keep([(i, JudgeFailure("x") if "fail" in p.premise else
-                   Verdict(p.premise.startswith("No"))) for i, p in enumerate(pairs)])  # fmt: skip
-
     recipe = DeflectionRecipe(benchmark=base, refusals="judge")
     build_bundle(recipe, cf.RunOptions(out=tmp_path / "d"))
     benchmark = Benchmark(tmp_path / "d")
     cells = {"answerable": "Yes.", "partial": "Yes.", "related": "No."}
     answers = {c: dict.fromkeys(benchmark.query_ids, text) for c, text in cells.items()}
     assert not submission(benchmark, answers, tmp_path).measures
-    tools = Tools(JudgeSession(Judge()))  # type: ignore[arg-type]
+    failure = JudgeFailure("x")
+    judge = RuleJudge(lambda said, _: failure if "fail" in said else said.startswith("No"), "no")
+    tools = Tools(JudgeSession(judge))
     file = score(tmp_path / "s.jsonl", benchmark, select(["deflection"]), tools=tools)
     assert values(file)["Refusal.F1"] == 100
     assert "judge:no@1" in file.measures[0].signature

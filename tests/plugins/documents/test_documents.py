@@ -39,10 +39,11 @@ from plugins.documents.village import (
     CAUGHT_BY,
     ERRORS,
     ErringLlm,
-    WordJudge,
+    entails,
     village,
     write_documents,
 )
+from stand_ins import RuleJudge
 
 EVEN = {"single": 1, "pair": 1, "lists": 1, "absent": 1}
 SINGLE = {"single": 1, "pair": 0, "lists": 0, "absent": 0}
@@ -73,7 +74,7 @@ def built(folder: Path, llm: ErringLlm, judged: bool = True, **recipe: Any) -> B
         DocumentsRecipe(source=f"folder:{folder / 'docs'}", llm="openai:erring", **known),
         RunOptions(out=folder / "out"),
         llm,
-        JudgeSession(WordJudge()) if judged else None,
+        JudgeSession(RuleJudge(entails)) if judged else None,
     )
     return Built(folder / "out", manifest, llm)
 

@@ -235,12 +235,12 @@ def test_a_folder_is_a_source_to_mine_from(tmp_path: Path, inline: Inline) -> No
     (tmp_path / "docs" / "lakes.md").write_text("# Lakes\n\nLake Baikal is 1,642 metres deep.\n")
     folder, out = f"folder:{tmp_path / 'docs'}", tmp_path / "out"
     facts = f"beir:{EXAMPLES / 'facts'}"
-    done = inline("build", "rage", "--source", facts, "--extra-corpus", folder,
+    done = inline.ok("build", "rage", "--source", facts, "--extra-corpus", folder,
                   "--candidates", "bm25", "--out", out)  # fmt: skip
-    assert done.returncode == 0, done.stderr
     assert "1 files read" in done.stdout
-    wrong = inline("build", "rage", "--source", folder, "--candidates", "bm25", "--out", "no")
-    assert (wrong.returncode, wrong.code) == (1, "no-queries")
+    inline.fails(
+        1, "no-queries", "build", "rage", "--source", folder, "--candidates", "bm25", "--out", "no"
+    )
 
 
 def test_a_folder_without_any_text_says_why(tmp_path: Path) -> None:

@@ -78,17 +78,15 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
 @pytest.mark.slow
 def test_a_folder_becomes_a_scored_system_in_three_commands(built: Built, inline: Inline) -> None:
     out, answers = built.folder / "whole", built.folder / "answers.jsonl"
-    assert inline("verify", out).returncode == 0
-    assert inline("run", "echo-relevant", "--benchmark", out, "--out", answers).returncode == 0
-    scored = inline("score", answers, "--benchmark", out, "--judge", "lexical")
-    assert scored.returncode == 0, scored.stderr
+    inline.ok("verify", out)
+    inline.ok("run", "echo-relevant", "--benchmark", out, "--out", answers)
+    scored = inline.ok("score", answers, "--benchmark", out, "--judge", "lexical")
     assert re.search(r"CiteF1@query ↑ +100\.00", scored.stdout)
     # It cites, and says nothing.
     assert re.search(r"ALCE\.StrEM ↑ +0\.00", scored.stdout)
     # What is asked again is answered by the store.
     n = len(built.server.requests())
-    again = inline(*built.words("again"), "--store", built.folder / "whole.replay.db")
-    assert again.returncode == 0, again.stderr
+    inline.ok(*built.words("again"), "--store", built.folder / "whole.replay.db")
     assert len(built.server.requests()) == n
     hashes = [json.loads((built.folder / o / "manifest.json").read_text())["benchmark_hash"]
               for o in ("whole", "again")]  # fmt: skip
@@ -97,8 +95,7 @@ def test_a_folder_becomes_a_scored_system_in_three_commands(built: Built, inline
 
 def test_a_build_is_priced_before_anything_is_asked(built: Built, inline: Inline) -> None:
     n = len(built.server.requests())
-    planned = inline(*built.words("x")[:-2], "--dry-run", "--price", "1,2")
-    assert planned.returncode == 0, planned.stderr
+    planned = inline.ok(*built.words("x")[:-2], "--dry-run", "--price", "1,2")
     # Six questions: written, answered with and without the evidence, three times by heart.
     assert re.search(r"calls to make +36 if .*; at most 108\n", planned.stdout)
     assert re.search(r"cost +about \d.*; at most \d", planned.stdout)
@@ -110,11 +107,9 @@ def test_a_build_is_priced_before_anything_is_asked(built: Built, inline: Inline
 def test_a_build_that_was_stopped_goes_on_and_ends_the_same(built: Built, inline: Inline) -> None:
     n_before = len(built.server.requests())
     words = [*built.words("stopped"), "--concurrency", "1", "--price", "1,2"]
-    stopped = inline(*words, "--max-cost", "0.004", "--thinking-tokens", "0")
-    assert (stopped.returncode, stopped.code) == (3, "budget")
+    inline.fails(3, "budget", *words, "--max-cost", "0.004", "--thinking-tokens", "0")
     assert 0 < len(built.server.requests()) - n_before < built.n_requests
-    done = inline(*words, "--resume")
-    assert done.returncode == 0, done.stderr
+    inline.ok(*words, "--resume")
     assert len(built.server.requests()) == n_before + built.n_requests
     assert built.tables("stopped") == built.tables("whole")
 
@@ -138,8 +133,7 @@ def test_a_killed_build_goes_on_and_ends_the_same(
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     server.answer_up_to(None)
-    done = inline(*built.words(out), "--resume")
-    assert done.returncode == 0, done.stderr
+    inline.ok(*built.words(out), "--resume")
     # One request had no answer yet when the build was killed.
     assert len(server.requests()) == n_before + built.n_requests + 1
     assert built.tables(out) == built.tables("whole")

@@ -13,7 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.judge.records import Keep, Pair, Verdict
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 
 _ONE = "Ba Ce Di Fo Gu Ha Je Ki Lo Mu".split()
@@ -225,27 +224,14 @@ def read(values: Mapping[str, Any]) -> str:
     return NOTHING
 
 
-class WordJudge:
-    """A passage entails what has none but its words; the chronicle entails what is chronicled."""
-
-    signature, comparable = "words", False
-
-    def identity(self) -> dict[str, Any]:
-        return {"name": "words"}
-
-    def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
-        return None
-
-    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        keep([(i, Verdict(self._entails(*pair))) for i, pair in enumerate(pairs)])
-
-    def _entails(self, premise: str, hypothesis: str) -> bool:
-        if "chronicled" in hypothesis and CHRONICLE in premise:
-            return True
-        said = hypothesis.removesuffix(" So it is chronicled.")
-        return _words(said) <= _words(premise)
-
-
 @cache
 def _words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"\w{4,}", text))
+
+
+def entails(premise: str, hypothesis: str) -> bool:
+    """A passage entails what has none but its words; the chronicle entails what is chronicled."""
+    if "chronicled" in hypothesis and CHRONICLE in premise:
+        return True
+    said = hypothesis.removesuffix(" So it is chronicled.")
+    return _words(said) <= _words(premise)

@@ -50,17 +50,15 @@ def test_the_draft_is_a_domain_that_builds(tmp_path: Path, inline: Inline) -> No
     (tmp_path / "g.ttl").write_text(BRIDGES)
     (tmp_path / "bridges.yaml").write_text(DOMAIN)
     where = ("--kg", "file:g.ttl", "--domain")
-    told = inline("kg", "profile", *where, "bridges.yaml", "--out", "draft.yaml")
-    assert told.returncode == 0, told.stderr
+    told = inline.ok("kg", "profile", *where, "bridges.yaml", "--out", "draft.yaml")
     assert "2 entities of Q9; classes: Q9 bridge 2, Q10 Q10 1" in told.stdout
     assert "| made from | P2 | 2 | 2 | granite | no |" in told.stdout
     words = load_domain(str(tmp_path / "draft.yaml")).questions
     assert words is not None and set(words.relations) == {"made from", "replaces", "span {m}"}
     again = inline("kg", "profile", *where, "draft.yaml")
     assert "| made from | P2 | 2 | 2 | granite | yes |" in again.stdout
-    made = inline("build", "kalma", *where, "draft.yaml", "--pairs-from-kg", "replaces",
+    made = inline.ok("build", "kalma", *where, "draft.yaml", "--pairs-from-kg", "replaces",
                   "--min-facts", "1", "--licence", "cc0-1.0", "--out", "k")  # fmt: skip
-    assert made.returncode == 0, made.stderr
     assert "warning" not in made.stderr
     (question,) = Package(tmp_path / "k").forms["specific"]["text"].to_pylist()
     assert question == "Who or what were New Bridge and Old Bridge each made from?"

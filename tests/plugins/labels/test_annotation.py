@@ -37,8 +37,7 @@ def scored(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / f"{system}.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines))
         words = ["score", f"{system}.jsonl", "--benchmark", str(package), "--details"]
         words += ["--judge", "lexical", "--out", f"{system}.json"]
-        result = run_inline(words, folder, {"HF_HOME": str(folder / "hf")})
-        assert result.returncode == 0, result.stderr
+        run_inline(words, folder, {"HF_HOME": str(folder / "hf")}).check_returncode()
     return folder
 
 
@@ -108,17 +107,16 @@ def annotate_file(path: Path, out: Path, rule: Any) -> None:
 
 def test_the_whole_way_round(inline: Inline, files: list[Path], tmp_path: Path) -> None:
     args = ("labels", "export", *files, "--task", "statement-support", "--sample", "6")
-    assert inline(*args, "--out", "a.csv").returncode == 0
+    inline.ok(*args, "--out", "a.csv")
     annotate_file(tmp_path / "a.csv", tmp_path / "ann.csv", lambda r: "full")
     annotate_file(
         tmp_path / "a.csv",
         tmp_path / "bob.csv",
         lambda r: "full" if "Another" in r["statement"] else "not",
     )
-    result = inline(
+    result = inline.ok(
         "labels", "import", "ann.csv", "bob.csv", "--key", "a.csv.key.json", "--out", "l.jsonl"
     )
-    assert result.returncode == 0, result.stderr
     assert "24 items of statement-support, 2 annotators" in result.stdout
     assert "raw 0.500, Cohen's kappa 0.000" in result.stdout
     rows = [json.loads(x) for x in (tmp_path / "l.jsonl").read_text().splitlines()]
@@ -127,32 +125,28 @@ def test_the_whole_way_round(inline: Inline, files: list[Path], tmp_path: Path) 
     assert {r["label"] for r in rows} == {"full", None}  # a tie has no majority
     beside = ("labels", "import", "ann.csv", "--key", "a.csv.key.json", "--benchmark", "facts")
     assert "on 12 items: adjudicate them" in result.stdout
-    alone = inline(*beside)
-    assert alone.returncode == 0
+    alone = inline.ok(*beside)
     assert "1 annotator\nno agreement: no item has labels of two annotators" in alone.stdout
     assert (tmp_path / "facts.labels" / "statement-support.jsonl").is_file()
     assert inline(*beside[:-2]).code == "missing-option"
-    judged = inline(
+    judged = inline.ok(
         *("labels", "meta-eval", "--judge", "lexical", "--labels", "l.jsonl"),
         *("--scores", "one.json", "--scores", "two.json"),
     )
-    assert judged.returncode == 0, judged.stderr
     assert "against 12 human labels" in judged.stdout
     for place in ({"citation": 99}, {"statement": 99}):
         (tmp_path / "bad.jsonl").write_text(
             json.dumps({**rows[0], "label": "full", **place}) + "\n"
         )
         scores = ("--scores", "one.json", "--scores", "two.json")
-        wrong = inline(
-            "labels", "meta-eval", "--judge", "lexical", "--labels", "bad.jsonl", *scores
-        )
-        assert (wrong.returncode, wrong.code) == (1, "unknown-id")
+        words = ("labels", "meta-eval", "--judge", "lexical", "--labels", "bad.jsonl", *scores)
+        wrong = inline.fails(1, "unknown-id", *words)
         assert getattr(wrong.error, "line", None) == 1
 
 
 def test_label_studio(inline: Inline, files: list[Path], tmp_path: Path) -> None:
     args = ("labels", "export", files[0], "--task", "utility", "--sample", "4", "--out", "a.json")
-    assert inline(*args).returncode == 0
+    inline.ok(*args)
     tasks = json.loads((tmp_path / "a.json").read_text())
     assert set(tasks[0]["data"]) == {"item", "question", "answer"}
     assert '<Choice value="5"/>' in (tmp_path / "a.xml").read_text()
@@ -167,8 +161,9 @@ def test_label_studio(inline: Inline, files: list[Path], tmp_path: Path) -> None
         for task in tasks
     ]
     (tmp_path / "done.json").write_text(json.dumps(done))
-    result = inline("labels", "import", "done.json", "--key", "a.json.key.json", "--out", "l.jsonl")
-    assert result.returncode == 0, result.stderr
+    result = inline.ok(
+        "labels", "import", "done.json", "--key", "a.json.key.json", "--out", "l.jsonl"
+    )
     assert "4 items of utility, 2 annotators" in result.stdout
 
 
@@ -184,8 +179,9 @@ def test_wrong_labels(
 ) -> None:
     inline("labels", "export", files[0], "--task", "utility", "--sample", "2", "--out", "a.csv")
     annotate_file(tmp_path / "a.csv", tmp_path / "b.csv", rule)
-    result = inline("labels", "import", "b.csv", "--key", "a.csv.key.json", "--out", "l.jsonl")
-    assert (result.returncode, result.code) == (1, code)
+    inline.fails(
+        1, code, "labels", "import", "b.csv", "--key", "a.csv.key.json", "--out", "l.jsonl"
+    )
     assert not (tmp_path / "l.jsonl").exists()
 
 

@@ -59,11 +59,10 @@ def test_a_package_with_a_calibration_corrects(
     shutil.copytree(package, folder)
     before = Package(folder).hash
     write_jsonl(tmp_path / "e.jsonl", expertqa(60, wrong=4))
-    shown = inline("labels", "calibrate", "facts", "--labels", "e.jsonl", "--judge", "lexical")
-    assert shown.returncode == 0, shown.stderr
+    shown = inline.ok("labels", "calibrate", "facts", "--labels", "e.jsonl", "--judge", "lexical")
     assert "sensitivity  0.5000" in shown.stdout
     assert Package(folder).hash == before
-    assert inline("verify", "facts").returncode == 0
+    inline.ok("verify", "facts")
     rows = []
     for i, query in enumerate(Package(folder).items("mix")):
         # Every third answer says what its first passage says.

@@ -57,11 +57,6 @@ def named(benchmark: Benchmark, rows: list[dict[str, Any]]) -> list[dict[str, An
     return [{**r, "query_id": benchmark.query_ids[r["query_id"]]} for r in rows]
 
 
-@pytest.fixture(scope="module")
-def benchmark(package: Path) -> Benchmark:
-    return Benchmark(package)
-
-
 def scored(
     tmp_path: Path,
     benchmark: Benchmark,

@@ -42,11 +42,6 @@ def rows(benchmark: Benchmark) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def benchmark(package: Path) -> Benchmark:
-    return Benchmark(package)
-
-
-@pytest.fixture(scope="module")
 def inputs(benchmark: Benchmark) -> Inputs:
     tools = Tools(JudgeSession(LexicalJudge()), make_segmenter("nupunkt"))
     reader = ItemReader(benchmark, "own", benchmark.grammar, tools)

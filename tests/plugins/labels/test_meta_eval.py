@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from citeforge.engines.judge.no_model import LexicalJudge
-from citeforge.engines.judge.records import Pair, Verdict
+from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.plugins.labels.calibration import calibrate
 from citeforge.plugins.labels.meta_eval import (
@@ -23,21 +23,12 @@ from citeforge.plugins.labels.meta_eval import (
     labelled_pairs,
 )
 from conftest import Inline, refused, write_jsonl
+from stand_ins import RuleJudge
 
 
-class Rule:
+def judge() -> JudgeSession:
     """Finds supported whatever its premise says is."""
-
-    signature, comparable = "rule", False
-
-    def identity(self) -> dict[str, str]:
-        return {"name": "rule"}
-
-    def count_tokens(self, pairs: object) -> None:
-        return None
-
-    def decide(self, pairs, keep) -> None:  # type: ignore[no-untyped-def]
-        keep([(i, Verdict(p.premise == "yes")) for i, p in enumerate(pairs)])
+    return JudgeSession(RuleJudge(lambda premise, _: premise == "yes"))
 
 
 def judged(decisions: list[tuple[bool, bool]]) -> list[LabelledPair]:
@@ -51,7 +42,7 @@ def judged(decisions: list[tuple[bool, bool]]) -> list[LabelledPair]:
 def test_macro_f1_and_balanced_accuracy_by_hand() -> None:
     """Of 5 supported the judge finds 4, of 3 others 1."""
     pairs = [(True, True)] * 4 + [(True, False)] + [(False, True)] * 2 + [(False, False)]
-    result = judge_quality(judged(pairs), JudgeSession(Rule()))
+    result = judge_quality(judged(pairs), judge())
     assert result.accuracy == 5 / 8
     assert result.balanced_accuracy == (4 / 5 + 1 / 3) / 2
     # F1 of supported: precision 4/6, recall 4/5; of not supported: precision 1/2, recall 1/3.
@@ -59,7 +50,7 @@ def test_macro_f1_and_balanced_accuracy_by_hand() -> None:
 
 
 def test_people_who_say_the_same_of_all() -> None:
-    result = judge_quality(judged([(True, True), (True, False)]), JudgeSession(Rule()))
+    result = judge_quality(judged([(True, True), (True, False)]), judge())
     assert math.isnan(result.balanced_accuracy)
     assert result.macro_f1 == (2 / 3 + 0) / 2
 
@@ -67,7 +58,7 @@ def test_people_who_say_the_same_of_all() -> None:
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=20))
 def test_macro_f1_is_scikit_learns(pairs: list[tuple[bool, bool]]) -> None:
     sklearn = pytest.importorskip("sklearn.metrics")
-    result = judge_quality(judged(pairs), JudgeSession(Rule())).macro_f1
+    result = judge_quality(judged(pairs), judge()).macro_f1
     people, machine = zip(*pairs, strict=True)
     theirs = sklearn.f1_score(people, machine, labels=[False, True], average="macro",
                               zero_division=0)  # fmt: skip
@@ -90,15 +81,13 @@ def test_both_commands_look_at_the_same_rows(inline: Inline, tmp_path: Path, pac
     write_jsonl(tmp_path / "e.jsonl", [{**EXPERTQA, "question": f"q{i}"} for i in range(10)])
     result = labelled_pairs([tmp_path / "e.jsonl"])
     assert (len(result.pairs), result.left_out) == (20, {UNLABELLED: 20, UNCITED: 20})
-    measured = inline("labels", "meta-eval", "--labels", "e.jsonl", "--judge", "lexical")
-    assert measured.returncode == 0, measured.stderr
+    measured = inline.ok("labels", "meta-eval", "--labels", "e.jsonl", "--judge", "lexical")
     assert "against 20 human labels" in measured.stdout
     assert "supported, by people        10 of 20" in measured.stdout
     assert "balanced accuracy           1.0000" in measured.stdout
     assert "macro-F1                    1.0000" in measured.stdout
     shutil.copytree(package, tmp_path / "copy")
-    kept = inline("labels", "calibrate", "copy", "--labels", "e.jsonl", "--judge", "lexical")
-    assert kept.returncode == 0, kept.stderr
+    kept = inline.ok("labels", "calibrate", "copy", "--labels", "e.jsonl", "--judge", "lexical")
     assert "against 20 statements of 10 answers" in kept.stdout
     for line in result.lines():
         assert line in measured.stdout
@@ -165,17 +154,15 @@ def test_yes_and_no_of_annotators(inline: Inline, tmp_path: Path, package: Path)
         for q in ("q01", "q02", "q03", "q04", "q05", "q06", "q07", "q08", "q09", "q10")
     ]
     write_jsonl(tmp_path / "s.jsonl", rows)
-    made = inline("score", "s.jsonl", "--benchmark", package, "--measures", "CiteP", "--details",
+    inline.ok("score", "s.jsonl", "--benchmark", package, "--measures", "CiteP", "--details",
                "--out", "s.json")  # fmt: skip
-    assert made.returncode == 0, made.stderr
     labels = [
         {"system": "s", "query_id": row["query_id"], "statement": n, "label": word}
         for row in rows for n, word in enumerate(("yes", "no", "no"))
     ]  # fmt: skip
     write_jsonl(tmp_path / "l.jsonl", labels)
     options = ("--labels", "l.jsonl", "--scores", "s.json", "--judge", "lexical")
-    result = inline("labels", "meta-eval", *options)
-    assert result.returncode == 0, result.stderr
+    result = inline.ok("labels", "meta-eval", *options)
     assert "supported, by people        10 of 20" in result.stdout
     assert f"  left out  10: {UNCITED}" in result.stdout
 
@@ -213,13 +200,11 @@ def test_claims_at_the_command_line(inline: Inline, tmp_path: Path) -> None:
         tmp_path / "c.jsonl",
         [CLAIM, {**CLAIM, "claim": "Io too.", "attribution_label": "not attributable"}],
     )
-    result = inline(
+    result = inline.ok(
         "labels", "meta-eval", "--labels", "c.jsonl", "--format", "claims", "--judge", "lexical"
     )
-    assert result.returncode == 0, result.stderr
     assert "against 2 human labels" in result.stdout
-    wrong = inline("labels", "meta-eval", "--judge", "lexical")
-    assert (wrong.returncode, wrong.code) == (2, "missing-option")
+    inline.fails(2, "missing-option", "labels", "meta-eval", "--judge", "lexical")
 
 
 def test_contradictions_are_held_against_labels_that_tell_them(
@@ -245,8 +230,7 @@ def test_contradictions_are_held_against_labels_that_tell_them(
         for claim, _, support in rows
     ])  # fmt: skip
     command = ("labels", "meta-eval", "--judge", "table:verdicts.jsonl", "--labels")
-    result = inline(*command, "labels.jsonl")
-    assert result.returncode == 0, result.stderr
+    result = inline.ok(*command, "labels.jsonl")
     expected = (("supported", 1, 1 / 1, 1 / 1), ("contradicted", 2, 1 / 2, 1 / 2),
                 ("neither", 1, 0 / 1, 0 / 1))  # fmt: skip
     for name, n, precision, recall in expected:

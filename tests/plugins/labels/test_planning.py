@@ -111,12 +111,10 @@ def test_what_is_no_judged_measure() -> None:
 def test_commands(inline: Inline, tmp_path: Path) -> None:
     values = [i % 5 / 4 for i in range(50)]
     (tmp_path / "a.json").write_text(file(list(values)).model_dump_json())
-    shown = inline("labels", "plan", "a.json", "--half-width", "12", "--out", "plan.json")
-    assert shown.returncode == 0, shown.stderr
+    shown = inline.ok("labels", "plan", "a.json", "--half-width", "12", "--out", "plan.json")
     drawn = json.loads((tmp_path / "plan.json").read_text())
     assert f"plan.json: {len(drawn['queries'])} queries" in shown.stdout
     (tmp_path / "plan.json").write_text('{"queries": 3}')
     asked = ("labels", "export", "a.json", "--task", "utility", "--queries", "plan.json")
-    shown = inline(*asked, "--out", "x.csv")
-    assert (shown.returncode, shown.code) == (1, "schema-mismatch")
+    inline.fails(1, "schema-mismatch", *asked, "--out", "x.csv")
     assert inline(*asked, "--sample", "3", "--out", "x.csv").code == "conflicting-options"

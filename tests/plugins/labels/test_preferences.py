@@ -195,8 +195,7 @@ def test_at_the_command_line(inline: Inline, tmp_path: Path) -> None:
         ]
         write_jsonl(tmp_path / f"{name}.jsonl", rows)
     both = ("labels", "meta-eval", "--preferences", "ann.jsonl", "--preferences", "bob.jsonl")
-    result = inline(*both, "--measure", "m")
-    assert result.returncode == 0, result.stderr
+    result = inline.ok(*both, "--measure", "m")
     write_jsonl(tmp_path / "bob.jsonl", [*rows, *rows[:1]])
     repeated = inline(*both, "--measure", "m").stdout.splitlines()
     repeated.remove("  left out  1: the row repeats another one")
@@ -207,10 +206,8 @@ def test_at_the_command_line(inline: Inline, tmp_path: Path) -> None:
     assert lines["mean"][:2] == ["75.00", "0.500"]
     assert "annotators agree on 50.00 % of 2 comparisons; 50.00 % with a half" in result.stdout
     assert "agreed" in inline(*both, "--measure", "m", "--agreed").stdout
-    wrong = inline(*both)
-    assert (wrong.returncode, wrong.code) == (2, "missing-option")
+    inline.fails(2, "missing-option", *both)
     for file in FILES:
         (tmp_path / f"{file.system}.json").write_text(file.model_dump_json())
-    done = inline(*both, "--measure", "M", "--scores", "s.json", "--scores", "t.json")
-    assert done.returncode == 0, done.stderr
+    done = inline.ok(*both, "--measure", "M", "--scores", "s.json", "--scores", "t.json")
     assert "left out  2: M has no value of both answers" in done.stdout

@@ -92,9 +92,7 @@ def test_meta_eval_compares_orders(inline: Inline, tmp_path: Path) -> None:
             path = tmp_path / f"{made.system}{noise}.json"
             path.write_text(made.model_dump_json())
             words += [option, path.name]
-    result = inline("labels", "meta-eval", *words, "--measure", "M")
-    assert result.returncode == 0, result.stderr
+    result = inline.ok("labels", "meta-eval", *words, "--measure", "M")
     assert "3 systems ordered by M" in result.stdout
     assert "gap-weighted tau    1.000" in result.stdout
-    wrong = inline("labels", "meta-eval", *words)
-    assert (wrong.returncode, wrong.code) == (2, "missing-option")
+    inline.fails(2, "missing-option", "labels", "meta-eval", *words)

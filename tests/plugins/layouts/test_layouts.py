@@ -19,8 +19,7 @@ from citeforge.ir_convert.kalma import read_entries, read_gold
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.plugins.layouts.datasets import corpus_rows
-from citeforge.schemas.recipes.rage import Mining, Mixture
-from conftest import EXAMPLES, Inline, refused, write_beir, write_jsonl
+from conftest import Inline, refused, write_beir, write_jsonl
 
 
 def exported(name: str, folder: Path, out: Path) -> Path:
@@ -173,20 +172,16 @@ def test_alce_is_read_back(inline: Inline, tmp_path: Path) -> None:
     ]  # fmt: skip
     (tmp_path / "a.json").write_text(json.dumps(items))
     words = ("build", "alce", "--k", "2", "--source")
-    assert inline(*words, "alce:a.json", "--out", "a").returncode == 0
+    inline.ok(*words, "alce:a.json", "--out", "a")
     out = exported("alce", tmp_path / "a", tmp_path / "ax")
-    assert inline(*words, f"alce:{out / 'data.json'}", "--out", "b").returncode == 0
+    inline.ok(*words, f"alce:{out / 'data.json'}", "--out", "b")
     one, two = Base(tmp_path / "a"), Base(tmp_path / "b")
     assert one.gold.to_pydict() == two.gold.to_pydict()
     assert one.manifest.benchmark_hash == two.manifest.benchmark_hash
 
 
-def test_kalma_is_read_back(inline: Inline, tmp_path: Path) -> None:
-    graph = EXAMPLES / "people" / "graph.ttl"
-    build = ("build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father", "--out", "k")
-    assert inline(*build).returncode == 0
-    result = inline("export", "kalma", "k", "--out", "kx")
-    assert result.returncode == 0, result.stderr
+def test_kalma_is_read_back(kalma_package: Path, inline: Inline, tmp_path: Path) -> None:
+    result = inline.ok("export", "kalma", kalma_package, "--out", "kx")
     assert "further values of relations" in result.stdout
     read = read_entries(tmp_path / "kx" / "specific.json")
     gold = read_gold(tmp_path / "kx" / "gold.json")
@@ -199,9 +194,9 @@ def test_kalma_is_read_back(inline: Inline, tmp_path: Path) -> None:
         assert rounds == list(range(rounds[0], rounds[0] + len(triples)))
         assert rounds[0] in (1, 2)
     args = ("build", "kalma", "--source", f"kalma:{tmp_path / 'kx' / 'specific.json'}")
-    assert inline(*args, "--out", "k2").returncode == 0
-    refusals = [inline("export", name, "k", "--out", "no") for name in ("beir", "nothing")]
-    assert [(r.returncode, r.code) for r in refusals] == [(1, "wrong-kind"), (2, "unknown-name")]
+    inline.ok(*args, "--out", "k2")
+    inline.fails(1, "wrong-kind", "export", "beir", kalma_package, "--out", "no")
+    inline.fails(2, "unknown-name", "export", "nothing", kalma_package, "--out", "no")
 
 
 def test_what_cannot_be_carried_is_listed_or_refused(package: Path, tmp_path: Path) -> None:
@@ -318,8 +313,8 @@ def test_random_benchmarks_survive_the_round_trip(
         recipe = cf.RageRecipe(
             source=f"beir:{root / 'beir'}",
             candidates="bm25",
-            mining=Mining(seemingly_relevant=0, irrelevant=1),
-            mixtures=(Mixture(name="m", relevant=1, irrelevant=1, seemingly_relevant=0),),
+            mining={"seemingly_relevant": 0, "irrelevant": 1},
+            mixtures=("m=1,1,0",),
         )
         base = Base(cf.build(recipe, root / "b").folder)
         for name in ("beir", "trec"):

@@ -7,7 +7,7 @@ import pytest
 
 import citeforge as cf
 from citeforge.plugins.leaderboard.build import build_site
-from conftest import EXAMPLES, run_inline
+from conftest import EXAMPLES
 from conftest_boards import EVIL, entry, scored
 
 
@@ -41,15 +41,10 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def other_sites(
-    package: Path, people: Path, tmp_path_factory: pytest.TempPathFactory
+    twins_package: Path, people: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Path]:
     """Sites of a benchmark with twins and of one with sub-graphs."""
     root = tmp_path_factory.mktemp("others")
-    for words in (
-        ("llm", "import", "t.db", EXAMPLES / "twins/replay.jsonl"),
-        ("build", "twins", "--benchmark", package, "--llm", "replay:t.db", "--out", "twins"),
-    ):
-        run_inline(words, root, {}).check_returncode()
-    for name, folder in (("twins", root / "twins"), ("kalma", people)):
+    for name, folder in (("twins", twins_package), ("kalma", people)):
         build_site(folder, [], root / f"{name}-site")
     return {name: root / f"{name}-site" for name in ("twins", "kalma")}

@@ -123,11 +123,10 @@ def test_a_bad_submission_is_named_and_the_exit_code_is_3(board: Path, inline: I
     checked = inline("leaderboard", "add", "--check", "--boards", board)
     assert checked.returncode == 1
     assert "bad.jsonl" in checked.stderr
-    done = inline("leaderboard", "add", "--boards", board)
-    assert (done.returncode, done.code) == (3, "counted-failures")
+    done = inline.fails(3, "counted-failures", "leaderboard", "add", "--boards", board)
     assert "2 systems" in done.stdout
     assert "bad.jsonl: cost" in done.stderr
-    assert inline("leaderboard", "build", "--boards", board).returncode == 0
+    inline.ok("leaderboard", "build", "--boards", board)
 
 
 def test_two_newcomers_of_one_name(board: Path) -> None:

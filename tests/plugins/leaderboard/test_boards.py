@@ -185,8 +185,9 @@ def test_no_serious_accessibility_fault(root: Path, browser: Any, scheme: str) -
 
 
 def test_one_or_several_benchmarks_but_not_both(tmp_path: Path, inline: Inline) -> None:
-    result = inline("leaderboard", "build", "--boards", tmp_path, "--title", "x")
-    assert (result.returncode, result.code) == (2, "conflicting-options")
+    inline.fails(
+        2, "conflicting-options", "leaderboard", "build", "--boards", tmp_path, "--title", "x"
+    )
     assert inline("leaderboard", "build", "--out", "x").code == "missing-option"
 
 

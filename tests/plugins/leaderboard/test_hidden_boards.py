@@ -144,16 +144,12 @@ def test_the_command_writes_withheld_scores(board: Board, inline: Inline) -> Non
     root = board.folder.parent
     private_file(board)
     there = ("--benchmark", root / "public", "--gold", root / "gold", "--out")
-    assert inline("score", root / "mine.jsonl", *there, root / "a.json").returncode == 0
-    assert (
-        inline("score", root / "mine.jsonl", *there, root / "b.json", "--private").returncode == 0
-    )
+    inline.ok("score", root / "mine.jsonl", *there, root / "a.json")
+    inline.ok("score", root / "mine.jsonl", *there, root / "b.json", "--private")
     assert load_scores(root / "a.json") == withhold_scores(load_scores(root / "b.json"))
     assert load_scores(root / "a.json").gold == "withheld"
-    report = inline("report", root / "a.json", "--out", root / "r.html")
-    assert report.returncode == 0, report.stderr
-    compared = inline("compare", root / "a.json", root / "a.json")
-    assert (compared.returncode, compared.code) == (1, "hidden-gold")
+    inline.ok("report", root / "a.json", "--out", root / "r.html")
+    compared = inline.fails(1, "hidden-gold", "compare", root / "a.json", root / "a.json")
     assert "--private" in compared.stderr
     sliced = inline("score", root / "mine.jsonl", *there, root / "d.json", "--by", "n_shown")
     assert (sliced.returncode, sliced.code) == (2, "hidden-gold")

@@ -206,26 +206,22 @@ def test_the_command_and_its_refusals(package: Path, inline: Inline, tmp_path: P
     (tmp_path / "scores").mkdir()
     for system in ("random", "echo-relevant"):
         args = ("--benchmark", package, "--out")
-        assert inline("run", system, *args, f"{system}.jsonl").returncode == 0
-        result = inline("score", f"{system}.jsonl", *args, f"scores/{system}.json")
-        assert result.returncode == 0
+        inline.ok("run", system, *args, f"{system}.jsonl")
+        inline.ok("score", f"{system}.jsonl", *args, f"scores/{system}.json")
     build = ("leaderboard", "build", "--benchmark", package, "--scores", "scores")
-    result = inline(*build, "--out", "site")
-    assert result.returncode == 0, result.stderr
+    result = inline.ok(*build, "--out", "site")
     assert "2 references, 30 queries" in result.stdout
     before = content(tmp_path / "site")
-    assert inline(*build, "--out", "site").returncode == 0  # equal inputs, equal bytes
+    inline.ok(*build, "--out", "site")  # equal inputs, equal bytes
     assert before == content(tmp_path / "site")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
-    result = inline(*build, "--out", "mine")
-    assert (result.returncode, result.code) == (1, "foreign-file")
+    inline.fails(1, "foreign-file", *build, "--out", "mine")
     assert (tmp_path / "mine" / "thesis.txt").exists()
     record = json.loads((tmp_path / "scores" / "random.json").read_text())
     record["benchmark_hash"] = "f" * 64
     (tmp_path / "scores" / "other.json").write_text(json.dumps(record))
-    result = inline(*build, "--out", "site")
-    assert (result.returncode, result.code) == (1, "wrong-benchmark")
+    inline.fails(1, "wrong-benchmark", *build, "--out", "site")
     file = load_scores(tmp_path / "scores" / "random.json")
     with refused("duplicate-id", path="random.jsonl"):
         build_site(package, [file, file], tmp_path / "x")
@@ -334,11 +330,10 @@ def test_the_header_comes_along(package: Path, inline: Inline, tmp_path: Path) -
     lines = [header, {"query_id": "q01", "output": "It is [1]."}]
     (tmp_path / "s.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines))
     there = ("--benchmark", package)
-    assert inline("score", "s.jsonl", *there, "--out", "s.json").returncode == 0
+    inline.ok("score", "s.jsonl", *there, "--out", "s.json")
     about = load_scores(tmp_path / "s.json").about
     assert about == About(organisation="O", parameters="8", cost=2.5)
     header["submission"]["cost"] = "much"
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines))
-    result = inline("score", "t.jsonl", *there)
-    assert (result.returncode, result.code) == (1, "wrong-type")
+    result = inline.fails(1, "wrong-type", "score", "t.jsonl", *there)
     assert isinstance(result.error, cf.InputError) and result.error.field == "cost"

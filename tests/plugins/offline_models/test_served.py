@@ -11,13 +11,12 @@ def test_a_build_puts_the_prefixes_of_the_model_before_its_texts(
     small_beir: Path, tmp_path: Path, inline: Cli
 ) -> None:
     with openai_server(tmp_path / "log") as server:
-        done = inline(
+        inline.ok(
             *("build", "rage", "--source", f"beir:{small_beir}", "--licence", "cc0-1.0"),
             *("--embedder", "openai:e5-small", "--base-url", server.url),
             *("--n-seemingly", 2, "--n-irrelevant", 1, "--mixture", "mix=1,1,1"),
             *("--out", tmp_path / "out"),
         )
-        assert done.returncode == 0, done.stderr
         calls = server.requests()
     # Twelve passages fill one call, two queries another.
     queries, passages = sorted((call["input"] for call in calls), key=len)

@@ -214,8 +214,7 @@ def test_all_formats(tmp_path: Path, inline: Inline) -> None:
     assert "| D1 CiteP · reference | precision |" in text
     assert "2 (50.00) | **1 (75.00)** | 3 (30.00) | 0.33 | 1 |" in text
     for ending in ("html", "json", "csv", "tex", "svg"):
-        result = inline("report", *names, "--robustness", "--out", f"r.{ending}")
-        assert result.returncode == 0, result.stderr
+        inline.ok("report", *names, "--robustness", "--out", f"r.{ending}")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "r.csv").read_text())))
     assert [(r["measure"], r["system"], r["rank"]) for r in rows[1:3]] == [
         ("CiteP", "B", "1.0"), ("CiteP", "C", "3.0"),
@@ -240,5 +239,4 @@ def test_options_of_other_reports_are_refused(
 ) -> None:
     for number, one in enumerate(three_systems()):
         (tmp_path / f"{number}.json").write_text(one.model_dump_json())
-    result = inline("report", *[f"{n}.json" for n in range(6)], "--robustness", *more)
-    assert (result.returncode, result.code) == (2, code)
+    inline.fails(2, code, "report", *[f"{n}.json" for n in range(6)], "--robustness", *more)

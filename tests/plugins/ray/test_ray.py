@@ -8,8 +8,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +20,7 @@ import pytest
 
 import citeforge as cf
 from citeforge.engines.judge.hf import HfOptions
-from citeforge.engines.judge.records import Decision, Pair, Verdict
+from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from citeforge.engines.models.embedder import Embedder
@@ -28,7 +30,7 @@ from citeforge.plugins.ray.options import RayOptions
 from citeforge.plugins.ray.runner import RayRunner
 from citeforge.plugins.ray.work import ClusterEmbedder, ClusterJudge, search_shards
 from conftest import EXAMPLES, content, refused, run_inline, write_beir
-from servers.dying import FATAL, ONCE, DyingEmbedder, DyingJudge
+from servers.dying import FATAL, ONCE, DyingEmbedder
 from servers.tiny_embedder import make_embedder_folder, passages
 from servers.tiny_nli import make_pair, make_tokenizer
 
@@ -38,35 +40,19 @@ BUILD = ("build", "rage", "--source", f"beir:{EXAMPLES / 'facts'}", "--embedder"
 BUILD += ("--device", "cpu", "--compute", "fp32", "--shard-rows", "2", "--out", "facts")
 
 
-_commands: list[subprocess.Popen[str]] = []
-
-
-@pytest.fixture(autouse=True)
-def no_command_outlives_its_test() -> Iterator[None]:
-    """One that does holds cores of the cluster, for which the next test would wait."""
-    yield
-    for command in _commands:
-        command.kill()
-        command.wait()
-    _commands.clear()
-
-
-def start(folder: Path, *words: object, **more: str) -> subprocess.Popen[str]:
-    """The command, in a process that can be killed."""
+@contextmanager
+def started(folder: Path, *words: object) -> Iterator[subprocess.Popen[str]]:
+    """The command with a Ray of its own, in a process that is killed at the end."""
     command = subprocess.Popen(
-        [sys.executable, "-m", "citeforge", *map(str, words)],
-        cwd=folder, env={**os.environ, **more}, text=True,
+        [sys.executable, "-m", "citeforge", *map(str, words), "--engine", "ray"],
+        cwd=folder, env={**os.environ, "RAY_ADDRESS": ""}, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    _commands.append(command)
-    return command
-
-
-def finished(process: subprocess.Popen[str]) -> str:
-    """Standard error of a command that must end well."""
-    _, error = process.communicate()
-    assert process.returncode == 0, error
-    return error
+    try:
+        yield command
+    finally:
+        command.kill()
+        command.communicate()
 
 
 def workers_of(name: bytes = b"ray::MapWorker") -> list[int]:
@@ -85,7 +71,7 @@ def workers_of(name: bytes = b"ray::MapWorker") -> list[int]:
 def facts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """What a build without Ray writes."""
     folder = tmp_path_factory.mktemp("local")
-    assert run_inline(BUILD, folder, {}).returncode == 0
+    run_inline(BUILD, folder, {}).check_returncode()
     return content(folder / "facts")
 
 
@@ -93,33 +79,69 @@ def shards(folder: Path) -> list[Path]:
     return list(folder.glob("facts.partial/embeddings/*.json"))
 
 
-def test_a_build_whose_worker_and_driver_are_killed_ends_in_the_same_bytes(
-    tmp_path: Path, address: str, facts: dict[str, bytes]
-) -> None:
-    """First the driver dies, then a worker of the build that goes on."""
-    engine = ("--engine", "ray", "--ray-address", address, "--ray-workers", "2")
-    driver = start(tmp_path, *BUILD, *engine)
-    while not shards(tmp_path):
-        assert driver.poll() is None, driver.communicate()
+def kill_a_worker(folder: Path, n_shards: int, killed: list[int]) -> None:
+    """Kill a worker, and note it, once a build has made more shards than that."""
+    while len(shards(folder)) <= n_shards:
         time.sleep(0.005)
-    driver.kill()
-    driver.communicate()
-    made = len(shards(tmp_path))
-    assert 1 <= made < 42  # 84 passages in shards of 2
-    assert not (tmp_path / "facts").exists()
+    killed.append(workers_of()[0])
+    os.kill(killed[0], signal.SIGKILL)
 
-    again = start(tmp_path, *BUILD, *engine, "--resume")
-    while len(shards(tmp_path)) == made:
-        assert again.poll() is None, again.communicate()
-        time.sleep(0.005)
-    os.kill(workers_of()[0], signal.SIGKILL)
-    finished(again)
-    assert content(tmp_path / "facts") == facts
+
+def test_a_build_whose_driver_and_worker_are_killed_ends_in_the_same_bytes(
+    tmp_path: Path, cluster: RayOptions, facts: dict[str, bytes]
+) -> None:
+    """The driver has a Ray of its own, which listens on loopback only and ends with it."""
+    folder, before = tmp_path / "there", set(workers_of())
+    folder.mkdir()
+    with started(folder, *BUILD) as driver:
+        while not shards(folder):
+            assert driver.poll() is None, driver.communicate()
+            time.sleep(0.005)
+        assert listening_beyond_loopback(driver.pid) == []
+        mine = set(workers_of()) - before
+        assert mine
+    while mine & set(workers_of()):
+        time.sleep(0.1)
+    made = len(shards(folder))
+    assert 1 <= made < 42  # 84 passages in shards of 2
+    assert not (folder / "facts").exists()
+    # It goes on without Ray, and on a cluster one of whose workers is killed.
+    here = shutil.copytree(folder, tmp_path / "here")
+    run_inline([*BUILD, "--resume"], here, {}).check_returncode()
+    assert content(here / "facts") == facts
+    killed: list[int] = []
+    Thread(target=kill_a_worker, args=(folder, made, killed), daemon=True).start()
+    engine = ("--engine", "ray", "--ray-address", cluster.address, "--ray-workers", "2")
+    run_inline([*BUILD, *engine, "--resume"], folder, {}).check_returncode()
+    assert killed
+    assert content(folder / "facts") == facts
+
+
+def listening_beyond_loopback(root: int) -> list[str]:
+    """Addresses other than loopback on which a process or its descendants listen."""
+    ss = shutil.which("ss")
+    assert ss, "ss (iproute2) is needed"
+    family = {root}
+    for _ in range(4):
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields = path.read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[1]) in family:
+                family.add(int(path.parent.name))
+    rows = subprocess.run([ss, "-ltnpH"], capture_output=True, text=True, check=True).stdout
+    return [
+        row
+        for row in rows.splitlines()
+        if any(f"pid={pid}," in row for pid in family)
+        and not row.split()[3].startswith(("127.", "[::1]", "[::ffff:127."))
+    ]
 
 
 @pytest.mark.skipif(not all(map(find_spec, ("openvino", "nncf"))), reason="without the extra fast")
 def test_two_stages_on_workers_end_in_the_same_bytes(tmp_path: Path, cluster: RayOptions) -> None:
-    """Each worker quantises the model there, and the command here."""
+    """The worker quantises the model there, and the command here."""
     make_embedder_folder(tmp_path)
     texts = {f"p{i}": text for i, text in enumerate(passages(400))}
     queries = {f"q{i}": text for i, text in enumerate(passages(2, seed=1, longest=9))}
@@ -127,11 +149,10 @@ def test_two_stages_on_workers_end_in_the_same_bytes(tmp_path: Path, cluster: Ra
     words = ["build", "rage", "--source", f"beir:{tmp_path / 'beir'}", "--device", "cpu"]
     words += ["--embedder", str(tmp_path / "model"), "--compute", "int8", "--n-seemingly", "3"]
     words += ["--shard-rows", "200", "--out", "b"]
-    engine = ["--engine", "ray", "--ray-address", cluster.address, "--ray-workers", "2"]
+    engine = ["--engine", "ray", "--ray-address", cluster.address, "--ray-workers", "1"]
     for place, more in (("here", []), ("there", engine)):
         (tmp_path / place).mkdir()
-        ran = run_inline([*words, *more], tmp_path / place, {})
-        assert ran.returncode == 0, ran.stderr
+        run_inline([*words, *more], tmp_path / place, {}).check_returncode()
     result = content(tmp_path / "there" / "b")
     assert result == content(tmp_path / "here" / "b")
     assert b'"dtype": "int8"' in result["manifest.json"]
@@ -160,46 +181,26 @@ def test_a_death_costs_nothing_and_a_block_that_kills_every_worker_is_named(
     assert kept == {path: path.stat().st_mtime_ns for path in kept}
 
 
-def test_a_judge_on_workers_decides_as_here(tmp_path: Path, cluster: RayOptions) -> None:
-    """Whatever dies; a pair that kills every worker is named, and verdicts are kept."""
-    pairs = [Pair(f"premise {i}" + " word" * (i % 7), f"{i % 5}") for i in range(300)]
-    pairs.append(Pair("premise", f"{ONCE} {tmp_path / 'x'}"))
-    judge, store = ClusterJudge(DyingJudge, "cpu", cluster, 8), VerdictStore(tmp_path / "verdicts")
-    there = JudgeSession(judge, store)
-    result = there.ask(pairs)
-    fatal = Pair("premise", FATAL)
-    with refused("failed-workers", path=f"1 texts from {str(fatal)[:60]!r} on"):
-        there.ask([fatal])
-    here = JudgeSession(DyingJudge()).ask(pairs)
-    assert {pair: is_entailed(v) for pair, v in result.items()} == {
-        pair: is_entailed(v) for pair, v in here.items()
-    }
-    assert judge.identity() == DyingJudge().identity()
-    assert judge.count_tokens(pairs) == DyingJudge().count_tokens(pairs)
-    again = JudgeSession(DyingJudge(), store)
-    assert again.ask(pairs) == result
-    assert (again.n_asked, again.n_stored) == (0, len(set(pairs)))
-
-
-def is_entailed(decision: Decision) -> bool:
-    assert isinstance(decision, Verdict)
-    return decision.entailed
-
-
-def test_a_t5_on_workers_gives_every_margin_to_the_last_bit(
+def test_a_t5_on_a_worker_gives_every_margin_to_the_last_bit(
     tmp_path: Path, cluster: RayOptions
 ) -> None:
-    """150 pairs are two blocks; batches of 8 are those that are cut here."""
+    """150 pairs are two blocks; batches of 8 are those that are cut here. Verdicts are kept."""
     random_t5(tmp_path)
     rng = random.Random(1)
     asked = [Pair(*make_pair(rng, rng.randint(2, 60))[:2]) for _ in range(150)]
     options = HfOptions(device="cpu", profile="true-t5")
+    one = RayRunner(RayOptions(address=cluster.address, workers=1))
     here = make_judge(f"hf:{tmp_path}", hf=options)
-    there = make_judge(f"hf:{tmp_path}", hf=options, place=RayRunner(cluster).judge)
+    there = make_judge(f"hf:{tmp_path}", hf=options, place=one.judge)
     assert isinstance(there, ClusterJudge)
     assert there.identity() == here.identity()
     assert (there.signature, there.comparable) == (here.signature, here.comparable)
-    assert JudgeSession(there).ask(asked) == JudgeSession(here).ask(asked)
+    with VerdictStore(tmp_path / "verdicts") as store:
+        result = JudgeSession(there, store).ask(asked)
+        assert result == JudgeSession(here).ask(asked)
+        again = JudgeSession(here, store)
+        assert again.ask(asked) == result
+        assert (again.n_asked, again.n_stored) == (0, len(set(asked)))
 
 
 def random_t5(folder: Path) -> None:
@@ -233,46 +234,3 @@ def test_workers_nominate_what_is_nominated_here(tmp_path: Path, cluster: RayOpt
 def _shard(path: Path, rows: npt.NDArray[np.float32]) -> VectorShard:
     rows.astype("<f4").tofile(path)
     return VectorShard(path, len(rows), rows.shape[1], path.name)
-
-
-def test_a_ray_of_our_own_listens_on_loopback_only_and_ends_with_the_driver(
-    tmp_path: Path, facts: dict[str, bytes]
-) -> None:
-    before = set(workers_of())
-    environment = {"RAY_ADDRESS": ""}
-    driver = start(tmp_path, *BUILD, "--engine", "ray", **environment)
-    while not shards(tmp_path):
-        assert driver.poll() is None, driver.communicate()
-        time.sleep(0.005)
-    assert listening_beyond_loopback(driver.pid) == []
-    mine = set(workers_of()) - before
-    assert mine
-    driver.kill()
-    driver.communicate()
-    while mine & set(workers_of()):
-        time.sleep(0.1)
-    # Here, after a Ray: the engine is no matter.
-    assert run_inline([*BUILD, "--resume"], tmp_path, {}).returncode == 0
-    assert content(tmp_path / "facts") == facts
-
-
-def listening_beyond_loopback(root: int) -> list[str]:
-    """Addresses other than loopback on which a process or its descendants listen."""
-    ss = shutil.which("ss")
-    assert ss, "ss (iproute2) is needed"
-    family = {root}
-    for _ in range(4):
-        for path in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                fields = path.read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(fields[1]) in family:
-                family.add(int(path.parent.name))
-    rows = subprocess.run([ss, "-ltnpH"], capture_output=True, text=True, check=True).stdout
-    return [
-        row
-        for row in rows.splitlines()
-        if any(f"pid={pid}," in row for pid in family)
-        and not row.split()[3].startswith(("127.", "[::1]", "[::ffff:127."))
-    ]

@@ -166,8 +166,9 @@ def test_without_a_network_the_message_says_what_to_do(tmp_path: Path, inline: I
     with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as closed:
         host = f"http://127.0.0.1:{closed.server_port}"
     repository = {"name": "them/theirs", "commit": COMMIT, "licence": "MIT", "host": host}
-    result = inline("reproduce", declaration(tmp_path, repository=repository))
-    assert (result.returncode, result.code) == (1, "no-network")
+    result = inline.fails(
+        1, "no-network", "reproduce", declaration(tmp_path, repository=repository)
+    )
     assert f"{host}/them/theirs/{COMMIT}/out/runs.csv: cannot be fetched" in result.stderr
     assert "a folder with checkouts (--data) needs no network" in result.stderr
 
@@ -233,8 +234,7 @@ def test_a_checkout_may_lack_its_owner(tmp_path: Path, checkout: Path) -> None:
 
 def test_what_lacks_below_data_is_counted(tmp_path: Path, inline: Inline) -> None:
     (tmp_path / "empty").mkdir()
-    result = inline("reproduce", declaration(tmp_path), "--data", "empty")
-    assert result.returncode == 0, result.stderr
+    result = inline.ok("reproduce", declaration(tmp_path), "--data", "empty")
     assert "0 not explained, 1 needs a model that is not here, 2 not computed" in result.stdout
 
 
@@ -348,8 +348,7 @@ def test_answers_of_attributed_ir(tmp_path: Path) -> None:
 
 def test_the_command(tmp_path: Path, checkout: Path, inline: Inline) -> None:
     path = declaration(tmp_path)
-    result = inline("reproduce", path, "--data", checkout, "--out", "page.html")
-    assert result.returncode == 0, result.stderr
+    result = inline.ok("reproduce", path, "--data", checkout, "--out", "page.html")
     lines = result.stdout.splitlines()
     words = "all mean equal to the printed digits 2.00 2.00 +0.00"
     assert words.split() in [line.split() for line in lines]
@@ -361,11 +360,11 @@ def test_the_command(tmp_path: Path, checkout: Path, inline: Inline) -> None:
     assert "never published by its authors" in page
     assert 'href="#small-1"' in page
     assert 'id="small-1"' in page
-    assert inline("reproduce", path, "--data", checkout, "--out", "r.json").returncode == 0
+    inline.ok("reproduce", path, "--data", checkout, "--out", "r.json")
     written = json.loads((tmp_path / "r.json").read_text())
     assert written["counts"]["equal"] == 1
     assert written["tables"][0]["repository"]["commit"] == COMMIT
-    assert inline("reproduce", path, "--data", checkout, "--out", "r.md").returncode == 0
+    inline.ok("reproduce", path, "--data", checkout, "--out", "r.md")
     text = (tmp_path / "r.md").read_text()
     assert "| all | mean | mean score | 2.00 | 2.00 | +0.00 | equal to the printed digits |" in text
 
@@ -374,8 +373,9 @@ def test_a_number_without_a_reason_gives_exit_code_3(
     tmp_path: Path, checkout: Path, inline: Inline
 ) -> None:
     path = declaration(tmp_path, differs=[])
-    result = inline("reproduce", path, "--data", checkout, "--out", "page.md")
-    assert (result.returncode, result.code) == (3, "counted-failures")
+    result = inline.fails(
+        3, "counted-failures", "reproduce", path, "--data", checkout, "--out", "page.md"
+    )
     assert "1 printed numbers differ, and no reason is known" in result.stderr
     assert "not explained |" in (tmp_path / "page.md").read_text()
 
@@ -392,21 +392,19 @@ def test_a_number_without_a_reason_gives_exit_code_3(
     ],
 )
 def test_wrong_usage(inline: Inline, words: list[str], exit_code: int, code: str) -> None:
-    result = inline("reproduce", *words)
-    assert (result.returncode, result.code) == (exit_code, code)
+    inline.fails(exit_code, code, "reproduce", *words)
 
 
 def test_text_of_a_declaration_is_no_markup(tmp_path: Path, checkout: Path, inline: Inline) -> None:
     path = declaration(tmp_path, title="<script>alert(1)</script>", note="a <b> | c")
-    assert inline("reproduce", path, "--data", checkout, "--out", "p.html").returncode == 0
+    inline.ok("reproduce", path, "--data", checkout, "--out", "p.html")
     page = (tmp_path / "p.html").read_text()
     assert "<script" not in page
     assert "&lt;script&gt;" in page
 
 
 def test_the_list_names_every_table(inline: Inline) -> None:
-    result = inline("reproduce", "--list")
-    assert result.returncode == 0, result.stderr
+    result = inline.ok("reproduce", "--list")
     tables = [find_table(name) for name in published_tables()]
     assert [line.split()[0] for line in result.stdout.splitlines()[:-1]] == [t.name for t in tables]
     total = sum(table.n_cells for table in tables)

@@ -120,8 +120,8 @@ def test_the_command_says_what_is_missing(package: Path, tmp_path: Path, inline:
         no = inline("export", name, package, "--out", tmp_path / "x", option, "0.5")
         assert no.returncode == 2 and "No such option '--min-f1'" in no.stderr
     write_jsonl(tmp_path / "bad.jsonl", [{"answer": "x"}])
-    no = inline("export", "rl-prompts", package, "--out", tmp_path / "x", "--held-out", "bad.jsonl")
-    assert (no.returncode, no.code) == (1, "missing-field")
+    words = ("export", "rl-prompts", package, "--out", tmp_path / "x", "--held-out", "bad.jsonl")
+    inline.fails(1, "missing-field", *words)
     write_jsonl(tmp_path / "none.jsonl", [])
     for path, code in ((tmp_path, "not-a-package"), (tmp_path / "none.jsonl", "no-queries")):
         with refused(code, path=path):

@@ -9,7 +9,7 @@ import pytest
 from citeforge.engines.judge.llm import read_decision
 from citeforge.engines.judge.no_model import TableJudge
 from citeforge.engines.judge.profiles import built_in_profiles
-from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
+from citeforge.engines.judge.records import JudgeFailure, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import LlmReply
 from citeforge.evaluator.measures.registry import select
@@ -18,15 +18,11 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.scores import ScoreFile
 from conftest import Inline, refused, write_jsonl
 from scoring import score
+from stand_ins import RuleJudge
 
 NUGGETS = ["Nuggets.Vital", "Nuggets.All", "Nuggets.VitalStrict", "Nuggets.AllStrict"]
 RUBRIC = ["Rubric.Score", "Rubric.Binary"]
 DRAGUN = ["DRAGUN.Supportive", "DRAGUN.Contradictory"]
-
-
-@pytest.fixture(scope="module")
-def benchmark(package: Path) -> Benchmark:
-    return Benchmark(package)
 
 
 def nugget(importance: str, assignment: str | None, text: str = "n") -> dict[str, Any]:
@@ -230,23 +226,6 @@ def test_a_judge_labels_where_nobody_has(
     assert "judge:table:verdicts.jsonl" in result.measures[0].signature
 
 
-class Half:
-    """A judge with two levels: it supports ``n1`` and fails on ``n2``."""
-
-    signature = "half@1"
-    comparable = False
-
-    def identity(self) -> dict[str, Any]:
-        return {"name": "half"}
-
-    def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
-        return None
-
-    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        keep([(i, JudgeFailure("failed") if p.hypothesis == "n2" else Verdict(p.hypothesis == "n1"))
-              for i, p in enumerate(pairs)])  # fmt: skip
-
-
 def test_a_judge_that_fails_leaves_bounds_and_one_without_contradictions_says_so(
     tmp_path: Path, benchmark: Benchmark, rubrics: Path
 ) -> None:
@@ -254,8 +233,11 @@ def test_a_judge_that_fails_leaves_bounds_and_one_without_contradictions_says_so
     bank = write_jsonl(tmp_path / "nuggets.jsonl", [
         {"qid": first, "nuggets": [nugget("vital", None, t) for t in ("n1", "n2", "n3")]}
     ])  # fmt: skip
+    # It has two levels: it supports n1, and fails on n2.
+    failure = JudgeFailure("failed")
+    judge = RuleJudge(lambda _, nugget: failure if nugget == "n2" else nugget == "n1")
     result = scored(answers(tmp_path, [first]), benchmark, ["Nuggets.Vital", *DRAGUN],
-                   [bank, rubrics], judge=Half())  # fmt: skip
+                   [bank, rubrics], judge=judge)  # fmt: skip
     vital = result.measures[0]
     assert (vital.lower_bound, vital.upper_bound) == (
         pytest.approx(100 * 1 / 3), pytest.approx(100 * 2 / 3),

@@ -34,11 +34,6 @@ Q01 = "Which moon is the most volcanically active body in the Solar System?"
 
 
 @pytest.fixture(scope="module")
-def benchmark(package: Path) -> Benchmark:
-    return cf.load(package)
-
-
-@pytest.fixture(scope="module")
 def autojudge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     """autojudge-base; it loads a list of English stop words, for which a short one stands in."""
     import nltk
@@ -121,8 +116,7 @@ def test_texts_and_judgements_are_the_benchmarks(
     assert answer.output == "Io it is [1][2][3][4]."  # places 7 and -1 are none
     assert answer.passages is not None
     assert answer.passages[0].text == benchmark.texts([relevant])[relevant][1]
-    done = inline("score", "run.jsonl", "--benchmark", package, "--out", "s.json")
-    assert done.returncode == 0, done.stderr
+    done = inline.ok("score", "run.jsonl", "--benchmark", package, "--out", "s.json")
     values = {
         m["name"]: m["per_query"][benchmark.row_of["q01"]]
         for m in json.loads((tmp_path / "s.json").read_text())["measures"]
@@ -209,8 +203,7 @@ def test_runs_that_are_no_run(inline: Inline, package: Path, tmp_path: Path) -> 
         "run.jsonl:6: error: is not one JSON object",
     ):
         assert said in done.stdout
-    done = inline("score", "run.jsonl", "--benchmark", package)
-    assert (done.returncode, done.code) == (1, "missing-field")
+    done = inline.fails(1, "missing-field", "score", "run.jsonl", "--benchmark", package)
     assert (done.error.path, done.error.line) == ("run.jsonl", 5)  # type: ignore[union-attr]
 
 
@@ -389,8 +382,7 @@ def test_what_a_run_cannot_carry_is_counted(
     ]
     write_jsonl(tmp_path / "s.jsonl", rows)
     args = ("export", "trec-rag26", package, "--submission", "s.jsonl", "--out", "run")
-    done = inline(*args, "--team", "t", "--run-desc", "BM25", "--run-id", "r")
-    assert done.returncode == 0, done.stderr
+    done = inline.ok(*args, "--team", "t", "--run-desc", "BM25", "--run-id", "r")
     assert done.stdout.splitlines()[1:] == [
         "not carried: 1 answers of repeated runs: a TREC run has one per topic",
         "not carried: 1 citations of passages that were not shown, or have no id",
@@ -408,8 +400,7 @@ def test_what_a_run_cannot_carry_is_counted(
         (("--team", "t"), "missing-option", "--run-desc"),
         (("--team", "t", "--min-f1", "0.5"), "", "No such option '--min-f1'"),
     ]:
-        wrong = inline(*args[:-1], "other", *more)
-        assert (wrong.returncode, wrong.code) == (2, code)
+        wrong = inline.fails(2, code, *args[:-1], "other", *more)
         assert words in wrong.stderr
     for name, options in (("trec-rag25", {}), ("beir", {"team": "t"})):
         with refused("bad-option", cf.UsageError):

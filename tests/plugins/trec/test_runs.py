@@ -2,7 +2,6 @@
 
 import itertools
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import citeforge as cf
-from citeforge.engines.judge.records import Keep, Pair, Verdict
+from citeforge.engines.judge.records import Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statements.tools import Tools
@@ -21,6 +20,7 @@ from citeforge.evaluator.submissions.index import Submission
 from citeforge.plugins.trec.tracks import TRACKS, Track
 from conftest import refused, write_jsonl
 from scoring import score
+from stand_ins import RuleJudge
 
 BY_FORMAT = {track.format: track for track in TRACKS}
 NAMES = ["TREC.WP", "TREC.WR", "TREC.HP", "TREC.HR", "TREC.WP@all", "TREC.WR@all"]
@@ -28,31 +28,14 @@ SHOWN = 4  # passages that each query of the context set has at least
 Row = dict[str, Any]
 
 
-@pytest.fixture(scope="module")
-def benchmark(package: Path) -> Benchmark:
-    return cf.load(package)
-
-
-class Lengths:
+def judge_lengths(premise: str, hypothesis: str) -> Verdict:
     """Support by the lengths of both texts: another pair is most likely another level."""
-
-    signature = "lengths@1"
-    comparable = False
-
-    def identity(self) -> Row:
-        return {"name": "lengths"}
-
-    def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
-        return None
-
-    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        for i, pair in enumerate(pairs):
-            level = len(pair.premise + 2 * pair.hypothesis) % 3 / 2
-            keep([(i, Verdict(level == 1, support=level))])
+    level = len(premise + 2 * hypothesis) % 3 / 2
+    return Verdict(level == 1, support=level)
 
 
 def figures(path: Path, benchmark: Benchmark, form: str = "auto") -> list[Any]:
-    judge = Tools(judge=JudgeSession(Lengths()))
+    judge = Tools(judge=JudgeSession(RuleJudge(judge_lengths)))
     file = score(
         path, benchmark, select(NAMES), protocol="reference", tools=judge, file_format=form
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
+from citeforge.engines.judge.records import Decision, JudgeFailure, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statements.tools import Tools
@@ -15,35 +15,27 @@ from citeforge.schemas.scores import ScoreFile
 from conftest import Inline, refused, write_jsonl
 from conftest_evaluator import Facts, Measure
 from scoring import score
+from stand_ins import RuleJudge
 
 NAMES = ["TREC.WP", "TREC.WR", "TREC.HP", "TREC.HR"]
 TRACKS = [*NAMES, "TREC.WP@all", "TREC.WR@all"]
 
 
-class Levels:
+FAILURE = JudgeFailure("failed")
+
+
+def judge_letters(premise: str, hypothesis: str) -> Decision:
     """Full support when the premise has all capital letters of the statement, partial when it has
     some of them; a premise with ``#`` makes it fail."""
+    needed = {c for c in hypothesis if c in "ABCDEF"}
+    shared = needed & set(premise)
+    level = 1.0 if needed and shared == needed else 0.5 if shared else 0.0
+    return FAILURE if "#" in premise else Verdict(level == 1, support=level)
 
-    signature = "levels@1"
-    comparable = False
 
-    def __init__(self) -> None:
-        self.asked: list[Pair] = []
-
-    def identity(self) -> dict[str, Any]:
-        return {"name": "levels"}
-
-    def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
-        return None
-
-    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        for i, pair in enumerate(pairs):
-            self.asked.append(pair)
-            needed = {c for c in pair.hypothesis if c in "ABCDEF"}
-            shared = needed & set(pair.premise)
-            level = 1.0 if needed and shared == needed else 0.5 if shared else 0.0
-            failed = JudgeFailure("failed")
-            keep([(i, failed if "#" in pair.premise else Verdict(level == 1, support=level))])
+def everything() -> RuleJudge:
+    """A judge that supports all, but fails on premises with ``#``."""
+    return RuleJudge(lambda premise, _: FAILURE if "#" in premise else True)
 
 
 # (output, weighted precision, weighted recall, hard precision, hard recall); passage 1 says A, 2
@@ -66,7 +58,7 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=[c[0] or "empty" for c in CASES])
 def test_weights(measure: Measure, case: tuple[str, float, float, float, float]) -> None:
     output, *expected = case
-    result = measure([output], TRACKS, judge=Levels())
+    result = measure([output], TRACKS, judge=RuleJudge(judge_letters))
     assert [result[n][0] for n in NAMES] == pytest.approx(expected)
     assert "--protocol reference" in result["TREC.WP@all"]
 
@@ -112,11 +104,6 @@ def labels(topic: str, rows: list[list[int]], run: str = "r1") -> dict[str, Any]
     }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def benchmark(package: Path) -> Benchmark:
-    return Benchmark(package)
-
-
 def scored(
     path: Path, benchmark: Benchmark, names: Sequence[str] = TRACKS, protocol: Any = "reference",
     judge: JudgeSession | None = None, **options: Any,
@@ -151,7 +138,7 @@ def test_the_unit_is_the_runs_own_sentence(tmp_path: Path, benchmark: Benchmark)
         ]}
         for topic in benchmark.query_ids[:5]
     ]  # fmt: skip
-    judge = Levels()
+    judge = RuleJudge(judge_letters)
     session = JudgeSession(judge)
     scored(write_jsonl(tmp_path / "run.jsonl", rows), benchmark, NAMES[:2], judge=session)
     assert {p.hypothesis for p in judge.asked} == {
@@ -170,30 +157,22 @@ def test_what_no_passage_is_was_judged_by_nobody(tmp_path: Path, benchmark: Benc
     row = {"run_id": "r", "topic_id": benchmark.query_ids[0], "topic": "t",
            "references": [relevant], "answer": answer}  # fmt: skip
     path = write_jsonl(tmp_path / "run.jsonl", [row])
-    file = scored(path, benchmark, judge=JudgeSession(Everything()))
+    file = scored(path, benchmark, judge=JudgeSession(everything()))
     values = {m.name: m.per_query[0] for m in file.measures}
     # U are the first two sentences; @all has the second citation of the first.
     assert [values[n] for n in TRACKS] == [0, 0, 0, 0, 1 / 1, 1 / 2]
 
 
-class Everything(Levels):
-    """Supports all, but fails on premises with ``#``."""
-
-    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        keep([(i, JudgeFailure("failed") if "#" in p.premise else Verdict(True))
-              for i, p in enumerate(pairs)])  # fmt: skip
-
-
 def test_a_failed_judgement_leaves_bounds(measure: Measure) -> None:
     result = measure(["Says A [1]. Says B [2]."], TRACKS, passages=("A", "B #"),
-                    protocol="reference", judge=Everything())  # fmt: skip
+                    protocol="reference", judge=everything())  # fmt: skip
     assert (result["TREC.WP"], result["TREC.WP/upper"]) == ([1 / 2], [2 / 2])
     assert (result["TREC.HR"], result["TREC.HR/upper"]) == ([1 / 2], [2 / 2])
 
 
 def test_answers_without_sentences_of_their_own_are_read_in_statements(measure: Measure) -> None:
     output = "Says A [2][1]. Says B [2]. Says C.\nSays A [9]."
-    result = measure([output], TRACKS, protocol="reference", judge=Levels())
+    result = measure([output], TRACKS, protocol="reference", judge=RuleJudge(judge_letters))
     # First citations: B (0), B (1), none, and one that nobody judged.
     assert [result[n][0] for n in TRACKS] == pytest.approx(
         [1 / 2, 1 / 3, 1 / 2, 1 / 3, (1 / 2 + 1) / 2, (1 / 2 + 1) / 3]
@@ -217,7 +196,6 @@ def test_wrong_labels_are_refused(
     with refused("duplicate-id", path=people, line=2):
         scored(run, benchmark, assessments=(people,))
     write_jsonl(people, [labels(topic, [[2], [1, 1]], run="else")])
-    done = inline("score", run, "--benchmark", package, "--measures", "trec", "--protocol",
-               "reference", "--assessments", people)  # fmt: skip
-    assert (done.returncode, done.code) == (2, "not-computed"), done.stdout
+    words = ("--benchmark", package, "--measures", "trec", "--protocol", "reference")
+    done = inline.fails(2, "not-computed", "score", run, *words, "--assessments", people)
     assert "or human labels of this run (--assessments FILE" in done.stderr

@@ -195,7 +195,6 @@ def test_what_does_not_belong_there_is_refused(package: Path, tmp_path: Path) ->
 
 def test_the_command_takes_a_folder(package: Path, tmp_path: Path, inline: Inline) -> None:
     scored(package, tmp_path)
-    done = inline("export", "every-eval-ever", ".", "--out", "out", "--model", "org/m")
-    assert done.returncode == 0, done.stderr
+    done = inline.ok("export", "every-eval-ever", ".", "--out", "out", "--model", "org/m")
     assert "out: 2 files" in done.stdout
     assert "not carried: s.json: the words of answers" in done.stdout

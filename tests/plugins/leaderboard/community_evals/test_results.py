@@ -268,15 +268,12 @@ def test_the_command(
     monkeypatch.setattr(where, lambda: publisher(hub))
     (tmp_path / "s.json").write_text(scored(package, tmp_path).model_dump_json())
     words = ("publish", "results", "s.json", "--repo-id", REPO)
-    shown = inline(*words, "--model", MODEL, "--dry-run", "--out", "files")
-    assert shown.returncode == 0, shown.stderr
+    shown = inline.ok(*words, "--model", MODEL, "--dry-run", "--out", "files")
     text = (tmp_path / "files" / PATH).read_text()
     assert shown.stdout.strip() == f"# {PATH}\n{text}".strip()
     assert hub.repos[MODELS + MODEL].pulls == []
-    done = inline(*words, "--model", MODEL)
-    assert done.returncode == 0, done.stderr
+    done = inline.ok(*words, "--model", MODEL)
     assert f"3 values on {REPO}; pull request opened: {hub.url}/{MODEL}" in done.stdout
     assert content(hub, "refs/pr/1") == text
-    absent = inline(*words, "--model", "some/none")
-    assert (absent.returncode, absent.code) == (1, "hub-refused")
+    absent = inline.fails(1, "hub-refused", *words, "--model", "some/none")
     assert isinstance(absent.error, cf.InputError) and absent.error.path == "some/none"

@@ -4,7 +4,6 @@ import json
 import re
 from pathlib import Path
 from re import escape as literal
-from typing import Any
 
 import pytest
 
@@ -17,6 +16,7 @@ from citeforge.plugins.published_systems.alce.demonstrations import OWN, read_de
 from citeforge.systems.run import run_system
 from conftest import refused
 from servers.endpoint import Endpoint
+from stand_ins import RuleLlm
 
 
 def test_vanilla_shows_k_passages_and_the_examples_of_its_run(endpoint: Endpoint) -> None:
@@ -207,7 +207,7 @@ def test_rerank_keeps_the_answer_with_the_best_citation_recall(endpoint: Endpoin
     """The server says one thing to every draw, so the draws come from a store of four."""
     item = next(iter(endpoint.benchmark.items("mix")))
     draws = ["Nothing of it [1].", "", f"{item.passages[0].text} [1]", "No [2]."]
-    llm = Drawing(draws)
+    llm = RuleLlm(lambda request: draws[request.sample % len(draws)])
     judge = JudgeSession(make_judge("lexical"))
     out = endpoint.folder / "r.jsonl"
     options = o.AlceOptions(shots=0, rerank=4)
@@ -218,7 +218,7 @@ def test_rerank_keeps_the_answer_with_the_best_citation_recall(endpoint: Endpoin
     rows = [json.loads(x) for x in out.read_text().splitlines()[1:]]
     assert ran.answers == 2
     assert [r["output"] for r in rows] == [draws[2]] * 2
-    assert llm.samples == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert [request.sample for request in llm.asked] == list(range(8))
     for asked, heat, code in ((None, 0.5, "missing-judge"), (judge, 0.0, "conflicting-options")):
         cold = o.AlceOptions(rerank=4, temperature=heat)
         with refused(code, cf.UsageError):
@@ -226,22 +226,6 @@ def test_rerank_keeps_the_answer_with_the_best_citation_recall(endpoint: Endpoin
                 "vanilla", endpoint.benchmark, ["mix"], 1, 0, out, llm=llm, options=cold,
                 judge=asked,
             )  # fmt: skip
-
-
-class Drawing:
-    """Answers each request by its sample."""
-
-    def __init__(self, draws: list[str]) -> None:
-        self.draws, self.samples = draws, list[int]()
-
-    def identity(self) -> dict[str, Any]:
-        return {"name": "drawing"}
-
-    def complete(self, requests: Any) -> list[Any]:
-        from citeforge.engines.llm.records import LlmReply
-
-        self.samples += [r.sample for r in requests]
-        return [LlmReply(self.draws[r.sample % len(self.draws)]) for r in requests]
 
 
 DEMO = """- question: Q?
@@ -301,7 +285,7 @@ def test_a_run_says_which_demonstrations_it_draws_from(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, data_set: str
 ) -> None:
     monkeypatch.setattr(cf.Benchmark, "data_set", data_set)
-    llm = Drawing(["So [1]."])
+    llm = RuleLlm(lambda request: "So [1].")
     ran = run_system(
         "vanilla", endpoint.benchmark, ["mix"], 1, 0, endpoint.folder / "d", llm=llm,
         options=o.AlceOptions(shots=1), limit=1,
@@ -326,7 +310,7 @@ def test_demonstrations_show_what_they_cite_and_are_no_questions_of_the_benchmar
 
 
 def test_a_benchmark_without_oracle_says_so(endpoint: Endpoint) -> None:
-    llm = Drawing(["x"])
+    llm = RuleLlm(lambda request: "x")
     with refused("unknown-context", cf.UsageError):
         run_system(
             "oracle", endpoint.benchmark, [], 1, 0, endpoint.folder / "x", llm=llm,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge import load, score
+from citeforge import score
 from citeforge.engines.judge.records import JudgeFailure, Verdict
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.check import check
@@ -19,15 +19,11 @@ from citeforge.plugins.responses.deep_research.pairs import as_written, statemen
 from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.submission import CitedFact, ReportLine
 from conftest import EXAMPLES, refused, write_jsonl
+from stand_ins import RuleJudge
 
 REPORTS = EXAMPLES / "vendors" / "reports.jsonl"
 SEGMENTER = SentenceSegmenter()
 A, B, C = "https://a.org/x", "https://b.org/y", "https://c.org/z_(moon)"
-
-
-@pytest.fixture(scope="module")
-def benchmark(package: Path) -> Benchmark:
-    return load(package)
 
 
 def pairs(report: str, *shown: str) -> list[tuple[str, str]]:
@@ -167,7 +163,7 @@ def test_partial_support_is_support(package: Path, tmp_path: Path) -> None:
     page = {"url": A, "text": "Some text."}
     report = f"One is true ({A}). Two is half ({A}). Three is false ({A})."
     path = write_jsonl(tmp_path / "r.jsonl", [{"id": "q01", "article": report, "pages": [page]}])
-    result = score(path, package, measures=["FACT.Eff"], judge=Levels())
+    result = score(path, package, measures=["FACT.Eff"], judge=levels())
     assert result["FACT.Eff"].per_query[0] == 2
 
 
@@ -228,22 +224,12 @@ def test_without_pages_it_says_what_is_missing(package: Path, tmp_path: Path) ->
     assert json.loads(REPORTS.read_text().splitlines()[0])["pages"]
 
 
-class Levels:
-    """Says what the last word of a statement is; fails on any other."""
-
-    signature, comparable = "levels", False
-
-    def identity(self) -> dict[str, str]:
-        return {"name": "levels"}
-
-    def count_tokens(self, pairs: object) -> None:
-        return None
-
-    def decide(self, pairs, keep) -> None:  # type: ignore[no-untyped-def]
-        verdicts = {"true.": Verdict(True), "half.": Verdict(False, support=0.5),
-                    "false.": Verdict(False), "unknown.": Verdict(False, undecided=True)}  # fmt: skip
-        keep([(i, verdicts.get(p.hypothesis.split()[-1], JudgeFailure("no reply")))
-              for i, p in enumerate(pairs)])  # fmt: skip
+def levels() -> RuleJudge:
+    """A judge that says what the last word of a statement is; fails on any other."""
+    verdicts = {"true.": Verdict(True), "half.": Verdict(False, support=0.5),
+                "false.": Verdict(False), "unknown.": Verdict(False, undecided=True)}  # fmt: skip
+    failure = JudgeFailure("no reply")
+    return RuleJudge(lambda _, said: verdicts.get(said.split()[-1], failure))
 
 
 def test_what_the_judge_cannot_tell_leaves_both_counts_of_the_authors(
@@ -254,12 +240,12 @@ def test_what_the_judge_cannot_tell_leaves_both_counts_of_the_authors(
     report = " ".join(f"{w} ({A})." for w in words) + f" Six is true ({B})."
     line = {"id": "q01", "article": report, "pages": [{"url": A, "text": "Some text."}]}
     path = write_jsonl(tmp_path / "r.jsonl", [line])
-    theirs = score(path, package, measures=["fact"], judge=Levels(), protocol="reference",
+    theirs = score(path, package, measures=["fact"], judge=levels(), protocol="reference",
                    segmenter="nupunkt")  # fmt: skip
     assert theirs["FACT.Acc"].value == pytest.approx(100 * 2 / 3)
     assert [theirs[f"FACT.{m}"].value for m in ("Eff", "Cit", "Unread")] == [2, 3, 3]
     assert theirs["FACT.Acc"].upper_bound is None
-    strict = score(path, package, measures=["fact"], judge=Levels())
+    strict = score(path, package, measures=["fact"], judge=levels())
     first = {m: strict[m].per_query[0] for m in strict}
     assert first["FACT.Acc"] == pytest.approx(2 / 6)
     assert (first["FACT.Eff"], first["FACT.Cit"], first["FACT.Unread"]) == (2, 6, 2)
@@ -306,22 +292,14 @@ def test_facts_and_verdicts_of_another_run(package: Path, tmp_path: Path) -> Non
     assert strict["FACT.Acc"].lower_bound == pytest.approx(100 * (3 / 7 + 0 / 1 + 0) / 30)
     assert strict["FACT.Acc"].upper_bound == pytest.approx(100 * (5 / 7 + 0 / 1 + 0) / 30)
     # Their facts, judged here: the judge goes by the last word; page 3 of report 1 has no text.
+    judge = RuleJudge(lambda _, fact: "is supported" in fact, "word")
     ours = score(path, package, measures=["fact"], protocol="reference", segmenter="nupunkt",
-                 file_format="deep-research-facts", judge=Supported())  # fmt: skip
+                 file_format="deep-research-facts", judge=judge)  # fmt: skip
     assert ours["FACT.Acc"].value == pytest.approx(100 * (2 + 0) / (6 + 1))
-    assert "|judge:supported|" in ours["FACT.Acc"].signature
+    assert "|judge:word@1|" in ours["FACT.Acc"].signature
     assert "|opt:facts:file|" in ours["FACT.Acc"].signature
     no_judge = score(path, package, measures=["fact"], file_format="deep-research-facts")
     assert "judge" in no_judge.not_computed[0].reason
-
-
-class Supported(Levels):
-    """Looks for the word in the statement."""
-
-    signature = "supported"
-
-    def decide(self, pairs, keep) -> None:  # type: ignore[no-untyped-def]
-        keep([(i, Verdict("is supported" in p.hypothesis)) for i, p in enumerate(pairs)])
 
 
 def test_extracted_facts(tmp_path: Path, benchmark: Benchmark) -> None:

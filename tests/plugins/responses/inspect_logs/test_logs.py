@@ -43,11 +43,6 @@ from conftest import refused
 from scoring import score
 
 
-@pytest.fixture(scope="module")
-def benchmark(package: Path) -> Benchmark:
-    return Benchmark(package)
-
-
 def sample(query: str, output: str, epoch: int = 1, **more: Any) -> EvalSample:
     stop = more.pop("stop", "stop")
     usage = {"m/x": ModelUsage(input_tokens=9, output_tokens=1, total_tokens=10, total_cost=0.5)}

@@ -142,7 +142,7 @@ def test_the_command_gives_the_numbers_of_score(
     """A real process with the mock model, two epochs: every value of every sample, every mean and
     error, and the log read as a submission."""
     there = ("--benchmark", package)
-    assert inline("run", "random", *there, "--runs", "2", "--out", "r.jsonl").returncode == 0
+    inline.ok("run", "random", *there, "--runs", "2", "--out", "r.jsonl")
     done = inspect_eval(
         tmp_path, "-T", f"benchmark={package}", "-T", f"measures={MEASURES}", "-T", "judge=lexical",
         "--model", "mockllm/model", "--solver", f"{SOLVER}@written",
@@ -153,8 +153,7 @@ def test_the_command_gives_the_numbers_of_score(
     (path,) = (tmp_path / "logs").glob("*.eval")
     how = (*there, "--measures", MEASURES, "--judge", "lexical")
     for file, out in (("r.jsonl", "ours.json"), (path, "theirs.json")):
-        result = inline("score", file, *how, "--out", out)
-        assert result.returncode == 0, result.stderr
+        inline.ok("score", file, *how, "--out", out)
     ours, theirs = (json.loads((tmp_path / n).read_text()) for n in ("ours.json", "theirs.json"))
     log = read_eval_log(path)
     assert log.status == "success"
@@ -201,7 +200,7 @@ def test_mistakes_are_said_without_a_traceback(tmp_path: Path) -> None:
 def test_samples_carry_prompts_and_origin(package: Path, inline: Inline, tmp_path: Path) -> None:
     task = package_task(str(package), system="mine")
     assert isinstance(task, Task)
-    assert inline("export", "prompts", package, "--out", "p.jsonl").returncode == 0
+    inline.ok("export", "prompts", package, "--out", "p.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
     assert [(s.id, s.input) for s in task.dataset] == [(r["query_id"], r["prompt"]) for r in rows]
     assert {s.metadata["benchmark_hash"] for s in task.dataset if s.metadata} == {

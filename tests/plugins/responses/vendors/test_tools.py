@@ -20,11 +20,6 @@ QUESTION = "Which moon is the most volcanically active body in the Solar System?
 Row = dict[str, Any]
 
 
-@pytest.fixture(scope="module")
-def benchmark(package: Path) -> Benchmark:
-    return cf.load(package)
-
-
 def read(path: Path, benchmark: Benchmark, options: str = "") -> list[SubmissionLine]:
     return [a for _, a in answers_of(path, benchmark, detect(path) + options)]
 

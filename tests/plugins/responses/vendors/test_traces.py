@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-import citeforge as cf
 from citeforge.evaluator.check import check
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import answers_of, detect
@@ -19,11 +18,6 @@ QUESTION = "Which moon is the most volcanically active body in the Solar System?
 """Of query q01."""
 TEXT = "Io is a moon [1]."
 Row = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def benchmark(package: Path) -> Benchmark:
-    return cf.load(package)
 
 
 def read(path: Path, benchmark: Benchmark) -> list[SubmissionLine]:

@@ -33,11 +33,6 @@ NAMES = ["anthropic", "openai", "gemini", "langchain"]
 FILES = {name: EXAMPLES / "vendors" / f"{name}.jsonl" for name in NAMES}
 
 
-@pytest.fixture(scope="module")
-def benchmark(package: Path) -> Benchmark:
-    return cf.load(package)
-
-
 def rows(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in FILES[name].read_text(encoding="utf-8").splitlines()]
 
@@ -451,19 +446,17 @@ def test_answers_of_our_own_with_spans_are_the_same(
 
 
 def test_responses_are_checked_and_scored(inline: Inline, package: Path, tmp_path: Path) -> None:
-    done = inline("check", FILES["anthropic"], "--benchmark", package)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = inline.ok("check", FILES["anthropic"], "--benchmark", package)
     assert "anthropic.jsonl:3: warning: spans[1]: quotes 'the only moon with a dense" in done.stdout
     assert (
         "anthropic.jsonl:4: warning: spans[0]: cites 'https://example.org/moons/triton', which"
         in done.stdout
     )
-    scored = inline("score", FILES["anthropic"], "--benchmark", package, "--judge", "lexical",
+    scored = inline.ok("score", FILES["anthropic"], "--benchmark", package, "--judge", "lexical",
                     "--measures", "ALCE.CitRec,ALCE.CitPrec", "--out", "s.json")  # fmt: skip
-    assert scored.returncode == 0, scored.stderr
     assert "read as anthropic" in scored.stdout
     measures = json.loads((tmp_path / "s.json").read_text())["measures"]
     assert [m["name"] for m in measures] == ["ALCE.CitRec", "ALCE.CitPrec"]
     assert measures[0]["value"] > 0
-    wrong = inline("check", FILES["openai"], "--benchmark", package, "--format", "openai:ids")
-    assert (wrong.returncode, wrong.code) == (2, "unknown-name")
+    words = ("check", FILES["openai"], "--benchmark", package, "--format", "openai:ids")
+    inline.fails(2, "unknown-name", *words)
