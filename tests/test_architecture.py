@@ -124,7 +124,7 @@ def largest_circle_of_folders() -> int:
 
 
 LIMITS = {
-    "code lines": (lambda: house().code_lines, 54_282),
+    "code lines": (lambda: house().code_lines, 54_286),
     "code lines of the core": (lambda: house().core_lines, 36_049),
     "files in the largest circle": (largest_circle, 1),
     "folders in the largest circle": (largest_circle_of_folders, 1),

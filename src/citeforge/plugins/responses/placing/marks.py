@@ -22,6 +22,8 @@ _STOPS = ".!?。！？"
 _BRACKETS = "[【［(（"
 _TRIES, _FEW_TRIES, _LONG = 30, 4, 20_000
 """Readings of a text while places are sought, and of one of so many characters."""
+_NEAR = 300
+"""Characters on either side that decide whether a mark looks like a subscript."""
 _JOINS = re.compile(r"[(}\-\u2010-\u2015\uff0d\uff5e]")
 
 
@@ -117,9 +119,11 @@ def _bracketed(text: str, start: int, end: int, numbers: Iterable[int]) -> str:
     a mark with its brace.
     """
     marks = "".join(f"[{n}]" for n in dict.fromkeys(numbers))
-    marked = text[:start] + marks + text[end:]
-    is_part = is_subscript(marked, start, start + len(marks), find_variables(marked))
-    if is_part or text[:start].endswith("^"):
+    before = text[max(0, start - _NEAR) : start]
+    marked = before + marks + text[end : end + _NEAR]
+    behind = len(before) + len(marks)
+    is_part = is_subscript(marked, len(before), behind, find_variables(marked))
+    if is_part or before.endswith("^"):
         marks = JOINER + marks
     return marks + JOINER if _JOINS.match(text, end) else marks
 
