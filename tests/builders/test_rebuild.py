@@ -9,12 +9,14 @@ from types import SimpleNamespace
 import pytest
 
 import citeforge as cf
+from citeforge.builders.build import uses_of
 from citeforge.builders.packaging.changes import recipe_of
 from citeforge.builders.recipe_files import read_recipe
 from citeforge.engines.io.files import digest
 from citeforge.package.kinds import recipe_named, recipes
 from citeforge.package.manifest import load_intact, pretty_json
 from citeforge.schemas.recipes.flags import flags_of
+from citeforge.schemas.recipes.kalma import KalmaRecipe
 from conftest import EXAMPLES, Inline, refused
 
 SOURCE = f"beir:{EXAMPLES / 'facts'}"
@@ -214,3 +216,9 @@ def test_every_field_that_is_a_path_counts_as_an_input() -> None:
     flags = [f for kind in recipes() for f in flags_of(recipe_named(kind))]
     assert len(flags) > 100
     assert [f.name for f in flags if f.type is Path and not f.option.input] == []
+
+
+def test_a_domain_in_the_manifest_is_named_and_not_printed() -> None:
+    domain = {"name": "friends", "relations": {"knows": {"ask": "whom does {who} know"}}}
+    recipe = KalmaRecipe(kg="file:graph.ttl", pairs_from_kg=("knows",), domain=domain)
+    assert uses_of(recipe) == ["--kg file:graph.ttl", "--domain friends (in the manifest)"]

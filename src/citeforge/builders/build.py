@@ -170,6 +170,8 @@ def uses_of(recipe: Recipe, except_for: Collection[str] = ()) -> list[str]:
         is_input = (flag.option.input or origin is not None) and flag.place[0] not in except_for
         if is_input and value not in (None, (), flag.field.default):
             text = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            if isinstance(value, dict):  # the content of a file, pages long
+                text = f"{value.get('name', 'content')} (in the manifest)"
             uses.append(f"{flag.name} {text if text.isprintable() else ascii(text)}")
     return uses
 
