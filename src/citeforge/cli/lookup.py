@@ -1,4 +1,4 @@
-"""Commands that tell what is there, and whether it is sound."""
+"""Commands that show or verify a package, list names, and diagnose the installation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _echo(text: str, indent: int = 0) -> None:
 
 
 def summarise(folder: Path, manifest: Manifest) -> None:
-    """Print what a package holds."""
+    """Print a summary of a package: sources, statistics, context sets, warnings."""
     from citeforge.package.manifest import read_stats
 
     click.echo(f"{manifest.name} ({manifest.kind}) at {folder}")
@@ -79,6 +79,7 @@ def summarise(folder: Path, manifest: Manifest) -> None:
 
 
 def _format_number(value: object) -> str:
+    """Format a statistic: thousands separators, and two decimals for floats."""
     if isinstance(value, float):
         return f"{value:,.2f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
@@ -117,23 +118,24 @@ def show(folder: Path, query: str | None, context: str | None, full: bool, trace
 
 
 def _list_rejected(package: Package, full: bool) -> None:
-    """List the passages that have no accepted twin, with the reasons."""
+    """Print the passages that have no accepted twin, with the reasons."""
     from citeforge.engines.io.textfiles import count_text
 
     rows = [row for row in package.twins.to_pylist() if not row["accepted"]]
     if rows:
         click.echo(f"{count_text(len(rows), 'passage')} without an accepted twin:")
     for row in rows if full else rows[:_MOST_LISTED]:
-        _echo(f"{row['_id']}: {_rejection(row)}", 2)
-    _say_more(len(rows), full)
+        _echo(f"{row['_id']}: {_describe_rejection(row)}", 2)
+    _echo_omitted(len(rows), full)
 
 
-def _rejection(row: dict[str, Any]) -> str:
+def _describe_rejection(row: dict[str, Any]) -> str:
+    """Describe why a row of the table of twins was rejected, after how many attempts."""
     return f"rejected (attempts: {row['attempts']}): {'; '.join(row['notes'])}"
 
 
 def _list_questions(package: Package, full: bool) -> None:
-    """List the questions of a knowledge graph in each wording, with their gold facts."""
+    """Print the questions of a knowledge-graph package in each wording, with gold facts."""
     if not package.has_graphs:
         return
     others = [(name, form["text"]) for name, form in list(package.forms.items())[1:]]
@@ -144,21 +146,23 @@ def _list_questions(package: Package, full: bool) -> None:
             _echo(f"{form}: {texts[row]}", 6)
         for fact in item.knowledge:
             _echo(f"gold: {fact.name}, {fact.relation}: {fact.value}", 6)
-    _say_more(len(package), full)
+    _echo_omitted(len(package), full)
 
 
-def _say_more(count: int, full: bool) -> None:
+def _echo_omitted(count: int, full: bool) -> None:
+    """Print how many of ``count`` items a list without ``--full`` left out, if any."""
     if not full and count > _MOST_LISTED:
         click.echo(f"  … and {count - _MOST_LISTED:,} more (--full)")
 
 
 def _show_query(package: Package, query: str, contexts: list[str], full: bool) -> None:
-    """Print what context sets show of a query, and what is gold."""
+    """Print a query's labelled passages or graphs in each context set, twins, gold marked."""
     # The cells of a design show the same passages: their texts are printed once.
     is_design, printed = package.kind.is_design, set[str]()
     twins = {} if is_design else {row["_id"]: row for row in package.twins.to_pylist()}
 
     def echo(text: str) -> None:
+        """Print a text, cut to 300 characters without ``--full``."""
         _echo(text if full or len(text) <= 300 else f"{text[:299]}…", 6)
 
     for name in contexts:
@@ -178,13 +182,14 @@ def _show_query(package: Package, query: str, contexts: list[str], full: bool) -
                 if (row := twins.get(passage.id)) is None:
                     continue
                 if not row["accepted"]:
-                    echo(f"twin {_rejection(row)}")
+                    echo(f"twin {_describe_rejection(row)}")
                 if row["twin_id"] in texts:
                     echo(f"twin ({row['twin_id']}): {texts[row['twin_id']][1]}")
             _echo_graphs(item)
 
 
 def _echo_graphs(item: Item) -> None:
+    """Print the knowledge graphs of an item, one triple per line, gold ones labelled."""
     for graph in item.graphs:
         click.echo(f"  {graph.qid} {graph.name}")
         for triple in graph.triples:
@@ -193,6 +198,7 @@ def _echo_graphs(item: Item) -> None:
 
 
 def _show_trace(package: Package, query: str) -> None:
+    """Print how ``build kalma`` made a question; refuse packages of other kinds."""
     from citeforge.schemas.errors import InputError
 
     text = package.kind.trace(package, query)
@@ -237,11 +243,11 @@ PAPERS = {
     "kalma": "KaLMA",
     "attrieval": "AttriEval",
 }
-"""Source to what its paper is called."""
+"""Name of the method of each paper, by the paper's short name."""
 
 
 def source_words(system: System) -> str:
-    """Say where a system is described; empty if nowhere."""
+    """Name the paper and section that describe a system; empty if none does."""
     paper = PAPERS.get(system.paper, system.paper)
     return f"{paper}, {system.section}" if paper and system.section else paper
 

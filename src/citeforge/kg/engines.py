@@ -1,4 +1,4 @@
-"""Where queries are answered: an embedded store, an endpoint, or what an endpoint once said."""
+"""SPARQL engines: an in-memory store, an endpoint, or stored replies of an endpoint."""
 
 import codecs
 from collections import Counter
@@ -25,7 +25,7 @@ from citeforge.schemas.text import printable
 
 
 class SparqlEngine(Protocol):
-    """Answers SELECT queries."""
+    """Engine that answers SPARQL SELECT queries over a knowledge graph."""
 
     def select(self, query: str) -> list[Row]:
         """Answer a SELECT query: all rows, in no particular order."""
@@ -49,18 +49,18 @@ _FORMATS = {
 }
 _PACKED = (".gz", ".bz2", ".xz")
 _WHOLE = (RdfFormat.RDF_XML, RdfFormat.JSON_LD)
-"""Formats in which nothing can be read behind a fault."""
+"""Formats in which nothing after a syntax error can be read."""
 _NO_BASE = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 """Formats in which every IRI is absolute."""
 BASE = "http://base.invalid/"
-"""Where relative IRIs of a file without a base are."""
+"""Placeholder base IRI for relative IRIs of a file without a base."""
 _INTO_ONE = "INSERT { ?s ?p ?o } WHERE { GRAPH ?g { ?s ?p ?o } } ; DROP NAMED"
-"""Moves the statements of named graphs to where queries look."""
+"""SPARQL update that moves the statements of named graphs to the default graph."""
 MALFORMED = "malformed statements of the file, left out"
 
 
 class StoreEngine:
-    """pyoxigraph, in memory, loaded from a file of RDF, plain or compressed, when first asked.
+    """In-memory SPARQL engine (pyoxigraph) over an RDF file, which it loads at first use.
 
     Attributes:
         skip_malformed: whether malformed statements are left out and counted.
@@ -68,7 +68,7 @@ class StoreEngine:
     """
 
     def __init__(self, path: Path, skip_malformed: bool = False) -> None:
-        """Take a file of RDF, which is loaded later; its name says the format.
+        """Set the RDF file to load later, with the format that its name indicates.
 
         Raises:
             InputError: the name ends in no known format.
@@ -87,7 +87,7 @@ class StoreEngine:
         self._format = form
 
     def load(self) -> None:
-        """Load the file.
+        """Load the RDF file now; refuse one without triples.
 
         Raises:
             InputError: missing, not well-formed (with the line), or without triples.
@@ -97,41 +97,45 @@ class StoreEngine:
 
     @cached_property
     def _store(self) -> Store:
+        """Load the RDF file into an in-memory store, once."""
         base = BASE if self._format == RdfFormat.JSON_LD else None
         try:
-            return self._loaded(base)
+            return self._load_file(base)
         except SyntaxError as error:
             if "No scheme found" in error.msg and base is None and self._format not in _NO_BASE:
-                return self._loaded_with_base()
-            raise self._malformed(error) from error
+                return self._load_file_with_base()
+            raise self._syntax_error(error) from error
 
-    def _loaded(self, base: str | None) -> Store:
+    def _load_file(self, base: str | None) -> Store:
+        """Load the RDF file into a new store; ``base`` resolves its relative IRIs."""
         store = Store()
         with open_bytes(self.path) as file, read_errors(self.path):
             if file.peek(3)[:3] == codecs.BOM_UTF8:  # type: ignore[attr-defined]
                 file.read(3)
             if self.skip_malformed and self._format not in _WHOLE:
-                store.bulk_extend(self._well_formed(parse(file, self._format, base_iri=base)))
+                statements = parse(file, self._format, base_iri=base)
+                store.bulk_extend(self._skip_malformed_statements(statements))
             else:
                 store.bulk_load(file, self._format, base_iri=base)
         if self._format.supports_datasets:
             store.update(_INTO_ONE)
         return store
 
-    def _loaded_with_base(self) -> Store:
+    def _load_file_with_base(self) -> Store:
+        """Load the RDF file with a placeholder base IRI, and count the IRIs below it."""
         self.counts.clear()
         try:
-            store = self._loaded(BASE)
+            store = self._load_file(BASE)
         except SyntaxError as error:
-            raise self._malformed(error) from error
+            raise self._syntax_error(error) from error
         below = f'FILTER(isIRI(?term) && STRSTARTS(STR(?term), "{BASE}"))'
         query = f"SELECT DISTINCT ?term {{ {{ ?term ?p ?o }} UNION {{ ?s ?p ?term }} {below} }}"
         found: Any = store.query(query)
         self.counts[f"relative IRIs without @base, read below {BASE}"] = len(list(found))
         return store
 
-    def _well_formed(self, statements: Any) -> Iterator[Quad]:
-        """Yield readable statements; count the others, one per faulty line."""
+    def _skip_malformed_statements(self, statements: Any) -> Iterator[Quad]:
+        """Yield the well-formed statements; count the malformed ones, one per line."""
         line = None
         while True:
             try:
@@ -144,7 +148,8 @@ class StoreEngine:
                 self.counts[MALFORMED] += error.lineno != line
                 line = error.lineno
 
-    def _malformed(self, error: SyntaxError) -> InputError:
+    def _syntax_error(self, error: SyntaxError) -> InputError:
+        """Make the error about a malformed RDF file, with the faulty line and what to do."""
         text = ""
         if error.lineno:
             lines = islice(raw_lines(self.path), error.lineno - 1, None)
@@ -162,11 +167,11 @@ class StoreEngine:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it holds RDF that is not in Wikidata's model."""
+        """Whether the file's RDF is not in Wikidata's model (has no ``wikibase:directClaim``)."""
         return not self._store.query(f"ASK {{ ?relation <{WIKIBASE}directClaim> ?property }}")
 
     def translate(self, model: PlainModel) -> Translated | None:
-        """Translate plain RDF into Wikidata's model; None where it has that model already."""
+        """Translate the store into Wikidata's model; None if it is in that model already."""
         if not self.is_plain:
             return None
         translated = Translation(self._store, model).result()
@@ -182,11 +187,13 @@ class StoreEngine:
         solutions: Any = self._store.query(query)
         names = [v.value for v in solutions.variables]
         return [
-            {n: _term(t) for n in names if (t := solution[n]) is not None} for solution in solutions
+            {n: _convert_term(t) for n in names if (t := solution[n]) is not None}
+            for solution in solutions
         ]
 
 
-def _term(term: Any) -> Term:
+def _convert_term(term: Any) -> Term:
+    """Convert a pyoxigraph term to a :class:`Term`: IRI, literal or blank node."""
     if isinstance(term, NamedNode):
         return Term("uri", term.value)
     if isinstance(term, Literal):
@@ -196,7 +203,7 @@ def _term(term: Any) -> Term:
 
 
 def open_endpoint(url: str, run: RunOptions) -> SparqlEngine:
-    """Open the endpoint of ``sparql:URL``, with its limits and store of replies."""
+    """Open the SPARQL endpoint at a URL, with the run's time limits and store of replies."""
     if not url.startswith(("http://", "https://")):
         address = "…" if "@" in url else url  # it may hold a password
         raise unknown_choice_error("--kg", CHOICES)(f"sparql:{address}")

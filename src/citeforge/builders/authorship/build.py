@@ -1,4 +1,4 @@
-"""``build authorship``: the same passages in every cell of the design, labelled otherwise."""
+"""``build authorship``: the same contexts per cell of a design, varying origins and labels."""
 
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ def build_authorship(recipe: AuthorshipRecipe, run: RunOptions) -> Manifest:
     """
     base = Base(recipe.start)
     twins = {human: twin for human, twin in rows_of(base.twins, "_id", "twin_id") if twin}
-    design = _design(recipe, base, twins)
+    design = _make_design(recipe, base, twins)
     with open_build(recipe, run) as build:
         own = base.manifest
         draft = build.draft(
@@ -67,8 +67,8 @@ def build_authorship(recipe: AuthorshipRecipe, run: RunOptions) -> Manifest:
         return build.finish(draft, writer, stats, contexts=contexts, counts=counts)
 
 
-def _design(recipe: AuthorshipRecipe, base: Base, twins: Twins) -> Design:
-    """Make the cells of the experiment.
+def _make_design(recipe: AuthorshipRecipe, base: Base, twins: Twins) -> Design:
+    """Make the design: a cell per choice of passage origins and of author labels (or none).
 
     Raises:
         UsageError: LLM origins without twins.
@@ -90,7 +90,7 @@ def _design(recipe: AuthorshipRecipe, base: Base, twins: Twins) -> Design:
 
 
 def _config(recipe: AuthorshipRecipe, base: Base, design: Design) -> dict[str, Any]:
-    """``config`` of the manifest."""
+    """Make the manifest's ``config``: the recipe, facts of the base package, and the design."""
     name, built_in = Path(base.manifest.name), built_in_label_sets()
     update = {
         "benchmark": recipe.benchmark and name,
@@ -114,7 +114,7 @@ def _write_tables(
     chosen: dict[str, Docs],
     seed: int,
 ) -> tuple[dict[str, ContextSet], Stats]:
-    """Write all tables of the package; give its context sets and statistics."""
+    """Write all tables of the package; return its context sets by name and its statistics."""
     queries = list(chosen)
     short = {q: {"passages": len(docs)} for q, docs in chosen.items() if len(docs) < design.k}
     writer.add("queries", "queries", rows_with(base.queries, "_id", queries).cast(QUERIES))
@@ -122,7 +122,7 @@ def _write_tables(
     pairs: set[tuple[str, str]] = set()
     context_stats: Stats = {}
     for cell in design.cells:
-        rows = {q: _as_written(docs, cell, twins) for q, docs in chosen.items()}
+        rows = {q: _swap_in_twins(docs, cell, twins) for q, docs in chosen.items()}
         pairs |= {(query, doc["corpus-id"]) for query, docs in rows.items() for doc in docs}
         stats = writer.add_contexts(cell.context, rows)
         context_stats = context_stats or stats  # all cells have the same labels in the same places
@@ -159,8 +159,8 @@ def _write_tables(
     }
 
 
-def _as_written(docs: Docs, cell: Cell, twins: Twins) -> Docs:
-    """Replace passages by their twins where the cell's origins ask for another author."""
+def _swap_in_twins(docs: Docs, cell: Cell, twins: Twins) -> Docs:
+    """Replace human passages by their LLM twins where the cell asks for LLM origin."""
     rows = []
     for doc in docs:
         origin = cell.relevant_origin if doc["label"] == RELEVANT else cell.other_origin
@@ -170,6 +170,7 @@ def _as_written(docs: Docs, cell: Cell, twins: Twins) -> Docs:
 
 
 def _describe_cell(cell: Cell) -> str:
+    """Describe a cell for the manifest: origins, authors that are told, and label set."""
     description = (
         f"relevant passages by {cell.relevant_origin}, others by {cell.other_origin}; told of "
         f"the relevant: {_TOLD[cell.relevant_told]}, of the others: {_TOLD[cell.other_told]}"

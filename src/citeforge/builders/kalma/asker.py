@@ -1,4 +1,4 @@
-"""Requests to the writer, repeated until a reply passes its check; the template as fallback."""
+"""Requests to the writing LLM, retried until replies pass a check; templates as fallback."""
 
 import re
 from collections import Counter
@@ -27,7 +27,7 @@ _STOOD_IN = "no reply could be taken: the template wrote it"
 
 
 def embedded_templates(domain: Domain) -> dict[str, str]:
-    """Give the templates of the embedded writer; a domain may replace those of questions."""
+    """Map each task to the built-in writer's template; a domain may replace question ones."""
     return {
         "seed": "{{ fact }}",
         "annotate": "{{ annotated }}",
@@ -38,7 +38,7 @@ def embedded_templates(domain: Domain) -> dict[str, str]:
 
 
 def refusal_kind(reason: str) -> str:
-    """Strip names and values from a reason, so that refusals of one kind are counted together.
+    """Strip names and values from a reason of refusal, so that equal kinds count as one.
 
     ``does not name 'Ada Lovelace'`` → ``does not name …``; ``says 1850; date of birth of Ada is
     1815`` → ``says …``.
@@ -49,12 +49,12 @@ def refusal_kind(reason: str) -> str:
 
 
 def prompt_hashes() -> dict[str, str]:
-    """sha256 of every prompt, for the manifest."""
+    """Map each writing task to the sha256 of its prompt, for the manifest."""
     return {task: writer_prompt(f"kalma/{task}").sha256 for task in TASKS}
 
 
 def request(task: str, values: Mapping[str, Any], attempt: int, temperature: float) -> Request:
-    """The request of one attempt, counted from 0."""
+    """Make the LLM request of one attempt at a task; attempts count from 0."""
     own, grows = _TOKENS[task]
     size = len(str(values.get("paragraph", ""))) if grows else 0
     params = {"temperature": temperature, "max_tokens": own + size // 2}
@@ -62,7 +62,7 @@ def request(task: str, values: Mapping[str, Any], attempt: int, temperature: flo
 
 
 def clean_reply(text: str) -> str:
-    """Clean a reply: no leading label or quotation marks, on one line."""
+    """Strip a reply's leading label and quotation marks, and join its lines into one."""
     text = " ".join(text.split())
     for label in ("answer", "question", "sentence"):
         if text.lower().startswith(f"{label}:"):
@@ -73,12 +73,12 @@ def clean_reply(text: str) -> str:
 
 
 def check_each(wrong: Callable[[str, str], str | None]) -> Check:
-    """Turn a check of single replies into a check of a batch."""
+    """Turn a check of one reply (pair id, text) into a check of a whole batch."""
     return lambda replies: {name: wrong(name, reply) for name, reply in replies.items()}
 
 
 class Replies(NamedTuple):
-    """Replies of a writer by pair id: those taken, and those refused.
+    """Replies of a writer by pair id: accepted ones, and refused ones with reasons.
 
     Attributes:
         taken: the reply of each pair that has one.
@@ -90,7 +90,7 @@ class Replies(NamedTuple):
 
 
 class Asker:
-    """Asks a writer in batches, and again for refused replies.
+    """Client of the writing LLM: asks in batches, and again for refused replies.
 
     Attributes:
         refused: replies that were not taken, by task and reason.
@@ -98,6 +98,7 @@ class Asker:
     """
 
     def __init__(self, llm: Llm, choices: Choices, domain: Domain) -> None:
+        """Plan the attempts with an LLM, then the domain's template if it may stand in."""
         self.llm, self.choices = llm, choices
         self.refused, self.stood_in = Counter[str](), Counter[str]()
         template = TemplateWriter(embedded_templates(domain))
@@ -107,11 +108,11 @@ class Asker:
 
     @property
     def is_template(self) -> bool:
-        """Whether the embedded writer writes; asking it again gives the same reply."""
+        """Whether the writer is the built-in template, which repeats its reply when asked again."""
         return self.llm.identity().get("name") == "template"
 
     def ask(self, task: str, values: Mapping[str, dict[str, Any]], check: Check) -> Replies:
-        """Ask until every reply passes its check or attempts run out; retries get the last reason.
+        """Request a text per pair; retry refused ones, with the reason, until attempts run out.
 
         Args:
             task: name of the prompt.

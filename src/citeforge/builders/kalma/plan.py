@@ -1,4 +1,4 @@
-"""Calls of ``build kalma --dry-run``: the build with the template's replies, and the most tries."""
+"""``build kalma --dry-run``: count LLM calls by a trial build with template replies."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,23 +22,26 @@ from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.kalma import RULE, KalmaRecipe
 
 
-class _Recorder:
-    """LLM that answers by the template and records the requests that the real writer would get."""
+class _RequestRecorder:
+    """Stand-in LLM: records the requests for the real writer, and replies by template."""
 
     def __init__(self, name: str, template: TemplateWriter) -> None:
+        """Set up an empty record under the real writer's name, with the template that replies."""
         self.name, self.template = name, template
         self.requests: list[Request] = []
 
     def identity(self) -> dict[str, Any]:
+        """Give the name of the real writer, so that the build sends the same requests."""
         return {"name": self.name}
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:
+        """Record the requests, and reply to each from the template."""
         self.requests += requests
         return self.template.complete(requests)
 
 
 def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
-    """Count the calls of a build at least and at most, without asking a model.
+    """Count the fewest and most LLM calls of a KaLMA build, without asking a model.
 
     Raises:
         InputError: the graph or the pairs file is at fault.
@@ -51,7 +54,7 @@ def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
         )
     kg = open_graph(recipe.kg, recipe.domain, recipe.languages, run)
     pairs = select_pairs(recipe, kg).pairs
-    recorder = _Recorder(recipe.writer, TemplateWriter(embedded_templates(kg.domain)))
+    recorder = _RequestRecorder(recipe.writer, TemplateWriter(embedded_templates(kg.domain)))
     ngram = partial(make_perplexity, "ngram")
     check = ExtensionCheck(kg.domain, SentenceSegmenter(), None)
     equivalence = read_equivalence(kg, (g for p in pairs for g in p.graphs))

@@ -1,4 +1,4 @@
-"""The mapping stage: which passages are irrelevant or seemingly relevant to which query."""
+"""The mapping stage: choose irrelevant and seemingly relevant passages for each query."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -55,14 +55,14 @@ _QUERIES_AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class MadeMappings:
-    """Passages of each query by label.
+    """Relevant passages and negatives of the queries, and the models that chose them.
 
     Attributes:
         tables: label to rows, schema MAPPING.
-        models: those that had a part in it, by role.
-        cosines: of the seemingly relevant ones, as far as they are known, schema COSINES; empty
-            where nothing was mined by vectors.
-        computed: what vectors were computed in and by, and what that decided.
+        models: role (``embedder`` or ``candidates``) to identity of the model in it.
+        cosines: known ones of seemingly relevant passages, schema COSINES; empty where nothing was
+            mined by vectors.
+        computed: numeric format and device of the vectors, and passages decided at each precision.
     """
 
     tables: dict[str, pa.Table]
@@ -72,7 +72,7 @@ class MadeMappings:
 
 
 def make_mappings(material: Material, place: Workspace, draw_seed: int) -> MadeMappings:
-    """Make the mappings of a build: take those of the source, or mine and draw negatives.
+    """Map queries to relevant passages and negatives: the source's, or mined and drawn ones.
 
     Args:
         material: of the build.
@@ -89,7 +89,7 @@ def make_mappings(material: Material, place: Workspace, draw_seed: int) -> MadeM
     positions = material.relevant_positions()
     if theirs:
         return MadeMappings(_source_mappings(material, theirs, positions, draw_seed))
-    models, rankings = _candidates(material)
+    models, rankings = _choose_miner(material)
     key = _mining_key(material, models)
     drawn = {**key, "draws": draw_seed} if material.recipe.hidden else key
     record = place.finished("mapping", drawn)
@@ -109,7 +109,7 @@ def make_mappings(material: Material, place: Workspace, draw_seed: int) -> MadeM
 def _source_mappings(
     material: Material, theirs: dict[str, pa.Table], positions: np.ndarray, draw_seed: int
 ) -> dict[str, pa.Table]:
-    """Take the mappings of a source; irrelevant passages are drawn where it has none."""
+    """Take the source's own mappings; draw irrelevant passages where it has none."""
     mining = material.recipe.mining
     tables = {RELEVANT: material.relevant}
     mined: dict[str, list[Mined]] = {q: [] for q in material.ids}
@@ -130,8 +130,8 @@ def _source_mappings(
     return tables
 
 
-def _candidates(material: Material) -> tuple[Models, Rankings | None]:
-    """Find the model that finds negatives, by role, and a given ranking, if there is one."""
+def _choose_miner(material: Material) -> tuple[Models, Rankings | None]:
+    """Identify the model that proposes negatives; rank passages too if it is a retriever."""
     recipe = material.recipe
     if not recipe.mining.seemingly_relevant:
         return {}, None
@@ -145,7 +145,7 @@ def _candidates(material: Material) -> tuple[Models, Rankings | None]:
 
 
 def _mining_key(material: Material, models: Models) -> dict[str, Any]:
-    """Collect everything that mining depends on."""
+    """Collect everything that mined negatives depend on, as the key of the cached stage."""
     recipe, vectors = material.recipe, material.sources.vectors
     return {
         "vectors": None if vectors is None else [v.sha256 for v in vectors],
@@ -168,7 +168,7 @@ def _mine(
     positions: np.ndarray,
     draw_seed: int,
 ) -> tuple[dict[str, str], dict[str, Any]]:
-    """Mine and draw negatives; give the files of the tables, and the record of the stage."""
+    """Mine and draw negatives; return the tables' files and the record of the stage."""
     ids, corpus, recipe = material.ids, material.corpus, material.recipe
     exclusions = material.exclusions(positions)
     counts = exclusions.counts
@@ -178,7 +178,7 @@ def _mine(
     if rankings is not None:
         mined = mine_ranked(rankings, exclusions)
     elif recipe.mining.seemingly_relevant:
-        search, computed = _search(material, place)
+        search, computed = _open_search(material, place)
         n_relevant = [len(passages) for passages in exclusions.relevant]
         numbers = near_numbers(recipe, n_relevant) if recipe.hidden else None
         miner = SeeminglyRelevant(search, exclusions, numbers)
@@ -189,7 +189,7 @@ def _mine(
         for option, n in miner.above.items():
             counts[f"seemingly relevant candidates dropped: above {option}"] = n
         counts |= count_easy_negatives(search, exclusions.relevant, cosines, recipe.seed)
-        computed |= _precision(search)
+        computed |= _count_refined(search)
     irrelevant = draw_irrelevant(ids, exclusions, mined, draw_seed)
     folder = place.start("mapping")
     files = write_table(folder, SEEMINGLY_RELEVANT, mapping_table(corpus, ids, mined))
@@ -199,8 +199,8 @@ def _mine(
     return files, {"counts": dict(sorted(counts.items())), "computed": computed}
 
 
-def _search(material: Material, place: Workspace) -> tuple[CertainSearch, dict[str, Any]]:
-    """Open the search over all passages, and the record of how its vectors are computed."""
+def _open_search(material: Material, place: Workspace) -> tuple[CertainSearch, dict[str, Any]]:
+    """Open the vector search over the corpus; return it and how its vectors are computed."""
     folder = material.sources.run.embeddings or place.stage("embeddings")
     if material.sources.vectors is not None:
         return _search_given_vectors(material, *material.sources.vectors, folder), {}
@@ -211,7 +211,7 @@ def _search(material: Material, place: Workspace) -> tuple[CertainSearch, dict[s
 
 
 def _corpus_model(material: Material, folder: Path) -> CorpusModel:
-    """Set up embedding of the corpus in the numeric format that takes the least time.
+    """Set up the embedding of the corpus, in the numeric format that is fastest here.
 
     Raises:
         UsageError: ``--compute`` of an embedder that does not compute here.
@@ -230,7 +230,7 @@ def _corpus_model(material: Material, folder: Path) -> CorpusModel:
 def _search_given_vectors(
     material: Material, passages: PrecomputedVectors, queries: PrecomputedVectors, folder: Path
 ) -> CertainSearch:
-    """Make the search over vectors that the user supplies.
+    """Open the search over passage and query vectors that the user supplies.
 
     Raises:
         InputError: they are not of these passages or queries, or no vectors.
@@ -244,8 +244,8 @@ def _search_given_vectors(
     return CertainSearch(shards).set_queries(query_rows(queries, all_queries, material.ids))
 
 
-def _precision(search: CertainSearch) -> dict[str, Any]:
-    """Record how many passages needed finer numbers, and the bounds of the others."""
+def _count_refined(search: CertainSearch) -> dict[str, Any]:
+    """Report the error bound of each precision, and how many passages needed a finer one."""
     if len(search.bounds) == 1:
         return {}
     names = ("float64",) if len(search.bounds) == 2 else ("float32", "float64")
@@ -259,7 +259,7 @@ def _precision(search: CertainSearch) -> dict[str, Any]:
 def _cosine_table(
     corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Mined]]
 ) -> pa.Table:
-    """Make a table of cosines (schema COSINES), queries in order."""
+    """Make the table of mined passages' cosines and ranks (schema COSINES), by query."""
     named = _with_passage_ids(corpus, ids, passages)
     return table_of([(q, name, round(one.score, 6), one.rank) for q, name, one in named], COSINES)
 
@@ -267,7 +267,7 @@ def _cosine_table(
 def mapping_table(
     corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Mined]]
 ) -> pa.Table:
-    """Make a table of negatives (schema MAPPING), queries and their passages in order."""
+    """Make the table of each query's negatives (schema MAPPING), in the given order."""
     rows = [
         (query, name, None, *((one.score, one.rank) if one.rank else (None, None)))
         for query, name, one in _with_passage_ids(corpus, ids, passages)
@@ -278,7 +278,7 @@ def mapping_table(
 def _with_passage_ids(
     corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Mined]]
 ) -> Iterator[tuple[str, str, Mined]]:
-    """(query, id of the passage, passage), queries in order."""
+    """Yield (query id, passage id, mined passage) in the order of the queries."""
     flat = [(query, one) for query, row in zip(ids, passages, strict=True) for one in row]
     names, _ = names_at(corpus, np.array([one.position for _, one in flat], np.int64))
     return ((query, name, one) for (query, one), name in zip(flat, names, strict=True))
@@ -290,7 +290,7 @@ def count_easy_negatives(
     mined: Sequence[Sequence[Mined]],
     seed: int,
 ) -> dict[str, int]:
-    """Count mined passages whose cosine is nearer to random passages' than to relevant ones'.
+    """Count negatives whose cosine is nearer to random passages' than to relevant ones'.
 
     The level of random passages is the median over a draw of the corpus, that of relevant ones
     their mean, both for the same query. Queries without relevant or mined passages do not count.

@@ -1,4 +1,4 @@
-"""Answers in statements, kept in score files for reports, with the words that are cited for."""
+"""Answers split into statements with citations and verdicts, as score files keep them."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +20,7 @@ _CUT = re.compile(r"…|\.\.\.")
 def cited_words(
     output: str, statements: Sequence[Statement], spans: Sequence[CitedSpan], texts: Sequence[str]
 ) -> list[CitedWords]:
-    """Assign the spans that a system cited for to statements and passages.
+    """Match a system's own citation spans to statements of its answer and cited passages.
 
     Args:
         output: what the system wrote; spans count its characters.
@@ -58,9 +58,9 @@ def cited_words(
 
 
 def quotations(text: str, span: CitedSpan) -> Iterator[tuple[int, int]]:
-    """Find the words that a span quotes in a passage, white space aside: (start, end).
+    """Find a citation's quotation in the passage's text; yield (start, end) of each part.
 
-    The parts between ellipses are looked for one by one.
+    White space may differ. The parts between ellipses are looked for one by one.
     """
     quote = (span.quote or "").split()
     start, end = span.quote_start, span.quote_end
@@ -76,7 +76,7 @@ def quotations(text: str, span: CitedSpan) -> Iterator[tuple[int, int]]:
 
 
 def _offsets_in_output(output: str, statement: Statement) -> list[int]:
-    """Find the offset in the output of each character of a statement; empty where unclear."""
+    """Map each character of a statement to its offset in the output; empty if unclear."""
     places: list[int] = []
     text = statement.text
     for i in (i for start, end in statement.spans for i in range(start, end)):
@@ -95,7 +95,7 @@ _Statements = tuple[list[Claim], Claim, list[CitedWords]]
 
 
 def answer_details(inputs: Inputs) -> list[AnswerDetail]:
-    """List the first run's answers in statements, with verdicts, in the benchmark's order.
+    """List the first run's answers, split into statements with citations and verdicts.
 
     ``reference``: the statements that ALCE's measures looked at, else those of Attributed-IR's;
     where neither was computed, the answer is split as in ``strict``.
@@ -115,7 +115,7 @@ def answer_details(inputs: Inputs) -> list[AnswerDetail]:
     decisions = {} if judge is None else judge.ask(pair(item, claim) for item, claim in asked)
 
     def supported(item: AnswerItem, claim: Claim) -> bool | None:
-        """Whether its citations support a claim; None without a verdict."""
+        """Whether a claim's citations support it by the judge's verdict; None without one."""
         if judge is None:
             return None
         if not claim.cited or claim.skipped:
@@ -167,7 +167,7 @@ def _split_answer(item: AnswerItem, inputs: Inputs, segmenter: Segmenter) -> _St
 def _scored_claims(
     inputs: Inputs, read: Callable[[AnswerItem, Inputs], list[Claim]]
 ) -> dict[int, list[Claim]]:
-    """Claims of the first run that measures scored, as ``read`` gave them, by query row."""
+    """Get the claims of the first run that measures read with ``read``, by query row."""
     name = read.__qualname__
     return {
         row: claims

@@ -25,7 +25,7 @@ Counts = tuple[float, float]
 
 
 def strict_counts(reading: ParsedAnswer) -> dict[str, Counts]:
-    """Count hits and totals of one answer's citations by our definitions: Corr, P, R.
+    """Count (hits, total) of one answer for Corr, P and R by citeforge's own definitions.
 
     A citation is correct when it is complete and its triple was shown; precise when it also states
     a fact of the minimum knowledge set, which any equivalent triple does. What the question itself
@@ -45,12 +45,12 @@ def strict_counts(reading: ParsedAnswer) -> dict[str, Counts]:
 
 
 def is_later(number: int) -> bool:
-    """Whether gold counts in the sets without round 1; gold without rounds (0) does."""
+    """Whether a gold triple's round number is not 1; gold without rounds (0) passes."""
     return number != 1
 
 
 def reference_counts(reading: ParsedAnswer) -> dict[str, Counts]:
-    """Count hits and totals of one answer's citations as KaLMA's own code does: Corr, P, R.
+    """Count (hits, total) of one answer for Corr, P and R as KaLMA's own code does.
 
     Precision is knowledge hit ÷ citations on the gold of all rounds, recall looks at the gold of
     rounds ≥ 2, and neither asks whether the triple was shown.
@@ -66,7 +66,7 @@ def reference_counts(reading: ParsedAnswer) -> dict[str, Counts]:
 
 
 def triple_citation_samples(inputs: KalmaInputs) -> Iterator[tuple[str, Sample]]:
-    """Compute samples of Corr, P, R and F1, micro and macro, and of citation and [NA] counts."""
+    """Yield (measure, sample): micro and macro Corr, P, R, F1; citation and [NA] counts."""
     strict = inputs.protocol == "strict"
     count = strict_counts if strict else reference_counts
     names, shape = ("Corr", "P", "R"), (len(inputs.runs), len(inputs.benchmark.query_ids))
@@ -97,7 +97,7 @@ def triple_citation_samples(inputs: KalmaInputs) -> Iterator[tuple[str, Sample]]
 
 
 def _answer_share(name: str, hits: float, total: float, strict: bool) -> float:
-    """Compute hits ÷ total of one answer, for macro means; NaN where undefined.
+    """Compute hits ÷ total of one answer, for macro averages; NaN where undefined.
 
     Without citations P and Corr are 0 in strict, undefined in reference; without gold R is
     undefined.
@@ -108,34 +108,36 @@ def _answer_share(name: str, hits: float, total: float, strict: bool) -> float:
 
 
 def micro_sample(sums: Floats, always: bool = False) -> Sample:
-    """Make the sample of sum of hits ÷ sum of totals; 0 when there is nothing to divide by.
+    """Make the sample of a micro average: sum of hits ÷ sum of totals, 0 if the total is 0.
 
     Args:
         sums: hits and totals, shape (runs, queries, 2).
         always: whether it is 0, and not undefined, when nothing at all is divided.
     """
 
-    def combine(s: Floats) -> Floats:
+    def combine_hits(s: Floats) -> Floats:
+        """Divide summed hits by summed totals; 0 where the total is 0."""
         return np.nan_to_num(ratio(s[..., 0], s[..., 1]))
 
     per_query = ratio(sums[..., 0], sums[..., 1])
-    return Sample(sums, combine, per_query, always=always)
+    return Sample(sums, combine_hits, per_query, always=always)
 
 
 def _micro_f1(precision: Floats, recall: Floats) -> Sample:
-    """Make the sample of F1 from the hits and totals of precision and of recall."""
+    """Make the sample of micro F1 from the hits and totals of precision and of recall."""
     sums = np.concatenate([precision, recall], axis=-1)
 
-    def combine(s: Floats) -> Floats:
+    def combine_to_f1(s: Floats) -> Floats:
+        """Compute F1 from summed hits and totals of precision and recall; 0 if undefined."""
         p = np.nan_to_num(ratio(s[..., 0], s[..., 1]))
         r = np.nan_to_num(ratio(s[..., 2], s[..., 3]))
         return harmonic(p, r)
 
-    return Sample(sums, combine, combine(sums), always=True)
+    return Sample(sums, combine_to_f1, combine_to_f1(sums), always=True)
 
 
 def _average_runs_first(sample: Sample) -> Sample:
-    """Change an F1 sample to average P and R over runs first, as KaLMA's code does.
+    """Make an F1 sample average P and R over runs before F1, as KaLMA's code does.
 
     Args:
         sample: sums (above P, below P, above R, below R) of each run.
@@ -145,16 +147,17 @@ def _average_runs_first(sample: Sample) -> Sample:
         return sample
     merged = sample.sums.transpose(1, 0, 2).reshape(1, queries, runs * k)
 
-    def combine(s: Floats) -> Floats:
+    def combine_runs(s: Floats) -> Floats:
+        """Compute P and R per run, average each over runs, and give their harmonic mean."""
         each = s.reshape(*s.shape[:-1], runs, k)
         means = [np.nan_to_num(ratio(each[..., i], each[..., i + 1])).mean(axis=-1) for i in (0, 2)]
         return harmonic(means[0], means[1])
 
-    return Sample(merged, combine, sample.per_query, always=sample.always)
+    return Sample(merged, combine_runs, sample.per_query, always=sample.always)
 
 
 def counted(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
-    """Compute all KaLMA measures that need no judge."""
+    """Compute the KaLMA measures of citations, which need no judge: yield (name, result)."""
     samples = dict(triple_citation_samples(inputs))
     why = "the benchmark has no minimum knowledge sets"
     for m in measures:
@@ -167,7 +170,7 @@ _SETS = "a kalma benchmark with minimum knowledge sets"
 
 
 def micro_and_macro(name: str, definition: str, **more: Any) -> tuple[GraphMeasure, ...]:
-    """Declare a measure twice: as a ratio of sums (micro), and as a mean over answers (macro)."""
+    """Declare a measure twice: as a micro average (ratio of sums) and as a macro average."""
     return tuple(
         GraphMeasure(
             f"KaLMA.{name}@{how}", "kalma", f"{definition}, {words}", source=PAPER, **more
@@ -180,7 +183,7 @@ def micro_and_macro(name: str, definition: str, **more: Any) -> tuple[GraphMeasu
 
 
 def _rounds(reference: str) -> dict[str, str]:
-    """Name, per protocol, the rounds whose gold a measure looks at."""
+    """Map each protocol to the rounds of gold that a measure uses: all, or ``reference``."""
     return {"strict": "all", "reference": reference}
 
 

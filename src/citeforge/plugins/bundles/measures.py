@@ -1,4 +1,4 @@
-"""Measures of the bundles: refusals, faithful citations, positions."""
+"""Measures of bundles: refusals, faithfulness of citations, and positions of citations."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ _Z = 1.959963984540054
 
 @dataclass(frozen=True)
 class CellAnswer:
-    """One answer in one cell.
+    """One answer in one cell of a bundle: the passages that it cites, and its text.
 
     Attributes:
         cited: 0-based positions of the passages cited, all shown.
@@ -72,12 +72,12 @@ class CellAnswers:
         return sorted({run for answers in self.by_cell.values() for run, _ in answers})
 
     def answer(self, cell: str, run: int, row: int) -> CellAnswer | None:
-        """Get an answer; if it is missing, :data:`MISSING` in ``strict``, else None."""
+        """Get an answer by cell, run and query row; missing: MISSING in ``strict``, else None."""
         answer = self.by_cell.get(cell, {}).get((run, row))
         return answer or (MISSING if self.tools.options.protocol == "strict" else None)
 
     def column(self, value: Callable[[int, int], float]) -> Floats:
-        """Compute a value for every run and query, shape (runs, queries).
+        """Compute a value per run and query by a function; shape (runs, queries).
 
         Args:
             value: gives that of a run and row; NaN where it is not defined.
@@ -98,7 +98,7 @@ Holds = Callable[[CellAnswer, CellAnswer, int], bool]
 
 
 def deflection(cells: CellAnswers, measures: Sequence[Measure]) -> Found:
-    """Measure refusals where passages with the answer are shown, and where none is.
+    """Measure refusals with and without answer-bearing passages: yield (name, sample).
 
     Raises:
         CannotError: a judge should tell refusals, and there is none, or it failed.
@@ -126,13 +126,13 @@ def deflection(cells: CellAnswers, measures: Sequence[Measure]) -> Found:
 
 
 def _ratio(above: Floats, below: Floats) -> Sample:
-    """Make a quotient of sums over the queries that define both."""
+    """Make the sample of sum ÷ sum over the queries where both terms are defined."""
     sums = np.stack([above, below], axis=-1)
     return ratio_sample(np.where(np.isnan(sums).any(axis=-1, keepdims=True), 0.0, sums))
 
 
 def _refusals(cells: CellAnswers) -> Callable[[str, int, int, bool], float]:
-    """Make the function that says whether an answer in a cell is a refusal (1, 0 or NaN)."""
+    """Make the function (cell, run, row, missing) → 1 for a refusal, 0, or NaN if unknown."""
     detector = cells.bundle.refusals or JUDGE
     judged = _judge_refusals(cells) if detector == JUDGE else {}
 
@@ -151,7 +151,7 @@ def _refusals(cells: CellAnswers) -> Callable[[str, int, int, bool], float]:
 
 
 def _judge_refusals(cells: CellAnswers) -> dict[str, bool]:
-    """Ask the judge whether each text of an answer is a refusal."""
+    """Ask the judge which answers are refusals; map each distinct text to its verdict."""
     judge = judge_of(cells.tools)
     texts = dict.fromkeys(a.text for cell in cells.by_cell.values() for a in cell.values())
     decisions = judge.ask(Pair(text, HYPOTHESIS) for text in texts)
@@ -162,7 +162,7 @@ def _judge_refusals(cells: CellAnswers) -> dict[str, bool]:
 
 
 def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Found:
-    """Measure what becomes of citations when the evidence is removed or copied to a decoy.
+    """Measure whether citations follow the evidence when it is removed or copied to a decoy.
 
     All but ``Faith.Cites`` are over answers that cite the evidence in the cell ``original``
     (Wallat et al. 2025, arXiv 2412.18004, call a citation post-rationalised that the answer does
@@ -174,7 +174,7 @@ def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Found:
     ]
     target = [design.only_difference(before, without) for before, without, _ in ids]
     decoy = [design.only_difference(before, decoyed) for before, _, decoyed in ids]
-    gold = _gold(cells)
+    gold = _gold_answers(cells)
 
     def cites(run: int, row: int) -> float:
         """Whether the original answer cites the target passage, 0 or 1; NaN if missing."""
@@ -182,7 +182,7 @@ def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Found:
         return math.nan if answer is None else float(target[row] in answer.cited)
 
     def among_citing(cell: str, holds: Holds, worst: bool) -> Floats:
-        """Values of ``holds`` on queries whose original answer cites the target."""
+        """Compute ``holds`` per run and query whose original answer cites the target, else NaN."""
 
         def outcome(run: int, row: int) -> float:
             """Whether the answer in the cell ``holds``; NaN if the original lacks the citation."""
@@ -208,7 +208,7 @@ def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Found:
     yield from ((m.name, mean_sample(columns[m.name])) for m in measures)
 
 
-def _gold(cells: CellAnswers) -> list[list[str]]:
+def _gold_answers(cells: CellAnswers) -> list[list[str]]:
     """List the normalised gold short answers of each query."""
     from citeforge.builders.rage.exclusions import short_answers
 
@@ -218,21 +218,21 @@ def _gold(cells: CellAnswers) -> list[list[str]]:
 
 
 def _says_the_same(before: CellAnswer, after: CellAnswer, gold: list[str]) -> bool:
-    """Whether a gold answer that was given is given again; without one, the same words."""
+    """Whether the second answer repeats a gold answer of the first; if none, its words."""
     first, second = normalise_answer(before.text), normalise_answer(after.text)
     matches = [answer for answer in gold if answer in first]
     return any(answer in second for answer in matches) if matches else first == second
 
 
 def position(cells: CellAnswers, measures: Sequence[Measure]) -> Found:
-    """Measure how often each place is cited; every passage is shown once at every place."""
+    """Measure how often each position is cited, over rotations of the same passages."""
     k = cells.bundle.k
 
     def rate(place: int) -> Floats:
-        """Share of rotations whose answer cites a place, shape (runs, queries)."""
+        """Compute the share of rotations whose answer cites a place, shape (runs, queries)."""
 
         def cited_share(run: int, row: int) -> float:
-            """Share of rotations whose answer cites this place; NaN if one is missing."""
+            """Compute the share of rotations that cite the place; NaN if an answer is missing."""
             answers = [cells.answer(design.rotation_name(s), run, row) for s in range(k)]
             present = [a for a in answers if a is not None and not a.is_missing]
             # A rotation that is missing would leave a passage without its turn.
@@ -264,7 +264,7 @@ def _queries_needed(effect: Floats) -> Sample:
     sums = np.stack([values, values**2, defined.astype(np.float64)], axis=-1)
 
     def needed(s: Floats) -> Floats:
-        """Compute how many queries make the interval narrow, from sums over queries."""
+        """Compute the needed queries from sums of values, of squares, and of defined queries."""
         n = s[..., 2]
         variance = ratio(s[..., 1] - ratio(s[..., 0] ** 2, n), n - 1)
         return np.ceil(np.maximum(variance, 0) * (_Z / _HALF_WIDTH) ** 2)

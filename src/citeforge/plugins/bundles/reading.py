@@ -1,4 +1,4 @@
-"""Reads the answers to all cells of a bundle."""
+"""Read and score submissions to a bundle, which asks each question in several cells."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ CONTEXT = "bundle"
 
 
 def read_bundle(submission: Submission, measures: Sequence[Measure], tools: Tools) -> Reading:
-    """Keep what each answer cites and says, cell by cell.
+    """Parse a submission's answers to all cells of a bundle, and compute its measures.
 
     Raises:
         UsageError: single cells, and measures of anything else.
