@@ -105,6 +105,7 @@ class Rebuilt(Displayed):
         return sorted(n for n in names if self.old.files.get(n) != self.new.files.get(n))
 
     def _headline(self) -> str:
+        """Say how many tables of the package came out different when it was built again."""
         n = len(self.differing_tables)
         outcome = f"{n:,} tables differ" if n else "all tables are equal"
         return f"{self.old.name} made again: {outcome}"

@@ -48,7 +48,7 @@ class Findings(Displayed):
     other_forms: str = ""
 
     def summary(self) -> str:
-        """How much was read, and how much of it is wrong or doubtful."""
+        """Summarise in one line how many answers were read, and how many findings there are."""
         answers, errors = count_text(self.n_lines, "answer"), count_text(len(self.errors), "error")
         form = "" if self.form == OURS else f" as {self.form}"
         others = f" ({self.other_forms})" if self.other_forms else ""
@@ -130,14 +130,14 @@ class _Checker:
         return self.findings
 
     def _default_context(self) -> str | None:
-        """The set that ``score`` takes for lines that name none; None when it would ask."""
+        """Name the set that ``score`` assumes for lines without one; None where it would ask."""
         try:
             return self.submission.choose_context(None)
         except (InputError, UsageError):
             return None
 
     def _mismatch_warnings(self) -> Iterator[Finding]:
-        """Signs that the file answers another benchmark, and counts of cut and empty answers."""
+        """Warn of signs of another benchmark, and count cut and empty answers."""
         yield from self.submission.warnings()
         if self.submission.is_anonymous:
             yield from self.answers.reach.warnings(self.benchmark.kind.shows)
@@ -157,6 +157,7 @@ class _Checker:
         self.findings.errors.append(Finding.from_error(error))
 
     def _check_answer(self, line: int, answer: SubmissionLine) -> None:
+        """Check one answer, and add what is wrong with it to the findings."""
         try:
             name = self._context_of(answer)
             row = self.places.row(line, answer, name)
@@ -260,7 +261,7 @@ def span_warnings(answer: SubmissionLine, texts: Sequence[str], base: int) -> It
 
 
 def _holds(text: str, span: CitedSpan) -> bool:
-    """Whether a text holds a quotation, white space aside; where it says, if it says so."""
+    """Whether a text contains a span's quotation (at its offsets, if any), spaces aside."""
     quote = span.quote or ""
     if span.quote_unit == "char" and span.quote_start is not None and span.quote_end is not None:
         there = text[span.quote_start : span.quote_end]
@@ -288,7 +289,7 @@ def report_markup(answer: SubmissionLine) -> Markup | None:
 
 
 def report_warnings(answer: SubmissionLine, markup: Markup) -> Iterator[Finding]:
-    """Numbers without an entry, duplicate entries, pages without a text."""
+    """Warn of numbers without a reference, duplicate references, cited pages without text."""
     if markup.unlisted:
         numbers = ", ".join(f"[{n}]" for n in markup.unlisted[:_MOST_NUMBERS_LISTED])
         text = f"cites {numbers}; the list of references has no URL for it"
@@ -354,7 +355,7 @@ class Marks:
             yield from span_warnings(answer, [p.text for p in shown], grammar.base)
 
     def _note_forms(self, output: str, markers: Sequence[Marker]) -> None:
-        """Remember marks that are not what prompts ask for, where they are citations."""
+        """Count an answer whose citations have another form than its prompt asks for."""
         others = [
             m
             for m in markers
@@ -376,7 +377,7 @@ class Marks:
 
 
 def _unread(marks: Sequence[str]) -> Finding:
-    """Name the marks of one answer that are not read."""
+    """Make the warning that lists the marks of an answer that are not read as citations."""
     names = ", ".join(map(repr, list(dict.fromkeys(marks))[:_MOST_NAMED]))
     verb = "is not read as a citation" if len(marks) == 1 else "are not read as citations"
     more = f" and {len(marks) - _MOST_NAMED:,} more" if len(marks) > _MOST_NAMED else ""

@@ -129,6 +129,7 @@ def decide(
 
 
 def _require_consistent(file: ScoreFile) -> None:
+    """Refuse a score file whose values disagree with its values by query."""
     fault = next(filter(None, (value_fault(m, file) for m in file.measures)), None)
     if fault is not None:
         raise InputError(
@@ -142,7 +143,7 @@ def _names(files: Iterable[ScoreFile]) -> list[str]:
 
 
 def _with_main_measure(source: PolicySource, files: Sequence[ScoreFile]) -> PolicySource:
-    """The policy; its critical measure is the main one of the files where it names none."""
+    """Make the files' main measure the critical one of a policy that names none."""
     if source.policy.critical:
         return source
     name = main_measure(files)
@@ -187,7 +188,7 @@ class _Test:
 def _compared(
     pair: Pair, tier: Tier, name: str, margin: Margin, policy: GatePolicy
 ) -> Iterator[Row | _Test]:
-    """Tests of a measure, or of its cells; a row where it cannot be compared."""
+    """Test a measure, or all cells of it, on a pair; a row where it cannot be compared."""
     if pair.old is None:
         return
     entries = {
@@ -204,6 +205,7 @@ def _test(
     """Compare a measure of two files by the policy; a row where no test is possible."""
 
     def undecided(sentence: str) -> Row:
+        """Make the row of a measure that cannot be tested, with the reason."""
         return Row(name, tier, OPEN, sentence, pair.place)
 
     files = (baseline, pair.new)
@@ -281,7 +283,7 @@ def _defined(old: MeasureScore, new: MeasureScore) -> tuple[int, int]:
 
 
 def _judge_doubts(old: MeasureScore, new: MeasureScore, sign: int) -> tuple[float, float]:
-    """How much worse, and how much better, the difference may be where the judge failed."""
+    """Compute how far failed judgements may lower, and raise, a difference."""
     sides = []
     for entry in (old, new):
         value = entry.value or 0.0
@@ -333,7 +335,7 @@ def _decided(test: _Test, p: float) -> Row:
 
 
 def _queries_needed(test: _Test, allowed: float) -> int | None:
-    """Queries that show in 90 of 100 benchmarks that nothing changed, if that is so.
+    """Estimate how many queries would show, with 90 % power, that nothing changed.
 
     None where no number does: the margin is 0, or they are fewer than there are.
     """
@@ -348,7 +350,7 @@ def _queries_needed(test: _Test, allowed: float) -> int | None:
 
 
 def _notes(pairs: Sequence[Pair], tests: Sequence[_Test]) -> list[str]:
-    """What to know before the verdict is believed."""
+    """List cautions on a decision: scope, limits, missing corrections, equal submissions."""
     files = [f for p in pairs for f in (p.old, p.new) if f is not None]
     names = {t.new.name for t in tests}
     notes = scope_lines(files) + limit_lines(files, names) + run_lines(files, names)

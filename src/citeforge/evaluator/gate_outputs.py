@@ -35,7 +35,7 @@ _MARKS = re.compile(r"([\\`*_{}\[\]()#|~!])")
 
 
 def to_text(decision: Decision, width: int | None = None) -> str:
-    """One sentence for each row, under its group.
+    """Write a decision as text: one sentence per row, under the heading of its group.
 
     Args:
         decision: the decision.
@@ -64,12 +64,12 @@ def _notes(decision: Decision) -> list[str]:
 
 
 def _word(row: Row) -> str:
-    """The verdict on a measure in a word; a dash where it decides nothing."""
+    """Show the verdict of a row as a word; a dash for a row that decides nothing."""
     return _WORDS[row.verdict] if row.decides else "–"
 
 
 def to_markdown(decision: Decision) -> str:
-    """For a pull request: the verdict, a table, and all sentences.
+    """Write a decision as Markdown for a pull request: verdict, table and all sentences.
 
     Names in it act on nothing: no markup, no link, and nobody is mentioned.
     """
@@ -99,7 +99,10 @@ def _inline(text: str) -> str:
 
 
 def to_junit(decision: Decision) -> str:
-    """JUnit XML: a test case for each row; what is not shown is an error; notes are the output."""
+    """Write a decision as JUnit XML: a test case per row; undecided ones are errors.
+
+    The notes are the output of the suite.
+    """
     suites = ElementTree.Element("testsuites")
     verdicts = [row.verdict for row in decision.rows if row.decides]
     suite = ElementTree.SubElement(
@@ -127,7 +130,7 @@ def _xml(text: str) -> str:
 
 
 def to_json(decision: Decision) -> str:
-    """All rows with their numbers."""
+    """Write a decision as JSON: all rows with their numbers."""
     return json.dumps(asdict(decision), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
@@ -137,7 +140,7 @@ _FORMS: dict[str, Callable[[Decision], str]] = {
 
 
 def check_outputs(paths: Iterable[Path]) -> None:
-    """Refuse files that a decision is not written as, before anything is computed.
+    """Refuse output files with an ending that no format has, before anything is computed.
 
     Raises:
         UsageError: names the endings that there are.

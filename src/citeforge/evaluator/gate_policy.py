@@ -32,7 +32,7 @@ class PolicySource:
     def error(
         self, place: Sequence[str | int], message: str, allowed: str, code: str
     ) -> InputError:
-        """What is wrong at a place of the policy, with its line."""
+        """Make the error for a place of the policy, with its line in the file."""
         line = None if self.root is None else line_of_place(self.root, place)
         field = ".".join(map(str, place))
         return InputError(
@@ -62,7 +62,7 @@ def read_policy(path: Path) -> PolicySource:
 
 
 def checked_policy(source: PolicySource) -> PolicySource:
-    """The same policy.
+    """Check the measures and margins of a policy; return it unchanged.
 
     Raises:
         InputError: a measure is unknown, in two tiers, or cannot decide; or a margin allows any
@@ -108,6 +108,7 @@ def _allows_any_drop(policy: GatePolicy, margin: Margin, measure: Measure) -> bo
 
 
 def _check_measure(source: PolicySource, place: Sequence[str | int], name: str) -> None:
+    """Refuse a name in a policy that is no measure."""
     try:
         parse(name.partition("[")[0])
     except UsageError as error:

@@ -61,7 +61,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """What was looked at, and where."""
+        """Name of what the row is about, with its place in brackets."""
         return f"{self.what} ({self.place})" if self.place else self.what
 
 
@@ -83,7 +83,7 @@ class Pair:
 def pair_files(
     new: Sequence[ScoreFile], baseline: Sequence[ScoreFile]
 ) -> tuple[list[Pair], list[Row]]:
-    """The baseline's scores for each score file, and rows of what has no counterpart.
+    """Pair each new score file with its baseline; make rows of files without counterpart.
 
     Counterparts are of the same benchmark, context set and protocol. Of several, the one of the
     same system is taken, or the one with the same signatures.
@@ -114,10 +114,12 @@ def pair_files(
 
 
 def _key(file: ScoreFile) -> tuple[str, str, str]:
+    """Get what paired score files must share: benchmark, context set and protocol."""
     return file.benchmark, file.context, file.protocol
 
 
 def _recipes(file: ScoreFile) -> frozenset[str]:
+    """Get the signatures of all measures of a score file."""
     return frozenset(m.signature for m in file.measures)
 
 
@@ -141,11 +143,12 @@ def _counterpart(file: ScoreFile, baseline: Sequence[ScoreFile]) -> ScoreFile | 
 
 
 def _described(file: ScoreFile) -> str:
+    """Describe a score file by system, benchmark, context set and protocol."""
     return f"{file.system} on {file.benchmark}, context {file.context}, {file.protocol}"
 
 
 def _places(files: Sequence[ScoreFile]) -> list[str]:
-    """What score files differ in."""
+    """Describe each score file by the properties in which the files differ."""
     parts = [(f.system, f.benchmark, f.context, f.protocol) for f in files]
     several = [len(set(column)) > 1 for column in zip(*parts, strict=True)]
     return [", ".join(p for p, k in zip(row, several, strict=True) if k) for row in parts]
@@ -178,7 +181,7 @@ _COUNTED = {
 
 
 def count_rows(pair: Pair, policy: GatePolicy) -> Iterator[Row]:
-    """Bounds on counts that a pair exceeds; one row where it keeps them all.
+    """Make a row per count that exceeds its bound; one row if none does.
 
     Too many failures of the judge, and a baseline that exceeds a bound, make the comparison
     worthless; what the new system's answers lack is its own fault.
@@ -207,7 +210,7 @@ def count_rows(pair: Pair, policy: GatePolicy) -> Iterator[Row]:
 
 
 def required_rows(pairs: Sequence[Pair], source: PolicySource) -> Iterator[Row]:
-    """Queries on which the new system must not fail.
+    """Make a row for each query on which the policy requires a value.
 
     Raises:
         InputError: the score files have no such query or context; with the policy's line.

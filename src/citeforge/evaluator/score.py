@@ -56,7 +56,9 @@ def setup_of(
     benchmark: Benchmark, options: ScoreOptions, judge: JudgeSession | None = None,
     run: RunOptions | None = None,
 ) -> ScoringSetup:  # fmt: skip
-    """All that is made once for all submissions; tools only where a measure needs them.
+    """Prepare what all submissions share: measures, judge, LLM and segmenter.
+
+    The segmenter is made only where a measure needs it.
 
     Args:
         benchmark: what they answer.
@@ -113,6 +115,7 @@ def _tools_of(options: ScoreOptions, run: RunOptions) -> Tools:
 
 
 def _with_segmenter(tools: Tools) -> Tools:
+    """Add the protocol's or options' segmenter; if not installed, the reason."""
     from citeforge.engines.text.segmenters import make_segmenter
 
     segmenter = tools.options.segmenter
@@ -126,7 +129,7 @@ def _with_segmenter(tools: Tools) -> Tools:
 
 
 def _with_kalmas_sentences(tools: Tools) -> Tools:
-    """KaLMA's code cuts sentences with an expression of its own; no segmenter is its equal."""
+    """Add KaLMA's own sentence splitter; refuse an option that names another."""
     if (segmenter := tools.options.segmenter) is not None:
         raise UsageError(
             f"--segmenter {segmenter}: KaLMA's reference measures split as KaLMA's code does; "
@@ -147,7 +150,7 @@ def score_contexts(path: Path, setup: ScoringSetup, system: str | None = None) -
     """
     submission = _opened(path, setup, system)
     kind = setup.benchmark.kind
-    is_of_cells = kind.is_design and _way(setup) == kind.readings[0]
+    is_of_cells = kind.is_design and _reader_name(setup) == kind.readings[0]
     is_open = setup.tools.options.context is None and not is_of_cells
     names = submission.contexts if is_open else []
     if len(names) < 2:
@@ -176,6 +179,7 @@ def score(path: Path, setup: ScoringSetup, system: str | None = None) -> ScoreFi
 
 
 def _opened(path: Path, setup: ScoringSetup, system: str | None) -> Submission:
+    """Open a submission, and refuse measures that do not fit its benchmark."""
     options = setup.tools.options
     submission = Submission(
         path, setup.benchmark, options.file_format, system, options.only_asked,
@@ -202,8 +206,8 @@ def _require_fitting(benchmark: Benchmark, measures: Sequence[Measure]) -> None:
     )
 
 
-def _way(setup: ScoringSetup) -> str:
-    """How the submission is read: the first way of its kind that a measure asks for."""
+def _reader_name(setup: ScoringSetup) -> str:
+    """Name the reader of submissions: the first of the benchmark's kind that a measure needs."""
     ways, wanted = setup.benchmark.kind.readings, {m.reads for m in setup.measures}
     return next((way for way in ways if way in wanted), ways[0])
 
@@ -214,7 +218,7 @@ def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
     kind = require_base(benchmark.kind, ScoredKind)  # type: ignore[type-abstract]
     if setup.tools.judge is not None:
         setup.tools.judge.begin()
-    reading = kind.reading(_way(setup))(submission, setup.measures, setup.tools)
+    reading = kind.reading(_reader_name(setup))(submission, setup.measures, setup.tools)
     samples, missing = reading.results
     judge, counts, clusters = reading.tools.judge, reading.counts, benchmark.clusters
     counts.n_judge_failed = reading.n_failed

@@ -13,7 +13,7 @@ from citeforge.schemas.errors import InputError, UsageError
 def score_targets(
     out: Path | None, submissions: Sequence[Path], names: Sequence[str | None] = ()
 ) -> dict[Path, Path]:
-    """Submission to its score file; empty without ``out``.
+    """Map each submission to its score file; empty without ``out``.
 
     Args:
         out: a file; or a folder, for several submissions or where the name has no ending.

@@ -303,6 +303,7 @@ class HubSource(Source):
     def _check_passages(
         self, read: Callable[[], Iterator[pa.RecordBatch]], config: str, what: str
     ) -> Iterator[pa.RecordBatch]:
+        """Check ids and texts of a table batch by batch, and count the rows that are skipped."""
         return checked_passages(
             read, lambda number: Place(self.repo.name, number + 1), self._info.counts,
             self.options.skip_empty, f"{config}.", what=what,

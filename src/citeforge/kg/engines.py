@@ -87,7 +87,7 @@ class StoreEngine:
         self._format = form
 
     def load(self) -> None:
-        """Load the RDF file now; refuse one without triples.
+        """Read the RDF file into memory, unless that is done; refuse one without triples.
 
         Raises:
             InputError: missing, not well-formed (with the line), or without triples.

@@ -130,7 +130,7 @@ def _add_candidates(
 
 
 def _raise_numbers(text: str, grammar: Grammar, n_passages: int, by: int) -> str:
-    """Raise every number beyond what was shown by a fixed amount."""
+    """Add ``by`` to each citation number in a text that no shown passage has."""
     first = grammar.base + n_passages
     for mark in reversed(grammar.parse(text, n_passages).markers):
         if any(n >= first for n in mark.numbers):

@@ -155,11 +155,11 @@ class Checker:
         before, after = numbers_in_text(human), numbers_in_text(twin)
         lost = before.required - after.allowed - derived_numbers(twin)
         added = after.required - before.allowed - derived_numbers(human)
-        yield from _changed("numbers", sorted(lost), sorted(added))
+        yield from _find_changes("numbers", sorted(lost), sorted(added))
         months, new_months = dates_of(human), dates_of(twin)
-        yield from _changed("dates", sorted(months - new_months), sorted(new_months - months))
-        yield from _changed("quotations", missing_quotations(human, twin))
-        yield from _changed("entities", *self.entities.changes(human, twin))
+        yield from _find_changes("dates", sorted(months - new_months), sorted(new_months - months))
+        yield from _find_changes("quotations", missing_quotations(human, twin))
+        yield from _find_changes("entities", *self.entities.changes(human, twin))
         yield from _answer(passage, twin)
         language, new_language = language_of(human), language_of(twin)
         if language is not None and new_language not in (None, language):
@@ -187,10 +187,10 @@ def _grams(words: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
     return (tuple(words[i : i + n]) for i in range(len(words) - n + 1))
 
 
-def _changed(
+def _find_changes(
     name: str, lost: Sequence[str], added: Sequence[str] = ()
 ) -> Iterator[tuple[str, str]]:
-    """Report what is missing from a twin and what it adds."""
+    """Yield a failed check that lists what a rewritten text lost and gained, if it did."""
     parts = []
     for verb, items in (("lacks", lost), ("adds", added)):
         if items:

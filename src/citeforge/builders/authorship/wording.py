@@ -113,7 +113,7 @@ class Wording:
         self.tokens = [t.replace("\uf8ff", "_") for t in split_tokens(lower)]
 
     def sentence(self, place: int) -> tuple[int, int]:
-        """Start and end of the sentence of a place."""
+        """Find start and end of the sentence around the token at an index."""
         start = next((i + 1 for i in range(place, -1, -1) if self.tokens[i] in ".!?"), 0)
         n = len(self.tokens)
         return start, next((i for i in range(place, n) if self.tokens[i] in ".!?"), n)
@@ -125,7 +125,7 @@ class Wording:
         return is_long and word not in _STOP and word not in word_lists().plain
 
     def about(self, place: int) -> set[str]:
-        """Stems of the content words in the sentence of a place."""
+        """Get the stems of the content words in the sentence around the token at an index."""
         start, end = self.sentence(place)
         return {stem(self.tokens[i]) for i in range(start, end) if self.is_content(i)}
 
@@ -136,7 +136,7 @@ class Wording:
         return next((stem(word) for word in heads if word != "longer"), "")
 
     def count_negations(self, place: int) -> int:
-        """Count the negations in the sentence of a place."""
+        """Count the negations in the sentence around the token at an index."""
         start, end = self.sentence(place)
         return sum(token in word_lists().plain for token in self.tokens[start:end])
 

@@ -277,7 +277,7 @@ def _spread(plan: _Plan, refused: Refused) -> tuple[list[list[str]], int]:
     n = min(len(places), len(dealt))
 
     def fits(place: int) -> bool:
-        """Whether the query of a place may be shown the passage dealt to it."""
+        """Whether the passage dealt to a slot may be shown with the query of the slot."""
         row, passage = places[place], dealt[place]
         mine = dealt[ends[row] : min(ends[row + 1], n)]
         return (

@@ -28,7 +28,7 @@ class Quotes:
     """
 
     def __init__(self, *texts: str, model: str = "") -> None:
-        """Derive the number from the texts.
+        """Make delimiters whose number is a digest of all texts to be quoted.
 
         Args:
             texts: all that will be quoted.

@@ -144,7 +144,7 @@ def _counters(
 
 
 def _add_overcited(sums: Floats, several: list[tuple[int, Value, float]], highest: bool) -> None:
-    """Add overcited statements to ``sums``, (queries, 2), so that their share is extreme.
+    """Add overcited statements to ``sums`` (queries, 2), bounding their share from one side.
 
     A statement that a failed judgement leaves open counts only where that moves the share.
     """

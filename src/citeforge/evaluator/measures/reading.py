@@ -33,7 +33,7 @@ OneOf = TypeVar("OneOf", bound=Measure)
 
 
 def _as_declared(measure: Measure, options: str | None) -> str | None:
-    """Leave the options of a measure's signature as they are."""
+    """Return the options of a measure's signature unchanged."""
     return options
 
 
@@ -173,7 +173,7 @@ def answers_by_cell(
 def require_cells_alone(
     measure_class: type[OneOf], benchmark: Benchmark, measures: Sequence[Measure], tools: Tools
 ) -> list[OneOf]:
-    """List measures of all cells; refuse single cells, and measures of another class.
+    """Check that all measures are of one class and read all cells; return them.
 
     Raises:
         UsageError: names what does not fit.
@@ -225,10 +225,10 @@ class AnswerScorer(Protocol):
         """Reason why relevance of the shown passages is unknown; empty where it is known."""
 
     def of(self, row: int, answer: SubmissionLine) -> Scored:
-        """Numbers of an answer to the query of a row; NaN where nothing is defined."""
+        """Compute the raw values of one answer to the query in this row; NaN where undefined."""
 
     def worst(self, row: int) -> Scored:
-        """Numbers of a missing answer."""
+        """Give the raw values of a missing answer to the query in this row."""
 
 
 class PerAnswerScores:
@@ -245,7 +245,7 @@ class PerAnswerScores:
         self._runs: dict[int, tuple[Floats, bytearray]] = {}
 
     def add(self, row: int, answer: SubmissionLine) -> Scored:
-        """Keep the numbers of an answer; returns all of them."""
+        """Compute, store and return the raw values of one answer to the query in this row."""
         run = self._runs.get(answer.run)
         if run is None:
             values = np.full((self._n, self._k), np.nan)

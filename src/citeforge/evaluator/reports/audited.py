@@ -13,7 +13,7 @@ from citeforge.schemas.scores import ScoreFile
 
 
 def audit_of(package: Package) -> Audit | None:
-    """The audit of a package's very tables; None where there is none, or one of other tables.
+    """Read a package's audit; None if there is none, or it is of other tables.
 
     Raises:
         InputError: the file is no audit.
@@ -26,7 +26,7 @@ def audit_of(package: Package) -> Audit | None:
 
 
 def audit_for(folder: Path, files: Sequence[ScoreFile]) -> Audit:
-    """The audit of the benchmark that score files are of.
+    """Read the audit of the benchmark that score files were made on.
 
     Raises:
         InputError: no benchmark, another one, or it was not audited as it is.
@@ -49,7 +49,7 @@ def audit_for(folder: Path, files: Sequence[ScoreFile]) -> Audit:
 
 
 def told_of_negatives(audit: Audit) -> list[str]:
-    """Sentences: share of negatives that are relevant, who decided on suspects, what stays."""
+    """Describe a benchmark's negatives: share that is relevant, flaws, who decided."""
     share, cascade = audit.false_negatives, audit.cascade
     lines = [
         f"Of {audit.negatives:,} negatives {share.text} are relevant (estimated from {share.n:,} "

@@ -48,7 +48,7 @@ a measure means (protocol, plugin) is not among them."""
 
 
 def _hint(parts: Iterable[str]) -> str:
-    """What would make two scores comparable that differ in these parts of their signatures."""
+    """Advise how scores could be compared whose signatures differ in these parts."""
     names = {part: name for name, part in ACROSS.items()}
     differing = [part.partition(":")[0] for part in parts]
     if all(part in names for part in differing):
@@ -125,7 +125,7 @@ class Difference:
 
     @property
     def names(self) -> str:
-        """All measures of the row; those of :attr:`by_query` and :attr:`trivial` say so."""
+        """Names of all measures of the row, each marked if it is by query or trivial."""
         marks = {f" {BY_QUERY}": self.by_query, f" {TRIVIAL}": self.trivial}
         return " = ".join(
             n + "".join(mark for mark, names in marks.items() if n in names)
@@ -176,7 +176,7 @@ def compare_many(
     across: Sequence[str] = (),
     by: Sequence[str] = (),
 ) -> Comparison:
-    """Pairs of systems; a pair that cannot be compared is told and does not stop the others.
+    """Compare pairs of systems; a pair that cannot be compared is listed and skipped.
 
     Args:
         files: score files.
@@ -220,7 +220,7 @@ def compare_many(
 
 
 def run_lines(files: Sequence[ScoreFile], names: Collection[str]) -> list[str]:
-    """What to know where some systems have several runs or verdicts."""
+    """Write notes on intervals where some systems have several runs or verdicts."""
     several = {
         file.system: any(m.variance is not None for m in file.measures if m.name in names)
         for file in files
@@ -233,7 +233,7 @@ def run_lines(files: Sequence[ScoreFile], names: Collection[str]) -> list[str]:
 
 
 def parts_across(across: Sequence[str]) -> tuple[str, ...]:
-    """Prefixes of the parts of signatures that a comparison may reach across.
+    """Look up the prefixes of signature parts in which compared scores may differ.
 
     Raises:
         UnknownValueError: a name is none of :data:`ACROSS`.
@@ -250,7 +250,7 @@ def compare_pairs(
     across: Sequence[str] = (),
     on_error: Callable[[InputError], None] | None = None,
 ) -> list[list[Difference]]:
-    """The rows of each pair of systems, which are one family for Holm's adjustment.
+    """Compare each pair of systems on all measures, with Holm's adjustment over all rows.
 
     The family is all pairs on all measures: each once where several measures have the same values,
     without the placebo. So many signs are drawn that the smallest possible p stays below .01 after
@@ -402,7 +402,7 @@ def _ends(a: MeasureScore, b: MeasureScore, estimate: Estimate, n: int) -> tuple
 
 
 def _controls(file: ScoreFile) -> set[str]:
-    """Ends of names (``cell]``) of the placebo's measures."""
+    """Get the endings (``cell]``) of the names of the placebo's measures."""
     if file.design is None:
         return set()
     cells = [c for c in file.design.cells if c.labels == PLACEBO]
@@ -445,7 +445,9 @@ def _shared(
 
 
 def _sums_of_clusters(d: Floats, clusters: npt.NDArray[np.int64]) -> Floats:
-    """Sums over the queries of each cluster: what signs are flipped of; NaN where none is defined.
+    """Sum differences over each cluster of queries; NaN where none is defined.
+
+    A permutation test flips the signs of these sums.
 
     Under no difference a cluster's sum has mean 0, too.
     """

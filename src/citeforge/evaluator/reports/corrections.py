@@ -43,7 +43,7 @@ class Correction(Protocol):
     """What scores are corrected with: labels of these answers, or error rates of the judge."""
 
     def require_known(self, systems: Sequence[tuple[str, str]]) -> None:
-        """Stop where none of the systems that are scored has a label.
+        """Refuse labels if none of the scored systems has one.
 
         Args:
             systems: (name, submission file) of what is scored.

@@ -18,7 +18,10 @@ from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 
 def values_by_layer(file: ScoreFile, entry: MeasureScore) -> Floats:
-    """Raw values with the measure's value as mean, shape (runs, repeats, queries or clusters)."""
+    """Get a measure's raw values by run, repeat and query; their mean is its value.
+
+    Shape (runs, repeats, queries or clusters).
+    """
     variance = entry.variance
     if variance is not None and variance.values:
         shape = variance.levels["runs"], variance.levels["repeats"], -1

@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 
 
 def page_templates(folder: Path) -> Environment:
-    """The templates of pages in a folder; all texts are escaped, and nothing may be missing."""
+    """Load the page templates of a folder; texts are escaped, missing values refused."""
     return Environment(
         loader=FileSystemLoader(folder), autoescape=select_autoescape(default=True),
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,

@@ -63,7 +63,7 @@ def better_for_certain(
 
 
 def ranks_from(better: npt.NDArray[np.bool_]) -> list[RankInterval]:
-    """Ranks that systems may have.
+    """Compute the rank intervals of systems from which of them are better than which.
 
     Args:
         better: whether the row's system is better than the column's for certain.
@@ -159,7 +159,7 @@ def _paired(values: Floats, clusters: npt.NDArray[np.int64] | None) -> tuple[Flo
 def _clustered(
     values: Floats, clusters: npt.NDArray[np.int64], gap: Floats
 ) -> tuple[Floats, Floats]:
-    """Likewise, over sums of the queries of each cluster."""
+    """Compute paired t and degrees of freedom over sums of the queries of each cluster."""
     size = values.shape[1]
     spread, n = np.zeros((size, size)), np.zeros((size, size))
     for i in range(size):
@@ -174,7 +174,7 @@ def _clustered(
 
 
 def _ratio(gap: Floats, spread: Floats, n: Floats) -> tuple[Floats, Floats]:
-    """t of sums with their sums of squared deviations."""
+    """Divide summed differences by their standard errors; also give degrees of freedom."""
     variance = np.maximum(spread, 0.0) / np.maximum(n - 1, 1) * n
     # What cancels is no variance: systems that differ by a constant.
     variance[variance < 1e-20] = 0.0
@@ -203,7 +203,7 @@ def better_by_tests(sign: Floats, p: Floats, level: float = LEVEL) -> npt.NDArra
 
 
 def rank_text(interval: RankInterval | None) -> str:
-    """``2–4``, ``1``, or a dash."""
+    """Show a rank interval: ``2–4``, ``1``, or a dash without one."""
     if interval is None:
         return "–"
     low, high = interval

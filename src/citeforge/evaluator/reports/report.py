@@ -266,7 +266,7 @@ def _foot(comparison: Comparison) -> list[str]:
 
 
 def to_html(comparison: Comparison) -> str:
-    """One page that asks nothing from outside."""
+    """Render a comparison as one HTML page that loads nothing else."""
     tables = difference_tables(comparison.differences, has_bold=True)
     template = page_templates(_TEMPLATES).get_template("comparison.html.j2")
     return template.render(
@@ -276,7 +276,7 @@ def to_html(comparison: Comparison) -> str:
 
 
 def to_markdown(comparison: Comparison) -> str:
-    """A table a pair."""
+    """Render a comparison as Markdown, with a table per pair of systems."""
     parts = [_note(comparison)]
     for _, table in difference_tables(comparison.differences):
         parts += [f"## {table.title}" + "".join(f" ({n})" for n in table.notes), table.markdown()]
@@ -285,7 +285,7 @@ def to_markdown(comparison: Comparison) -> str:
 
 
 def to_latex(comparison: Comparison) -> str:
-    """A tabular a pair, for booktabs."""
+    """Render a comparison as tables for booktabs, one per pair of systems."""
     lines = [comment(_note(comparison))]
     for _, table in difference_tables(comparison.differences):
         heading = comment(" ".join([table.title, *table.notes]))
@@ -298,7 +298,7 @@ _FIGURES = ("n", "difference", "low", "high", "p_t", "p_permutation", "p_holm", 
 
 
 def comparison_csv(comparison: Comparison) -> str:
-    """One line a measure and pair."""
+    """Render a comparison as CSV, with a line per measure and pair of systems."""
     head = ("measure", "first", "second", *_FIGURES, "also", "across", "by_query", "trivial",
             "slice")  # fmt: skip
     rows = [
@@ -310,7 +310,7 @@ def comparison_csv(comparison: Comparison) -> str:
 
 
 def to_json(comparison: Comparison) -> str:
-    """All numbers; null where one is not defined."""
+    """Render a comparison as JSON; null for numbers that are not defined."""
 
     def plain(d: Difference) -> dict[str, object]:
         return {

@@ -101,7 +101,7 @@ def not_comparable(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def compared_across(files: Sequence[ScoreFile], prefixes: Collection[str]) -> list[ScoreFile]:
-    """The files as if their signatures lacked some parts, for ranks across these parts.
+    """Copy score files with some signature parts removed, for ranks across these parts.
 
     Args:
         files: score files.
@@ -123,7 +123,7 @@ def compared_across(files: Sequence[ScoreFile], prefixes: Collection[str]) -> li
 
 
 def main_measure(files: Sequence[ScoreFile]) -> str:
-    """The measure that tells most in one number, of those that all files have.
+    """Choose the measure that sums up the score files best, of those that all have.
 
     Returns:
         Its name; the first file's first measure where they share none, empty without measures.
@@ -142,7 +142,7 @@ def of_cells(files: Sequence[ScoreFile]) -> bool:
 
 
 def missing_lines(files: Sequence[ScoreFile]) -> list[str]:
-    """``measures: reason`` lines; with the systems, where it does not concern all of them."""
+    """List measures that were not computed, as ``measures: reason``; systems if not all."""
     systems: dict[tuple[str, str], dict[str, None]] = {}
     for file in files:
         for entry in file.not_computed:
@@ -197,8 +197,7 @@ def trivial_lines(
 def caution_lines(
     files: Sequence[ScoreFile], measures: Collection[str] = (_OF_ANY_CITATION,)
 ) -> list[str]:
-    """What to know before a score is believed: :func:`trivial_lines`, and systems of their judge's
-    family."""
+    """List trivial measures, and systems of the same model family as their judge."""
     families: dict[str, dict[str, None]] = {}
     for file in files:
         if file.same_family is not None:
@@ -228,11 +227,12 @@ def variance_lines(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def _listed(shares: Mapping[Source, float] | Mapping[str, float]) -> str:
+    """Write shares as text, each with its source."""
     return ", ".join(f"{source} {share:.0%}" for source, share in shares.items())
 
 
 def _judge_lines(files: Sequence[ScoreFile]) -> list[str]:
-    """Likewise of answers that several judges judged: their mean, over new judges, too."""
+    """List mean, interval and sources of uncertainty of answers that several judges judged."""
     answers: dict[tuple[str, ...], list[ScoreFile]] = {}
     for file in files:
         place = (file.benchmark_hash, file.context, file.protocol)

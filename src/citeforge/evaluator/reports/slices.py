@@ -60,6 +60,7 @@ def query_labels(benchmark: Benchmark, context: str, fields: Sequence[str]) -> d
 
 
 def _counts(benchmark: Benchmark, context: str, name: str) -> list[str]:
+    """Count the passages, or relevant ones, shown with each query, as text."""
     if benchmark.has_graphs or context not in benchmark.manifest.contexts:
         raise UsageError(
             f"--by {name}: the passages of context {context} are not the benchmark's",
@@ -116,7 +117,7 @@ def make_slices(
 
 
 def _by_number(value: str) -> tuple[bool, float, str]:
-    """Numbers in their order, then texts; queries without a value last."""
+    """Make a sort key: numbers in order, then texts; a missing value last."""
     try:
         return False, float(value), ""
     except ValueError:
@@ -127,6 +128,7 @@ def _entries(
     samples: Sequence[tuple[Measure, Sample]], signatures: Sequence[Signature],
     at: npt.NDArray[np.int64], clusters: npt.NDArray[np.int64] | None, level: float,
 ) -> list[MeasureScore]:  # fmt: skip
+    """Score the queries of one slice; no entries if these are too few."""
     if len(at) < FEWEST_QUERIES:
         return []
     own = None if clusters is None else np.unique(clusters[at], return_inverse=True)[1]

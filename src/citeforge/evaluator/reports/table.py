@@ -96,7 +96,7 @@ def _names(results: Sequence[ScoreFile]) -> list[str]:
 
 
 def _leading_columns(scores: Table, leading: Sequence[str]) -> tuple[Table, list[str]]:
-    """The columns of some measures in their order, and what is not shown.
+    """Keep the columns of the leading measures; also list what is hidden.
 
     The first one has its interval: a set has one line on a terminal of 80 columns.
     """
@@ -125,7 +125,7 @@ def _shown_counts(results: Sequence[ScoreFile], verbose: bool) -> dict[str, str]
 
 
 def folded_note(text: str, width: int | None) -> list[str]:
-    """A note as lines of a terminal; a signature stays whole, so that it can be copied."""
+    """Wrap a note to a terminal's width; a line with a signature stays whole."""
     if width is None or SIGNATURE in text:
         return [text]
     return wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
@@ -206,7 +206,7 @@ def difference_tables(
         corrected = any(d.corrected is not None for d in rows)
         cells = [
             [MarkedCell(c, has_bold and d.p_holm < LEVEL)
-             for c in (*_cells(d), *(_right(d) if corrected else ()))]
+             for c in (*_cells(d), *(_corrected_cells(d) if corrected else ()))]
             for d in rows
         ]  # fmt: skip
         head, notes = _DIFFERENCE + (_CORRECTED if corrected else ()), "; ".join(parts)
@@ -219,8 +219,8 @@ _INDENT = "  "
 _CORRECTED = ("corrected", "95 % interval", "p", "Holm", "labels")
 
 
-def _right(d: Difference) -> tuple[str, ...]:
-    """The corrected difference."""
+def _corrected_cells(d: Difference) -> tuple[str, ...]:
+    """Format the corrected difference as cells; dashes without one."""
     corrected = d.corrected
     if corrected is None:
         return ("–",) * len(_CORRECTED)
@@ -290,7 +290,7 @@ def _first_signatures(notes: Sequence[str]) -> list[str]:
 
 
 def signature_notes(results: Sequence[ScoreFile]) -> list[str]:
-    """One line for all measures that share the rest of their signature."""
+    """List signatures, joined where all but the measure is equal, and interval methods."""
     signatures, intervals = list[str](), set[str]()
     for measure in (m for result in results for m in result.measures):
         signatures.append(measure.signature)
@@ -304,7 +304,7 @@ def signature_notes(results: Sequence[ScoreFile]) -> list[str]:
 
 
 def interval_note(methods: Iterable[str]) -> list[str]:
-    """What to say of the intervals in a table; nothing where there are none."""
+    """Explain the methods of the intervals in a table; empty without intervals."""
     words = {
         WILSON: "Wilson's with the effective number of queries for shares",
         SKEW: "Student's t corrected for skewness for counts",

@@ -13,7 +13,7 @@ FEWEST_QUERIES = 20
 
 
 def withhold_scores(file: ScoreFile) -> ScoreFile:
-    """The scores that may be published where gold is hidden.
+    """Copy scores so that they reveal no hidden gold: rounded, without single queries.
 
     Values are rounded to whole points (to tenths from 1,000 queries on), which is far below their
     standard error, and ends of intervals outwards: a figure tells one of 101 values and not one of
@@ -79,7 +79,7 @@ def require_values(files: Iterable[ScoreFile], verb: str) -> None:
 
 
 def _rounded(entry: MeasureScore) -> MeasureScore:
-    """An entry without what tells of single queries."""
+    """Round the values of an entry, and remove everything by query."""
     kept: dict[str, object] = {
         "value": _value(entry.value, entry),
         "low": _round_down(entry.low),
@@ -103,7 +103,10 @@ def _correction(entry: MeasureScore) -> Corrected | None:
 
 
 def _value(value: float | None, entry: MeasureScore) -> float | None:
-    """Rounded; a count (scale 1) to tenths, whose unit is no hundredth of a share."""
+    """Round a value to whole points, or to tenths: counts, and values of many queries.
+
+    The unit of a count (scale 1) is no hundredth of a share.
+    """
     tenths = entry.scale == 1 or entry.n >= MANY_QUERIES
     return None if value is None else round(value, 1 if tenths else 0)
 

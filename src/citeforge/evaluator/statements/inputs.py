@@ -114,7 +114,7 @@ class ItemReader:
         self.runs: dict[int, dict[int, AnswerItem]] = {}
 
     def add(self, row: int, answer: SubmissionLine) -> AnswerItem:
-        """Keep an answer to the query of a row."""
+        """Store an answer to the query in this row, with the passages it was shown and its gold."""
         passages = self._context_passages[row]
         if answer.passages is not None:
             passages = tuple(
@@ -130,7 +130,9 @@ class ItemReader:
         return item
 
     def inputs(self, names: tuple[str, ...], provided: ProvidedPassages | None = None) -> Inputs:
-        """All answers; in ``strict`` one for every query, missing ones empty: they score the worst
+        """Collect all stored answers as inputs of measures.
+
+        In ``strict`` there is one for every query; missing ones are empty, and score the worst
         value.
 
         Args:
@@ -149,8 +151,7 @@ class ItemReader:
         return Inputs(benchmark, items, self._grammar, benchmark.data_set, self._tools, names=names)
 
     def _fill(self, provided: ProvidedPassages) -> None:
-        """Passages that came as a docid alone get the text of the benchmark's corpus; docids go
-        from passages with another text, of which they say nothing."""
+        """Give passages with a docid alone their text; remove docids from other texts."""
         passages = [p for run in self.runs.values() for item in run.values() for p in item.passages]
         bare = {p.id for p in passages if p.id and not p.text}
         texts = self._benchmark.texts(bare) if bare else {}
@@ -168,5 +169,6 @@ class ItemReader:
                 run[row] = replace(item, passages=tuple(map(own, item.passages)))
 
     def _missing(self, row: int) -> AnswerItem:
+        """Make an empty answer for a query that was not answered."""
         gold = self._benchmark.gold_rows[row]
         return AnswerItem(row, self._texts[row], "", self._context_passages[row], True, gold)

@@ -86,7 +86,9 @@ class Layout:
         return {n: int(match[1]) for n, match in found if match is not None}
 
     def prefix(self, number: int) -> int:
-        """Length of what opens a line and is none of its words.
+        """Measure what opens a line before its words: "Answer:", or the number of an item.
+
+        A number counts where the list has the one before or after it.
 
         That is "Answer:", and the number of an item where the list has the one before or after it.
         """

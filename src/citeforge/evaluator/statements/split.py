@@ -179,7 +179,10 @@ class _Reader:
         self.layout = Layout([self.cut.text[start:end] for start, end in self.lines])
 
     def read(self) -> None:
-        """Go through the lines; marks that wait for a statement get the next one."""
+        """Read all lines into statements, and give each mark to one of them.
+
+        Marks that wait for a statement get the next one.
+        """
         marks_first = False
         for number, (start, end) in enumerate(self.lines):
             line, marks = self.cut.text[start:end], self.of_line[number]
@@ -201,10 +204,11 @@ class _Reader:
             self.pending = []
 
     def _give_last(self, markers: Iterable[Marker]) -> None:
+        """Give marks to the last statement."""
         self.sentences[-1].markers.extend(markers)
 
     def _is_listed(self, start: int) -> bool:
-        """Whether an offset is in a line of a list."""
+        """Whether the line at an offset is in a list of references."""
         if not self.lists:
             return False
         raw = self.cut.raw_line_start(start)

@@ -35,7 +35,7 @@ class Tools:
 
     @property
     def is_strict(self) -> bool:
-        """Whether the protocol is ours."""
+        """Whether the scoring protocol is ``strict``."""
         return self.options.protocol == "strict"
 
     @property
@@ -45,5 +45,5 @@ class Tools:
         return self.segmenter is not None if keeps is None else keeps
 
     def with_options(self, **changes: object) -> "Tools":
-        """The same with other options."""
+        """Copy the tools with changed options."""
         return replace(self, options=self.options.model_copy(update=changes))

@@ -176,7 +176,7 @@ def harmonic_sample(precision: Floats, recall: Floats) -> Sample:
 
 
 def clustered(sample: Sample, clusters: npt.NDArray[np.int64]) -> Sample:
-    """The same sample with one row a cluster of queries, which are then drawn together.
+    """Sum a sample over clusters of queries, so that each is drawn as one.
 
     Args:
         sample: see :class:`Sample`.
@@ -310,7 +310,7 @@ def influences(sample: Sample) -> Floats | None:
 
 
 def _is_mean(sample: Sample) -> bool:
-    """Whether it is :func:`mean_sample`'s: a sum of values, and how many there are."""
+    """Whether a sample is a plain mean over queries, as :func:`mean_sample` makes it."""
     if sample.sums.shape[2] != 2:
         return False
     defined = ~np.isnan(sample.per_query)

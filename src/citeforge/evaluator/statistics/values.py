@@ -6,7 +6,7 @@ from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 
 def value_fault(entry: MeasureScore, file: ScoreFile) -> str | None:
-    """What is wrong with the value of a measure, held against its values by query.
+    """Describe how a measure's value contradicts its values by query; None if it fits.
 
     Args:
         entry: the measure.

@@ -76,7 +76,10 @@ class Benchmark(Package):
 
     @property
     def known_hashes(self) -> tuple[str, ...]:
-        """Hashes that a submission may name: the half without labels shows what the whole does."""
+        """Hashes that a submission may name: this benchmark's, its public half's, its whole's.
+
+        The half without labels shows the same contexts as the whole.
+        """
         whole = self.manifest.config.get("joined_hash")
         return (self.manifest.benchmark_hash, *self.also_known, *([whole] if whole else []))
 
@@ -103,7 +106,7 @@ class Benchmark(Package):
 
     @property
     def why_no_labels(self) -> str:
-        """What to say where nothing tells which of the passages shown are relevant."""
+        """Reason, as text, why relevance of the passages shown is unknown."""
         if self.manifest.config.get("hidden_gold") and not self.also_known:
             return "the labels of this benchmark are hidden; give its gold half with --gold"
         return "nobody judged which passages are relevant"
@@ -120,7 +123,7 @@ class Benchmark(Package):
         return MOST_RUNS_HIDDEN if self.has_hidden_gold else MOST_RUNS
 
     def first(self, n: int) -> "Benchmark":
-        """The same benchmark, of which only the first n queries are looked at."""
+        """Copy the benchmark, limited to its first n queries."""
         part = Benchmark(self.folder, self.manifest)
         part.also_known = self.also_known
         part.query_subset = frozenset(self.query_ids[:n])
@@ -128,10 +131,11 @@ class Benchmark(Package):
 
     @cached_property
     def _by_normal_form(self) -> dict[str, str]:
+        """Query ids by their normal form, in which look-alikes are equal."""
         return {_question_key(query): query for query in self.query_ids}
 
     def unknown_query(self, query: str) -> str:
-        """What is said of the id of no query; names the one that prints like it."""
+        """Write the error text for an unknown query id, with its look-alike if there is one."""
         twin = self._by_normal_form.get(_question_key(query))
         hint = suggestion(query, [] if twin is None else [twin])
         return f"{printable(query)} is not in the benchmark{hint}"
@@ -235,7 +239,7 @@ class QueryFinder:
         return type(name) in (str, int) and str(name) in self._known
 
     def of(self, name: str | int | None, text: str) -> str:
-        """Id of a query: its own when the benchmark has it, else that of the question's text.
+        """Find the id of a query by its own id, else by the text of its question.
 
         White space and Unicode's normal form do not tell questions apart. An unknown question is
         returned in place of an id.

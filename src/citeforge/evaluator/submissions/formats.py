@@ -60,7 +60,7 @@ class _OurNames(msgspec.Struct):
 
 
 def _has_our_names(line: bytes) -> bool:
-    """Whether an object has our names itself; true for one that does not end in these bytes."""
+    """Whether an object has the fields of citeforge's own format; true if it is cut off."""
     try:
         msgspec.json.decode(line, type=_OurNames)
     except msgspec.ValidationError:
@@ -97,6 +97,7 @@ def format_of_file(path: Path, name: str) -> Format:
 
 
 def _of_plugins() -> Iterator[Format]:
+    """Load the formats of all plugins."""
     return (plugins.require_type(e, Format, "a format") for e in plugins.load_entries("formats"))
 
 

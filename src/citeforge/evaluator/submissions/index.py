@@ -54,7 +54,7 @@ class Submission:
         on_error: OnError = None,
         is_raw: bool = False,
     ) -> None:
-        """Look what it is.
+        """Open a submission: detect its format and read its header.
 
         Args:
             path: file or folder.
@@ -91,6 +91,7 @@ class Submission:
 
     @contextmanager
     def _passed_over(self) -> Iterator[None]:
+        """Pass an error of reading in the block to the handler; raise it if there is none."""
         try:
             yield
         except InputError as error:

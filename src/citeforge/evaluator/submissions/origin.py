@@ -35,14 +35,14 @@ class CitationRange:
     _farthest: int = 0
 
     def look(self, answer: SubmissionLine, grammar: Grammar, n_shown: int) -> None:
-        """Count one of the first answers, to so many frozen passages."""
+        """Count what an answer cites of the passages shown; only the first answers count."""
         self._n_answers += 1
         if self._n_answers <= _MOST_ANSWERS and answer.passages is None:
             inside, outside, _ = grammar.cited(answer.output, n_shown)
             self.add((position + 1 for position in inside), outside, n_shown)
 
     def add(self, inside: Iterable[int], n_beyond: int, n_shown: int) -> None:
-        """Count one answer.
+        """Count an answer by the positions it cites, and by citations beyond what was shown.
 
         Args:
             inside: 1-based positions of the distinct passages cited.

@@ -48,7 +48,7 @@ class ProvidedPassages:
     """
 
     def __init__(self, benchmark: Benchmark, is_strict: bool = True) -> None:
-        """Nothing is counted yet.
+        """Start with no passages counted.
 
         Args:
             benchmark: whose corpus knows ids, and whose judgements say what is relevant.
@@ -91,7 +91,7 @@ class ProvidedPassages:
 
     @cached_property
     def _judged(self) -> dict[str, _Key]:
-        """The relevant passages."""
+        """Keys of the relevant passages in the corpus, by docid."""
         return self._of_corpus({name for names in self._benchmark.relevant_ids for name in names})
 
     @cached_property
@@ -105,6 +105,7 @@ class ProvidedPassages:
         return {k: n for k, n in self._passages.items() if k.differs(self._corpus_keys.get(k.name))}
 
     def _of_corpus(self, names: set[str]) -> dict[str, _Key]:
+        """Read the keys of the corpus passages with these docids."""
         ids = pa.array(sorted(names), pa.string())
         keys: dict[str, _Key] = {}
         for batch in self._benchmark.passages(["_id", "title", "text"]) if names else ():
@@ -114,8 +115,7 @@ class ProvidedPassages:
         return keys
 
     def has_other_text(self, passage: Passage) -> bool:
-        """Whether the corpus has another text or title for a passage that was counted, so that its
-        docid is not believed."""
+        """Whether a passage has another text or title than the corpus has for its docid."""
         if not self._is_strict or not self._others:
             return False
         own = OwnPassage(passage.text, passage.id, passage.title)
@@ -185,6 +185,7 @@ def _names(keys: Iterable[_Key]) -> str:
 
 
 def _keys(passages: Sequence[OwnPassage]) -> list[_Key]:
+    """Make the keys of passages: docid, and hashes of text and title."""
     if not passages:
         return []  # arrow imports pandas, where that is installed, for its first array
     # One call for both columns: its expression is compiled anew each time, which takes longer.

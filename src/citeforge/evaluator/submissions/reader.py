@@ -72,7 +72,7 @@ class Places:
 
     @property
     def missing(self) -> dict[tuple[str, int], list[int]]:
-        """(context set, run) of any line to the rows of the queries that it has no line for."""
+        """Map (context set, run) of any line to the rows of the queries without a line."""
         return {
             place: [row for row, line in enumerate(lines) if not line]
             for place, lines in sorted(self._lines.items())
@@ -128,8 +128,9 @@ class Places:
         return row
 
     def is_of(self, line: int, answer: SubmissionLine, context: str) -> bool:
-        """Whether a line is about a context set; one about another set must be right, too, so that
-        ``check`` and ``score`` have one verdict on a file.
+        """Whether a line is about a context set; a line about another one is checked, too.
+
+        So ``check`` and ``score`` have one verdict on a file.
 
         Raises:
             InputError: it names a set that the benchmark does not have, or :meth:`row` of its own
@@ -178,7 +179,7 @@ def system_name(path: Path, header: Mapping[str, object] | None = None) -> str:
 
 
 def require_name(name: str, path: Path, field: str | None = None) -> str:
-    """A name of a system that can be shown as it is.
+    """Check that a system's name can be shown as it is; return it.
 
     Args:
         name: the name.

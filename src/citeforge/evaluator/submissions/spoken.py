@@ -44,7 +44,7 @@ class SpokenCounts:
     n_lists: int = 0
 
     def spoken(self, answer: SubmissionLine) -> SubmissionLine:
-        """Count what is around an answer, and return the answer alone.
+        """Remove thoughts, fences and JSON around an answer, and count them.
 
         Spans and log probabilities move with their words and marks; those of the thought go. A
         thought that never ends leaves an empty answer that counts as truncated.
@@ -79,6 +79,7 @@ class SpokenCounts:
         return msgspec.structs.replace(answer, **changes)
 
     def _count(self, parts: SplitReply) -> None:
+        """Count an answer with thoughts, their words, and a thought that never ends."""
         self.n_endless += parts.is_cut
         if parts.thoughts:
             self.n_thinking += 1
@@ -111,7 +112,7 @@ class SpokenCounts:
         return str(said)
 
     def findings(self, *, is_raw: bool = False) -> Iterator[Finding]:
-        """Say what answers have around what they say.
+        """Warn of thoughts and JSON around the answers.
 
         Args:
             is_raw: whether all of it is scored (``reference``).

@@ -68,7 +68,7 @@ class CellAnswers:
 
     @property
     def runs(self) -> list[int]:
-        """Numbers of the runs of any cell, in order."""
+        """Sorted numbers of the runs that answer any cell (context set) of the bundle."""
         return sorted({run for answers in self.by_cell.values() for run, _ in answers})
 
     def answer(self, cell: str, run: int, row: int) -> CellAnswer | None:

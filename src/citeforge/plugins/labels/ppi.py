@@ -187,7 +187,7 @@ class _Parts:
         return power_tuning(human, judged, u.judged[self.rest] @ slope)
 
     def mean(self, weight: float) -> Floats:
-        """Mean of the sums over all answers, shape (k,)."""
+        """Estimate the mean of each of the k sums over all answers, corrected by human labels."""
         u = self.units
         total = np.zeros(u.judged.shape[1])
         if u.settled.any():

@@ -126,4 +126,5 @@ def command_words(record: BaseModel) -> list[str]:
 
 
 def _word(value: Any) -> str:
+    """Write the value of an option as one word of a command line."""
     return value.as_posix() if isinstance(value, Path) else str(value)
