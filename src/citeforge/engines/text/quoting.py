@@ -28,7 +28,7 @@ class Quotes:
     """
 
     def __init__(self, *texts: str, model: str = "") -> None:
-        """Derive the number from the texts.
+        """Compute the number in the delimiters, a digest of all texts to be quoted.
 
         Args:
             texts: all that will be quoted.
@@ -55,5 +55,5 @@ def with_quotes(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without_tags(reply: str) -> str:
-    """Remove delimiters that a model repeated from its reply, and space around it."""
+    """Remove the prompt's delimiters from a reply that repeats them, and outer white space."""
     return _TAG.sub("\n", reply).strip()

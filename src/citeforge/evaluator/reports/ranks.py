@@ -159,7 +159,7 @@ def _paired(values: Floats, clusters: npt.NDArray[np.int64] | None) -> tuple[Flo
 def _clustered(
     values: Floats, clusters: npt.NDArray[np.int64], gap: Floats
 ) -> tuple[Floats, Floats]:
-    """Likewise, over sums of the queries of each cluster."""
+    """Compute t and degrees of freedom as :func:`_paired`, from sums over clusters of queries."""
     size = values.shape[1]
     spread, n = np.zeros((size, size)), np.zeros((size, size))
     for i in range(size):
@@ -174,7 +174,7 @@ def _clustered(
 
 
 def _ratio(gap: Floats, spread: Floats, n: Floats) -> tuple[Floats, Floats]:
-    """t of sums with their sums of squared deviations."""
+    """Compute t and degrees of freedom from differences and sums of squared deviations."""
     variance = np.maximum(spread, 0.0) / np.maximum(n - 1, 1) * n
     # What cancels is no variance: systems that differ by a constant.
     variance[variance < 1e-20] = 0.0
