@@ -118,7 +118,7 @@ def show(folder: Path, query: str | None, context: str | None, full: bool, trace
 
 
 def _list_rejected(package: Package, full: bool) -> None:
-    """Print the passages that have no accepted twin, with the reasons."""
+    """Print the passages without an accepted twin (LLM-written version), with the reasons."""
     from citeforge.engines.io.textfiles import count_text
 
     rows = [row for row in package.twins.to_pylist() if not row["accepted"]]

@@ -78,7 +78,7 @@ def setup_of(
     tools = Tools(judge, options=options) if run is None else _tools_of(options, run)
     is_of_graphs = all(m.reads == "triples" for m in measures)
     if is_of_graphs and options.protocol == "reference":
-        tools = _with_kalmas_sentences(tools)
+        tools = _with_kalma_splitter(tools)
     elif any("segmenter" in m.uses for m in measures) and (tools.judge or not is_of_graphs):
         tools = _with_segmenter(tools)  # of graphs, only a judge looks at sentences
     if options.labels:
@@ -128,8 +128,8 @@ def _with_segmenter(tools: Tools) -> Tools:
         return replace(tools, why_no_segmenter=str(error))
 
 
-def _with_kalmas_sentences(tools: Tools) -> Tools:
-    """Add KaLMA's own sentence splitter; refuse an option that names another."""
+def _with_kalma_splitter(tools: Tools) -> Tools:
+    """Set KaLMA's own sentence splitter, which its reference measures need; refuse any other."""
     if (segmenter := tools.options.segmenter) is not None:
         raise UsageError(
             f"--segmenter {segmenter}: KaLMA's reference measures split as KaLMA's code does; "

@@ -88,11 +88,11 @@ class Cell(FrozenRecord):
 
     @property
     def mixed(self) -> bool:
-        """Whether all passages have one origin, which the paper calls mixed RAG mode."""
+        """Whether relevant and other passages have one origin ("mixed RAG mode" in the paper)."""
         return self.relevant_origin == self.other_origin
 
     def side(self, relevant: bool) -> Literal["first", "second"] | None:
-        """Side of the label that such passages carry; None in vanilla cells."""
+        """Side of the label set shown on relevant (or other) passages; None in vanilla cells."""
         origin = self.relevant_origin if relevant else self.other_origin
         label = self.relevant_told if relevant else self.other_told
         if label is None:

@@ -36,7 +36,7 @@ class Choice:
 
 
 def choice_made_by(choices: Iterable[Choice], name: str, factory: Callable[..., Any]) -> Choice:
-    """Declare a choice of a built-in plugin: the choice of this name, with its factory."""
+    """Find the choice of this name, and return it with the factory of a built-in plugin."""
     (declared,) = (choice for choice in choices if choice.name == name)
     return replace(declared, factory=factory)
 

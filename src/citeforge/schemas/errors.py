@@ -114,7 +114,7 @@ def read_error(error: OSError, path: object) -> InputError:
 
 
 def field_code(kind: str) -> str:
-    """Code for a field that pydantic refuses, by the type of its error."""
+    """Map pydantic's error type of a field to citeforge's error code."""
     if kind.endswith(("_type", "_parsing")):
         return "wrong-type"
     if kind.startswith(("greater_than", "less_than")):
@@ -245,7 +245,7 @@ EXTRAS = {
 
 
 def require(module: str) -> None:
-    """Stop where a module is needed later, before work is done; imports nothing.
+    """Raise an error if an optional module is not installed; imports nothing.
 
     Raises:
         MissingExtraError: it is not installed.

@@ -12,7 +12,7 @@ LEVELS = {"full": 1.0, "partial": 0.5, "no": 0.0, "contradicts": -1.0}
 
 
 def level_name(support: float) -> str:
-    """Name the level of support of a weight."""
+    """Return the name of a support level (``full``, ``partial`` …) by its weight."""
     return next(name for name, weight in LEVELS.items() if weight == support)
 
 

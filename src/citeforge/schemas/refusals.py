@@ -10,7 +10,7 @@ HYPOTHESIS = "The text says that the question cannot be answered."
 
 
 def checked_detector(detector: str) -> str:
-    """A detector of refusals as it is declared: ``rules:LANG[,LANG…]`` or ``judge``.
+    """Check and normalise a refusal detector's name: ``rules:LANG[,LANG…]`` or ``judge``.
 
     Raises:
         ValueError: rules without a language, or of one that there are no rules for.

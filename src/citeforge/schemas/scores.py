@@ -94,7 +94,7 @@ class Variance(Record, allow_inf_nan=False):
 
     @model_validator(mode="after")
     def _fits(self) -> "Variance":
-        """Whether all sources are there, and as many values.
+        """Refuse a split without all sources, or with a wrong number of values.
 
         Raises:
             ValueError: names what is wrong.
@@ -403,7 +403,7 @@ class ScoreFile(Record):
 
     @model_validator(mode="after")
     def _lists_fit(self) -> "ScoreFile":
-        """Whether all lists that belong together have one length, and names come once.
+        """Refuse lists of different lengths that belong together, and repeated names.
 
         Raises:
             ValueError: names the measure or the answer.

@@ -80,7 +80,7 @@ def answer_form(text: str) -> str:
 
 
 def holds_form(form: str, answer: str) -> bool:
-    """Whether an answer is in a text, both in one form; ``10 km`` is not in ``210 km``.
+    """Whether a normalised text contains an answer; ``10 km`` is not in ``210 km``.
 
     An empty answer is in every text.
     """

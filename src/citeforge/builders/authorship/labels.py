@@ -149,7 +149,7 @@ def draw(labels: LabelSet, query: str, size: int, seed: int) -> list[tuple[str, 
 def cell_labels(
     pool: LabelSet, cell: Cell, docs: Mapping[str, Docs], seed: int
 ) -> list[dict[str, object]]:
-    """Label each passage of a cell with an author: rows of schema AUTHORS.
+    """Draw an author label for each passage of a labelled context set: rows of AUTHORS.
 
     Args:
         pool: the label set.

@@ -79,6 +79,7 @@ def word_lists() -> _Lists:
 
 
 def _all_forms(words: Iterable[str]) -> frozenset[str]:
+    """Collect words with their regular endings; see :func:`_forms`."""
     return frozenset(form for word in words for form in _forms(word))
 
 

@@ -152,7 +152,7 @@ def _clauses(
     phrases = {t.relation: find_phrase(domain, t.relation) for t in pair.pool}
 
     def key(triple: Triple) -> str:
-        """Theme of a fact in a general question, its clause in a specific one."""
+        """Key for grouping facts: theme (general question) or wording (specific question)."""
         return phrases[triple.relation].theme if is_general else phrases[triple.relation].ask
 
     first, second = pair.owner.qid, pair.other.qid

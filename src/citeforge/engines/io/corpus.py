@@ -72,7 +72,7 @@ def find_rows(
 def names_at(
     corpus: list[Path], positions: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.int64]]:
-    """Read the ids of passages at positions, and the place of each among these ids sorted.
+    """Read the ids of passages at corpus positions, and their ranks in sorted order.
 
     The places break ties.
     """

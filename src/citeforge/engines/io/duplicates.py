@@ -18,7 +18,7 @@ class DuplicateFinder:
         self._runs: list[npt.NDArray[np.int64]] = []
 
     def add(self, ids: list[str]) -> bool:
-        """Take in the ids of a block.
+        """Hash the ids of a block, and report whether one of the hashes was seen before.
 
         Returns:
             Whether the hash of one of them came before.
@@ -36,7 +36,7 @@ class DuplicateFinder:
         return is_repeated
 
     def suspects(self) -> frozenset[int]:
-        """Hashes that came more than once; forgets them all."""
+        """Return the hashes that were seen more than once, and forget all hashes."""
         if not self._runs:
             return frozenset()
         hashes = _merge_sorted(self._runs)

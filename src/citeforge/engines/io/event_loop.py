@@ -21,7 +21,7 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
     tasks: list[asyncio.Task[Any] | None] = []
 
     async def noted() -> T:
-        """Run the coroutine, and note its task."""
+        """Run the coroutine, and note its task so that an interrupt can cancel it."""
         tasks.append(asyncio.current_task())
         return await work
 

@@ -20,7 +20,7 @@ _Members = dict[str, msgspec.Raw]
 def read_known_fields(
     path: Path, row_type: type[Row], option: ExtraFields, counts: dict[str, int], what: str
 ) -> Iterator[tuple[int, Row]]:
-    """Read rows as :func:`read_rows` does, without fields that the format does not know.
+    """Read rows as :func:`read_rows` does; refuse, ignore or keep fields unknown to the format.
 
     Args:
         path: file to read.

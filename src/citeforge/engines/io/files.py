@@ -87,7 +87,7 @@ def storage_errors(path: Path) -> Iterator[None]:
 
 
 def _temporary(path: Path, mode: int) -> tuple[int, Path]:
-    """Make a locked file beside ``path``, which no sweep takes for a dead process's."""
+    """Make a temporary file beside ``path``, locked so that :func:`sweep` does not remove it."""
     while True:
         # Not the whole name: a long one would get too long.
         name = path.parent / f".{path.name[:40]}.{secrets.token_hex(8)}{_TEMPORARY}"
@@ -185,7 +185,7 @@ def sha256_file(path: Path) -> str:
 
 
 def digest_folder(folder: Path) -> str:
-    """sha256 over the names and sha256 of the files below a folder, but hidden ones."""
+    """Compute a sha256 over names and contents of all files below a folder, except hidden ones."""
     names = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     visible = [n for n in names if not n.startswith(".") and "/." not in n]
     return digest({n: sha256_file(folder / n) for n in visible})

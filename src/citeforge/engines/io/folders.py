@@ -62,7 +62,7 @@ def beside(out: Path, ending: str) -> Path:
 
 
 def check_out(out: Path) -> None:
-    """Refuse a folder that cannot take its name in one step.
+    """Refuse an output path that a folder cannot be renamed to: a link, mount point or file.
 
     Raises:
         InputError: a link, a mount point, or a file.
@@ -265,7 +265,7 @@ def put_in_place(folder: Path, out: Path) -> None:
 
 @contextmanager
 def atomic_directory(out: Path, strangers: Strangers | None = None) -> Iterator[Path]:
-    """An empty folder that takes the name ``out`` when the block ends well.
+    """Make an empty folder that is renamed to ``out`` when the block ends without an error.
 
     A folder that is replaced steps aside for the moment of the rename; when a process dies in that
     moment, the next one that works on ``out`` puts it back.
@@ -334,7 +334,7 @@ def amending(folder: Path) -> Iterator[dict[str, str]]:
 
 
 def finish_amendments(folder: Path) -> None:
-    """Finish a change of files that was cut off after they were whole.
+    """Finish an interrupted :func:`amending` whose new files were already complete.
 
     Raises:
         InputError: the folder cannot be written.

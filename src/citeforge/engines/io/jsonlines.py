@@ -64,7 +64,7 @@ def json_fault(content: bytes, error: Exception) -> str:
 
 
 def names_in_json(row_type: type[msgspec.Struct]) -> tuple[bytes, ...]:
-    """Write the names of a record's fields as in JSON, each with its colon."""
+    """Return a record's field names as bytes in JSON, each quoted and with its colon."""
     fields = getattr(row_type, "__struct_encode_fields__", ())  # a plain dict has none
     return tuple(f'"{name}":'.encode() for name in fields)
 

@@ -59,7 +59,7 @@ def unpacked(path: Path, file: pq.ParquetFile, columns: list[str]) -> Unpacked:
 
 
 def _pages(data: mmap.mmap, column: pq.ColumnChunkMetaData) -> Iterator[tuple[int, int, bool]]:
-    """List size, number of values and whether they share bytes, for each page."""
+    """Yield for each page of a column: size, number of values, whether values share bytes."""
     if column.num_values < 1:  # Arrow reads none of it, and writers name any place
         return
     at = column.data_page_offset

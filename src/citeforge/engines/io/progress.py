@@ -100,7 +100,7 @@ class ProgressLines:
             wait = INTERVAL
 
     def advance(self, items: int, note: str | None = None, /) -> None:
-        """Count; the lines are written when it is time."""
+        """Add to the number of items done, and set the note; a timer writes the lines."""
         with self._lock:
             self.done += items
             self.note = note

@@ -161,11 +161,11 @@ class Displayed(ABC):
 
     @abstractmethod
     def _headline(self) -> str:
-        """The line."""
+        """Text of the one line that a console shows."""
 
     @abstractmethod
     def _tables(self) -> Iterable[Table]:
-        """The tables; titles and notes are shown, too."""
+        """Tables that a notebook shows, with their titles and notes."""
 
     def __repr__(self) -> str:
         return f"<{self._headline()}>"
@@ -275,7 +275,7 @@ def _line(row: Sequence[str], widths: Sequence[int], block: Sequence[int], left:
 
 
 def _blocks(widths: Sequence[int], width: int | None, keys: int) -> list[list[int]]:
-    """Columns beside each other: the keys in every block, the others evenly in as few as fit."""
+    """Divide columns into blocks that fit the width; the key columns are in every block."""
 
     def fill(limit: int) -> list[list[int]]:
         """Fill blocks of columns up to a width; every block starts with the keys."""

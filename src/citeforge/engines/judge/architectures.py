@@ -155,7 +155,7 @@ class ClassifierModel(NliModel):
 
 
 def label_indices(labels: dict[int, str], label: object) -> list[int]:
-    """Indices of a label: its index itself, or its name in the model's configuration."""
+    """Find the output indices of a label, which is an index or a name in ``id2label``."""
     if isinstance(label, int):
         return [label] if label in labels else []
     plain = str(label).lower()

@@ -40,7 +40,7 @@ class PairParts:
     """
 
     def __init__(self, wholes: Sequence[list[list[Pair]]], mean: bool = False) -> None:
-        """Take the parts of every pair, as :func:`parts` gives them; see :func:`combined`."""
+        """Collect the distinct parts of all pairs; ``wholes`` are results of :func:`parts`."""
         self._wholes, self._mean = wholes, mean
         self._decided: dict[Pair, Decision] = {}
         self._owners: dict[Pair, list[int]] = {}
@@ -51,7 +51,7 @@ class PairParts:
         self.parts = list(self._owners)
 
     def add(self, part: Pair, decision: Decision) -> list[tuple[int, Decision]]:
-        """Take what was decided of a part; (index, decision) of the pairs that it completes."""
+        """Record the decision on a part; return (index, decision) of each pair it completes."""
         self._decided[part] = decision
         self._missing.subtract(self._owners[part])
         complete = [i for i in self._owners[part] if not self._missing[i]]

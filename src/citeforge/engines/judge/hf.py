@@ -199,7 +199,7 @@ class HfJudge:
             self._finer.decide(again, keep_close)
 
     def _has_room(self) -> bool:
-        """Whether the model in finer numbers fits into this machine's memory."""
+        """Whether the model at higher precision fits into this machine's memory."""
         if self._model.dtype != "float32" or not hasattr(os, "sysconf"):
             return True
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -207,7 +207,7 @@ class HfJudge:
         return needed < memory
 
     def _decide(self, pairs: Sequence[Pair], size: int, least: float, keep: Keep) -> list[int]:
-        """Decide pairs in batches of so many parts.
+        """Decide pairs in batches of ``size`` parts; return the indices of close calls.
 
         Returns:
             The pairs whose margin is below ``least``: they are left to be asked again.

@@ -34,7 +34,7 @@ class LlmJudge:
     def __init__(
         self, llm: OpenAiLlm, profile: JudgeProfile | None = None, repeat: int = 0
     ) -> None:
-        """Prepare.
+        """Set up an LLM as judge, with a profile that defines its prompt and verdicts.
 
         Args:
             llm: who is asked.
@@ -62,7 +62,7 @@ class LlmJudge:
 
     @property
     def tells_contradictions(self) -> bool:
-        """Whether it tells a contradiction from no support."""
+        """Whether the judge distinguishes a contradiction from no support."""
         return bool(self.profile.contradicted)
 
     @property
@@ -72,7 +72,7 @@ class LlmJudge:
         return f"{name}@{profile_version(self.profile)}"
 
     def repeated(self, repeat: int) -> "LlmJudge":
-        """The same judge, asked once more: its replies and verdicts have keys of their own."""
+        """Return this judge with another repeat number, with separately stored replies."""
         return LlmJudge(self.llm, self.profile, repeat)
 
     def identity(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class LlmJudge:
         return self.llm.plan(list(self._first_requests(pairs)), tries=TRIES)
 
     def _first_requests(self, pairs: Sequence[Pair]) -> Iterator[Request]:
-        """Make the first requests about pairs; a pair that comes again is another sample."""
+        """Make the first request per part of each pair; repeated pairs get new sample indices."""
         repeats = Counter[Pair]()
         for pair in pairs:
             for part in (part for row in self._parts(pair) for part in row):
@@ -126,7 +126,7 @@ class LlmJudge:
         return [pairs[position] for position in sorted(again)]
 
     def _parts(self, pair: Pair) -> list[list[Pair]]:
-        """Split a pair into what is asked about it; premises stay whole.
+        """Split a pair by the hypothesis's sentences if the profile says so; premises stay whole.
 
         An endpoint has its own limit, and only it counts tokens.
         """
@@ -163,7 +163,7 @@ def _reply_format(profile: JudgeProfile) -> dict[str, Any] | None:
 
 
 def read_decision(result: Result, profile: JudgeProfile) -> Decision | None:
-    """A verdict, a failure, or None when the reply cannot be read and may be asked for again."""
+    """Read a verdict or failure from a reply; None if unreadable, so that it is asked again."""
     if not isinstance(result, LlmReply):
         unreadable = result.reason in ("truncated", "empty")
         return None if unreadable else JudgeFailure(result.message)
@@ -173,7 +173,7 @@ def read_decision(result: Result, profile: JudgeProfile) -> Decision | None:
 
 
 def _read_json(values: set[bool | int | str], profile: JudgeProfile) -> Verdict | None:
-    """The verdict that all values of a reply mean; None for none, or for two that differ."""
+    """Map the values of a JSON reply to one verdict; None for none, or for two that differ."""
     levels = zip(
         LEVELS,
         (profile.supported, profile.partial, profile.unsupported, profile.contradicted),
@@ -190,7 +190,7 @@ def _read_json(values: set[bool | int | str], profile: JudgeProfile) -> Verdict 
 
 
 def _read_word(text: str, profile: JudgeProfile) -> Verdict | None:
-    """The verdict that a reply says in a word; see :func:`read_words`."""
+    """Read the verdict from a one-word reply; None if unclear; see :func:`read_words`."""
     supported = {str(v).lower() for v in profile.supported}
     unsupported = {str(v).lower() for v in profile.unsupported}
     if not unsupported:

@@ -122,7 +122,7 @@ class NliModel(ABC):
         ]
 
     def _texts(self, pairs: Sequence[Pair]) -> tuple[list[str], ...]:
-        """What is tokenised: one text a pair, or premises and hypotheses."""
+        """Return the tokenizer's arguments: one prompt per pair, or premises and hypotheses."""
         return ([self.prompt(p.premise, p.hypothesis) for p in pairs],)
 
     def _cut(self, pair: Pair, size: int) -> Encoded:
@@ -139,12 +139,12 @@ class NliModel(ABC):
             room = max(0, room - max(1, len(ids) - self.limit))
 
     def _above(self, probabilities: Any) -> list[float]:
-        """Margins of support: its total probability minus the threshold."""
+        """Compute margins of support: summed probability of support minus the threshold."""
         margins: list[float] = (probabilities.sum(dim=1) - self.settings.threshold).tolist()
         return margins
 
     def _among(self, logits: Any) -> list[float]:
-        """Margins of support, with probabilities among the verdicts only."""
+        """Compute margins of support from logits, with a softmax over the verdicts only."""
         verdicts = logits[:, self._yes + self._no].softmax(dim=1)
         return self._above(verdicts[:, : len(self._yes)])
 
@@ -152,7 +152,7 @@ class NliModel(ABC):
     def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]: ...
 
     def margins(self, batch: Sequence[Encoded]) -> list[float | None]:
-        """Margin of each pair; None where memory does not suffice even for it alone."""
+        """Compute the margin of each encoded pair; None if the pair alone exceeds the memory."""
         margins: list[float | None] = []
         whole = slice(0, len(batch))
         for piece in in_halves(lambda rows: self._run(batch[rows]), whole, self.settings.device):
@@ -160,7 +160,7 @@ class NliModel(ABC):
         return margins
 
     def _run(self, batch: Sequence[Encoded]) -> list[float]:
-        """Run the model on a batch that is padded to one length; one margin a pair."""
+        """Pad a batch to one length and run the model on it; return one margin per pair."""
         import torch
 
         longest = max(len(e.ids) for e in batch)
@@ -176,7 +176,7 @@ class NliModel(ABC):
             return self._forward(ids.to(self.settings.device), mask.to(self.settings.device), types)
 
     def _padded(self, row: list[int], width: int, pad: int) -> list[int]:
-        """Pad a row of tokens to a width, on the model's side."""
+        """Pad a row of tokens to a width, on the left or right as the model needs."""
         filling = [pad] * (width - len(row))
         return filling + row if self.pads_left else row + filling
 
@@ -184,7 +184,7 @@ class NliModel(ABC):
 def verdict_indices(
     supported: Sequence[object], unsupported: Sequence[object], of: Any
 ) -> tuple[list[int], list[int]]:
-    """Indices of verdicts among a model's outputs.
+    """Find the model outputs that mean support, and those that mean none.
 
     Args:
         supported: texts or indices that mean support.

@@ -45,7 +45,7 @@ class LexicalJudge:
         keep([(i, self._verdict(*map(words, pair))) for i, pair in enumerate(pairs)])
 
     def _verdict(self, premise: frozenset[str], hypothesis: frozenset[str]) -> Verdict:
-        """Decide by the share of content words, and that no number is new."""
+        """Decide entailment: most content words and all numbers must be in the premise."""
         content = hypothesis - _STOP
         if not content:
             return Verdict(False, -1.0)
@@ -131,7 +131,7 @@ class TableJudge:
 
     @property
     def tells_contradictions(self) -> bool:
-        """Whether it has one, so that it can tell them from no support."""
+        """Whether the table contains a contradiction, as distinct from no support."""
         return any(v.support == LEVELS["contradicts"] for v in self._verdicts.values())
 
     @property

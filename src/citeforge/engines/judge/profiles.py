@@ -64,7 +64,7 @@ def is_ours(profile: JudgeProfile) -> bool:
 
 
 def profile_version(profile: JudgeProfile) -> str:
-    """Name of a profile with 8 hex digits over all that decides verdicts."""
+    """Return ``NAME@HASH`` of a profile, with a hash of all fields that verdicts depend on."""
     content = profile.model_dump(
         mode="json", exclude={"name", "models", "comparable_with", "family", "source"}
     )
@@ -72,7 +72,7 @@ def profile_version(profile: JudgeProfile) -> str:
 
 
 def fill_prompt(text: str, premise: str, hypothesis: str, eos: str = "", note: str = "") -> str:
-    """A prompt with its places filled in, in one pass: texts may hold places, too."""
+    """Replace ``{premise}`` etc. in a prompt in one pass, so that texts may contain them too."""
     texts = {"premise": premise, "hypothesis": hypothesis, "eos": eos, "note": note}
     return _PLACE.sub(lambda place: texts[place[1]], text)
 

@@ -65,12 +65,12 @@ class Judge(Protocol):
 
     @property
     def signature(self) -> str:
-        """Name and revision as they stand in signatures."""
+        """Name and revision of the judge, as signatures of scores show them."""
         ...
 
     @property
     def comparable(self) -> bool:
-        """Whether scores may be set beside published ones."""
+        """Whether scores by this judge are comparable with published ones."""
         ...
 
     def identity(self) -> dict[str, Any]:
@@ -87,5 +87,5 @@ class Judge(Protocol):
 
 
 def verdict_key(identity: dict[str, Any], pair: Pair) -> str:
-    """sha256 (64 hex digits) by which a verdict is stored."""
+    """Compute the key of a stored verdict: sha256 (hex) of the judge's identity and the pair."""
     return digest([identity, pair.premise, pair.hypothesis])

@@ -48,7 +48,7 @@ class JudgeSettings:
 
 
 def make_judge(name: str, **settings: Any) -> Judge:
-    """The judge of a name.
+    """Make the judge of a name such as ``openai:MODEL``.
 
     Args:
         name: one of JUDGES, or a plugin's.
@@ -77,7 +77,7 @@ def _require_unset(hf: HfOptions, names: Sequence[str], reason: str) -> None:
 
 
 def llm_judge(model: str, settings: JudgeSettings) -> Judge:
-    """``openai:MODEL``."""
+    """Make the judge ``openai:MODEL``: an LLM behind an OpenAI-compatible endpoint."""
     from citeforge.engines.judge.llm import LlmJudge
     from citeforge.engines.llm.writers import OpenAiLlm
 
@@ -87,7 +87,7 @@ def llm_judge(model: str, settings: JudgeSettings) -> Judge:
 
 
 def vllm_judge(model: str, settings: JudgeSettings) -> Judge:
-    """``vllm:MODEL``: ``openai:MODEL`` of a server on this machine, where no other is named."""
+    """Make the judge ``vllm:MODEL``: ``openai:MODEL`` on this machine unless a URL is set."""
     client = settings.client
     if client.base_url is None and not os.environ.get(URL_VARIABLE):
         client = client.model_copy(update={"base_url": VLLM_URL})

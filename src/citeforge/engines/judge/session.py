@@ -56,7 +56,7 @@ class VerdictStore(ReplayStore):
         self.rows(f"INSERT OR REPLACE {_ROW}", *row)
 
     def seconds_per_pair(self, identity: dict[str, Any]) -> float | None:
-        """What a pair took this judge in earlier runs; None before the first."""
+        """Mean seconds per pair of a judge in earlier runs; None before the first."""
         pairs, seconds = self._speed(identity)
         return seconds / pairs if pairs else None
 
@@ -131,7 +131,7 @@ class JudgeSession:
     """
 
     def __init__(self, judge: Judge, store: VerdictStore | None = None, repeats: int = 1) -> None:
-        """Prepare.
+        """Start a session with a judge, which is asked ``repeats`` times about each pair.
 
         Raises:
             UsageError: several repeats of a judge that always decides alike.
@@ -167,7 +167,7 @@ class JudgeSession:
         return other
 
     def family_of(self, names: Iterable[str]) -> str | None:
-        """Find the first of some families and models that the judge belongs to, or None."""
+        """Find the first of some model names and families that is the judge's own; None if none."""
         profile = getattr(self.judge, "profile", None)
         own = {
             _without_provider(str(self._identities[0].get("name", ""))),
@@ -207,7 +207,7 @@ class JudgeSession:
         return {pair: self._known[key] for pair, key in keys.items()}
 
     def plan(self, pairs: Iterable[Pair]) -> JudgePlan:
-        """Plan what :meth:`ask` would ask; asks nothing."""
+        """Count what :meth:`ask` would ask the judge, and what that would cost; asks nothing."""
         everything = list(pairs)
         distinct = [p for p in dict.fromkeys(everything) if p.premise.strip()]
         keys = {verdict_key(own, p): p for own in self._identities for p in distinct}
@@ -222,7 +222,7 @@ class JudgeSession:
         return JudgePlan(len(everything), len(keys), len(stored), tokens, seconds, due)
 
     def plan_all(self) -> JudgePlan:
-        """The plan of everything that this session was asked."""
+        """Plan the judging of all pairs that this session was asked about; see :meth:`plan`."""
         return self.plan(dict.fromkeys(pair for _, pair in self._known))
 
     def _without_stored(self, pairs: list[Pair]) -> list[Pair]:

@@ -92,7 +92,7 @@ def is_too_long(error: EndpointError) -> bool:
 
 
 def is_lasting(sent: Mapping[str, Any], error: EndpointError) -> bool:
-    """Whether a 500 refuses what was sent, so that the same request would fail again.
+    """Whether an HTTP 500 is lasting: it refuses the request's content, so a retry would fail.
 
     llama-cpp-python replies 500 to every request that it does not take, and llama-server to texts
     that are longer than its batch.

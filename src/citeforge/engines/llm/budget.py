@@ -46,12 +46,12 @@ class Bound:
         return Bound(n * self.calls, n * self.prompt_tokens, replies)
 
     def cost(self, price: Price) -> float:
-        """Cost at a price; no finite number without a limit."""
+        """Compute the cost at a price; infinite if replies have no token limit."""
         return price.cost(self.prompt_tokens, self.completion_tokens)
 
 
 def bound_call(call: Call, room: int = 0) -> Bound:
-    """The most tokens of a call with room for thoughts: a tokeniser makes at most one of a byte."""
+    """Bound the tokens of a call: prompt bytes, and its answer limit plus ``room`` for thoughts."""
     size = sum(len(text.encode("utf-8", "replace")) for text in call.texts)
     limit = math.inf if call.most_tokens is None else call.most_tokens + room
     return Bound(1, size + _PER_MESSAGE * len(call.texts), limit)
@@ -141,7 +141,7 @@ class Budget:
         self._freed = asyncio.Condition()
 
     def try_hold(self, call: Call, room: int) -> float | None:
-        """Hold back the upper bound of a call; None when it could pass the limit now."""
+        """Reserve a call's highest cost in the budget; None if it could pass the limit now."""
         if self._limit is None or self._price is None:
             return 0.0
         bound = bound_call(call, room).cost(self._price)
@@ -157,7 +157,7 @@ class Budget:
         return bound
 
     async def hold(self, call: Call, room: int) -> float:
-        """Hold back the upper bound of a call as soon as it fits; see :meth:`try_hold`.
+        """Wait until a call's highest cost fits the budget, and reserve it; see :meth:`try_hold`.
 
         Raises:
             BudgetError: the call could pass the limit.
@@ -174,7 +174,7 @@ class Budget:
         return BudgetError(self.spent or 0.0, self._limit or 0.0)
 
     async def settle(self, reserve: float, paid: Result | None) -> None:
-        """Release what was held and count what was paid."""
+        """Release a call's reserved cost, and add the tokens it used to what was spent."""
         async with self._freed:
             if reserve in self._held:
                 self._held.remove(reserve)
@@ -187,7 +187,7 @@ class Budget:
 
 
 def total_cost(price: Price, tokens: tuple[int, int], batch_tokens: tuple[int, int]) -> float:
-    """Compute the cost of tokens; those of batches cost a share."""
+    """Compute the cost of tokens, of which ``batch_tokens`` are paid at the batch discount."""
     return price.cost(*tokens) - (1 - BATCH_PRICE) * price.cost(*batch_tokens)
 
 

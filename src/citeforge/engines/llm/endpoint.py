@@ -61,7 +61,7 @@ class Route(Generic[C]):
     has_batches: bool = False
 
     def read_reply(self, call: C, reply: Reply) -> Result:
-        """Read the body of a 200, or an error; a body of another form is a failure, too."""
+        """Read an HTTP reply as a result; an error or a body of another form is a failure."""
         if isinstance(reply, EndpointError):
             return failure_of(reply)
         try:
@@ -138,7 +138,7 @@ class Endpoint:
         return SentRequest(key, body, call.sample, difference(asked, body))
 
     def adapt(self, sent: Mapping[str, Any], reply: Reply, room: int) -> int | None:
-        """Learn from a refusal how to ask again.
+        """Learn from a refused request how to change it, and whether to send it again.
 
         Returns:
             Tokens for reasoning to ask again with; None to give up.
@@ -155,7 +155,7 @@ class Endpoint:
         return None
 
     def check_result(self, call: Call, result: Result, is_batched: bool) -> None:
-        """End the run without credit, or when ten calls in a row fail because nothing works.
+        """Raise an error to end the run if credit is used up or ten calls in a row have failed.
 
         Raises:
             InputError: nothing more is to be asked.

@@ -161,7 +161,7 @@ the endpoint keeps apart from the content."""
 
 
 def settle(request: Request, reply: LlmReply) -> Result:
-    """Take thoughts out of a reply, and refuse it if the request cannot use what is left.
+    """Split thoughts from a reply; a cut or empty answer is a failure if text is needed.
 
     Some servers (transformers serve) leave the text that ended a reply in it.
     """

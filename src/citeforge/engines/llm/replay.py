@@ -308,7 +308,7 @@ def ask_once(
 
 
 def replayed_note(llm: Llm) -> str:
-    """Say how to ask again after a failure on stored replies; empty where none was taken."""
+    """Write the advice, after an error, to remove stored replies; empty if none was used."""
     store: ReplayStore | None = getattr(llm, "store", None)
     if store is None or not store.n_replayed:
         return ""

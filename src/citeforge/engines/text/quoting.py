@@ -55,5 +55,5 @@ def with_quotes(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without_tags(reply: str) -> str:
-    """Remove delimiters that a model repeated from its reply, and space around it."""
+    """Remove the prompt's delimiters from a reply that repeats them, and outer white space."""
     return _TAG.sub("\n", reply).strip()

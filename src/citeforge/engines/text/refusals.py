@@ -34,7 +34,7 @@ class RuleFile(FrozenRecord):
 
 @cache
 def language_rules(language: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Read the rules of a language (``en``): regular expressions of cues, strong and weak ones."""
+    """Compile the refusal rules of a language (``en``): patterns of cues, strong and weak rules."""
     path = _DATA / f"{language}.yaml"
     file = validated(RuleFile, read_yaml(path), path)
     blocks: dict[str, str] = {}

@@ -87,7 +87,7 @@ def read_words(text: str, words: Collection[str]) -> str | None:
 
 
 def read_mark(text: str) -> float | None:
-    """Read a whole mark from 1 to 5 in a reply; None for none, or for two that differ.
+    """Read an integer rating from 1 to 5 in a reply; None for none, or for two that differ.
 
     Forms: ``4``, ``4/5``, ``4.0``, ``Score: 4``, ``I would rate this 4 on a scale of 1 to 5``.
     """

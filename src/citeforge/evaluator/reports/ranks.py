@@ -174,7 +174,7 @@ def _clustered(
 
 
 def _ratio(gap: Floats, spread: Floats, n: Floats) -> tuple[Floats, Floats]:
-    """Divide summed differences by their standard errors; also give degrees of freedom."""
+    """Compute t and degrees of freedom from differences and sums of squared deviations."""
     variance = np.maximum(spread, 0.0) / np.maximum(n - 1, 1) * n
     # What cancels is no variance: systems that differ by a constant.
     variance[variance < 1e-20] = 0.0

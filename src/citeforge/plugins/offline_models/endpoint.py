@@ -35,6 +35,7 @@ class _Prompt:
         return (self.text,)
 
     def payload(self, model: str) -> dict[str, Any]:
+        """Make the request body that returns log probabilities of the prompt's own tokens."""
         return {
             "model": model,
             "prompt": self.text,

@@ -85,8 +85,8 @@ class ClusterJudge(Pool):
     def load(self) -> Loaded:
         judge = self.make()
 
-        def do(only_counts: bool, pairs: Sequence[Pair]) -> list[Any]:
-            """Decide pairs, or only count the tokens of each."""
+        def judge_or_count(only_counts: bool, pairs: Sequence[Pair]) -> list[Any]:
+            """Judge pairs of premise and hypothesis, or only count the tokens of each."""
             if only_counts:
                 return [judge.count_tokens([pair]) for pair in pairs]
             decisions: dict[int, Decision] = {}
@@ -94,7 +94,7 @@ class ClusterJudge(Pool):
             return [decisions[i] for i in range(len(pairs))]
 
         facts = {name: getattr(judge, name) for name in ("signature", "comparable")}
-        return {**facts, "judge": judge.identity()}, do
+        return {**facts, "judge": judge.identity()}, judge_or_count
 
     def identity(self) -> dict[str, Any]:
         return dict(self.facts["judge"])

@@ -127,7 +127,7 @@ TEXT = pa.string()
 
 
 def required(kind: pa.DataType, *names: str) -> list[pa.Field]:
-    """Make columns of one type that allow no nulls."""
+    """Make non-nullable Arrow fields of one type, one per name."""
     return [pa.field(name, kind, nullable=False) for name in names]
 
 
@@ -160,7 +160,7 @@ KG_EVOLUTION = pa.schema(
 
 
 def as_row(triple: Triple) -> dict[str, str]:
-    """Columns of a triple."""
+    """Convert a triple to a dictionary of column values."""
     return {f.name: getattr(triple, f.name) for f in TRIPLE}
 
 

@@ -40,7 +40,7 @@ _WINDOW = 40
 
 @lru_cache(maxsize=1)  # an answer is asked about for each of its brackets
 def find_variables(output: str) -> frozenset[str]:
-    """Names that are indexed in code, or by 0: they are variables wherever a bracket follows."""
+    """Find names of variables: those that are followed by a bracket in code, or by ``[0]``."""
     if "`" not in output and "[0]" not in output:
         return frozenset()
     return frozenset(name for pair in _IN_CODE.findall(output) for name in pair if name)

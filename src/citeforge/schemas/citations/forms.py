@@ -47,7 +47,7 @@ _INSIDE = r"[^\[\]【】［］〔〕〖〗⟦⟧{}()（）]{1,200}"
 
 
 def items_of(body: str, *, is_named: bool = False) -> str | None:
-    """Read the items in the brackets of a mark, without title or page; None if it is no mark.
+    """Read the numbers in a mark's brackets, without title or page; None if it is no mark.
 
     Args:
         body: what is in the brackets.
@@ -66,7 +66,7 @@ def items_of(body: str, *, is_named: bool = False) -> str | None:
 
 
 def is_introduction(text: str) -> bool:
-    """Whether a text may stand before marks in round brackets of their own."""
+    """Whether a text may precede marks in round brackets: ``see`` in ``(see [4])``."""
     return all(may_stand_in_mark(word.lower()) for word in _ANY_WORD.findall(text))
 
 

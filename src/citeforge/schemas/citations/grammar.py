@@ -169,7 +169,7 @@ class Grammar:
         return may_hold_list(output) and bool(self.parse(output, 0).lists)
 
     def needs_care(self, output: str) -> bool:
-        """Whether an output may hold more than plain ``[n]``, each of them a citation."""
+        """Whether an output needs the full parser: it may contain more than plain ``[n]`` marks."""
         return (
             self.has_round
             or _SPECIAL.search(output) is not None
@@ -258,7 +258,7 @@ class _Scan:
         return end
 
     def _items(self, match: re.Match[str], form: str) -> str | None:
-        """Text between the brackets of a match; None where that is no citation mark."""
+        """Extract the numbers' text from a matched mark; None if it is no citation mark."""
         body = match[form]
         if form not in _WITH_BODY:
             return body
@@ -272,7 +272,7 @@ class _Scan:
         return items_of(body, is_named=is_named)
 
     def _cite(self, start: int, end: int, body: str, form: str) -> int:
-        """Read the numbers of a mark; returns its end."""
+        """Add a mark with its numbers to markers or unparsed; return its end."""
         grammar, n_docs = self.grammar, self.n_docs
         if form in _UNSURE:
             self._cite_unsure(start, end, body, form)
@@ -294,7 +294,7 @@ class _Scan:
         return end
 
     def _cite_unsure(self, start: int, end: int, body: str, form: str) -> None:
-        """Read what is a mark in some places only."""
+        """Add a superscript, caret or circled number to markers, if it is a mark in its place."""
         output, base = self.output, self.grammar.base
         if form == "circled":
             if not is_circled_mark(output, start, end):
@@ -327,7 +327,7 @@ class _Scan:
             self.unparsed.extend(span for span in suspects if not overlaps(span, spans))
 
     def parsed(self) -> Parsed:
-        """Give the marks that were read, numbered as the reference lists of the answer say."""
+        """Return all marks read, with numbers translated by the answer's own reference lists."""
         output, markers, unparsed = self.output, self.markers, self.unparsed
         lists = find_lists(output, [(m.start, m.end, m.numbers) for m in markers if m.numbers])
         if lists:
@@ -378,7 +378,7 @@ def _definitions(output: str, lists: Sequence[tuple[int, int]]) -> dict[int, int
 
 
 def overlaps(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
-    """Whether a span shares a character with one of others, sorted ones that do not overlap."""
+    """Whether a span shares a character with any of others (sorted, disjoint spans)."""
     after = bisect_left(others, span[1], key=lambda other: other[0])
     return after > 0 and others[after - 1][1] > span[0]
 
@@ -414,7 +414,7 @@ _ANY_SIZE = 1 << 30
 
 
 def read_number(digits: str) -> int:
-    """Read a number from its digits, however many there are.
+    """Convert digits to a number; a huge one for thousands of digits, which Python refuses.
 
     Python refuses to convert thousands of digits; no context has a passage of such a number, and
     one that lies beyond all contexts stands for it.

@@ -89,12 +89,12 @@ def is_label(word: str) -> bool:
 
 
 def may_stand_in_mark(word: str) -> bool:
-    """Whether a word, in lower case, may stand beside the numbers of a mark."""
+    """Whether a lower-case word may be part of a mark beside its numbers (``see``, ``and``)."""
     return word in SEE or word in AND or word in _SIGNS or is_label(word)
 
 
 def find_last_label(text: str) -> int:
-    """Offset of the word that names a passage at the end of a text; -1 where there is none."""
+    """Find the offset of a word such as "Document" at the end of a text; -1 if there is none."""
     lower = text.lower()
     if (word := _LAST_WORD.search(lower)) is None:
         return -1

@@ -64,7 +64,7 @@ _PREDICATE = re.compile(r"[\s,:]*[^\W\d_]+(?=\s)")
 
 @lru_cache(maxsize=2)  # one answer is asked about several times in a row
 def may_hold_list(output: str) -> bool:
-    """Whether a line starts with a mark or with a heading; quick, and never wrongly False."""
+    """Whether an output may have a reference list; a quick check, never wrongly False."""
     return _FIRST_LINE.match(output) is not None or _LATER_LINE.search(output) is not None
 
 
@@ -95,12 +95,12 @@ class _Line(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Offset behind it."""
+        """Offset behind the line."""
         return self.start + len(self.text)
 
     @property
     def opener(self) -> Mark | None:
-        """The mark that it starts with, bullets aside."""
+        """Mark at the start of the line, after bullets; None if there is none."""
         opening = _OPENING.match(self.text)
         if not self.marks or opening is None or self.marks[0][0] > self.start + opening.end():
             return None
@@ -115,8 +115,8 @@ class _Line(NamedTuple):
             or _SOURCE.search(self.text) is not None
         )
 
-    def says(self, at: int) -> bool:
-        """Whether letters follow an offset of the output in this line, apart from marks."""
+    def has_letters_after(self, at: int) -> bool:
+        """Whether the line has letters outside of marks after an offset in the output."""
         place = at - self.start
         pieces = []
         for start, end, _ in self.marks:
@@ -157,19 +157,19 @@ class _Output:
         return spans
 
     def _end_of_list(self, number: int) -> int:
-        """Line behind the list whose heading is this line; 0 when it is none."""
+        """Number of the line behind the list that this line is heading of; 0 if it is none."""
         line = self.lines[number]
         if HEADING.fullmatch(line.text.rstrip()) is not None:
             rest = range(number + 1, self.last + 1)
             following = next((i for i in rest if self.lines[i].text.strip()), None)
             if following is None or (number == self.first and not self.lines[following].is_entry):
                 return 0
-            return self._behind(following)
+            return self._end_of_entries(following)
         label = LABELLED.match(line.text)
         if label is None or not line.marks or line.marks[0][0] > line.start + label.end():
             return 0
-        if line.says(line.start + label.end()):
-            return 0 if self._is_about_sources(line) else self._behind(number)
+        if line.has_letters_after(line.start + label.end()):
+            return 0 if self._is_about_sources(line) else self._end_of_entries(number)
         # `Sources: [1], [2]` at the end repeats what the text has cited.
         is_later = number == self.last and self.marks[0][0] < line.start
         return number + 1 if is_later and not _SINGULAR.match(line.text) else 0
@@ -183,8 +183,8 @@ class _Output:
             n += 1
         return n > 1 and _is_statement(self.output[line.marks[n - 1][1] : line.end])
 
-    def _behind(self, first: int) -> int:
-        """Line behind the entries that start here."""
+    def _end_of_entries(self, first: int) -> int:
+        """Number of the line behind the list entries that start at a line."""
         end = first + 1
         blank = False
         for number in range(first + 1, self.last + 1):
@@ -200,7 +200,7 @@ class _Output:
         return end
 
     def _trailing_run(self, after: int) -> int | None:
-        """First line of the entries at the end, without a heading; None where there are none."""
+        """Find where a list without heading at the output's end starts; None if there is none."""
         first = self.last + 1
         numbers: list[int] = []
         defined = True
@@ -209,7 +209,7 @@ class _Output:
             if line.start < after:
                 break
             mark = line.opener
-            if mark is None or len(mark[2]) != 1 or not line.says(mark[1]):
+            if mark is None or len(mark[2]) != 1 or not line.has_letters_after(mark[1]):
                 if line.text.strip() and not (line.text[0].isspace() or _ENTRY.match(line.text)):
                     break
                 continue
@@ -227,13 +227,15 @@ class _Output:
         before = self.lines[:first]
         if not set(numbers) & {n for line in before for mark in line.marks for n in mark[2]}:
             return None
-        if any(line.opener is not None and line.says(line.opener[1]) for line in before):
+        if any(
+            line.opener is not None and line.has_letters_after(line.opener[1]) for line in before
+        ):
             return None
         apart = not any(c.isalpha() for c in before[-1].text)
         return first if apart or len(numbers) > 1 else None
 
 
 def _is_statement(rest: str) -> bool:
-    """Whether a mark is the subject of a sentence, as in `[1] states that …`."""
+    """Whether the text after a mark makes it a sentence's subject, as in `[1] states that …`."""
     word = _PREDICATE.match(rest)
     return word is not None and word.group().strip(" ,:\t").islower()

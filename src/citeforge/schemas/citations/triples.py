@@ -37,7 +37,7 @@ for _own, _wikidata in SAME_RELATIONS.items():
 
 
 def _spellings(relation: str) -> tuple[str, ...]:
-    """A relation as it is, and by its other name where BioKaLMA and Wikidata have two."""
+    """List the names of a relation: as it is, and its other names in BioKaLMA or Wikidata."""
     return tuple(dict.fromkeys((relation, *_ALSO.get(relation_key(relation), ()))))
 
 
@@ -50,7 +50,7 @@ class _Fact(NamedTuple):
 
 
 def render(qid: str, facts: Iterable[tuple[str, str]]) -> str:
-    """A citation of several relations and values of one entity."""
+    """Write a citation of one entity's (relation, value) facts: ``[QID, relation: value]``."""
     return f"[{', '.join([qid, *(f'{relation}: {value}' for relation, value in facts)])}]"
 
 
@@ -64,7 +64,7 @@ class TripleGrammar:
     """
 
     def __init__(self, triples: Iterable[Triple], relations: Iterable[str] = ()) -> None:
-        """Take in what may be cited.
+        """Prepare to read citations of the shown triples.
 
         Args:
             triples: triples of the shown graph.
@@ -89,7 +89,7 @@ class TripleGrammar:
         self.brackets: list[list[Key]] = []
 
     def parse(self, output: str, n_docs: int = 0) -> Parsed:
-        """Markers of an output; the numbers of a marker are positions in :attr:`brackets`."""
+        """Read an output's markers; their numbers are positions in :attr:`brackets`."""
         self.brackets = []
         markers: list[Marker] = []
         unparsed: list[tuple[int, int]] = []
@@ -108,7 +108,7 @@ class TripleGrammar:
         return Parsed(tuple(markers), tuple(unparsed))
 
     def _bracket(self, text: str, opening: re.Match[str]) -> int | None:
-        """Read one bracket; its end, or None when it never closes."""
+        """Read the citations in one bracket into ``brackets``; return its end, None if unclosed."""
         qid = opening["qid"].upper()
         citations: list[Key] = []
         at = opening.end()
@@ -140,7 +140,7 @@ class TripleGrammar:
         return None
 
     def _drop_name(self, qid: str, citations: list[Key]) -> list[Key]:
-        """Drop a name among citations, which only repeats whose triples follow; alone it counts."""
+        """Drop citations of the entity's name, unless the bracket has no others."""
         names = self._names.get(qid, ())
         facts = [
             c
@@ -150,7 +150,7 @@ class TripleGrammar:
         return facts or citations
 
     def _read_unknown_fact(self, text: str, at: int, qid: str) -> tuple[Key | None, int] | None:
-        """Read a fact that the graph lacks, by a known relation or up to the first colon."""
+        """Read a fact that is not in the graph: ``relation: value`` at a place, and its end."""
         relation, start = self._known_relation(text, at) or ("", at)
         if not relation and (unknown := _UNKNOWN_RELATION.match(text, at)) is not None:
             relation, start = unknown[1].strip(), unknown.end()

@@ -112,7 +112,7 @@ def _pair(expected: str) -> BeforeValidator:
 
 
 def distinct_of(what: str, names: Collection[str]) -> AfterValidator:
-    """Make a validator of words from a list of names, which drops repeats.
+    """Make a validator that refuses words not in a list of names, and drops repeats.
 
     Args:
         what: the kind of thing that a word names, for the error.
@@ -202,7 +202,7 @@ class Recipe(Part):
         return cls.model_validate(values | beside)
 
     def with_file_names(self) -> Self:
-        """Replace content that came from files by the names of the files."""
+        """Return the recipe with file names in place of content that was read from files."""
         return self
 
     def recorded(self, **facts: Any) -> dict[str, Any]:
@@ -261,7 +261,7 @@ class Judging(Part):
 
 
 def checked(record: type[M], **values: Any) -> M:
-    """Make a record of these values, or refuse them as wrong usage.
+    """Make a record of these values; invalid ones raise UsageError.
 
     Raises:
         UsageError: one of them is not possible.

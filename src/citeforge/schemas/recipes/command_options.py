@@ -180,13 +180,13 @@ class TableOptions(Part):
 
     @property
     def is_plain(self) -> bool:
-        """Whether no table for a paper was asked for."""
+        """Whether no option of a paper's table is set."""
         fields = TableOptions.model_fields.items()
         return all(getattr(self, n) == f.default for n, f in fields if n != "across")
 
     @property
     def is_measures_alone(self) -> bool:
-        """Whether nothing else of a table for a paper was asked for."""
+        """Whether no option of a paper's table is set, except the choice of measures."""
         return self.model_copy(update={"measures": ()}).is_plain
 
     @property

@@ -37,7 +37,7 @@ class Flag:
 
     @property
     def choices(self) -> tuple[Any, ...]:
-        """The legal values, when they are few."""
+        """Legal values of an option that is a Literal; empty for other types."""
         return get_args(self.type) if get_origin(self.type) is Literal else ()
 
     @property
@@ -48,7 +48,7 @@ class Flag:
 
     @property
     def bounds(self) -> dict[str, float]:
-        """``ge``, ``gt``, ``le`` and ``lt``, where they are set."""
+        """Numeric limits of the option (``ge``, ``gt``, ``le``, ``lt``), those that are set."""
         return {
             name: bound
             for limit in self.field.metadata
@@ -62,7 +62,7 @@ class Flag:
 
 
 def flags_of(record: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator[Flag]:
-    """List all options of a record; those of inner records in the place of their field.
+    """Yield all options of a record; a field that is a record is replaced by its options.
 
     A field that is a dictionary holds options of plugins, which are not the record's.
     """
@@ -97,7 +97,7 @@ def _bare(kind: Any) -> Any:
 
 
 def nest_values(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
-    """Nest values by their paths of field names, as a record's content."""
+    """Build a record's nested content from values by path of field names."""
     content: dict[str, Any] = {}
     for place, value in values.items():
         inner = content

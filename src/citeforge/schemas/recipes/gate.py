@@ -33,7 +33,7 @@ def _share(value: Any) -> Any:
 
 
 def _bound(value: Any) -> Any:
-    """A number of answers (int), or a share of all answers (float)."""
+    """Read a bound: a number of answers (int), or a share of all answers (float)."""
     read = _percent(value)
     is_count = isinstance(read, int) and not isinstance(read, bool) and read >= 0
     is_share = isinstance(read, float) and 0 <= read <= 1
@@ -129,7 +129,7 @@ def _by_name(value: Any) -> Any:
 
 
 def _with_names(schema: dict[str, Any]) -> None:
-    """Add to a JSON schema what :func:`_by_name` reads."""
+    """Extend a JSON schema by the list of names that :func:`_by_name` accepts."""
     del schema["type"]
     margin = {"anyOf": [schema.pop("additionalProperties"), {"type": "null"}]}
     names = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}

@@ -81,7 +81,7 @@ class Mixture(Part):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Label to count."""
+        """Number of passages per label."""
         return {label: getattr(self, label) for label in LABELS}
 
     @property

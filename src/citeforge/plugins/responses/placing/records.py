@@ -167,7 +167,7 @@ def span(start: int | None, end: int | None, size: int, place: str) -> tuple[int
 
 
 def link_span(text: str, first: int, last: int) -> tuple[int, int, bool]:
-    """Extend a citation to the whole link, and say whether it is a link or mark itself.
+    """Extend a citation's span to a whole link; also return whether it is a mark, not text.
 
     ``end_index`` is called the last character; where the bracket that closes a link is just behind
     it, that is part of the link.
