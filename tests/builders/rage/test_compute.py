@@ -123,6 +123,7 @@ def exact_cosines(model: Any, queries: list[str], texts: list[str]) -> np.ndarra
     return product
 
 
+@pytest.mark.slow
 @pytest.mark.numeric
 def test_awkward_corpora_against_brute_force_in_float64(world: Path, tmp_path: Path) -> None:
     from sentence_transformers import SentenceTransformer
