@@ -106,11 +106,11 @@ class Phrasing(FrozenRecord):
 
     def phrase(self, relation: str) -> Phrase | None:
         """Get the clause of a relation, in any case and by BioKaLMA's names; None for none."""
-        return self.by_key.get(relation_key(relation))
+        return self.phrases_by_key.get(relation_key(relation))
 
     @cached_property
-    def by_key(self) -> dict[str, Phrase]:
-        """Clauses by :func:`citeforge.schemas.benchmarks.kg.relation_key` of their relation."""
+    def phrases_by_key(self) -> dict[str, Phrase]:
+        """Question clauses by their relation's label, normalised by ``relation_key``."""
         return {relation_key(label): phrase for label, phrase in self.relations.items()}
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from citeforge.engines import plugins
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import Recipe, RunOptions
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Kind(ABC):
 
     def plan(self, recipe: Recipe, run: RunOptions) -> RunPlan:
         """List the requests of a build, if ``has_plan``."""
-        raise NotImplementedError
+        raise UsageError(f"--dry-run: not for build {self.name}", code="wrong-kind")
 
     def blind(self, config: str, table: pa.Table) -> pa.Table:
         """Remove the gold from a table before it is published (tables of ``blinded`` only)."""

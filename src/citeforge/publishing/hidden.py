@@ -99,10 +99,11 @@ def split_package(
 
 
 def _public_contexts(package: Package) -> list[str]:
-    """Find the context set that may be public; none when the kind or the build forbids it.
+    """List the only context set of the public half; refuse packages that would reveal gold.
 
     Raises:
-        UsageError: says why, and what to do.
+        UsageError: the kind has no public half, the package was built without ``--hidden``, or
+            several context sets would be public.
     """
     manifest, kind = package.manifest, package.kind
     if reason := kind.refusal("hide-gold"):

@@ -156,7 +156,7 @@ class Planner:
                 theme = find_phrase(self._domain, relation).theme
                 mine = [t for t in values if t.value_id not in named]
                 groups.setdefault((values[0].qid, theme), []).extend(mine)
-        order = {label: at for at, label in enumerate(self._domain.phrasing.by_key)}
+        order = {label: at for at, label in enumerate(self._domain.phrasing.phrases_by_key)}
         for (qid, theme), facts in groups.items():
             facts.sort(key=lambda t: order.get(relation_key(t.relation), len(order)))
             facts = self._without_restated(facts)

@@ -120,7 +120,7 @@ class SeeminglyRelevant:
         results: dict[int, _MinedQuery] = {}
         open_rows = np.flatnonzero(self._numbers)
         extra = min(max((len(f) for f in self.exclusions.forbidden), default=0), 32)
-        k = nominations(self.mining) + extra
+        k = count_candidates(self.mining) + extra
         while len(open_rows):
             k, bounds = min(k, self.search.size), self.search.bounds.copy()
             step = max(1, _MATRIX_ENTRIES // k)
@@ -275,8 +275,8 @@ class SeeminglyRelevant:
         return _MinedQuery(passages, dropped, above, least, mine[is_open], 0 < wide >= widest)
 
 
-def nominations(mining: Mining) -> int:
-    """Number of candidates to nominate per query in the first pass.
+def count_candidates(mining: Mining) -> int:
+    """Compute how many passages per query the fast first search must return.
 
     Passages that may be relevant are not counted.
     """

@@ -272,7 +272,7 @@ def read_design(submission: Submission, measures: Sequence[Measure], tools: Tool
         numbers = cells[cell].add(row, answer)
         tally.add(answer, numbers.distinct, numbers.n_out_of_range, numbers.n_unparsed)
         if submission.form == "citeforge" and submission.is_anonymous:
-            reach.look(answer, grammar, table.sizes[row])
+            reach.observe(answer, grammar, table.sizes[row])
     for scores in cells.values() if is_strict else ():
         scores.fill()  # missing answers of cells that were run
     answered = {cell: scores for cell, scores in cells.items() if scores.runs}

@@ -68,7 +68,7 @@ def read_passages(submission: Submission, measures: Sequence[Measure], tools: To
         if is_strict:
             tally.listed += grammar.has_list(answer.output)
         if table is not None and submission.is_anonymous:
-            reach.look(answer, grammar, table.sizes[row])
+            reach.observe(answer, grammar, table.sizes[row])
     for one in scores.values() if is_strict else ():
         one.fill()
     inputs = None if items is None else items.inputs(submission.names, provided)

@@ -40,7 +40,7 @@ class Tools:
 
     @property
     def keeps_answers(self) -> bool:
-        """Whether answers are kept in score files, for reports."""
+        """Whether the score file will contain the answers, which reports can then show."""
         keeps = self.options.details
         return self.segmenter is not None if keeps is None else keeps
 

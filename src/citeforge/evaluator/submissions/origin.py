@@ -34,8 +34,8 @@ class CitationRange:
     _sizes: Counter[int] = field(default_factory=Counter)
     _farthest: int = 0
 
-    def look(self, answer: SubmissionLine, grammar: Grammar, n_shown: int) -> None:
-        """Count what an answer cites of the passages shown; only the first answers count."""
+    def observe(self, answer: SubmissionLine, grammar: Grammar, n_shown: int) -> None:
+        """Record which of the shown passages an answer cites; only the first 20,000 are read."""
         self._n_answers += 1
         if self._n_answers <= _MOST_ANSWERS and answer.passages is None:
             inside, outside, _ = grammar.cited(answer.output, n_shown)

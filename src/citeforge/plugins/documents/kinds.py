@@ -29,12 +29,14 @@ class DocumentsKind(RageKind):
     default_measures = ("rage", "alce", "abstention")
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
+        """Build a package of questions that an LLM writes about documents."""
         from citeforge.plugins.documents.build import build_documents
 
         assert isinstance(recipe, DocumentsRecipe)
         return build_documents(recipe, run)
 
     def plan(self, recipe: Recipe, run: RunOptions) -> RunPlan:
+        """Count the LLM requests of such a build, and their cost."""
         from citeforge.plugins.documents.build import plan_documents
 
         assert isinstance(recipe, DocumentsRecipe)

@@ -34,7 +34,7 @@ from citeforge.plugins.leaderboard.ranking import (
     View,
     about_rows,
     compact,
-    explained,
+    explain_measures,
     make_views,
     rest,
     slug,
@@ -109,7 +109,8 @@ def write_pages(
     audit = audit_of(package)
     index = templates.get_template("index.html.j2").render(
         site=site, data=script_json({"views": [compact(v) for v in views]}), n_queries=len(pages),
-        intro=introduction(package, about or Presentation(), files), measures=explained(views),
+        intro=introduction(package, about or Presentation(), files),
+        measures=explain_measures(views),
         audit=told_of_negatives(audit) if audit else [], cautions=caution_lines(files),
     )  # fmt: skip
     write_text(out / "index.html", index)

@@ -148,8 +148,8 @@ def hundredths(value: float | None) -> int | None:
 WORDS = {True: "higher is better", False: "lower is better", None: "neither direction is better"}
 
 
-def explained(views: Sequence[View]) -> list[tuple[str, str, str, str]]:
-    """Explain the measures of all tables: name, definition, which direction is better, link.
+def explain_measures(views: Sequence[View]) -> list[tuple[str, str, str, str]]:
+    """Explain each measure of the tables: (name, definition, better direction, link).
 
     A measure of many cells comes once.
     """
