@@ -17,7 +17,7 @@ from servers.batch_server import BatchServer, Fate, batch_server, complete
 from servers.provider import Body, Sent, chat, refusal
 
 pytestmark = pytest.mark.usefixtures("key")
-PRICE = Price(1e6, 1e6)  # one a token
+PRICE = (1e6, 1e6)  # one a token
 PAID = 10 + 5  # tokens of a reply of the server
 
 
@@ -57,7 +57,7 @@ def test_requests_are_asked_in_one_batch_at_half_the_price(
     stats = store.stats()
     assert (stats.answers, stats.prompt_tokens, stats.completion_tokens) == (6, 60, 30)
     assert stats.batch_tokens == (50, 25)
-    assert total_cost(PRICE, store.tokens(), stats.batch_tokens) == 5 * PAID / 2 + PAID
+    assert total_cost(Price(*PRICE), store.tokens(), stats.batch_tokens) == 5 * PAID / 2 + PAID
     store.close()
     assert export_store(tmp_path / "s.db", tmp_path / "s.jsonl") == 6
 

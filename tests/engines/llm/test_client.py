@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from citeforge.engines.llm.budget import Bound
-from citeforge.engines.llm.records import Failure, LlmReply, Price, Request
+from citeforge.engines.llm.records import Failure, LlmReply, Request
 from citeforge.engines.llm.replay import ReplayStore, SentRequest
 from citeforge.engines.llm.writers import OpenAiLlm, ReplayLlm, TemplateWriter, make_llm
 from citeforge.schemas.recipes.base import RunOptions
@@ -126,7 +126,7 @@ def test_plan_sends_nothing_and_counts(server: Running, store: ReplayStore) -> N
     requests = [ask("x" * 400, max_tokens=50), ask("y" * 400, max_tokens=50)]
     llm(server, store).complete(requests[:1])
     sent = len(server.requests())
-    plan = llm(server, store, price=Price(1.0, 2.0)).plan([*requests, *requests])
+    plan = llm(server, store, price=(1.0, 2.0)).plan([*requests, *requests])
     assert (plan.requests, plan.stored) == (2, 1)
     assert plan.about == Bound(1, 400 // 4 + 8, 50)
     assert plan.most == Bound(1, 400 + 8, 50 + 4096)  # a token per byte, and room for thoughts
@@ -139,7 +139,7 @@ def test_plan_sends_nothing_and_counts(server: Running, store: ReplayStore) -> N
 
 def test_max_cost_is_never_passed_and_totals_survive(server: Running, tmp_path: Path) -> None:
     requests = [ask(f"word {i}", max_tokens=20) for i in range(50)]
-    price = Price(1e6, 1e6)  # one unit a token
+    price = (1e6, 1e6)  # one unit a token
     limit = 200.0
     spent = 0
     for _ in range(3):  # each run goes on with the totals of those before
@@ -161,7 +161,7 @@ def test_max_cost_needs_price_and_limits(server: Running, store: ReplayStore) ->
     with refused("missing-option"):
         llm(server, max_cost=1.0).complete([ask("x")])
     with refused("missing-option"):
-        llm(server, store, max_cost=1.0, price=Price(1, 1)).complete([ask("x")])
+        llm(server, store, max_cost=1.0, price=(1, 1)).complete([ask("x")])
 
 
 def test_a_wrong_key_stops_at_once_and_is_never_shown(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from citeforge.engines.llm.records import LlmReply, Price, Request
+from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.running import doctor
@@ -53,7 +53,7 @@ def test_a_dead_server_is_noticed_over_runs() -> None:
 
 def test_the_budget_holds_where_a_server_counts_no_tokens(store: ReplayStore) -> None:
     with provider(lambda body: Sent({**chat("fine").content, "usage": None})) as server:
-        options = {"price": Price(1e6, 1e6), "max_cost": 600}
+        options = {"price": (1e6, 1e6), "max_cost": 600}
         # At most 400 + 8 and 30 tokens each; counted as 400 / 4 + 8 and 4 / 4 + 1, 110 in all:
         # two fit (110 + 438 ≤ 600), and a third does not (220 + 438 > 600).
         with refused("budget"):

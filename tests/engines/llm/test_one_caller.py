@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from citeforge.engines.llm.records import Price, Request
+from citeforge.engines.llm.records import Request
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.models.embed import make_embedder
@@ -40,7 +40,7 @@ def test_the_budget_stops_perplexity(server: Running, store: ReplayStore) -> Non
     # so the fifth is the last (after 4 · 4 = 16), and 5 · 4 = 20.
     texts = [f"text number {i}" for i in range(10, 40)]
     options = RunOptions(
-        base_url=server.url, max_retries=2, concurrency=1, price=Price(1e6, 1e6), max_cost=40
+        base_url=server.url, max_retries=2, concurrency=1, price=(1e6, 1e6), max_cost=40
     )
     for _ in range(2):  # a second run spends nothing more
         model = make_perplexity("openai:m", [], options=options, store=store)
@@ -55,7 +55,7 @@ def test_the_budget_stops_perplexity(server: Running, store: ReplayStore) -> Non
 
 def test_a_budget_needs_a_store(server: Running) -> None:
     """Each model would have a budget of its own, and each run a new one."""
-    options = RunOptions(base_url=server.url, price=Price(1e6, 1e6), max_cost=40)
+    options = RunOptions(base_url=server.url, price=(1e6, 1e6), max_cost=40)
     with refused("missing-option") as caught:
         make_perplexity("openai:m", [], options=options).of(["text"])
     assert "--max-cost requires --store FILE" in str(caught.value)
@@ -77,7 +77,7 @@ def test_embeddings_are_paid_for_once_and_within_the_budget(
     assert np.array_equal(
         make_embedder("openai:e", options=options).encode(texts, "passage"), first
     )
-    poor = RunOptions(base_url=server.url, max_retries=2, price=Price(1e6, 1e6), max_cost=200)
+    poor = RunOptions(base_url=server.url, max_retries=2, price=(1e6, 1e6), max_cost=200)
     with refused("budget"):
         make_embedder("openai:e", options=poor, store=store).encode(["new " * 99], "query")
     assert len(server.requests()) == 6

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from citeforge.engines.llm.records import MAX_ANSWER, Failure, LlmReply, Price, Request
+from citeforge.engines.llm.records import MAX_ANSWER, Failure, LlmReply, Request
 from citeforge.engines.llm.replay import ReplayStore, export_store, import_store
 from citeforge.engines.llm.writers import OpenAiLlm, ReplayLlm
 from citeforge.engines.models.embed import make_embedder
@@ -263,7 +263,7 @@ def test_some_replies_without_an_answer_do_not(store: ReplayStore) -> None:
 
 def test_the_budget_counts_room_for_thoughts(store: ReplayStore) -> None:
     with provider(lambda body: chat("fine")) as server:
-        options = {"price": Price(0, 1e6), "max_cost": 30 + ROOM - 1}  # one unit a token
+        options = {"price": (0, 1e6), "max_cost": 30 + ROOM - 1}  # one unit a token
         with refused("budget"):
             llm(server, store, **options).complete([ask()])
         assert server.bodies == []

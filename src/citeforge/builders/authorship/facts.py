@@ -136,9 +136,9 @@ def _in_digits(number: str) -> str:
 
 def numbers_in_text(text: str) -> Numbers:
     """Find numbers without thousands separators and ordinal endings (``1,200`` is ``1200``)."""
-    required = {_plain(n) for n in _NUMBER.findall(with_digits(text))}
-    allowed = set[str]()
-    for word in bare_words(with_digits(text)):
+    text, allowed = with_digits(text), set[str]()
+    required = {_plain(n) for n in _NUMBER.findall(text)}
+    for word in bare_words(text):
         allowed.update(x for x in (_OTHER_WORDS.get(word), _WORD_NUMBERS.get(word)) if x)
         if word in _WORD_NUMBERS and word not in _AMBIGUOUS:
             required.add(_WORD_NUMBERS[word])

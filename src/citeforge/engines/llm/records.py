@@ -212,7 +212,8 @@ class Llm(Protocol):
         ...
 
 
-class Price(NamedTuple):
+@dataclass(frozen=True)
+class Price:
     """Prices in one currency per million tokens."""
 
     prompt: float

@@ -271,7 +271,7 @@ def write_calibration(folder: Path, result: Calibration) -> str:
     """
     from citeforge.builders.packaging.package import amend_stats
 
-    load_manifest(folder)
+    load_manifest(folder)  # refuses a folder that is no package
     key, figures = calibration_key(result.judge), result.figures()
     old: Any = read_stats(folder).get(key)
     amend_stats(folder, {key: figures})

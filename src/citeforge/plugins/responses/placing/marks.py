@@ -121,9 +121,8 @@ def _bracketed(text: str, start: int, end: int, numbers: Iterable[int]) -> str:
     marks = "".join(f"[{n}]" for n in dict.fromkeys(numbers))
     before = text[max(0, start - _NEAR) : start]
     marked = before + marks + text[end : end + _NEAR]
-    behind = len(before) + len(marks)
-    is_part = is_subscript(marked, len(before), behind, find_variables(marked))
-    if is_part or before.endswith("^"):
+    behind = len(before + marks)
+    if is_subscript(marked, len(before), behind, find_variables(marked)) or before[-1:] == "^":
         marks = JOINER + marks
     return marks + JOINER if _JOINS.match(text, end) else marks
 
@@ -169,8 +168,7 @@ def _escapes(text: str, grammar: Grammar, n_docs: int, marks: Sequence[Edit]) ->
     """List the edits that keep an answer's own marks from being read as citations."""
     cut = []
     for marker in marks_beside(text, sorted((e.start, e.end) for e in marks), grammar, n_docs):
-        inside = range(marker.start, marker.end)
-        brackets = [at + 1 for at in inside if text[at] in _BRACKETS]
+        brackets = [at + 1 for at in range(marker.start, marker.end) if text[at] in _BRACKETS]
         # `.²` is no mark behind a joiner, and `^2^` none around one.
         cut += brackets or [marker.start + (not text[marker.start].isdigit())]
     return [Edit(at, at, JOINER) for at in cut]
