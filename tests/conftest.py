@@ -121,6 +121,10 @@ def tiers(request: pytest.FixtureRequest) -> dict[str, str]:
     return request.config.stash[TIERS]
 
 
+# Searches for garbage took a sixteenth of the time of the quick tests.
+gc.set_threshold(100_000, 50, 100)
+
+
 def pytest_collection_finish() -> None:
     """No search for garbage looks again at what was imported and collected."""
     gc.freeze()
