@@ -92,6 +92,6 @@ def _read_triples(bracket: str) -> list[Key]:
 
 
 def _trailing_relation(piece: str) -> str:
-    """Give the relation that a piece ends in: all after its last comma; empty without one."""
+    """Get the relation that a piece ends in: all after its last comma; empty without one."""
     _, comma, relation = piece.rpartition(", ")
     return relation if comma else ""
