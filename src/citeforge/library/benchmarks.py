@@ -1,4 +1,4 @@
-"""Opening benchmarks by folder or Hub name, joined with hidden gold where somebody has it."""
+"""Opening benchmarks by folder or Hub name, joined with their hidden gold if it is given."""
 
 import tempfile
 import weakref
@@ -81,6 +81,7 @@ def load(where: str | Path, gold: str | Path | None = None) -> Benchmark:
 
 
 def _remove(folder: str) -> None:
+    """Remove a temporary folder."""
     from citeforge.engines.io.files import remove_tree
 
     remove_tree(Path(folder))

@@ -13,7 +13,7 @@ _PASSAGES_UNSAID = 1 << 30
 
 
 def parse_citations(output: str, n_docs: int | None = None, base: int = 1) -> Parsed:
-    """Citation marks of an output, as ``strict`` reads them (docs/definitions.md#citations).
+    """Read the citation marks of an output, as ``strict`` does (docs/definitions.md#citations).
 
     Args:
         output: what a system wrote.
@@ -31,7 +31,7 @@ def parse_citations(output: str, n_docs: int | None = None, base: int = 1) -> Pa
 def split_statements(
     output: str, n_docs: int | None = None, base: int = 1, segmenter: str = "nupunkt"
 ) -> Statements:
-    """Statements of an output with the citations that belong to each.
+    """Split an output into statements, each with the citations that belong to it.
 
     docs/definitions.md#statements has the rules.
 
@@ -53,4 +53,5 @@ def split_statements(
 
 @lru_cache(maxsize=4)
 def _segmenter(name: str) -> Segmenter:
+    """Make a segmenter by its name; kept for the next call."""
     return make_segmenter(name)
