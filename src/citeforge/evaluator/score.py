@@ -278,7 +278,7 @@ def _slices(
 def _signature(
     measure: Measure, sample: Sample, submission: Submission, reading: Reading
 ) -> Signature:
-    """Make the signature of one measure, of the choices that the measure depends on."""
+    """Make the signature of one measure from the choices that the measure depends on."""
     tools, protocol = reading.tools, reading.tools.options.protocol
     segmenter = tools.segmenter.signature if tools.segmenter is not None else None
     judge = tools.judge.judge.signature if tools.judge is not None else None

@@ -4,6 +4,7 @@ import tempfile
 import weakref
 from pathlib import Path
 
+from citeforge.engines.io.files import remove_tree
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import UsageError
 
@@ -66,22 +67,15 @@ def load(where: str | Path, gold: str | Path | None = None) -> Benchmark:
     from citeforge.publishing.hidden import join_package
 
     half = gold_folder(gold)
-    work = tempfile.mkdtemp(prefix="citeforge-")
-    joined = Path(work) / "joined"
+    work = Path(tempfile.mkdtemp(prefix="citeforge-"))
+    joined = work / "joined"
     try:
         manifest, public_hash = join_package(folder, half, joined)
     except BaseException:
-        _remove(work)
+        remove_tree(work)
         raise
     benchmark = Benchmark(joined, manifest)
     benchmark.also_known = frozenset({public_hash})
     # The joined copy holds hidden labels: it lives as long as the object.
-    weakref.finalize(benchmark, _remove, work)
+    weakref.finalize(benchmark, remove_tree, work)
     return benchmark
-
-
-def _remove(folder: str) -> None:
-    """Remove a temporary folder."""
-    from citeforge.engines.io.files import remove_tree
-
-    remove_tree(Path(folder))

@@ -2,12 +2,12 @@
 
 from functools import lru_cache
 
-from citeforge.engines.text.segment import Segmenter
 from citeforge.engines.text.segmenters import make_segmenter
 from citeforge.evaluator.statements.split import Statements
 from citeforge.evaluator.statements.split import strict_statements as _split
 from citeforge.schemas.citations.grammar import Grammar, Parsed
 
+_kept_segmenter = lru_cache(maxsize=4)(make_segmenter)
 _PASSAGES_UNSAID = 1 << 30
 """Number of passages shown when the caller does not say: no citation is out of range."""
 
@@ -48,10 +48,4 @@ def split_statements(
         UnknownValueError: no such segmenter.
     """
     n = _PASSAGES_UNSAID if n_docs is None else n_docs
-    return _split(output, Grammar(base), _segmenter(segmenter), n)
-
-
-@lru_cache(maxsize=4)
-def _segmenter(name: str) -> Segmenter:
-    """Make a segmenter by its name; kept for the next call."""
-    return make_segmenter(name)
+    return _split(output, Grammar(base), _kept_segmenter(segmenter), n)

@@ -202,7 +202,7 @@ class Scores(Displayed):
         _write_scores(self.file, Path(path), private)
 
     def _headline(self) -> str:
-        """Write the first values in one line."""
+        """Summarise the scores in one line: the first values."""
         values = [f"{m.name} {m.value:.2f}" for m in self.file.measures if m.value is not None]
         more = f" and {len(self) - 4:,} more" if len(self) > 4 else ""
         return f"scores of {self.system} on {self.file.benchmark}: {', '.join(values[:4])}{more}"
@@ -301,7 +301,7 @@ def score_files(
     private: bool = False, run: RunOptions | None = None,
     on_error: Callable[[Path, CiteforgeError], None] | None = None,
 ) -> ScoredFiles:  # fmt: skip
-    """Score prediction files: all that ``citeforge score`` does, but for printing.
+    """Score prediction files, and write score files: all of ``citeforge score`` but printing.
 
     Args:
         submissions: files or folders.

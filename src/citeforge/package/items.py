@@ -215,5 +215,5 @@ class Labelling:
         return self.labels[query][position] if self.labels else ""
 
     def plain(self, text: str) -> str:
-        """Put labels that a passage's own text has in round brackets."""
+        """Change the square brackets of labels in a passage's own text to round ones."""
         return text if self.own is None else self.own.sub(r"(\1)", text)

@@ -47,7 +47,7 @@ def listed(choices: Iterable[Choice]) -> str:
 
 
 def resolve_spec(spec: str, choices: Iterable[Choice], folder: Path) -> str:
-    """Resolve the file that a spec names against a folder.
+    """Resolve the path in a choice such as ``table:FILE`` against a folder.
 
     Args:
         spec: such as ``table:verdicts.jsonl``; a model is a path where it starts with a dot.

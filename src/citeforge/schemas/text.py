@@ -123,7 +123,7 @@ def normalise_em(text: str) -> str:
 
 
 def splice(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
-    """Replace some spans of a text.
+    """Replace spans of a text by other texts.
 
     Args:
         text: any text.

@@ -91,7 +91,7 @@ def _is_tested(files: Sequence[ScoreFile], measure: str) -> bool:
 
 
 def bias_table(files: Sequence[ScoreFile]) -> Table:
-    """Make the table of CAB per pair of origins and label set (tables 3, 6, 8), with placebo."""
+    """Make the table of attribution bias (CAB) per origins and label set (tables 3, 6, 8)."""
 
     def places(design: Design) -> Iterator[_Place]:
         """List the rows of the table with the names of their measures."""
@@ -121,7 +121,7 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
 
 
 def sensitivity(files: Sequence[ScoreFile]) -> Table:
-    """Make the table of CAS per labelled cell against vanilla (tables 2, 5, 7), with placebo."""
+    """Make the table of attribution sensitivity (CAS) per labelled cell (tables 2, 5, 7)."""
 
     def places(design: Design) -> Iterator[_Place]:
         """List the rows of the table with the names of their measures."""

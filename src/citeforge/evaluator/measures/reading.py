@@ -263,7 +263,7 @@ class PerAnswerScores:
         return sorted(self._runs)
 
     def column(self, name: str) -> Floats:
-        """Get the values of one column, shape (runs, queries)."""
+        """Get one of the kept numbers of all answers, shape (runs, queries)."""
         at = self.numbers.columns.index(name)
         return np.stack([self._runs[number][0][:, at] for number in self.runs])
 

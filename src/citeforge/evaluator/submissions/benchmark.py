@@ -113,7 +113,7 @@ class Benchmark(Package):
 
     @property
     def data_set(self) -> str:
-        """ALCE's data set that it was made of: ``asqa``, ``qampari``, ``eli5``; else empty."""
+        """ALCE data set of the benchmark's source: ``asqa``, ``qampari``, ``eli5``; else empty."""
         source = next(iter(self.manifest.sources), None)
         return "" if source is None else source.rules.get("data set", "")
 

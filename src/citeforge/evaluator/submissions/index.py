@@ -243,7 +243,7 @@ class Submission:
 
     @cached_property
     def contexts(self) -> list[str]:
-        """Context sets that the lines are about (docs/definitions.md#protocols).
+        """Context sets that the submission's lines answer (docs/definitions.md#protocols).
 
         ``own`` if the lines bring passages, the only set if there is one, those that the lines
         name, ``full`` where they name none and a benchmark has it.
@@ -291,7 +291,7 @@ class Submission:
         return lines
 
     def _read(self) -> Lines:
-        """Read answers with their lines; thoughts and wrappers go unless raw text is wanted."""
+        """Read answers with their lines; remove thoughts and wrappers unless raw text is wanted."""
         self.around = SpokenCounts()
         self._n_lines = self._n_lines_with_hash = 0
         for line, answer in answers_of(self.path, self.benchmark, self.form, self._on_error):

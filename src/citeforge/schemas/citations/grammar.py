@@ -118,12 +118,12 @@ class Grammar:
 
     @cached_property
     def name(self) -> str:
-        """Name of the rules in signatures: ``strict2`` or ``strict2(n)``."""
+        """Name of the citation rules as in signatures: ``strict2`` or ``strict2(n)``."""
         return "strict2(n)" if self.has_round else "strict2"
 
     @property
     def signature(self) -> str:
-        """Base and name of the rules in signatures: ``base,name``."""
+        """Index base and name of the citation rules, as in signatures: ``base,name``."""
         return f"{self.base},{self.name}"
 
     @cached_property
