@@ -172,9 +172,8 @@ class UnknownValueError(UsageError):
         self.value = value
         self.known = sorted(choices)
         hint = suggestion(value, self.known)
-        most = _MOST_LISTED
-        more = f", … ({len(self.known):,} in all)" * (len(self.known) > most)
-        listed = f"known: {', '.join(self.known[:most])}{more}"
+        more = f", … ({len(self.known):,} in all)" * (len(self.known) > _MOST_LISTED)
+        listed = f"known: {', '.join(self.known[:_MOST_LISTED])}{more}"
         others = f"`{command}` lists them all" if command else listed
         where = f" in {place}" if place else ""
         super().__init__(f"unknown {what} {value!r}{where}{hint}; {others}", code="unknown-name")
