@@ -56,9 +56,11 @@ class Findings(Displayed):
         return f"{answers} read{form}{others}, {errors}, {warnings}"
 
     def _headline(self) -> str:
+        """Summarise the check in one line."""
         return self.summary()
 
     def _tables(self) -> Iterator[Table]:
+        """Make a table of all errors and warnings, with their lines."""
         by_kind = {"error": self.errors, "warning": self.warnings}
         rows = [
             (kind, found.line or "", str(found))
@@ -86,7 +88,10 @@ def check(
 
 
 class _Checker:
+    """A check of one submission."""
+
     def __init__(self, benchmark: Benchmark, context: str | None) -> None:
+        """Prepare to check answers to a context set, or to all sets of the benchmark (None)."""
         self.benchmark = benchmark
         self.asked = context
         self.sets = [context] if context else list(benchmark.manifest.contexts)
@@ -116,7 +121,7 @@ class _Checker:
             if error.line is None and error.field is None:
                 raise
             self._record_error(error)
-        self._missing()
+        self._report_missing()
         faults = find_format(submission.form).faults
         options = submission.form.partition(":")[2]
         for fault in faults(path, self.benchmark, options) if faults else ():
@@ -130,25 +135,26 @@ class _Checker:
         return self.findings
 
     def _default_context(self) -> str | None:
-        """Name the set that ``score`` assumes for lines without one; None where it would ask."""
+        """Get the context set that ``score`` assumes for lines without one; None if unclear."""
         try:
             return self.submission.choose_context(None)
         except (InputError, UsageError):
             return None
 
     def _mismatch_warnings(self) -> Iterator[Finding]:
-        """Warn of signs of another benchmark, and count cut and empty answers."""
+        """Warn of signs of another benchmark, and of truncated and empty answers."""
         yield from self.submission.warnings()
         if self.submission.is_anonymous:
             yield from self.answers.reach.warnings(self.benchmark.kind.shows)
         yield from self.provided.warnings()
         yield from self.submission.spoken_warnings()
-        n_told = self.submission.around.n_endless  # both cut and empty, as the thoughts' line says
-        if n_cut := self.findings.n_truncated - n_told:
+        # A thought without an end is truncated and empty; the warning of thoughts counts it.
+        n_endless = self.submission.around.n_endless
+        if n_cut := self.findings.n_truncated - n_endless:
             were = "answer was cut, as its" if n_cut == 1 else "answers were cut, as their"
             text = f"{n_cut:,} {were} finish_reason reports; what is there is scored"
             yield Finding("truncated-answer", text)
-        if n_empty := self.findings.n_empty - n_told:
+        if n_empty := self.findings.n_empty - n_endless:
             are = "answer is empty" if n_empty == 1 else "answers are empty"
             yield Finding("empty-text", f"{n_empty:,} {are}; scored as answers")
 
@@ -174,7 +180,7 @@ class _Checker:
         ]
 
     def _context_of(self, answer: SubmissionLine) -> str:
-        """The context set that an answer is about.
+        """Get the name of the context set that an answer is about.
 
         Raises:
             InputError: it names none that the benchmark has.
@@ -193,23 +199,22 @@ class _Checker:
             raise InputError(one_of, field="context", code="unknown-context")
         return name
 
-    def _missing(self) -> None:
-        """List the cells and answers that are missing."""
-        places = self.places.missing
+    def _report_missing(self) -> None:
+        """Warn of missing answers and authorship cells; add an error if no answer is there."""
+        places, warnings = self.places.missing, self.findings.warnings
         names = {name for name, _ in places}
         is_design = self.benchmark.kind.is_design
-        missing: list[Finding] = []
         if is_design and names:
-            missing += [
+            warnings += [
                 Finding(
                     "missing-cell", f"no answer to the cell {name}: what needs it is not computed"
                 )
                 for name in self.sets
                 if name not in names
             ]
-        # Of those that were not asked (--limit) there is one warning, not one each.
+        # Queries that were not asked (--limit) have one warning together.
         limit = self.submission.asked or len(self.benchmark.query_ids)
-        missing += [
+        warnings += [
             Finding(
                 "missing-answer",
                 f"no answer to {query!r} (context {name}, run {run}): scored as worst",
@@ -218,7 +223,6 @@ class _Checker:
             for (name, run), rows in places.items()
             for query in (self.benchmark.query_ids[row] for row in rows if row < limit)
         ]
-        self.findings.warnings += missing
         if names and self.asked not in (None, *names) and not is_design:
             self.findings.errors.append(
                 Finding("no-answers", f"the file contains no answer to context {self.asked!r}")
@@ -228,7 +232,7 @@ class _Checker:
 
 
 def span_warnings(answer: SubmissionLine, texts: Sequence[str], base: int) -> Iterator[Finding]:
-    """Check the ``spans`` of one answer.
+    """Warn of citation spans with impossible offsets, or quotations that passages do not contain.
 
     Args:
         answer: answer with ``spans``.
@@ -251,7 +255,7 @@ def span_warnings(answer: SubmissionLine, texts: Sequence[str], base: int) -> It
         elif not 0 <= span.passage < len(texts):
             text = f"passage {span.passage} of {len(texts)}, from 0"
             yield Finding("not-shown", text, field=field)
-        elif span.quote and not _holds(texts[span.passage], span):
+        elif span.quote and not _contains_quotation(texts[span.passage], span):
             yield Finding(
                 "wrong-quote",
                 f"quotes {span.quote[:60]!r}, which passage [{base + span.passage}] does not "
@@ -260,8 +264,8 @@ def span_warnings(answer: SubmissionLine, texts: Sequence[str], base: int) -> It
             )
 
 
-def _holds(text: str, span: CitedSpan) -> bool:
-    """Whether a text contains a span's quotation (at its offsets, if any), spaces aside."""
+def _contains_quotation(text: str, span: CitedSpan) -> bool:
+    """Whether a passage contains the quotation of a citation span, white space aside."""
     quote = span.quote or ""
     if span.quote_unit == "char" and span.quote_start is not None and span.quote_end is not None:
         there = text[span.quote_start : span.quote_end]
@@ -280,7 +284,7 @@ _IN_BRACKETS = re.compile(r"\[([^\[\]\n]{2,120})\]")
 
 
 def report_markup(answer: SubmissionLine) -> Markup | None:
-    """The citations of an answer that cites by URL; None for any other."""
+    """Read the citations of an answer that cites by URL; None for other answers."""
     if answer.spans is not None or not any(p.url for p in answer.passages or ()):
         return None
     markup = read_markup(answer.output)
@@ -318,6 +322,7 @@ class Marks:
     """
 
     def __init__(self, benchmark: Benchmark) -> None:
+        """Prepare to check answers to a benchmark that shows passages."""
         self.reach = CitationRange()
         self._n_other_forms, self._example = 0, ""
         self._grammar = benchmark.grammar
@@ -325,7 +330,7 @@ class Marks:
         self._items = cache(lambda context: list(benchmark.items(context)))
 
     def warnings(self, answer: SubmissionLine, context: str, row: int) -> Iterator[Finding]:
-        """Find marks that are not read as citations, and numbers beyond the context."""
+        """Warn of unread marks, citations beyond the passages shown, and wrong quotations."""
         report = report_markup(answer)
         if report is not None:
             yield from report_warnings(answer, report)
@@ -335,7 +340,7 @@ class Marks:
         n_shown = self._table(context).sizes[row] if own is None else len(own)
         parsed = grammar.parse(output, n_shown)
         if parsed.unparsed:
-            yield _unread([output[start:end] for start, end in parsed.unparsed])
+            yield _unread_warning([output[start:end] for start, end in parsed.unparsed])
         self._note_forms(output, parsed.markers)
         first, last = grammar.base, grammar.base + n_shown - 1
         cited = {n for m in parsed.markers for n in m.numbers}
@@ -370,13 +375,13 @@ class Marks:
 
     @property
     def other_forms(self) -> str:
-        """How many answers cite in other forms than the prompt's, with an example."""
+        """Sentence on answers that cite in other forms than the prompt's; empty if none does."""
         if not self._n_other_forms:
             return ""
         return f"{self._n_other_forms:,} in other forms than {self._grammar.form}: {self._example}"
 
 
-def _unread(marks: Sequence[str]) -> Finding:
+def _unread_warning(marks: Sequence[str]) -> Finding:
     """Make the warning that lists the marks of an answer that are not read as citations."""
     names = ", ".join(map(repr, list(dict.fromkeys(marks))[:_MOST_NAMED]))
     verb = "is not read as a citation" if len(marks) == 1 else "are not read as citations"
@@ -387,13 +392,13 @@ def _unread(marks: Sequence[str]) -> Finding:
 def _cited_names(
     names: Sequence[str], passages: Sequence[Passage] | Sequence[OwnPassage]
 ) -> Iterator[Finding]:
-    """Find brackets that name a passage by its title or id."""
+    """Warn of brackets that cite a passage by its title or id instead of its number."""
     ids = ((p.docid or "") if isinstance(p, OwnPassage) else p.id for p in passages)
     known = {name.casefold() for name in (*(p.title for p in passages), *ids) if name}
     named = [f"[{name}]" for name in names if name.strip().casefold() in known]
     if named:
-        text = f"{_unread(named).message}: passages are cited by number, not by title or id"
-        yield replace(_unread(named), message=text)
+        text = f"{_unread_warning(named).message}: passages are cited by number, not by title or id"
+        yield replace(_unread_warning(named), message=text)
 
 
 class Triples:
@@ -407,11 +412,12 @@ class Triples:
     other_forms = ""
 
     def __init__(self, benchmark: Benchmark) -> None:
+        """Prepare to check answers to a benchmark that shows triples."""
         self.reach = CitationRange()
         self._shown = cache(partial(read_shown, benchmark))
 
     def warnings(self, answer: SubmissionLine, context: str, row: int) -> Iterator[Finding]:
-        """Find brackets that never close, incomplete citations, triples that were not shown."""
+        """Warn of unclosed brackets, incomplete citations and triples that were not shown."""
         graphs, relations = self._shown(context)
         graphs_shown = graphs[row]
         reading = read_answer(row, graphs_shown, answer.output, relations)

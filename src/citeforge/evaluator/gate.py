@@ -46,11 +46,11 @@ class Decision(Displayed):
 
     Attributes:
         verdict: ``pass``, ``fail`` or ``not enough evidence``.
-        rows: what it was decided by, and what was looked at besides.
+        rows: what decided it, and what was only reported.
         new: names of the new systems.
-        baseline: names of the baseline's.
-        notes: what to know before it is believed.
-        signatures: recipes of the new scores that decided.
+        baseline: names of the systems of the baseline.
+        notes: cautions on the verdict.
+        signatures: signatures of the new scores that decided.
     """
 
     verdict: Verdict
@@ -62,7 +62,7 @@ class Decision(Displayed):
 
     @property
     def headline(self) -> str:
-        """The verdict, and the rows that decided it."""
+        """The verdict in one line, with the names of the rows that decided it."""
         of_verdict = (r for r in self.rows if r.decides and r.verdict == self.verdict)
         names = dict.fromkeys(r.name for r in of_verdict if r.group != "files")
         new, old = ", ".join(self.new), ", ".join(self.baseline)
@@ -71,9 +71,11 @@ class Decision(Displayed):
         return f"{self.verdict}: {subject}{why}"
 
     def _headline(self) -> str:
+        """Summarise the decision in one line."""
         return self.headline
 
     def _tables(self) -> Iterator[Table]:
+        """Make a table of all rows, with their verdicts."""
         rows = [(r.verdict, r.group, r.sentence) for r in self.rows]
         yield Table(("verdict", "tier", "found"), rows, left=3, notes=self.notes)
 
@@ -110,13 +112,15 @@ def decide(
         rows += count_rows(pair, source.policy)
         for tier, margins in source.policy.tiers.items():
             for name, margin in margins.items():
-                for found in _compared(pair, tier, name, margin, source.policy):
+                for found in _compare_measure(pair, tier, name, margin, source.policy):
                     (rows if isinstance(found, Row) else tests).append(found)  # type: ignore[arg-type]
     small: list[str] = []
     for pair in pairs if by else ():
         of_slices, lines = _slice_tests(pair, source.policy, by)
         tests, small = tests + of_slices, small + lines
-    rows = [*_tested(tests), *rows, *required_rows(pairs, source)]
+    # Advisory measures decide nothing, and have no part in Holm's correction.
+    adjusted = holm([math.nan if t.tier == "advisory" else t.p for t in tests])
+    rows = [*map(_decide_test, tests, adjusted), *rows, *required_rows(pairs, source)]
     order = ("files", "critical", "supporting", "advisory", "required", "counts")
     rows.sort(key=lambda row: order.index(row.group))
     verdicts = {row.verdict for row in rows if row.decides}
@@ -139,11 +143,12 @@ def _require_consistent(file: ScoreFile) -> None:
 
 
 def _names(files: Iterable[ScoreFile]) -> list[str]:
+    """List the names of the systems of score files, each once."""
     return list(dict.fromkeys(f.system for f in files))
 
 
 def _with_main_measure(source: PolicySource, files: Sequence[ScoreFile]) -> PolicySource:
-    """Make the files' main measure the critical one of a policy that names none."""
+    """Return a policy with the files' main measure as critical one, if it names none."""
     if source.policy.critical:
         return source
     name = main_measure(files)
@@ -173,7 +178,7 @@ class _Test:
         high: upper end, by the best verdicts.
         p: two-sided p of no difference.
         is_corrected: whether the difference is corrected by labels.
-        row: as far as it is known without the tests of other rows.
+        row: the row of the decision, still without verdict and sentence.
     """
 
     tier: Tier
@@ -185,10 +190,10 @@ class _Test:
     row: Row
 
 
-def _compared(
+def _compare_measure(
     pair: Pair, tier: Tier, name: str, margin: Margin, policy: GatePolicy
 ) -> Iterator[Row | _Test]:
-    """Test a measure, or all cells of it, on a pair; a row where it cannot be compared."""
+    """Yield a test of a measure, per cell if it has cells; or a row that says why there is none."""
     if pair.old is None:
         return
     entries = {
@@ -196,13 +201,13 @@ def _compared(
         if name in (m.name, m.name.partition("[")[0])
     } or {name: None}  # fmt: skip
     for one in entries:
-        yield _test(pair, pair.old, tier, one, margin, policy)
+        yield _make_test(pair, pair.old, tier, one, margin, policy)
 
 
-def _test(
+def _make_test(
     pair: Pair, baseline: ScoreFile, tier: Tier, name: str, margin: Margin, policy: GatePolicy
 ) -> Row | _Test:
-    """Compare a measure of two files by the policy; a row where no test is possible."""
+    """Compare a measure of two score files by the policy; return a row if no test is possible."""
 
     def undecided(sentence: str) -> Row:
         """Make the row of a measure that cannot be tested, with the reason."""
@@ -221,7 +226,7 @@ def _test(
     if errors:
         return undecided(f"{errors[0].message}. Score both in the same way.")
     (d,) = differences
-    n_old, n_both = _defined(old, new)
+    n_old, n_both = _count_defined(old, new)
     if n_both < (1 - policy.counts.undefined) * n_old:
         return undecided(
             f"{name} is defined on {n_old:,} queries for the baseline, and on {n_both:,} of them "
@@ -245,14 +250,13 @@ def _test(
         allowed=policy.allowed_drop(margin, before or 0.0), n=d.n,
     )  # fmt: skip
     low, high = sorted(sign * end for end in ends)
-    ends = low - doubts[0], high + doubts[1]
-    return _Test(tier, new, *ends, p, c is not None, row)
+    return _Test(tier, new, low - doubts[0], high + doubts[1], p, c is not None, row)
 
 
 def _slice_tests(
     pair: Pair, policy: GatePolicy, by: Sequence[str]
 ) -> tuple[list[_Test], list[str]]:
-    """Tests of critical and supporting measures in slices, and notes on slices without one.
+    """Compare critical and supporting measures in slices; note the slices without a test.
 
     A slice is too small to be shown to be no worse; it must not be shown to be worse.
     """
@@ -266,7 +270,7 @@ def _slice_tests(
         place = f"{pair.place}, {label}" if pair.place else label
         part = Pair(new, old, place)
         for name, margin in (policy.critical | policy.supporting).items():
-            for found in _compared(part, "supporting", name, margin, policy):
+            for found in _compare_measure(part, "supporting", name, margin, policy):
                 if isinstance(found, Row):
                     small.append(f"{label}: {found.sentence}")
                 else:
@@ -274,8 +278,8 @@ def _slice_tests(
     return tests, small
 
 
-def _defined(old: MeasureScore, new: MeasureScore) -> tuple[int, int]:
-    """Queries that define a measure for the baseline, and those of them that do for both."""
+def _count_defined(old: MeasureScore, new: MeasureScore) -> tuple[int, int]:
+    """Count the queries that define a measure for the baseline, and for both systems."""
     both = [
         b is not None for a, b in zip(old.per_query, new.per_query, strict=True) if a is not None
     ]
@@ -294,15 +298,8 @@ def _judge_doubts(old: MeasureScore, new: MeasureScore, sign: int) -> tuple[floa
     return new_worse + old_better, new_better + old_worse
 
 
-def _tested(tests: Sequence[_Test]) -> Iterator[Row]:
-    """Decide tests together, with p-values adjusted over all of them (Holm)."""
-    adjusted = holm([math.nan if t.tier == "advisory" else t.p for t in tests])
-    for test, p in zip(tests, adjusted, strict=True):
-        yield _decided(test, p)
-
-
-def _decided(test: _Test, p: float) -> Row:
-    """The row of a test with its verdict and a sentence that gives the reason.
+def _decide_test(test: _Test, p: float) -> Row:
+    """Make the row of a test, with its verdict and a sentence that gives the reason.
 
     Args:
         test: difference, interval and margin.

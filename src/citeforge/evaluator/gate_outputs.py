@@ -47,11 +47,10 @@ def to_text(decision: Decision, width: int | None = None) -> str:
         for row in rows:
             word = _word(row)
             text = f"{row.place}: {row.sentence}" if row.place else row.sentence
-            folded = wrap(
+            lines += wrap(
                 text, width or 10**6, initial_indent=f"  {word:<9}", subsequent_indent=" " * 11,
                 break_on_hyphens=False,
             )  # fmt: skip
-            lines += folded
     notes = _notes(decision)
     lines += ["", *(line for note in notes for line in folded_note(note, width))] if notes else []
     return "\n".join(lines)
@@ -71,7 +70,7 @@ def _word(row: Row) -> str:
 def to_markdown(decision: Decision) -> str:
     """Write a decision as Markdown for a pull request: verdict, table and all sentences.
 
-    Names in it act on nothing: no markup, no link, and nobody is mentioned.
+    Names in it have no effect: no markup, no links, no mentions.
     """
     head = ("", "measure", "tier", "baseline", "new", "difference", "95 % interval", "allowed", "n")
     rows = [
@@ -89,11 +88,12 @@ def to_markdown(decision: Decision) -> str:
 
 
 def _number(value: float | None, sign: str = "") -> str:
+    """Format a number with two decimals; a dash for None."""
     return "–" if value is None else f"{value:{sign}.2f}"
 
 
 def _inline(text: str) -> str:
-    """Text on one line of Markdown, without markup, links and mentions."""
+    """Escape a text for one line of Markdown: no markup, links or mentions take effect."""
     plain = _MARKS.sub(r"\\\1", escape(" ".join(text.split()), quote=False))
     return re.sub(r"((?<!\w)@|www|://)", "\\1\u200d", plain)
 
@@ -106,26 +106,32 @@ def to_junit(decision: Decision) -> str:
     suites = ElementTree.Element("testsuites")
     verdicts = [row.verdict for row in decision.rows if row.decides]
     suite = ElementTree.SubElement(
-        suites, "testsuite", name=_xml(decision.headline), tests=str(len(decision.rows)),
-        failures=str(verdicts.count(FAIL)), errors=str(verdicts.count(OPEN)), skipped="0",
+        suites, "testsuite", name=_replace_invalid(decision.headline),
+        tests=str(len(decision.rows)), failures=str(verdicts.count(FAIL)),
+        errors=str(verdicts.count(OPEN)), skipped="0",
     )  # fmt: skip
     for row in decision.rows:
         case = ElementTree.SubElement(
-            suite, "testcase", classname=f"citeforge.gate.{row.group}", name=_xml(row.name)
+            suite,
+            "testcase",
+            classname=f"citeforge.gate.{row.group}",
+            name=_replace_invalid(row.name),
         )
         tag = {FAIL: "failure", OPEN: "error"}.get(row.verdict) if row.decides else None
         if tag is None:
-            ElementTree.SubElement(case, "system-out").text = _xml(row.sentence)
+            ElementTree.SubElement(case, "system-out").text = _replace_invalid(row.sentence)
         else:
-            ElementTree.SubElement(case, tag, type=row.verdict, message=_xml(row.sentence))
+            ElementTree.SubElement(
+                case, tag, type=row.verdict, message=_replace_invalid(row.sentence)
+            )
     if notes := _notes(decision):
-        ElementTree.SubElement(suite, "system-out").text = _xml("\n".join(notes))
+        ElementTree.SubElement(suite, "system-out").text = _replace_invalid("\n".join(notes))
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _xml(text: str) -> str:
-    """Text without characters that XML cannot hold."""
+def _replace_invalid(text: str) -> str:
+    """Replace the characters of a text that XML cannot hold."""
     return _NO_XML.sub("\ufffd", text)
 
 
@@ -160,7 +166,7 @@ def write_outputs(decision: Decision, paths: Iterable[Path]) -> None:
 
 
 def add_to_summary(decision: Decision) -> None:
-    """Add the Markdown to the summary of a job of GitHub Actions, where this is one."""
+    """Append the decision to the job summary of GitHub Actions; does nothing elsewhere."""
     if summary := os.environ.get(SUMMARY):
         with Path(summary).open("a", encoding="utf-8") as file:
             file.write(to_markdown(decision) + "\n")

@@ -89,22 +89,23 @@ def checked_policy(source: PolicySource) -> PolicySource:
                 place = (tier, name, "margin") if margin.margin is not None else ("margin",)
                 raise source.error(
                     place, f"allows any drop of {name}",
-                    f"points as displayed, less than {_span(measure):g}", "out-of-range",
+                    f"points as displayed, less than {_largest_drop(measure):g}", "out-of-range",
                 )  # fmt: skip
     for n, required in enumerate(source.policy.required):
         _check_measure(source, ("required", n, "measure"), required.measure)
     return source
 
 
-def _span(measure: Measure) -> float:
-    """Largest drop that a measure can have, in points as displayed."""
+def _largest_drop(measure: Measure) -> float:
+    """Compute the largest possible drop of a measure, in points as displayed."""
     return measure.scale * (math.inf if measure.high is None else measure.high - measure.low)
 
 
 def _allows_any_drop(policy: GatePolicy, margin: Margin, measure: Measure) -> bool:
+    """Whether the policy allows any drop of a measure, however large."""
     points = policy.margin if margin.margin is None else margin.margin
     share = policy.relative if margin.relative is None else margin.relative
-    return points >= _span(measure) and (margin.margin is not None or share >= 1)
+    return points >= _largest_drop(measure) and (margin.margin is not None or share >= 1)
 
 
 def _check_measure(source: PolicySource, place: Sequence[str | int], name: str) -> None:

@@ -27,7 +27,7 @@ class Row:
         group: tier of the measure, ``files``, ``counts`` or ``required``.
         verdict: of this row.
         sentence: what was found, for users.
-        place: context set, and what else tells several comparisons apart; empty for one.
+        place: context set, and what else distinguishes several comparisons; empty for one.
         baseline: value of the baseline; None where there is none.
         new: value of the new system.
         difference: new minus baseline; corrected by labels where both have them.
@@ -56,12 +56,12 @@ class Row:
 
     @property
     def decides(self) -> bool:
-        """Whether the verdict of the gate depends on it."""
+        """Whether the verdict of the gate depends on this row."""
         return self.group != "advisory"
 
     @property
     def name(self) -> str:
-        """Name of what the row is about, with its place in brackets."""
+        """Measure, or what else the row is about, with the context set in brackets."""
         return f"{self.what} ({self.place})" if self.place else self.what
 
 
@@ -72,7 +72,7 @@ class Pair:
     Attributes:
         new: of the new system.
         old: of the baseline; None where it has none.
-        place: what tells it from other pairs; empty for the only one.
+        place: what distinguishes it from other pairs; empty for the only one.
     """
 
     new: ScoreFile
@@ -114,7 +114,7 @@ def pair_files(
 
 
 def _key(file: ScoreFile) -> tuple[str, str, str]:
-    """Get what paired score files must share: benchmark, context set and protocol."""
+    """Get what a score file and its baseline share: benchmark, context set and protocol."""
     return file.benchmark, file.context, file.protocol
 
 
@@ -155,6 +155,7 @@ def _places(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def _without_baseline(pair: Pair, baseline: Sequence[ScoreFile]) -> Row:
+    """Make the row of a new score file that has no counterpart in the baseline."""
     if not baseline:
         text = (
             "There is no baseline, so that nothing can be compared; keep these scores, and name "
@@ -181,7 +182,7 @@ _COUNTED = {
 
 
 def count_rows(pair: Pair, policy: GatePolicy) -> Iterator[Row]:
-    """Make a row per count that exceeds its bound; one row if none does.
+    """Make a row per count (such as missing answers) above its bound; one row if none is.
 
     Too many failures of the judge, and a baseline that exceeds a bound, make the comparison
     worthless; what the new system's answers lack is its own fault.
@@ -232,7 +233,7 @@ def required_rows(pairs: Sequence[Pair], source: PolicySource) -> Iterator[Row]:
 
 
 def _required_row(pair: Pair, required: RequiredQuery) -> Row:
-    """Decide whether a query that the policy requires kept its value."""
+    """Make the row that says whether the value of a required query is within its bound."""
     query, name = required.query, required.measure
     new, old = _entry(pair.new, name), _entry(pair.old, name)
     value, before = (_value(f, e, query) for f, e in ((pair.new, new), (pair.old, old)))
@@ -253,11 +254,12 @@ def _required_row(pair: Pair, required: RequiredQuery) -> Row:
 
 
 def _entry(file: ScoreFile | None, measure: str) -> MeasureScore | None:
+    """Find a measure in a score file; None without one."""
     return None if file is None else next((m for m in file.measures if m.name == measure), None)
 
 
 def _value(file: ScoreFile | None, entry: MeasureScore | None, query: str) -> float | None:
-    """Value of one query as displayed; None where it is not defined."""
+    """Get the value of one query as displayed; None where it is undefined."""
     if file is None or entry is None or query not in file.query_ids:
         return None
     value = entry.per_query[file.query_ids.index(query)]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ScoredKind(PackageKind):
-    """A kind of benchmark with how answers to it are read."""
+    """A kind of benchmark that also declares how answers to it are read."""
 
     @abstractmethod
     def reading(self, reads: str) -> Read:

@@ -29,7 +29,7 @@ from citeforge.schemas.submission import CONTROL
 
 @dataclass(frozen=True)
 class ScoringSetup:
-    """How every submission of one call is scored.
+    """Settings by which all submissions of one call are scored.
 
     Attributes:
         benchmark: what they answer.
@@ -93,6 +93,7 @@ def setup_of(
 
 
 def _ask_judge(measures: Iterable[Measure]) -> bool:
+    """Whether some measure asks the judge."""
     return any("judge" in m.uses for m in measures)
 
 
@@ -115,7 +116,7 @@ def _tools_of(options: ScoreOptions, run: RunOptions) -> Tools:
 
 
 def _with_segmenter(tools: Tools) -> Tools:
-    """Add the protocol's or options' segmenter; if not installed, the reason."""
+    """Add the segmenter of the options or protocol; or the reason why it is not installed."""
     from citeforge.engines.text.segmenters import make_segmenter
 
     segmenter = tools.options.segmenter
@@ -207,7 +208,7 @@ def _require_fitting(benchmark: Benchmark, measures: Sequence[Measure]) -> None:
 
 
 def _reader_name(setup: ScoringSetup) -> str:
-    """Name the reader of submissions: the first of the benchmark's kind that a measure needs."""
+    """Choose the way of reading (``passages``, ``cells``, ``triples``) that a measure needs."""
     ways, wanted = setup.benchmark.kind.readings, {m.reads for m in setup.measures}
     return next((way for way in ways if way in wanted), ways[0])
 
@@ -264,7 +265,7 @@ def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
 def _slices(
     submission: Submission, reading: Reading, signatures: Sequence[Signature]
 ) -> list[Slice]:
-    """Scores by the fields of ``--by``."""
+    """Compute the scores of slices, by the query fields that ``--by`` names."""
     fields, benchmark = reading.tools.options.by, submission.benchmark
     if not fields:
         return []
@@ -277,7 +278,7 @@ def _slices(
 def _signature(
     measure: Measure, sample: Sample, submission: Submission, reading: Reading
 ) -> Signature:
-    """The recipe of one measure: only what that measure depends on."""
+    """Make the signature of one measure from the choices that the measure depends on."""
     tools, protocol = reading.tools, reading.tools.options.protocol
     segmenter = tools.segmenter.signature if tools.segmenter is not None else None
     judge = tools.judge.judge.signature if tools.judge is not None else None

@@ -37,7 +37,7 @@ def score_targets(
         )
     systems = [*names] or [None for _ in targets]
     for (submission, target), name in zip(targets.items(), systems, strict=True):
-        # Not Path.resolve, which stops at a loop of links: reading the submission tells it better.
+        # Not Path.resolve, which stops at a loop of links: reading it gives a better error.
         if os.path.realpath(target) in set(map(os.path.realpath, submissions)):
             raise UsageError(
                 f"--out {target}: is a submission; name another file for its scores",
@@ -49,7 +49,7 @@ def score_targets(
 
 
 def context_target(target: Path, context: str, submission: Path, name: str | None) -> Path:
-    """Score file of one context set of several: ``NAME.CONTEXT.scores.json``.
+    """Get the score file of one context set of several: ``NAME.CONTEXT.scores.json``.
 
     Args:
         target: score file that the submission has when it is of one set.

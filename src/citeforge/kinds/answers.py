@@ -27,6 +27,7 @@ class HagridKind(RageKind):
     headline = _CITATIONS
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
+        """Build a package of HAGRID's questions, with their quotes as contexts."""
         from citeforge.builders.frozen import build_hagrid
 
         assert isinstance(recipe, HagridRecipe)
@@ -45,12 +46,14 @@ class AlceKind(RageKind):
     whole_corpus = ("passages", "all")
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
+        """Build a package of questions with the documents retrieved for them."""
         from citeforge.builders.frozen import build_alce
 
         assert isinstance(recipe, AlceRecipe)
         return build_alce(recipe, run)
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+        """Find wrong ids, contexts and candidates in a package."""
         from citeforge.builders.packaging.verify import wrong_candidates
 
         yield from super().problems(package)

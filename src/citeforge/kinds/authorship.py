@@ -38,24 +38,28 @@ class AuthorshipKind(TwinsKind):
     }
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
+        """Build a package with a context set for each cell of the design."""
         from citeforge.builders.authorship.build import build_authorship
 
         assert isinstance(recipe, AuthorshipRecipe)
         return build_authorship(recipe, run)
 
     def reading(self, reads: str) -> Read:
+        """Find the function that reads answers: to all cells together, or to one."""
         from citeforge.evaluator.measures.authorship_answers import read_design
         from citeforge.evaluator.measures.passages import read_passages
 
         return read_design if reads == "cells" else read_passages
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+        """Find what is wrong with twins, contexts and cells in a package."""
         from citeforge.builders.packaging.verify import wrong_cells
 
         yield from super().problems(package)
         yield from wrong_cells(package)
 
     def labelling(self, package: Package, context: str) -> Labelling:
+        """Read the labels that the prompts of a cell put on passages."""
         from citeforge.builders.authorship.labels import labelling_of
 
         return labelling_of(package, context)

@@ -61,12 +61,14 @@ class KalmaKind(ScoredKind):
     }
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
+        """Build a package of questions that grow from triples of a knowledge graph."""
         from citeforge.builders.kalma.build import build_kalma
 
         assert isinstance(recipe, KalmaRecipe)
         return build_kalma(recipe, run)
 
     def plan(self, recipe: Recipe, run: RunOptions) -> RunPlan:
+        """Count the calls of a build to its LLM, without asking it."""
         from citeforge.builders.kalma.plan import plan_kalma
 
         assert isinstance(recipe, KalmaRecipe)
@@ -89,16 +91,19 @@ class KalmaKind(ScoredKind):
             )
 
     def reading(self, reads: str) -> Read:
+        """Find the function that reads answers; all measures read triples."""
         from citeforge.evaluator.measures.kalma_graphs import read_triples
 
         return read_triples
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+        """Find queries, contexts, gold and removed facts that do not fit together."""
         from citeforge.builders.kalma.package import wrong_kalma
 
         return wrong_kalma(package)
 
     def trace(self, package: Package, query: str) -> str:
+        """Describe how a question grew from triples, round by round."""
         from citeforge.builders.kalma.package import trace_text
 
         return trace_text(package, query)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import pyarrow as pa
 
 from citeforge.evaluator.kinds import ScoredKind
-from citeforge.package.items import Gold, GoldRows, Item, Passage, by_query
+from citeforge.package.items import Item, Passage
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import BY_CONFIG, CONDENSED_FORMS
 from citeforge.schemas.recipes.base import Recipe, RunOptions
@@ -47,6 +47,7 @@ class RageKind(ScoredKind):
     }
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
+        """Build a package of queries with relevant, irrelevant and seemingly relevant passages."""
         from citeforge.builders.rage.build import build_rage
 
         assert isinstance(recipe, RageRecipe)
@@ -55,17 +56,16 @@ class RageKind(ScoredKind):
     def items(self, package: Package, context: str, query_id: str | None) -> Iterator[Item]:
         """Yield queries with passages of the corpus (schema CONTEXTS)."""
         table, questions = package.context_table(context), package.questions(context)
-        gold = by_query(package.gold.to_pylist())
+        gold = package.gold_rows
         if query_id is not None:
             row = package.row_of[query_id]
-            table, questions = table.slice(row, 1), questions[row : row + 1]
+            table, questions, gold = table.slice(row, 1), questions[row:][:1], gold[row:][:1]
         ids = pa.concat_arrays([c.flatten() for c in table["docs"].chunks]).field("corpus-id")
         texts = package.shown_texts(ids.unique().to_pylist(), context)
-        for query, docs, question in zip(
-            table["query_id"].to_pylist(), table["docs"].to_pylist(), questions, strict=True
+        for query, docs, question, right in zip(
+            table["query_id"].to_pylist(), table["docs"].to_pylist(), questions, gold, strict=True
         ):
             passages = (Passage(d["corpus-id"], *texts[d["corpus-id"]], d["label"]) for d in docs)
-            right = GoldRows(map(Gold.of, gold.get(query, [])))
             yield Item(query, question, context, tuple(passages), gold=right)
 
     def reading(self, reads: str) -> Read:
@@ -75,12 +75,14 @@ class RageKind(ScoredKind):
         return read_passages
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+        """Find wrong ids and contexts in a package."""
         from citeforge.builders.packaging.verify import wrong_contexts, wrong_ids
 
         yield from wrong_ids(package)
         yield from wrong_contexts(package)
 
     def blind(self, config: str, table: pa.Table) -> pa.Table:
+        """Remove the labels from a table of contexts."""
         from citeforge.publishing.hidden import remove_labels
 
         return remove_labels(table)

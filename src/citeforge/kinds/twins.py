@@ -26,18 +26,21 @@ class TwinsKind(RageKind):
     annotation = (*RageKind.annotation, "twin-relevant", "twin-nonrelevant")
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
+        """Build a package of passages with twins that an LLM writes."""
         from citeforge.builders.authorship.twins import build_twins
 
         assert isinstance(recipe, TwinsRecipe)
         return build_twins(recipe, run)
 
     def plan(self, recipe: Recipe, run: RunOptions) -> RunPlan:
+        """Count the calls of a build to its LLM, without asking it."""
         from citeforge.builders.authorship.twins import plan_twins
 
         assert isinstance(recipe, TwinsRecipe)
         return plan_twins(recipe, run)
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+        """Find wrong ids, contexts and twins in a package."""
         from citeforge.builders.packaging.verify import wrong_twins
 
         yield from super().problems(package)

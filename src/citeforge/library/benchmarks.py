@@ -1,9 +1,10 @@
-"""Opening benchmarks by folder or Hub name, joined with hidden gold where somebody has it."""
+"""Opening benchmarks by folder or Hub name, joined with their hidden gold if it is given."""
 
 import tempfile
 import weakref
 from pathlib import Path
 
+from citeforge.engines.io.files import remove_tree
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import UsageError
 
@@ -66,21 +67,15 @@ def load(where: str | Path, gold: str | Path | None = None) -> Benchmark:
     from citeforge.publishing.hidden import join_package
 
     half = gold_folder(gold)
-    work = tempfile.mkdtemp(prefix="citeforge-")
-    joined = Path(work) / "joined"
+    work = Path(tempfile.mkdtemp(prefix="citeforge-"))
+    joined = work / "joined"
     try:
         manifest, public_hash = join_package(folder, half, joined)
     except BaseException:
-        _remove(work)
+        remove_tree(work)
         raise
     benchmark = Benchmark(joined, manifest)
     benchmark.also_known = frozenset({public_hash})
     # The joined copy holds hidden labels: it lives as long as the object.
-    weakref.finalize(benchmark, _remove, work)
+    weakref.finalize(benchmark, remove_tree, work)
     return benchmark
-
-
-def _remove(folder: str) -> None:
-    from citeforge.engines.io.files import remove_tree
-
-    remove_tree(Path(folder))

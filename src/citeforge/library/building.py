@@ -78,6 +78,7 @@ def rebuild(
 def _run(
     run: RunOptions | None, out: str | PathLike[str], overwrite: bool, resume: bool
 ) -> RunOptions:
+    """Set the output options of a run."""
     values = dict(run or RunOptions())
     values |= {"out": Path(out), "overwrite": overwrite, "resume": resume}
     return checked(RunOptions, **values)

@@ -52,4 +52,5 @@ def check(
 
 
 def _without_header(finding: Finding) -> Finding:
+    """Lower the line number of a finding by one, for the header that was added."""
     return finding if finding.line is None else replace(finding, line=finding.line - 1)

@@ -6,7 +6,7 @@ from pathlib import Path
 from citeforge.schemas.errors import UsageError
 
 EXAMPLES = Path(__file__).resolve().parent / "examples"
-"""What ``examples/`` of the repository holds of data, also where the package was installed."""
+"""Data of the repository's ``examples/``, also in an installed package."""
 _STEPS = (
     "build rage --source beir:{out}/examples/facts --mixture mix=3,3,0 --n-seemingly 0"
     " --licence apache-2.0 --out {out}/facts",

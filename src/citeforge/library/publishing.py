@@ -29,7 +29,7 @@ def export_prompts(
     context: str | None = None, template: str | None = None, show: str | None = None,
     stub: str | Path | None = None,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """One prompt per query; as ``citeforge export prompts``.
+    """Make one prompt per query; as ``citeforge export prompts``.
 
     Args:
         benchmark: opened, a folder, or ``hub:ORG/NAME``.
@@ -78,7 +78,6 @@ def card(
         InputError: not a package, a file of it is damaged, or scores are of another build.
         UsageError: the version is none.
     """
-
     if version is not None and not re.fullmatch(r"\d+\.\d+\.\d+", version):
         raise UsageError(f"--version {version!r}: expected X.Y.Z", code="bad-option")
     several = listed(scores)
@@ -115,7 +114,7 @@ class Publication:
     Attributes:
         package: the package, or its public half; a plan in a dry run.
         gold: the gold half; None where all labels are public.
-        notes: what the public half lacks besides labels.
+        notes: what is missing in the public half besides labels.
     """
 
     package: Published | PublishPlan
@@ -156,6 +155,7 @@ def publish(
         check_sound(folder)
 
     def published(half: Path) -> Published | PublishPlan:
+        """Publish a package or its public half; only plan it in a dry run."""
         if dry_run:
             return publisher.dry_run(half, repo_id, revision)
         return publisher.publish(half, repo_id, private=private, branch=revision)

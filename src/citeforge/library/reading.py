@@ -2,18 +2,18 @@
 
 from functools import lru_cache
 
-from citeforge.engines.text.segment import Segmenter
 from citeforge.engines.text.segmenters import make_segmenter
 from citeforge.evaluator.statements.split import Statements
 from citeforge.evaluator.statements.split import strict_statements as _split
 from citeforge.schemas.citations.grammar import Grammar, Parsed
 
+_kept_segmenter = lru_cache(maxsize=4)(make_segmenter)
 _PASSAGES_UNSAID = 1 << 30
 """Number of passages shown when the caller does not say: no citation is out of range."""
 
 
 def parse_citations(output: str, n_docs: int | None = None, base: int = 1) -> Parsed:
-    """Citation marks of an output, as ``strict`` reads them (docs/definitions.md#citations).
+    """Read the citation marks of an output, as ``strict`` does (docs/definitions.md#citations).
 
     Args:
         output: what a system wrote.
@@ -31,7 +31,7 @@ def parse_citations(output: str, n_docs: int | None = None, base: int = 1) -> Pa
 def split_statements(
     output: str, n_docs: int | None = None, base: int = 1, segmenter: str = "nupunkt"
 ) -> Statements:
-    """Statements of an output with the citations that belong to each.
+    """Split an output into statements, each with the citations that belong to it.
 
     docs/definitions.md#statements has the rules.
 
@@ -48,9 +48,4 @@ def split_statements(
         UnknownValueError: no such segmenter.
     """
     n = _PASSAGES_UNSAID if n_docs is None else n_docs
-    return _split(output, Grammar(base), _segmenter(segmenter), n)
-
-
-@lru_cache(maxsize=4)
-def _segmenter(name: str) -> Segmenter:
-    return make_segmenter(name)
+    return _split(output, Grammar(base), _kept_segmenter(segmenter), n)

@@ -28,15 +28,18 @@ class Comparisons(Displayed, list[Difference]):
     """
 
     def __init__(self, differences: Sequence[Difference] = (), cautions: Sequence[str] = ()):
+        """Make a list of differences, with cautions on them."""
         super().__init__(differences)
         self.cautions = list(cautions)
 
     def _headline(self) -> str:
+        """Count the differences, and the significant ones."""
         n_clear = sum(d.p_holm < LEVEL for d in self)
         count = count_text(len(self), "difference")
         return f"{count}, {n_clear:,} of them with p < {LEVEL:g} after Holm"
 
     def _tables(self) -> Iterator[Table]:
+        """Make tables of the differences, with cautions below the last one."""
         tables = [table for _, table in difference_tables(self, has_bold=True)]
         yield from tables[:-1]
         for last in tables[-1:]:
@@ -48,7 +51,7 @@ def compare(
     *scores: Scored, out: str | Path | None = None, measures: Sequence[str] = (),
     against: str | None = None, across: Sequence[str] = (), by: Sequence[str] = (),
 ) -> Comparisons:  # fmt: skip
-    """Paired differences of systems, measure by measure; as ``citeforge compare``.
+    """Compute paired differences of systems, measure by measure; as ``citeforge compare``.
 
     Args:
         scores: two or more, of the same benchmark and recipe.
@@ -92,7 +95,7 @@ class Report(Displayed):
 
     @property
     def text(self) -> str:
-        """The report as text.
+        """Report as text.
 
         Raises:
             UsageError: it is a picture in bytes (``png``, ``pdf``).
@@ -110,11 +113,13 @@ class Report(Displayed):
         make_report(self.files, format_of(path), Path(path), self.options)
 
     def _headline(self) -> str:
+        """Summarise the report in one line: systems, format and size."""
         systems = count_text(len({f.system for f in self.files}), "system")
         place = "" if self.path is None else f", {self.path}"
         return f"report on {systems}: {self.form}, {-(-len(self.content) // 1000):,} kB{place}"
 
     def _tables(self) -> Iterator[Table]:
+        """Make a table of the scores that the report is of."""
         table = scores_table(named_rows(references_last(self.files)), "system", has_sd=False)
         yield replace(table.transposed(), notes=signature_notes(self.files))
 
@@ -129,7 +134,7 @@ def report(
     per_context: bool = False, across: Sequence[str] = (), robustness: bool = False,
     by: Sequence[str] = (),
 ) -> Report:  # fmt: skip
-    """A report of one or several systems; as ``citeforge report``.
+    """Make a report on one or several systems; as ``citeforge report``.
 
     Args:
         scores: of one or several systems.
@@ -142,7 +147,7 @@ def report(
         measure: what a plot shows; None for the main measure.
         robustness: of several score files a system: how each definition of citation quality ranks
             the systems.
-        benchmark: package whose audit is told (pages, ``md``, and the plot ``negatives``).
+        benchmark: package whose audit is shown (pages, ``md``, and the plot ``negatives``).
         measures: columns of a table (``md``, ``latex``, ``csv``); all when empty.
         best: ``bold`` to mark the best values of a table.
         against: baseline of a table: systems that differ from it significantly are marked.

@@ -77,14 +77,14 @@ def submission_file(answers: Answers, system: str | None = None) -> Iterator[Pat
         except InputError as error:
             if error.path != str(path):
                 raise
-            # The file is ours: what the caller knows is the number of the row.
+            # The file is temporary: the caller knows the number of the row instead.
             row_number = None if error.line is None else error.line - 1
             place = "answers" if row_number is None else f"answers[{row_number - 1}]"
             raise error.at(place) from error
 
 
 def _rows(answers: Any) -> Iterator[Mapping[str, Any]]:
-    """List answers as dictionaries, of a DataFrame without its empty cells."""
+    """Yield answers as dictionaries; those of a DataFrame without empty cells."""
     if hasattr(answers, "to_dict") and hasattr(answers, "columns"):
         for row in answers.to_dict(orient="records"):
             # A DataFrame's empty cell is NaN, the one value unequal to itself.
@@ -123,11 +123,12 @@ class Scores(Displayed):
     """
 
     def __init__(self, file: ScoreFile) -> None:
+        """Give access to the measures of a score file by name."""
         self.file = file
         self._measures = {m.name: m for m in file.measures}
 
     def __getitem__(self, measure: str) -> MeasureScore:
-        """One measure: ``value``, ``low``, ``high`` as displayed, ``per_query`` raw, ``signature``.
+        """Get a measure by name: values as displayed, ``per_query`` raw, and ``signature``.
 
         Raises:
             UsageError: it was asked for and could not be computed; with the reason.
@@ -143,12 +144,15 @@ class Scores(Displayed):
         raise UnknownValueError("measure", measure, self._measures)
 
     def __iter__(self) -> Iterator[str]:
+        """Yield the names of the measures."""
         return iter(self._measures)
 
     def __contains__(self, measure: object) -> bool:
+        """Whether a measure of this name was computed."""
         return measure in self._measures
 
     def __len__(self) -> int:
+        """Count the measures."""
         return len(self._measures)
 
     @property
@@ -158,7 +162,7 @@ class Scores(Displayed):
 
     @property
     def counts(self) -> Counts:
-        """Queries, answers, what is missing or could not be read."""
+        """Counts of queries and answers, and of what is missing or could not be read."""
         return self.file.counts
 
     @property
@@ -167,7 +171,7 @@ class Scores(Displayed):
         return self.file.not_computed
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row a measure: value, low, high, stderr, n, n_undefined, scale, signature."""
+        """Make a table with one row per measure: value, interval, stderr, n, scale, signature."""
         with extras_named():
             import pandas
 
@@ -177,7 +181,7 @@ class Scores(Displayed):
         return pandas.DataFrame(rows, index=names, columns=columns)
 
     def per_query(self) -> pandas.DataFrame:
-        """One row a query and one column a measure, raw values; NaN where a measure is undefined.
+        """Make a table of raw values: one row per query, one column per measure; NaN if undefined.
 
         Raw values lie in [0, 1] or in the measure's own range (docs/measures.md).
         """
@@ -198,11 +202,13 @@ class Scores(Displayed):
         _write_scores(self.file, Path(path), private)
 
     def _headline(self) -> str:
+        """Summarise the scores in one line: the first values."""
         values = [f"{m.name} {m.value:.2f}" for m in self.file.measures if m.value is not None]
         more = f" and {len(self) - 4:,} more" if len(self) > 4 else ""
         return f"scores of {self.system} on {self.file.benchmark}: {', '.join(values[:4])}{more}"
 
     def _tables(self) -> Iterator[Table]:
+        """Make a table of all measures, with cautions and signatures."""
         files = [self.file]
         notes = [*(f"not computed: {x}" for x in missing_lines(files)), *caution_lines(files)]
         table = scores_table(files, "measure").transposed()
@@ -262,8 +268,7 @@ def score(
     options = checked(
         ScoreOptions, measures=measures, context=context, protocol=protocol,
         file_format=file_format, segmenter=segmenter, details=details, only_asked=only_asked,
-        by=by,
-        labels=tuple(map(Path, labels)), assessments=tuple(map(Path, assessments)),
+        by=by, labels=tuple(map(Path, labels)), assessments=tuple(map(Path, assessments)),
         judge="given" if labels and judge is not None else None,
     )  # fmt: skip
     setup = setup_of(opened, options, judge_of(judge, judge_repeats))
@@ -296,18 +301,18 @@ def score_files(
     private: bool = False, run: RunOptions | None = None,
     on_error: Callable[[Path, CiteforgeError], None] | None = None,
 ) -> ScoredFiles:  # fmt: skip
-    """Score prediction files: all that ``citeforge score`` does, but for printing.
+    """Score prediction files, and write score files: all of ``citeforge score`` but printing.
 
     Args:
         submissions: files or folders.
         benchmark: what they answer: a folder, or ``hub:ORG/NAME``.
         options: measures, protocol, judge and what else scores depend on.
-        names: names of the systems, one a submission; none for what these, or their files, say.
+        names: names of the systems, one per submission; none for their own, or their files'.
         gold: the hidden half, as for ``load``.
         out: score file to write; a folder for several submissions.
         private: where gold is hidden: write what single queries score, too.
         run: where a judge runs, what it may cost, where its verdicts are kept.
-        on_error: told of a submission that cannot be scored, which is then left out; None to raise.
+        on_error: gets a submission that cannot be scored, which is left out; None to raise.
 
     Raises:
         InputError: an answer to no query of the benchmark, twice the same, or unreadable; or a
@@ -361,10 +366,8 @@ def score_files(
             _write_scores(file, own, private)
     scored = [file for _, file in results]
     if options.max_row:
-        by_context: dict[str, list[ScoreFile]] = {}
-        for file in scored:
-            by_context.setdefault(file.context, []).append(file)
-        scored += [max_row(files) for files in by_context.values()]
+        contexts = dict.fromkeys(file.context for file in scored)
+        scored += [max_row([f for f in scored if f.context == name]) for name in contexts]
     headline = tuple(opened.kind.headline)
     return ScoredFiles([Scores(f) for f in scored], setup.tools.judge, headline, setup.is_judged)
 
@@ -442,7 +445,7 @@ def _require_distinct(
 
 
 def _require_any(files: Sequence[ScoreFile]) -> None:
-    """Refuse a table without any score.
+    """Refuse score files of which none has a score.
 
     Raises:
         UsageError: no measure could be computed for any submission; with the reasons.

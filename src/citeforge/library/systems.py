@@ -60,7 +60,7 @@ def run(
         endpoint: base URL, concurrency, prices, store.
 
     Returns:
-        Name, number of answers, failures, and what is told of the run.
+        Name, number of answers, failures, and notes on the run.
 
     Raises:
         UnknownValueError: no such system or context set.
@@ -122,8 +122,8 @@ class Bench:
     """Result of :func:`bench`.
 
     Attributes:
-        ran: one a system, in order.
-        scores: likewise.
+        ran: one outcome per system, in order.
+        scores: one per system, and per context set of several.
         differences: paired differences of the systems that were shown the same context set.
         report: the HTML page.
     """
@@ -161,7 +161,7 @@ def bench(
         judge: decides entailment, in scores and for ``rerank``.
         options: system to its options.
         endpoint: base URL, concurrency, prices, store.
-        tell: is told (system, what its run came to) as soon as each is written.
+        tell: gets (system, result of its run) as soon as each is written.
 
     Raises:
         UsageError: a system does not fit, before any is run; two have one name.
@@ -247,6 +247,7 @@ def _options(system: str, options: Options) -> Part:
 
 
 def _llm(llm: str | Llm | None, store: Path, endpoint: RunOptions | None) -> Llm | None:
+    """Make an LLM by its name, with a store for costly replies; return an object as it is."""
     if not isinstance(llm, str):
         return llm
     run = endpoint or RunOptions()

@@ -1,4 +1,4 @@
-"""What a query of a benchmark consists of: what systems are shown, and what would be right."""
+"""Records of a benchmark's queries: what systems are shown, and what would be right."""
 
 import json
 import re
@@ -32,7 +32,7 @@ class Passage:
 
     @property
     def is_relevant(self) -> bool:
-        """Whether it was judged relevant to the query."""
+        """Whether the passage was judged relevant to its query."""
         return self.label == RELEVANT
 
 
@@ -62,7 +62,7 @@ class Gold:
 
     @staticmethod
     def of(row: dict[str, Any]) -> "Gold":
-        """Make a record of a row of the gold table (schema GOLD)."""
+        """Make a record from a row of the gold table (schema GOLD)."""
         return Gold(
             kind=row["kind"],
             text=row["text"],
@@ -158,12 +158,14 @@ class Item(Displayed):
         return f"gold, as {same.name}, {same.relation}: {same.value}"
 
     def _headline(self) -> str:
+        """Summarise the query in one line."""
         what = f"{len(self.relevant)} relevant" if self.passages else "triples"
         return (
             f"query {self.query_id} {shorten(self.query, 80)!r}: shows {len(self.evidence)}, {what}"
         )
 
     def _tables(self) -> Iterator[Table]:
+        """Make a table of the passages or triples shown."""
         rows = [
             (n, x.title, shorten(x.text, 200), x.label or "")
             if isinstance(x, Passage)
@@ -201,7 +203,7 @@ class Labelling:
     Attributes:
         note: what they say of the labels; an empty string for nothing.
         labels: query id to one label a passage, in order; empty without labels.
-        own: finds such labels in the passages' own texts, which must not pass for ours.
+        own: finds such labels in the passages' own texts, which must not pass for real ones.
     """
 
     note: str = ""
@@ -209,9 +211,9 @@ class Labelling:
     own: re.Pattern[str] | None = None
 
     def of(self, query: str, position: int) -> str:
-        """The label of a passage, or an empty string."""
+        """Get the label of a passage, or an empty string."""
         return self.labels[query][position] if self.labels else ""
 
     def plain(self, text: str) -> str:
-        """A passage's text with labels of its own in round brackets."""
+        """Change the square brackets of labels in a passage's own text to round ones."""
         return text if self.own is None else self.own.sub(r"(\1)", text)

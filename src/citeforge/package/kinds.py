@@ -1,4 +1,4 @@
-"""What a kind of benchmark says of itself, how it is built, and the kinds that there are."""
+"""The base class of all kinds of benchmark, and functions that find kinds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Kind(ABC):
         name: as in ``citeforge build NAME`` and in manifests.
         recipe: record of a build of it, whose ``kind`` is the name; None where its packages come
             from elsewhere.
-        has_plan: whether the requests of a build can be told beforehand.
+        has_plan: whether the requests of a build can be counted beforehand.
         about: what a benchmark of it consists of, in the words of cards.
         paper: source whose paper describes it; cards cite it.
         task_categories: of the Hub.
@@ -39,7 +39,7 @@ class Kind(ABC):
         is_design: whether the context sets are the cells of one experiment, which are answered and
             scored together.
         readings: what a measure may read of answers (``reads``).
-        template: prompt template that is taken when none is named: one of ours, or a Jinja file.
+        template: prompt template that is taken when none is named: a built-in one, or a Jinja file.
         default_measures: families of measures that are computed when none are named.
         headline: measures with a leaderboard of their own on the Hub, the first one first; none
             where values are of several context sets together.
@@ -77,6 +77,7 @@ class Kind(ABC):
     refusals: ClassVar[Mapping[str, str]] = {}
 
     def __init_subclass__(cls) -> None:
+        """Refuse a kind whose name is not that of its recipe."""
         if cls.recipe is not None and cls.name != cls.recipe.kind:
             raise ValueError(
                 f"the kind {cls.name!r} has a recipe of the kind {cls.recipe.kind!r}; give it "
@@ -88,7 +89,7 @@ class Kind(ABC):
         """Build a package by a recipe of this kind."""
 
     def plan(self, recipe: Recipe, run: RunOptions) -> RunPlan:
-        """List the requests of a build, if ``has_plan``."""
+        """Count the calls of a build to its LLM, if ``has_plan``."""
         raise UsageError(f"--dry-run: not for build {self.name}", code="wrong-kind")
 
     def blind(self, config: str, table: pa.Table) -> pa.Table:
@@ -126,7 +127,7 @@ def kind_of(manifest: Manifest, path: object = None) -> Kind:
 
     Args:
         manifest: of a package.
-        path: where it lies, for the message.
+        path: its folder, for the message.
 
     Raises:
         InputError: this installation does not know it, or a plugin that should give it is broken.
@@ -174,7 +175,7 @@ def recipe_named(name: str) -> type[Recipe] | None:
 
 
 def recipes() -> dict[str, type[Recipe]]:
-    """Recipes of all kinds that can be built, in the order of help pages."""
+    """Get the recipes of all kinds that can be built, in the order of help pages."""
     return {k.name: k.recipe for k in kinds().values() if k.recipe is not None}
 
 

@@ -21,12 +21,13 @@ MANIFEST = "manifest.json"
 STATS = "stats.json"
 CARD = "README.md"
 AUDIT, SCORES, BY_HAND = "audit.json", "reference_scores.json", "card.md"
+_VERSION = ("schema_version", SCHEMA_VERSION)
 BESIDE = (AUDIT, SCORES, BY_HAND, "croissant.json", "eval.yaml")
 """Files that may join a package after its build; the manifest then knows them."""
 
 
 def pretty_json(value: object) -> str:
-    """Indented JSON with a line end; equal values give equal text."""
+    """Write a value as indented JSON with a line end; equal values give equal text."""
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -45,6 +46,7 @@ class Problem:
     code: str = "schema-mismatch"
 
     def __str__(self) -> str:
+        """Write the file and what is wrong with it."""
         return f"{self.file}: {self.message}"
 
 
@@ -53,7 +55,7 @@ _Stats = dict[str, Figure | list[Figure] | dict[str, Figure]]
 
 
 def read_stats(folder: Path) -> dict[str, Any]:
-    """``stats.json`` of a package: numbers, texts, lists and dictionaries of them.
+    """Read ``stats.json`` of a package: numbers, texts, lists and dictionaries of them.
 
     Raises:
         InputError: it is missing, no JSON, or holds something else.
@@ -71,7 +73,7 @@ def read_stats(folder: Path) -> dict[str, Any]:
 
 
 def load_manifest(folder: Path) -> Manifest:
-    """Read and check the manifest itself, down to the byte.
+    """Read the manifest of a package; refuse one in which a single byte was changed.
 
     Raises:
         InputError: missing, damaged, changed, or written by a newer version.
@@ -86,8 +88,7 @@ def load_manifest(folder: Path) -> Manifest:
             code="not-a-package",
         )
     content = read_json(resolve_package_file(folder, MANIFEST))
-    version = ("schema_version", SCHEMA_VERSION)
-    manifest = validated(Manifest, content, path, version=version)
+    manifest = validated(Manifest, content, path, version=_VERSION)
     # Of what the file says, not of the record made from it: a newer record has more fields.
     own = digest({**content, "manifest_sha256": ""})
     if manifest.manifest_sha256 != own or path.read_bytes() != pretty_json(content).encode():
@@ -177,8 +178,7 @@ def unknown_files(folder: Path) -> list[str]:
             allowed=advice,
             code="output-exists",
         )
-    version = ("schema_version", SCHEMA_VERSION)
-    manifest = validated(Manifest, read_json(path), path, allowed=advice, version=version)
+    manifest = validated(Manifest, read_json(path), path, allowed=advice, version=_VERSION)
     ours = {*manifest.files, *BESIDE, MANIFEST, STATS, CARD} - {BY_HAND}
     return [
         name

@@ -1,4 +1,4 @@
-"""The one reader of a benchmark package: nobody else knows where a table lies."""
+"""The one reader of a benchmark package: no other module knows where its tables are."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Package(Displayed):
 
         Args:
             folder: where it is.
-            manifest: its manifest, when somebody has checked the files already.
-            whole: refuse tables that do not fit together; ``verify`` tells itself what is wrong.
+            manifest: its manifest, where its files have been checked already.
+            whole: refuse tables that do not fit together; ``verify`` reports these itself.
 
         Raises:
             InputError: not a package, or a file differs from its recorded sha256.
@@ -61,6 +61,7 @@ class Package(Displayed):
         self.whole = whole
 
     def _headline(self) -> str:
+        """Summarise the benchmark in one line."""
         contexts = ", ".join(self.contexts)
         return (
             f"{self.manifest.kind} benchmark {self.label}: {len(self.query_ids):,} queries, "
@@ -72,6 +73,7 @@ class Package(Displayed):
         return len(self.query_ids)
 
     def _tables(self) -> Iterator[Table]:
+        """Make a table of the benchmark's kind, licence, context sets and sources."""
         m = self.manifest
         yield Table(["", m.name], [
             ("kind", m.kind), ("queries", f"{len(self):,}"), ("licence", m.licence or "not stated"),
@@ -122,17 +124,17 @@ class Package(Displayed):
 
     @cached_property
     def splits(self) -> dict[str, list[str]]:
-        """Config to the splits that have rows, in the order of their files."""
+        """Splits that have rows, by config such as ``contexts``, in the order of their files."""
         return splits_of(self.manifest)
 
     @property
     def grammar(self) -> Grammar:
-        """The citation grammar that the prompts of this benchmark ask for."""
+        """Citation grammar that the prompts of this benchmark ask for."""
         return Grammar(self.manifest.grammar.base, self.manifest.grammar.form)
 
     @cached_property
     def kind(self) -> PackageKind:
-        """The kind of benchmark: its tables, default measures and checks.
+        """Kind of the benchmark: its tables, default measures and checks.
 
         Raises:
             InputError: a kind that this installation does not know.
@@ -145,12 +147,12 @@ class Package(Displayed):
         return self.kind.shows == "triples"
 
     def shards(self, config: str, split: str) -> list[Path]:
-        """Files of a table that the manifest lists, in order; none where the table is empty."""
+        """List the files of a table in order, by the manifest; none where the table is empty."""
         name = re.compile(rf"{re.escape(config)}/{re.escape(split)}-\d{{5}}-of-\d{{5}}\.parquet")
         return [self.folder / n for n in sorted(self.manifest.files) if name.fullmatch(n)]
 
     def table(self, config: str, split: str) -> pa.Table:
-        """A whole table in its schema; no rows where the package has none.
+        """Read a whole table in its schema; no rows where the package has none.
 
         Raises:
             UnknownValueError: no such config in this kind of benchmark.
@@ -189,16 +191,16 @@ class Package(Displayed):
 
     @cached_property
     def row_of(self) -> dict[str, int]:
-        """Row of each query id."""
+        """Row numbers of the queries, by id."""
         return {name: row for row, name in enumerate(self.query_ids)}
 
     def questions(self, context: str) -> list[str]:
-        """Texts of the queries as a context set asks them, in the order of the benchmark."""
+        """Get the texts of the queries as a context set asks them, in order."""
         texts: list[str] = self.queries_of(context)["text"].to_pylist()
         return texts
 
     def queries_of(self, context: str) -> pa.Table:
-        """The queries in the form that a context set asks (schema QUERIES).
+        """Get the queries in the form that a context set asks (schema QUERIES).
 
         Raises:
             InputError: the package lacks that form.
@@ -215,7 +217,7 @@ class Package(Displayed):
 
     @cached_property
     def forms(self) -> dict[str, pa.Table]:
-        """The queries in each form of the package (schema QUERIES), the main one first."""
+        """Queries in each form of the package (schema QUERIES), the main one first."""
         splits = dict.fromkeys(self.kind.other_questions.values())
         others = {split: self.table("queries", split) for split in splits}
         return {
@@ -224,7 +226,7 @@ class Package(Displayed):
         }
 
     def context_table(self, context: str) -> pa.Table:
-        """Rows of a context set (schema CONTEXTS, or KG_CONTEXTS).
+        """Read the rows of a context set (schema CONTEXTS, or KG_CONTEXTS).
 
         Args:
             context: its name.
@@ -247,7 +249,7 @@ class Package(Displayed):
 
     @cached_property
     def mappings(self) -> dict[str, pa.Table]:
-        """Label to table (schema MAPPING).
+        """Pairs of query and passage by label (schema MAPPING).
 
         Raises:
             InputError: one is damaged, or is about a query that the benchmark lacks.
@@ -264,7 +266,7 @@ class Package(Displayed):
 
     @cached_property
     def gold(self) -> pa.Table:
-        """Schema GOLD, or KG_GOLD.
+        """Table of gold answers (schema GOLD) or gold triples (KG_GOLD).
 
         Raises:
             InputError: it is damaged, or is about a query that the benchmark lacks.
@@ -278,9 +280,9 @@ class Package(Displayed):
             return table
         mask = pc.is_in(table[column], value_set=self.queries["_id"].combine_chunks())
         if not pc.all(mask).as_py() and table.num_rows:
-            stranger = table[column].filter(pc.invert(mask))[0].as_py()
+            unknown = table[column].filter(pc.invert(mask))[0].as_py()
             raise InputError(
-                f"names the unknown query {stranger!r}",
+                f"names the unknown query {unknown!r}",
                 path=self.folder / config / split,
                 allowed="a sound package; see: citeforge verify",
                 code="unknown-query",
@@ -295,16 +297,16 @@ class Package(Displayed):
 
     @cached_property
     def twins(self) -> pa.Table:
-        """Schema TWINS; no rows where the package has none."""
+        """Table of twins (schema TWINS); no rows where the package has none."""
         return read_table(self.shards("twins", "twins"), TWINS)
 
     @cached_property
     def cosines(self) -> pa.Table:
-        """Read cosines of mined passages (schema COSINES); no rows where there are none."""
+        """Cosines of mined passages (schema COSINES); no rows where there are none."""
         return read_table(self.shards("cosines", SEEMINGLY_RELEVANT), COSINES)
 
     def passages(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """The corpus, streamed batch by batch (schema CORPUS).
+        """Stream the corpus batch by batch (schema CORPUS).
 
         Args:
             columns: only these.
@@ -334,7 +336,7 @@ class Package(Displayed):
         return rankings
 
     def condensed(self, form: str) -> dict[tuple[str, str], str]:
-        """Summaries or snippets by (query, passage); without those that are irrelevant.
+        """Read summaries or snippets by (query, passage); irrelevant ones are left out.
 
         Args:
             form: split of ``condensed``.
@@ -344,8 +346,7 @@ class Package(Displayed):
         """
         if form not in self.splits.get("condensed", []):
             raise UnknownValueError("form", form, self.splits.get("condensed", []))
-        table = self.table("condensed", form)
-        rows = rows_of(table)
+        rows = rows_of(self.table("condensed", form))
         return {(query, passage): text for query, passage, text, idle in rows if not idle}
 
     def authors(self, context: str) -> pa.Table:
@@ -358,7 +359,7 @@ class Package(Displayed):
 
     @property
     def evolution(self) -> pa.Table:
-        """Read how questions grew, round by round (schema KG_EVOLUTION)."""
+        """Table of how questions grew, round by round (schema KG_EVOLUTION)."""
         return self.table("evolution", "evolution")
 
     @property
@@ -375,7 +376,7 @@ class Package(Displayed):
         return texts_of(self.corpus, ids)
 
     def shown_texts(self, ids: Iterable[str], context: str = "") -> dict[str, tuple[str, str]]:
-        """(title, text) of passages that contexts show, by id.
+        """Read (title, text) of passages that contexts show, by id; each must be in the corpus.
 
         Args:
             ids: of passages.
@@ -399,7 +400,7 @@ class Package(Displayed):
     def items(
         self, context: str | None = None, query_id: str | None = None, show: str | None = None
     ) -> Iterator[Item]:
-        """Queries with what systems are shown and with their gold, in the order of the benchmark.
+        """Yield queries with what systems are shown and with their gold, in order.
 
         Holds the passages that the context set names, not the corpus.
 
@@ -430,11 +431,11 @@ class PackageKind(Kind):
         """Yield what is wrong in a package beyond hashes and schemas: (table, problem)."""
 
     def labelling(self, package: Package, context: str) -> Labelling | None:
-        """Read what prompts say of each passage; None where they say nothing."""
+        """Read the labels that prompts put on passages; None where they put none."""
         return None
 
     def trace(self, package: Package, query: str) -> str | None:
-        """Describe how a query was made, round by round; None where nothing is kept of that."""
+        """Describe how a query was made, round by round; None if the package does not keep that."""
         return None
 
 

@@ -1,4 +1,4 @@
-"""The design of an authorship benchmark: who wrote what, and what a system is told of it.
+"""The design of an authorship benchmark: who wrote what, and which author the prompts name.
 
 Terms of Abolghasemi et al. 2025 ("Evaluation of Attribution Bias in Generator-Aware
 Retrieval-Augmented Large Language Models"), section 3. The ``first`` label of a set stands for
@@ -14,9 +14,9 @@ from citeforge.schemas.record import FrozenRecord
 
 Origin = Literal["human", "llm"]
 AUTHORS: dict[Origin, str] = {"human": "Human", "llm": "LLM"}
-"""How tables call them."""
+"""Names of the origins in tables."""
 Told = Literal["informed", "cf"]
-"""``informed``: the true author is told; ``cf``: the counterfactual one."""
+"""``informed``: the prompt names the true author; ``cf``: the counterfactual one."""
 
 PLACEBO = "placebo"
 
@@ -70,8 +70,8 @@ class Cell(FrozenRecord):
         relevant_origin: who wrote the relevant passages as they are shown.
         other_origin: who wrote the others.
         labels: name of the label set; None in vanilla cells.
-        relevant_told: what is told of the relevant passages; None in vanilla cells.
-        other_told: what is told of the others.
+        relevant_told: author that is named for the relevant passages; None in vanilla cells.
+        other_told: author that is named for the others.
     """
 
     context: str
@@ -101,7 +101,7 @@ class Cell(FrozenRecord):
 
     @property
     def mode(self) -> str:
-        """RAG mode in the paper's words."""
+        """Name of the RAG mode in the paper's words, such as ``informed`` or ``cf``."""
         if self.relevant_told is None:
             return "vanilla"
         if not self.mixed:
@@ -123,18 +123,18 @@ class Design(FrozenRecord):
     cells: tuple[Cell, ...]
 
     def find(self, name: str) -> Cell:
-        """The cell of a context set; KeyError when there is none."""
+        """Get the cell of a context set; KeyError when there is none."""
         return {c.context: c for c in self.cells}[name]
 
     def label_set(self, name: str) -> LabelSet:
-        """The label set of a name; KeyError when there is none."""
+        """Get the label set of a name; KeyError when there is none."""
         return {s.name: s for s in self.label_sets}[name]
 
 
 def make_cells(
     origins: tuple[tuple[Origin, Origin], ...], sets: tuple[LabelSet, ...]
 ) -> list[Cell]:
-    """All cells: per pair of origins one vanilla cell, and the labelled ones of every set.
+    """Make all cells: per pair of origins one vanilla cell, and the labelled ones of every set.
 
     Origins that differ get informed and counterfactual; equal ones all four pairs of labels
     (section 3.1 and "Mixed RAG mode").

@@ -15,11 +15,10 @@ class Choice:
     """One thing that can be named as ``name:argument``, or as ``name`` where it takes none.
 
     Attributes:
-        name: what stands before the colon; empty for names of any other form.
-        argument: what follows the colon; empty where nothing does.
-        what: what it is, in words.
-        factory: makes it, for what a plugin gives; ours stand in the registries that
-            make them, or in a built-in plugin.
+        name: part before the colon; empty for names of any other form.
+        argument: part after the colon; empty where nothing follows.
+        what: description.
+        factory: makes it, if a plugin brings it; registries make the built-in ones.
         needs: module of :data:`citeforge.schemas.errors.EXTRAS` without which it cannot be made.
     """
 
@@ -48,12 +47,12 @@ def listed(choices: Iterable[Choice]) -> str:
 
 
 def resolve_spec(spec: str, choices: Iterable[Choice], folder: Path) -> str:
-    """Resolve the file that a spec names against a folder.
+    """Resolve the path in a choice such as ``table:FILE`` against a folder.
 
     Args:
         spec: such as ``table:verdicts.jsonl``; a model is a path where it starts with a dot.
         choices: what may be named.
-        folder: where the file that says so stands.
+        folder: folder of the file that contains the spec.
     """
     name, _, argument = spec.partition(":")
     choice = next((c for c in choices if c.name and c.name == name and c.argument), None)
@@ -122,4 +121,4 @@ FINDING = (
     "anthropic, openai, gemini and langchain take :own, :id, :title, :index or :url[=FIELD] behind "
     "them: how sources are found among the passages shown."
 )
-"""What follows the name of a vendor's format."""
+"""Options that may follow the name of a vendor's format."""

@@ -12,12 +12,12 @@ from importlib.util import find_spec
 
 
 def without_credentials(address: str) -> str:
-    """An address without the user name and the password before its host."""
+    """Remove the user name and the password before the host of an address."""
     return re.sub("//.*@", "//…@", address, flags=re.DOTALL)
 
 
 def suggestion(value: str, choices: Iterable[str]) -> str:
-    """`` (did you mean 'x'?)`` for a name that is nearly a known one, else an empty string.
+    """Write `` (did you mean 'x'?)`` for a name that is nearly a known one; else an empty string.
 
     Two names that print the same, since they differ in Unicode's normal form, are told apart by
     their code points.
@@ -51,6 +51,7 @@ class CiteforgeError(Exception):
     exit_code = 1
 
     def __init__(self, message: str, *, code: str) -> None:
+        """Make an error with its message for the user, and a code for programs."""
         self.code = code
         super().__init__(message)
 
@@ -82,6 +83,7 @@ class InputError(CiteforgeError):
         allowed: str | None = None,
         code: str,
     ) -> None:
+        """Make an error with its place, what is wrong there, and what would be right."""
         self.message = message
         self.path = None if path is None else str(path)
         self.line = line
@@ -97,7 +99,7 @@ class InputError(CiteforgeError):
         )  # fmt: skip
 
     def render(self) -> str:
-        """The one line that the user reads."""
+        """Write the one line that the user reads: file, line, field, fault and what is allowed."""
         place = self.path or ""
         if self.line is not None:
             place = f"{place}:{self.line}" if place else f"line {self.line}"
@@ -170,9 +172,8 @@ class UnknownValueError(UsageError):
         self.value = value
         self.known = sorted(choices)
         hint = suggestion(value, self.known)
-        most = _MOST_LISTED
-        more = f", … ({len(self.known):,} in all)" * (len(self.known) > most)
-        listed = f"known: {', '.join(self.known[:most])}{more}"
+        more = f", … ({len(self.known):,} in all)" * (len(self.known) > _MOST_LISTED)
+        listed = f"known: {', '.join(self.known[:_MOST_LISTED])}{more}"
         others = f"`{command}` lists them all" if command else listed
         where = f" in {place}" if place else ""
         super().__init__(f"unknown {what} {value!r}{where}{hint}; {others}", code="unknown-name")
@@ -182,6 +183,7 @@ class MissingExtraError(UsageError):
     """An optional dependency is needed and not installed."""
 
     def __init__(self, module: str, extra: str, purpose: str) -> None:
+        """Name the module, what needs it, and the extra that installs it."""
         self.module = module
         self.extra = extra
         super().__init__(

@@ -103,7 +103,7 @@ class JudgeProfile(FrozenRecord):
     source: str = ""
 
     @model_validator(mode="after")
-    def _possible(self) -> Self:
+    def _refuse_misfits(self) -> Self:
         """Refuse a profile that does not fit its architecture."""
         self._refuse_overlapping_verdicts()
         chat = self.architecture in ("causal", "json-llm")
@@ -123,6 +123,7 @@ class JudgeProfile(FrozenRecord):
         return self
 
     def _refuse_overlapping_verdicts(self) -> None:
+        """Refuse verdicts that are equal as words, and flags unless the model replies in JSON."""
         if self.architecture != "json-llm" and any(isinstance(v, bool) for v in self.verdicts):
             raise ValueError("a verdict is a flag; in YAML, Yes and No are words in quotes alone")
         words = [str(v).strip().lower() for v in self.verdicts]
@@ -133,7 +134,7 @@ class JudgeProfile(FrozenRecord):
 
     @property
     def verdicts(self) -> tuple[bool | int | str, ...]:
-        """All legal verdicts."""
+        """All legal verdicts of the model."""
         return (
             *self.supported, *self.partial, *self.unsupported, *self.contradicted, *self.undecided
         )  # fmt: skip

@@ -1,10 +1,10 @@
-"""What records are made of: they take no field that they do not declare."""
+"""Base classes of records, which refuse fields that they do not declare."""
 
 from pydantic import BaseModel, ConfigDict
 
 
 class Record(BaseModel):
-    """A record. Its validator is built when it is first needed, since few commands need all."""
+    """Base of all records; validators are built when needed, as few commands need all."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
 

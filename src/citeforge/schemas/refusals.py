@@ -1,9 +1,9 @@
-"""How refusals are detected: rules of several languages, or a question for a judge."""
+"""Detectors of refusals: rules of several languages, or a question for a judge."""
 
 LANGUAGES = ("de", "en", "es", "fr", "it", "nl", "pt", "zh")
 """Languages that there are rules for."""
 VERSION = 2
-"""Of the rules; it stands in signatures."""
+"""Version of the rules, in signatures."""
 JUDGE = "judge"
 HYPOTHESIS = "The text says that the question cannot be answered."
 """What a judge decides about an answer, which is the premise."""
@@ -36,7 +36,7 @@ def checked_detector(detector: str) -> str:
 
 
 def signed_detector(detector: str | None) -> str | None:
-    """The part of a signature that names a detector: its languages, and the rules' version."""
+    """Write the signature part of a refusal detector: languages, and version of the rules."""
     if detector is None or detector == JUDGE:
         return detector and f"refusals={JUDGE}"
     return f"refusals={detector.replace(':', '-')}@{VERSION}"

@@ -16,12 +16,13 @@ from citeforge.schemas.signature import parse_signature
 
 SCORES_VERSION = 1
 Source = Literal["judges", "runs", "repeats", "queries"]
-"""Where uncertainty comes from, in the order of axes."""
+"""Sources of uncertainty, in the order of axes."""
 Gold = Literal["public", "private", "withheld"]
-"""Whether labels are public; else whether a score file tells of single queries."""
+"""Whether labels are public; else whether a score file has values of single queries."""
 
 
 def _check_signature(text: str) -> str:
+    """Refuse a text that is no signature."""
     parse_signature(text)
     return text
 
@@ -47,12 +48,12 @@ class Corrected(Record, allow_inf_nan=False):
         labels_value: ``ppi++``: estimate from the labels alone, as displayed.
         labels_low: lower end of its interval.
         labels_high: upper end.
-        human: raw values of ``query_ids`` as people decide them, or as nobody needs to; None
+        human: raw values of ``query_ids`` as people decide them, or that need no decision; None
             elsewhere, and where the measure is not defined.
         labelled: 0-based places in ``query_ids`` of the labelled answers that enter.
         linear_judged: raw values of ``query_ids`` by the judge whose mean is the value to first
             order, where the measure is no mean: what corrected differences are made of.
-        linear_human: likewise by people; None where nobody decided.
+        linear_human: the same by people; None where none decided.
     """
 
     value: float | None
@@ -310,7 +311,7 @@ class AnswerDetail(Record):
 
     @property
     def all_wrong(self) -> int:
-        """Citations of passages that were not shown, anywhere."""
+        """Number of the answer's citations of passages that were not shown."""
         return self.wrong + sum(s.wrong for s in self.statements)
 
 

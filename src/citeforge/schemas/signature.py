@@ -37,7 +37,7 @@ class Signature:
         gold: gold sets used, where the measure could use several.
         options: further choices that move the number.
         correction: how it was corrected by labels of people, where the corrected value is shown.
-        plugin: plugin that brings the measure, with its version; None for ours.
+        plugin: plugin that brings the measure, with its version; None for a built-in one.
         version: version of citeforge.
     """
 
@@ -56,6 +56,7 @@ class Signature:
     version: str = __version__
 
     def __str__(self) -> str:
+        """Write the signature as one line: the measure, then ``prefix:value`` parts."""
         values = ((prefix, getattr(self, name)) for name, prefix in _PREFIX.items())
         parts = [f"{prefix}:{value}" for prefix, value in values if value is not None]
         return "|".join([self.measure, *parts])
@@ -78,7 +79,7 @@ def without_parts(signature: str, prefixes: Collection[str]) -> str:
 
 
 def parse_signature(signature: str) -> dict[str, str]:
-    """Parts of a rendered signature by their prefixes, ``measure`` first.
+    """Split a rendered signature into its parts by prefix, ``measure`` first.
 
     Raises:
         ValueError: a part has no prefix.

@@ -44,6 +44,7 @@ class OwnPassage(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     url: str = ""
 
     def __post_init__(self) -> None:
+        """Turn a docid that is a number into text."""
         if self.docid is not None:
             self.docid = str(self.docid)
 
@@ -99,8 +100,8 @@ class CitedFact(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     Attributes:
         statement: what the answer says.
         url: page that it cites for it.
-        verdict: whether the page supports it, where somebody has decided that; ``undecided`` for a
-            page that tells nothing, ``failed`` where the question failed.
+        verdict: whether the page supports it, if that was decided; ``undecided`` for a page without
+            an answer, ``failed`` where the question failed.
     """
 
     statement: str
@@ -160,6 +161,7 @@ class SubmissionLine(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     benchmark_hash: str | None = None
 
     def __post_init__(self) -> None:
+        """Turn a query id that is a number into text."""
         self.query_id = str(self.query_id)
 
     @property

@@ -39,7 +39,7 @@ def normalise_passages(texts: pa.Array) -> pa.Array:
 
 
 def normalise_answer(text: str) -> str:
-    """ALCE's answer normalisation (Gao et al. 2023, section 3; SQuAD's before it).
+    """Normalise an answer as ALCE does (Gao et al. 2023, section 3; SQuAD's before it).
 
     Lower case, ASCII punctuation dropped, articles a/an/the dropped, white space squeezed.
     """
@@ -53,9 +53,10 @@ def contains_answer(normalised_text: str, answers: list[str]) -> bool:
 
 
 class _Dropped(dict[int, int | None]):
-    """Punctuation of all scripts to None, for :meth:`str.translate`; filled as it is asked."""
+    """Map from punctuation of any script to None, for :meth:`str.translate`; filled on demand."""
 
     def __missing__(self, code: int) -> int | None:
+        """Decide about a character when it is first seen: None for punctuation."""
         is_mark = chr(code) in string.punctuation or unicodedata.category(chr(code))[0] == "P"
         self[code] = None if is_mark else code
         return self[code]
@@ -122,11 +123,11 @@ def normalise_em(text: str) -> str:
 
 
 def splice(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
-    """Replace some spans of a text.
+    """Replace spans of a text by other texts.
 
     Args:
         text: any text.
-        changes: (start, end, what stands there then), in order; spans do not overlap.
+        changes: (start, end, new text), in order; spans do not overlap.
     """
     pieces, at = [], 0
     for start, end, new in changes:

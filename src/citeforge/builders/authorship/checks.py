@@ -142,7 +142,7 @@ class Checker:
         self, passage: SourcePassage, twin: str, figures: TwinFigures
     ) -> Iterator[tuple[str, str]]:
         """Yield (name of a failed check, why), in the order of CHECKS."""
-        human, low, high = passage.text, self.thresholds.shortest, self.thresholds.longest
+        human, (low, high) = passage.text, self.thresholds.length_ratio
         # A ratio on the very edge passes whatever the last bit of the division says.
         if not low - 1e-9 <= figures.length_ratio <= high + 1e-9:
             yield "length", f"{figures.length_ratio:.2f} times as long; {low} to {high} is allowed"

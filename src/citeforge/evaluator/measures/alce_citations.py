@@ -3,7 +3,7 @@ and their code).
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -31,7 +31,7 @@ _SPACED_MARK = re.compile(r" \[\d+")
 
 
 def alce_text(item: AnswerItem, inputs: Inputs) -> str:
-    """Give the text of an answer that ALCE's word measures read: without citations."""
+    """Get the text of an answer without citations, as ALCE's word measures read it."""
     if inputs.protocol == "reference":
         return reference_clean(reference_output(item.output))
     return without_markers(
@@ -40,17 +40,18 @@ def alce_text(item: AnswerItem, inputs: Inputs) -> str:
 
 
 def strict_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
-    """Read statements with their distinct citations as ``strict`` does; out of range is wrong."""
+    """Split an answer into statements with distinct citations, as ``strict`` reads them."""
     if inputs.task == "qampari":
-        return list(_strict_qampari_claims(item, inputs))
+        items = strict_items(item, inputs)  # each is judged together with its question
+        return [make_claim(f"{item.query} {one.text}", one.numbers, item, inputs) for one in items]
     assert inputs.tools.segmenter is not None
     reading = strict_statements(
         item.output, inputs.grammar, inputs.tools.segmenter, len(item.passages)
     )
-    return [in_range(s.text, s.numbers, item, inputs) for s in reading.statements]
+    return [make_claim(s.text, s.numbers, item, inputs) for s in reading.statements]
 
 
-def in_range(text: str, numbers: list[int], item: AnswerItem, inputs: Inputs) -> Claim:
+def make_claim(text: str, numbers: Iterable[int], item: AnswerItem, inputs: Inputs) -> Claim:
     """Make a claim of a statement and its citations; those out of range are counted as wrong."""
     distinct = [n - inputs.grammar.base for n in dict.fromkeys(numbers)]
     inside = tuple(p for p in distinct if 0 <= p < len(item.passages))
@@ -61,12 +62,6 @@ def strict_items(item: AnswerItem, inputs: Inputs) -> list[ListItem]:
     """Read the items of a list answer, as ``strict`` does."""
     text = answer_part(item.output, inputs)
     return list_items(text, inputs.grammar.parse(text, len(item.passages)).markers)
-
-
-def _strict_qampari_claims(item: AnswerItem, inputs: Inputs) -> Iterator[Claim]:
-    """Make a claim of the question and each item of a list answer."""
-    for listed in strict_items(item, inputs):
-        yield in_range(f"{item.query} {listed.text}", list(listed.numbers), item, inputs)
 
 
 def options(tools: Tools, protocol: str) -> str | None:
@@ -90,7 +85,7 @@ def reference_clean(text: str) -> str:
 
 
 def reference_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
-    """Statements and citations as ALCE's evaluator reads them, faults included.
+    """Split an answer into statements with citations as ALCE's evaluator does, faults included.
 
     Range is checked on all markers first, then the list is cut to ``at_most_citations``; ``[0]``
     is the last passage; repeats are kept. ``cot`` changes nothing here.
@@ -127,7 +122,7 @@ def citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:
 def _counters(
     inputs: Inputs, rows: Sequence[tuple[Key, int, CitationScores]]
 ) -> Iterator[tuple[str, Sample]]:
-    """ALCE's counters: shares over all statements, not means over queries."""
+    """Compute ALCE's counters: shares over all statements, not means over queries."""
     shape = (3, len(inputs.runs), len(inputs.benchmark.query_ids), 2)
     low, high = np.zeros(shape), np.zeros(shape)
     for (run, row), n, s in rows:
@@ -144,7 +139,7 @@ def _counters(
 
 
 def _add_overcited(sums: Floats, several: list[tuple[int, Value, float]], highest: bool) -> None:
-    """Add overcited statements to ``sums`` (queries, 2), bounding their share from one side.
+    """Add statements with needless citations to ``sums``; their share is a bound from one side.
 
     A statement that a failed judgement leaves open counts only where that moves the share.
     """

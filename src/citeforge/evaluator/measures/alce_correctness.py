@@ -43,12 +43,12 @@ _PAIRS = "qa_pairs (ASQA)"
 
 
 def length_of(item: AnswerItem, inputs: Inputs) -> tuple[float]:
-    """Number of words of an answer."""
+    """Count the words of an answer without citations."""
     return (float(len(alce_text(item, inputs).split())),)
 
 
 def str_em_of(item: AnswerItem, inputs: Inputs) -> tuple[float, float] | None:
-    """(StrEM, StrHit) of one answer: share of qa_pairs answered, and whether all are.
+    """Compute (StrEM, StrHit) of one answer: share of qa_pairs answered, and whether all are.
 
     A pair is answered if one of its normalised short answers is in the normalised text. None
     without qa_pairs.
@@ -68,7 +68,7 @@ def str_em_of(item: AnswerItem, inputs: Inputs) -> tuple[float, float] | None:
 
 
 def qampari_of(item: AnswerItem, inputs: Inputs) -> tuple[float, ...] | None:
-    """QAMPARI's P, R, R5, F1 and F1-5 of list items, and their number; None without answer lists.
+    """Compute (P, R, R5, F1, F1-5, number of items) of a list answer; None without gold lists.
 
     R5 is min(5, hits) / min(5, number of gold answers).
     """
@@ -97,12 +97,12 @@ def qampari_of(item: AnswerItem, inputs: Inputs) -> tuple[float, ...] | None:
 
 
 def _f1(p: float, r: float) -> float:
-    """Harmonic mean of precision and recall."""
+    """Compute the harmonic mean of precision and recall; 0 if both are 0."""
     return 2 * p * r / (p + r) if p + r else 0.0
 
 
 def rouge_of(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """ALCE's ROUGE-Lsum: better of the two ASQA long answers by F, or the answer of ELI5.
+    """Compute ALCE's ROUGE-Lsum against the better ASQA long answer, or the answer of ELI5.
 
     With a stemmer, in lower case, one sentence per line.
     """
@@ -115,7 +115,7 @@ def rouge_of(inputs: Inputs, measures: Sequence[Measure]) -> Found:
         return "\n".join(lowered[s:e] for s, e in segmenter.split(lowered))
 
     def value(item: AnswerItem, inputs: Inputs) -> tuple[float] | None:
-        """ROUGE-Lsum F of one answer; None without a long answer to compare it with."""
+        """Compute ROUGE-Lsum F of one answer; None without a long answer to compare it with."""
         gold = item.gold
         rows = gold.long_answers or (gold.answers if inputs.task in ("asqa", "eli5") else ())
         golds = [sentence_lines(g.text or "") for g in rows]
@@ -141,13 +141,13 @@ _listed = partial(
 
 
 def mauve_text(question: str, answer: str) -> str:
-    """Question and answer, cut to 100 words, trailing punctuation removed (ALCE's code)."""
+    """Join question and answer, cut to 100 words, without trailing punctuation (ALCE's code)."""
     words = f"{question} {answer}".split()[:100]
     return " ".join(words).rstrip(string.punctuation)
 
 
 def mauve(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """MAUVE against human answers; one number a run, without an interval.
+    """Compute MAUVE against human answers: one number per run, without an interval.
 
     The human answer is ALCE's ``answer``, which ASQA has beside its long answers; else the first of
     those.
@@ -177,7 +177,7 @@ def mauve(inputs: Inputs, measures: Sequence[Measure]) -> Found:
 
 
 def token_f1(prediction: str, answer: str) -> float:
-    """F1 of normalised tokens (SQuAD's); two texts without any agree."""
+    """Compute F1 of normalised tokens (SQuAD's); 1 if neither text has any."""
     a, b = normalise_answer(prediction).split(), normalise_answer(answer).split()
     if not a or not b:
         return float(a == b)
@@ -186,7 +186,7 @@ def token_f1(prediction: str, answer: str) -> float:
 
 
 def qa(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """QA-EM, QA-F1 and QA-Hit of ASQA: a QA model reads the output (ALCE, section 3)."""
+    """Compute QA-EM, QA-F1 and QA-Hit of ASQA by a QA model that reads the outputs."""
     from citeforge.engines.models.extractive_qa import ExtractiveQa
 
     texts = {
@@ -215,7 +215,7 @@ def qa(inputs: Inputs, measures: Sequence[Measure]) -> Found:
 
 
 def claim_recall(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Share of the claims of a query that its answer entails."""
+    """Compute the share of a query's gold claims that its answer entails."""
     judge = judge_of(inputs.tools)
     pairs = {
         (run, item.row): [Pair(alce_text(item, inputs), g.text or "") for g in claims]

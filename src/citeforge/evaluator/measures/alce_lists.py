@@ -110,7 +110,7 @@ def _split_line(line: str, label: int) -> Iterator[str]:
 
 
 def split_list(text: str) -> list[str]:
-    """Cut a text at separators outside quotation marks and brackets.
+    """Cut a text at commas, semicolons and line breaks outside quotation marks and brackets.
 
     A quotation mark behind a digit is a sign for inches, unless one is open. A comma between digits
     is a part of their number.

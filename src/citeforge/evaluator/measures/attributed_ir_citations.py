@@ -34,7 +34,6 @@ MOST_STATEMENTS = 20
 _BRACKET = r"\[\d+(?:,\s*\d+)*\]"
 _MARK = re.compile(rf"{_BRACKET}(?:,\s{_BRACKET})*")  # brackets joined by commas are one mark
 _NUMBER = re.compile(r"\d+")
-_REFERENCE_MARKS = re.compile(r"\[\d+(?:,\s*\d+)*\]")
 _PROMPT_START, _PROMPT_END = "<|system|>", "<|assistant|>\n"
 
 
@@ -44,14 +43,13 @@ def mark_numbers(text: str) -> list[int]:
 
 
 def claims_of(item: AnswerItem, inputs: Inputs) -> list[Claim]:
-    """Statements with their citations, as the protocol reads them."""
-    if inputs.protocol == "strict":
-        return strict_claims(item, inputs)
-    return _reference_claims(item, inputs)
+    """Split an answer into statements with citations, as the protocol reads them."""
+    read = strict_claims if inputs.protocol == "strict" else _reference_claims
+    return read(item, inputs)
 
 
 def _reference_statements(item: AnswerItem, inputs: Inputs) -> list[tuple[str, list[int]]]:
-    """Statements and the numbers they cite, as Attributed-IR's evaluator reads them.
+    """Split an answer into (text, cited numbers) as Attributed-IR's evaluator does.
 
     A mark that opens a sentence replaces the citations of the sentence before, unless that one was
     nothing but marks; it is no citation of its own sentence. A sentence that is one mark, or marks
@@ -107,7 +105,7 @@ def with_passages(inputs: Inputs) -> Inputs:
 
 def without_reference_marks(text: str) -> str:
     """Remove citations as Attributed-IR's code does: ``[1]`` and ``[1, 2]``, and nothing else."""
-    return _REFERENCE_MARKS.sub("", text)
+    return re.sub(_BRACKET, "", text)
 
 
 def air_output(output: str) -> str:
@@ -124,7 +122,7 @@ def air_output(output: str) -> str:
 
 
 def air_text(item: AnswerItem, inputs: Inputs) -> str:
-    """Give the text of an answer that Attributed-IR's correctness measures read: no citations.
+    """Get an answer without citations, as Attributed-IR's correctness measures read it.
 
     Closed-book outputs (no passages) keep their brackets.
     """
@@ -139,7 +137,7 @@ def air_text(item: AnswerItem, inputs: Inputs) -> str:
 
 
 def auto_ais(inputs: Inputs, measures: Sequence[Measure], of_shown: bool) -> Found:
-    """AutoAIS of cited passages, over all statements and over cited ones; or of all shown passages.
+    """Compute AutoAIS of cited passages (over all and over cited statements), or of all shown ones.
 
     All shown passages take many more questions to the judge.
     """
@@ -195,7 +193,7 @@ _TEXTS = "It asks as ALCE does, but the judge sees no titles."
 
 
 def overlap_of(item: AnswerItem, inputs: Inputs) -> tuple[float, float] | None:
-    """(precision, recall) of cited passage ids against those that the gold answer cites.
+    """Compute (precision, recall) of an answer's cited passages against the gold answer's.
 
     Without gold or generated citations it is 0; ``reference``: None, which leaves the query out,
     where the gold answer is the empty string.
@@ -219,7 +217,7 @@ def overlap_of(item: AnswerItem, inputs: Inputs) -> tuple[float, float] | None:
 
 
 def _reference_ids(item: AnswerItem) -> set[str]:
-    """Ids that the published code takes as cited: the first passage for [1], the last for [0].
+    """Get the ids that the published code counts as cited: first passage for [1], last for [0].
 
     It compares a marker with 1 instead of the number of passages.
     """

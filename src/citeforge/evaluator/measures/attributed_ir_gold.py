@@ -36,7 +36,7 @@ def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, AnswerItem
     """
 
     def plain(text: str) -> str:
-        """Take the citation marks out of an answer, as the protocol reads them."""
+        """Remove the citation marks from a gold answer, as the protocol reads them."""
         if inputs.protocol == "reference":
             return without_reference_marks(text)
         return without_markers(text, inputs.grammar.parse(text, 1 << 30).markers)
@@ -53,7 +53,7 @@ def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, AnswerItem
 
 
 def bleu_statistics(output: str, references: Sequence[str], bleu: Any) -> list[int]:
-    """sacreBLEU's sufficient statistics of one answer.
+    """Compute sacreBLEU's sufficient statistics of one answer.
 
     These are hypothesis and reference length, then correct and total n-grams for n = 1 to 4. The
     reference length is that of the **shortest** reference (docs/definitions.md#attributed_ir).
@@ -93,7 +93,7 @@ def _corpus_bleu(sums: Floats) -> Floats:
 
 
 def rouge(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
-    """ROUGE-Lsum precision, recall and F against the best gold answer, or the single one."""
+    """Compute ROUGE-Lsum P, R and F against the best gold answer, or the single one."""
     scorer = rouge_scorer(stemmer=False)
     rows = {
         (run, item.row): rouge_lsum(air_text(item, inputs), texts, scorer)
@@ -103,7 +103,7 @@ def rouge(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
 
 
 def bertscore(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
-    """BERTScore against the gold answer with the best F, or against the single one.
+    """Compute BERTScore against the gold answer with the best F, or the single one.
 
     See docs/definitions.md#attributed_ir.
     """
@@ -122,7 +122,7 @@ def bertscore(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Foun
 
 
 def _bert_model(tools: Tools, protocol: str) -> str:
-    """Name and layer of the BERTScore model, for the signature."""
+    """Name the model and layer of BERTScore, for the signature."""
     model, layer = tools.options.bertscore
     return f"{Path(model).name}/layer{layer}"
 
@@ -148,7 +148,7 @@ def _declare_measures(
     references: str,
     **more: Any,
 ) -> Iterator[Measure]:
-    """Measures against all gold answers and, with ``@1gold``, against one of them.
+    """Declare measures against all gold answers and, with ``@1gold``, against one of them.
 
     Args:
         base: what their names begin with.

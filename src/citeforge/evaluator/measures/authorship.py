@@ -22,7 +22,7 @@ from citeforge.schemas.authorship import PLACEBO, Cell, Design
 
 @dataclass(frozen=True)
 class Cells:
-    """Numbers of all answers of all cells.
+    """Values of all answers to all cells of an authorship benchmark.
 
     Attributes:
         design: the cells.
@@ -35,7 +35,7 @@ class Cells:
     has_gold: bool
 
     def column(self, cell: str, name: str) -> Floats:
-        """Values of a field in a cell, (runs, queries); one mean run where cells differ in runs."""
+        """Get a field of all answers in a cell, (runs, queries); one mean run where runs differ."""
         values = self.scores[cell].column(name)
         if len({tuple(k.runs) for k in self.scores.values()}) == 1:
             return values  # only where all cells were run alike can runs be paired
@@ -66,7 +66,7 @@ class OriginComparison:
 
 
 def comparison(cells: list[Cell]) -> OriginComparison:
-    """Find the two cells whose difference is CAB, in one label set and pair of origins.
+    """Find the two cells whose difference is the bias CAB, for one label set and origins.
 
     Informed minus counterfactual (equation 2); in mixed mode, informed/cf minus cf/informed
     (equation 5).
@@ -113,7 +113,7 @@ def _cell_samples(cells: Cells, measures: Sequence[Measure]) -> Found:
 
 
 def _confidence(cells: Cells, cell: str, side: str) -> Floats:
-    """Sum and number of the probabilities of citation tokens, shape (runs, queries, 2)."""
+    """Sum and count the probabilities of citation tokens, shape (runs, queries, 2)."""
     columns = [cells.column(cell, f"{side}_{x}") for x in ("sum", "n")]
     return np.nan_to_num(np.stack(columns, axis=-1))
 
@@ -127,7 +127,7 @@ def _confidence_test(cells: Cells, cell: str) -> float:
 
 
 def _difference_samples(cells: Cells, measures: Sequence[Measure]) -> Found:
-    """Compute CAS and CAB of all origins and label sets."""
+    """Compute sensitivity (CAS) and bias (CAB) of all origins and label sets."""
     design = cells.design
     for origins in dict.fromkeys(c.origins for c in design.cells):
         group = [c for c in design.cells if c.origins == origins]

@@ -121,7 +121,7 @@ def measure_reference(
 
 
 def worst_values(relevant: frozenset[int], gold: Sequence[str]) -> Values:
-    """Values of a missing answer: 0 where they are defined."""
+    """Get the values of a missing answer: 0 where they are defined, else NaN."""
     return Values(recall=0.0 if relevant else math.nan, em=0.0 if gold else math.nan)
 
 
@@ -134,7 +134,7 @@ def _compute_values(
     positions: Sequence[int | None],
     unparsed: int,
 ) -> Values:
-    """Compute the values of an answer; ``positions`` are those that its citation tokens cite."""
+    """Compute the values of an answer from its citations and the positions its tokens cite."""
     hits, total = len(inside & relevant), len(inside) + outside
     precision = hits / total if total else 0.0
     recall = hits / len(relevant) if relevant else math.nan
@@ -207,7 +207,7 @@ def _reference_positions(output: str, tokens: Sequence[TokenLogprob]) -> list[in
 
 
 class CellNumbers:
-    """Computes the numbers that are kept of each answer in one cell.
+    """Computes the values of the answers to one cell.
 
     Attributes:
         columns: the fields of :class:`Values` that measures look at.
@@ -220,18 +220,19 @@ class CellNumbers:
     def __init__(
         self, grammar: Grammar, table: ContextTable, gold: Sequence[Sequence[str]], protocol: str
     ) -> None:
+        """Prepare to measure answers to one cell; ``protocol`` decides how they are read."""
         self._measure = measure_strict if protocol == "strict" else measure_reference
         self._grammar, self._gold = grammar, gold
         self._sizes, self._relevant = table.sizes, table.relevant
 
     def of(self, row: int, answer: SubmissionLine) -> Values:
-        """Compute the numbers of an answer to the query of a row."""
+        """Compute precision, recall and other values of an answer to the query in a row."""
         return self._measure(
             answer, self._grammar, self._sizes[row], self._relevant[row], self._gold[row]
         )
 
     def worst(self, row: int) -> Values:
-        """Give the numbers of a missing answer to the query of a row."""
+        """Get the values of a missing answer to the query in a row."""
         return worst_values(self._relevant[row], self._gold[row])
 
 

@@ -23,15 +23,15 @@ _MODE_NAMES = {"informed": "Informed", "cf": "CF-informed", None: "Vanilla"}
 
 
 def _scores(file: ScoreFile) -> dict[str, MeasureScore]:
-    """Give the scores of a file by measure name."""
+    """Map measure names of a score file to their scores."""
     return {m.name: m for m in file.measures}
 
 
 def tables(files: Sequence[ScoreFile]) -> list[Table]:
-    """All tables of score files of authorship benchmarks; empty ones are left out.
+    """Make all tables of score files of authorship benchmarks; leave out empty ones.
 
     Args:
-        files: score files, told apart by their ``system``
+        files: score files, distinguished by their ``system``
             (:func:`citeforge.evaluator.reports.rows.named_rows`).
     """
     makers: tuple[Callable[[Sequence[ScoreFile]], Table], ...] = (
@@ -46,7 +46,7 @@ def tables(files: Sequence[ScoreFile]) -> list[Table]:
 
 
 def _design(file: ScoreFile) -> Design:
-    """Design of the authorship benchmark that a score file is about."""
+    """Get the design of the authorship benchmark that a score file is about."""
     assert file.design is not None
     return file.design
 
@@ -62,7 +62,7 @@ def _places(design: Design) -> Iterator[tuple[Cell, str, list[Cell]]]:
 
 
 def _estimate(score: MeasureScore | None, signed: bool = False) -> str:
-    """Show a value with its interval, and † if its adjusted p is below .05."""
+    """Format a score with its interval, and † if its adjusted p is below .05."""
     if score is None or score.value is None:
         return "–"
     form = "+.1f" if signed else ".1f"
@@ -75,7 +75,7 @@ def _estimate(score: MeasureScore | None, signed: bool = False) -> str:
 
 
 def _p(score: MeasureScore | None) -> str:
-    """Show an adjusted p value."""
+    """Format the adjusted p-value of a score."""
     if score is None or score.p_t is None:
         return "–"
     p = score.p_t if score.p_holm is None else score.p_holm
@@ -91,7 +91,7 @@ def _is_tested(files: Sequence[ScoreFile], measure: str) -> bool:
 
 
 def bias_table(files: Sequence[ScoreFile]) -> Table:
-    """Make the table of CAB per pair of origins and label set (tables 3, 6, 8), with placebo."""
+    """Make the table of attribution bias (CAB) per origins and label set (tables 3, 6, 8)."""
 
     def places(design: Design) -> Iterator[_Place]:
         """List the rows of the table with the names of their measures."""
@@ -102,7 +102,7 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
                 yield vanilla, labels, names
 
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
-        """Write the cells of a row."""
+        """Format the columns of a row that show scores."""
         return [
             text for own, placebo in zip(entries[:2], entries[2:], strict=True)
             for text in (_estimate(own, signed=True), _p(own), _estimate(placebo, signed=True))
@@ -121,7 +121,7 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
 
 
 def sensitivity(files: Sequence[ScoreFile]) -> Table:
-    """Make the table of CAS per labelled cell against vanilla (tables 2, 5, 7), with placebo."""
+    """Make the table of attribution sensitivity (CAS) per labelled cell (tables 2, 5, 7)."""
 
     def places(design: Design) -> Iterator[_Place]:
         """List the rows of the table with the names of their measures."""
@@ -137,7 +137,7 @@ def sensitivity(files: Sequence[ScoreFile]) -> Table:
                 ]  # fmt: skip
 
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
-        """Write the cells of a row."""
+        """Format the columns of a row that show scores."""
         sides = [
             (_estimate(own), _estimate(placebo), _estimate(more, signed=True), _p(more))
             for own, placebo, more in (entries[:3], entries[3:])
@@ -167,10 +167,10 @@ def by_system(table: Table) -> Iterator[Table]:
 
 
 def _mode(cell: Cell) -> str:
-    """Name what labels a cell shows; in mixed mode those of relevant / other passages."""
+    """Name the labels that a cell shows; in mixed mode those of relevant / other passages."""
     if cell.mixed and cell.labels is not None:
-        told = (cell.relevant_told, cell.other_told)
-        return " / ".join(_MODE_NAMES[t].removesuffix("-informed") for t in told)
+        sides = (cell.relevant_told, cell.other_told)
+        return " / ".join(_MODE_NAMES[side].removesuffix("-informed") for side in sides)
     return _MODE_NAMES[cell.relevant_told]
 
 
@@ -211,7 +211,7 @@ def _rows(
     texts: _Texts,
     n_own: int | None = None,
 ) -> list[tuple[str, ...]]:
-    """Make a row per file and place with a score among its first ``n_own`` names, or among all."""
+    """Make a row per file and cell with a score among its first ``n_own`` names, or among all."""
     return [
         (file.system, labels or "–", AUTHORS[cell.relevant_origin], AUTHORS[cell.other_origin],
          *texts(file, cell, entries))
@@ -223,7 +223,7 @@ def _rows(
 
 
 def _number(score: MeasureScore | None, digits: int) -> str:
-    """Show a value with some digits; a dash where there is none."""
+    """Format a score with some digits; a dash where there is none."""
     return "–" if score is None or score.value is None else f"{score.value:.{digits}f}"
 
 
@@ -232,7 +232,7 @@ def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
     names = ("Auth.P", "Auth.R", "Auth.EM")
 
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
-        """Write the cells of a row."""
+        """Format the columns of a row that show scores."""
         parts = [*map(_estimate, entries[:2]), _number(entries[2], 3)]
         marks = [DAGGER * _beats_rivals(file, cell, name) for name in names]
         return [text + mark for text, mark in zip(parts, marks, strict=True)]
@@ -250,7 +250,7 @@ def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
 
 
 def _beats_rivals(file: ScoreFile, cell: Cell, measure: str) -> bool:
-    """Whether a mode beats its rivals significantly.
+    """Whether a cell's score is significantly higher than those of its rival modes.
 
     Rivals are both others of its origins and label set; in mixed mode, where relevant and other
     passages carry unlike labels, the mode with these labels exchanged (the paper's table 4).
@@ -292,7 +292,7 @@ def confidence(files: Sequence[ScoreFile]) -> Table:
     """Make the table of attribution confidence of relevant and other passages (table 10)."""
 
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
-        """Write the cells of a row."""
+        """Format the columns of a row that show scores."""
         relevant, other = entries
         is_marked = relevant is not None and (relevant.p_t or 1.0) < 0.05
         return [_number(relevant, 4) + DAGGER * is_marked, _number(other, 4)]

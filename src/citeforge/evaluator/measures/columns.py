@@ -41,14 +41,16 @@ class Value:
 
     @staticmethod
     def best(values: "Iterable[Value]") -> "Value":
-        """Give the highest of some values; 0 without any."""
+        """Get the highest of some values; 0 without any."""
         pairs = [(v.low, v.high) for v in values] or [(0.0, 0.0)]
         return Value(*map(max, zip(*pairs, strict=True)))
 
     def __add__(self, other: "Value") -> "Value":
+        """Add two values, bound by bound."""
         return Value(self.low + other.low, self.high + other.high)
 
     def __truediv__(self, divisor: float) -> "Value":
+        """Divide both bounds by a number."""
         return Value(self.low / divisor, self.high / divisor)
 
 
@@ -56,7 +58,7 @@ NOTHING = Value(0.0, 0.0)
 
 
 def judge_of(tools: Tools) -> JudgeSession:
-    """Give the judge that measures ask.
+    """Get the judge; raise CannotError without one.
 
     Raises:
         CannotError: there is none.
@@ -67,7 +69,7 @@ def judge_of(tools: Tools) -> JudgeSession:
 
 
 def segmenter_of(tools: Tools) -> Segmenter:
-    """Give the sentence segmenter that measures use.
+    """Get the sentence segmenter; raise CannotError without one.
 
     Raises:
         CannotError: there is no segmenter.
@@ -86,7 +88,7 @@ def decided(judge: JudgeSession, pair: Pair) -> Value:
 
 
 def extreme_mean(sure: Sequence[float], maybe: Sequence[float], highest: bool) -> float:
-    """Highest or lowest mean of ``sure`` with any subset of ``maybe``; NaN without values."""
+    """Compute the highest or lowest mean of ``sure`` with any subset of ``maybe``."""
     values = [*sure, *sorted(maybe, reverse=highest)]
     means = np.cumsum(values) / np.arange(1, len(values) + 1)
     possible = means[max(len(sure) - 1, 0) :]
@@ -96,12 +98,12 @@ def extreme_mean(sure: Sequence[float], maybe: Sequence[float], highest: bool) -
 
 
 def mean_of_defined(inputs: Inputs, name: str, rows: Rows) -> tuple[str, Sample]:
-    """Average values over the queries that have one; give (name, sample)."""
+    """Average values over the queries that have one; return (name, sample)."""
     return name, mean_sample(inputs.column(rows))
 
 
 def bounded(inputs: Inputs, name: str, values: dict[Key, Value]) -> tuple[str, Sample]:
-    """Average bounded values over queries; with an upper sample where the bounds differ."""
+    """Make the sample of a mean of bounded values, with its upper bound; return (name, sample)."""
     low = inputs.column({k: v.low for k, v in values.items()})
     high = inputs.column({k: v.high for k, v in values.items()})
     return name, sample_between(mean_sample, low, high)
@@ -121,6 +123,7 @@ def means_by_answer(
     """
 
     def compute(inputs: Inputs, measures: Sequence[Measure]) -> Found:
+        """Compute the numbers of every answer, and average each over queries."""
         rows = {
             (run, item.row): numbers
             for run, item in inputs.items()
@@ -142,10 +145,11 @@ def per_answer(value: Callable[[AnswerItem], float | None]) -> ComputeItems:
     """
 
     def compute(inputs: Inputs, measures: Sequence[Measure]) -> Found:
+        """Compute the number of every answer, and average it over queries."""
         (measure,) = measures
 
         def number(item: AnswerItem, inputs: Inputs) -> tuple[float] | None:
-            """Value of one answer, checked against the measure's range."""
+            """Compute the value of one answer; refuse one outside the measure's range."""
             defined = value(item)
             if defined is not None and not measure.low <= defined <= measure.range.high:
                 raise InputError(

@@ -29,7 +29,7 @@ class CannotError(CiteforgeError):
 
 @dataclass(frozen=True)
 class CitationQuality:
-    """How a measure defines the quality of citations, for comparisons of definitions.
+    """A measure's definition of citation quality, for comparisons of definitions.
 
     Attributes:
         aspect: what it looks at: the citations there are, what ought to be cited, or both.
@@ -48,7 +48,7 @@ class CitationQuality:
 
 @dataclass(frozen=True)
 class Measure:
-    """What a named score is; :class:`MeasureOf` adds how it is computed.
+    """Declaration of a named score; :class:`MeasureOf` adds how it is computed.
 
     It is a share, from 0 to 1 and shown as 0 to 100, where nothing else is said.
 
@@ -61,15 +61,15 @@ class Measure:
         low: smallest raw value.
         high: largest raw value; None when there is no bound.
         scale: factor for display.
-        needs: what a benchmark or submission must have, in words; empty for nothing.
+        needs: what a benchmark or submission must have, as text; empty for nothing.
         source: paper and section.
         uses: parts of the signature that it adds: ``judge``, ``segmenter``.
         reads: answers to what: ``passages``, all ``cells`` of an authorship benchmark, ``triples``
             of a graph, or what else a kind declares among its ``readings``.
-        parameters: what its name says beside the base: cutoff, part, references.
-        options: (tools, protocol) to choices that move it, as they stand in its signature.
+        parameters: parts of its name after the base: cutoff, part, references.
+        options: (tools, protocol) to the choices that change it, as its signature lists them.
         gold: protocol to the gold sets that it uses, where there are several.
-        origin: plugin that brings it, with its version; None for ours.
+        origin: plugin that brings it, with its version; None for a built-in one.
         unlabelled: why labels of statements and citations decide nothing of it; empty where they
             do.
         higher_is_better: whether a higher value is a better one; None where neither direction is.
@@ -101,7 +101,7 @@ class Measure:
 
     @property
     def range(self) -> Range:
-        """Range of its raw values."""
+        """Range of the measure's raw values."""
         return Range(self.low, math.inf if self.high is None else self.high)
 
 
@@ -137,7 +137,7 @@ class CutoffForm:
     """Measures that differ in a number of passages alone, as in ir_measures: ``nDCG@10``.
 
     Attributes:
-        base: what stands before ``@``.
+        base: part of the name before ``@``.
         make: number to the measure.
         listed: numbers of those that are listed, and that families select.
     """

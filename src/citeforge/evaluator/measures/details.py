@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.text.segment import Segmenter
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.measures.alce_citations import in_range, reference_claims
+from citeforge.evaluator.measures.alce_citations import make_claim, reference_claims
 from citeforge.evaluator.measures.attributed_ir_citations import claims_of
 from citeforge.evaluator.measures.judging import Claim, premise
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
@@ -30,7 +30,7 @@ def cited_words(
 
     Returns:
         One for each span and statement of which it covers a letter or digit; a span that covers
-        none (a place, a mark) and quotes something stands without a statement.
+        none (a place, a mark) and quotes something is listed without a statement.
     """
     places = [_offsets_in_output(output, s) for s in statements]
     words: list[CitedWords] = []
@@ -158,8 +158,8 @@ def _split_answer(item: AnswerItem, inputs: Inputs, segmenter: Segmenter) -> _St
     split = strict_statements(item.output, inputs.grammar, segmenter, len(item.passages))
     texts = [p.text for p in item.passages]
     return (
-        [in_range(s.text, s.numbers, item, inputs) for s in split.statements],
-        in_range("", [n for marker in split.stray for n in marker.numbers], item, inputs),
+        [make_claim(s.text, s.numbers, item, inputs) for s in split.statements],
+        make_claim("", [n for marker in split.stray for n in marker.numbers], item, inputs),
         cited_words(item.output, split.statements, item.spans, texts),
     )
 
@@ -167,7 +167,7 @@ def _split_answer(item: AnswerItem, inputs: Inputs, segmenter: Segmenter) -> _St
 def _scored_claims(
     inputs: Inputs, read: Callable[[AnswerItem, Inputs], list[Claim]]
 ) -> dict[int, list[Claim]]:
-    """Get the claims of the first run that measures read with ``read``, by query row."""
+    """Get the claims of the first run that the function ``read`` has read so far, by row."""
     name = read.__qualname__
     return {
         row: claims

@@ -41,7 +41,7 @@ class Claim:
 def read_claims(
     inputs: Inputs, read: Callable[[AnswerItem, Inputs], list[Claim]]
 ) -> list[tuple[Key, AnswerItem, list[Claim]]]:
-    """Read the statements of every answer: ((run, query row), answer, statements).
+    """Split every answer into statements: list ((run, query row), answer, statements).
 
     Raises:
         CannotError: there is no judge, or nothing that splits sentences.
@@ -78,7 +78,7 @@ class CitationScores:
 
 
 def premise_text(passage: Passage, strict: bool, with_title: bool = True) -> str:
-    """Give the text of a passage as a premise for the judge."""
+    """Write a passage as a premise for the judge, with its title or without."""
     if not with_title:
         return passage.text
     if strict:
@@ -112,6 +112,7 @@ class CitationJudging:
         with_title: bool = True,
         levels: Mapping[Pair, str] | None = None,
     ) -> None:
+        """Prepare to judge citations; ``levels`` are people's verdicts on single citations."""
         self.judge = judge
         self._levels = levels
         self.strict = strict
@@ -120,7 +121,7 @@ class CitationJudging:
         self._as_air = not strict and not with_title
 
     def score(self, answers: list[tuple[AnswerItem, list[Claim]]]) -> list[CitationScores]:
-        """Judge the claims of every answer; give their scores in order."""
+        """Judge the claims of every answer; return their scores in order."""
         self.judge.ask(
             self._pair(item, claim.cited, claim)
             for item, claims in answers
@@ -199,13 +200,13 @@ class CitationJudging:
         return not item.passages[claim.cited[0]].text
 
     def _unneeded(self, claim: Claim, needed: Value) -> Value:
-        """Number of citations that are not needed (ALCE's code), else 1 if there are any."""
+        """Count needless citations of a claim (ALCE's code); else 1 if there are any, or 0."""
         n = len(claim.cited)
         low, high = n - needed.high, n - needed.low
         return Value(low, high) if self._as_alce else Value(min(low, 1.0), min(high, 1.0))
 
     def _needed(self, item: AnswerItem, claim: Claim) -> Value:
-        """Number of citations of a supported claim that are not irrelevant.
+        """Count the citations of a supported claim that are not irrelevant.
 
         People are asked of every citation whether it supports the statement at least in part
         (ALCE's human evaluation, section 6); a judge is asked whether the others do without it.
@@ -234,7 +235,7 @@ def citation_samples(
     read: Callable[[AnswerItem, Inputs], list[Claim]],
     with_title: bool,
 ) -> tuple[list[tuple[str, Sample]], list[tuple[Key, int, CitationScores]]]:
-    """Compute citation recall, precision and F1; also give the scores of each answer.
+    """Compute citation recall, precision and F1; also return the scores of each answer.
 
     Args:
         inputs: the answers.

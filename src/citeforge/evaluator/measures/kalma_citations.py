@@ -45,7 +45,7 @@ def strict_counts(reading: ParsedAnswer) -> dict[str, Counts]:
 
 
 def is_later(number: int) -> bool:
-    """Whether a gold triple's round number is not 1; gold without rounds (0) passes."""
+    """Whether a gold triple was added after round 1; also true of gold without rounds (0)."""
     return number != 1
 
 

@@ -53,7 +53,7 @@ class ShownGraphs:
 
     @cached_property
     def facts(self) -> tuple[frozenset[Key], ...]:
-        """Gold facts, each as all triples that state it, as keys are compared; see ``strict``."""
+        """Gold facts, each as the keys of all triples that state it, in compared form."""
         facts: list[frozenset[Key]] = []
         for keys in (*self.equivalents, *(frozenset([key]) for key, _ in self.gold)):
             fact = frozenset(key.compared for key in keys)
@@ -136,7 +136,7 @@ class KalmaInputs:
 
     Attributes:
         benchmark: what it answers.
-        runs: one list a run; ``strict`` has one reading for every query.
+        runs: one list per run; ``strict`` has one parsed answer for every query.
         relations: relation names of the whole benchmark.
         tools: judge and segmenter, which ``reference`` does not use.
         n_failed: replies of the LLM that cannot be read, and failures.
@@ -162,7 +162,7 @@ class KalmaInputs:
         self.first_failure = self.first_failure or why
 
     def claims(self, reading: ParsedAnswer) -> list[TripleClaim]:
-        """Split an answer into statements; answers that were split before are not split again."""
+        """Split an answer into statements; the same answer is split only once."""
         key = (reading.row, reading.output)
         if key not in self._claims:
             claims = _reference_claims if self.protocol == "reference" else _strict_claims
@@ -257,7 +257,7 @@ def _blank(metadata: Mapping[str, Any]) -> dict[str, tuple[Key, ...]]:
 def read_answer(
     row: int, graphs: ShownGraphs, output: str, relations: Iterable[str]
 ) -> ParsedAnswer:
-    """Parse the citations and marks of one answer by our grammar."""
+    """Parse the citations and marks of one answer by citeforge's grammar."""
     grammar = TripleGrammar(graphs.triples, relations)
     parsed = grammar.parse(output)
     cited = tuple(c for bracket in grammar.brackets for c in bracket)
@@ -397,7 +397,7 @@ def entailment_of(text: str, triple: Triple | Key) -> Pair:
 
 
 def _pairs(claim: TripleClaim) -> list[Pair]:
-    """Make the judge's pairs of a statement and each triple that it cites."""
+    """Make the judge's pairs for a statement and each triple that it cites."""
     return [entailment_of(claim.text, c) for c in claim.citations]
 
 

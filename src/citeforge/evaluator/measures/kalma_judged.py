@@ -1,7 +1,7 @@
-"""What an LLM and a judge decide of answers that cite triples.
+"""Measures of answers that cite triples by an LLM and a judge.
 
-An LLM's marks for text (G-Eval in KaLMA, section 4.1), and whether a sentence answers at all; by a
-judge alignment and [NA] (sections 4.3 and 4.4): what statements entail.
+An LLM marks texts (G-Eval in KaLMA, section 4.1) and decides whether a sentence answers at all; a
+judge decides what statements entail, for alignment and [NA] (sections 4.3 and 4.4).
 """
 
 import re
@@ -85,11 +85,6 @@ _ANSWERS = (
 )
 
 
-def prompt_digest() -> str:
-    """Give the first digits of the sha256 of all prompts, for signatures."""
-    return digest([_PROMPT, _ANSWERS, ASPECTS])[:8]
-
-
 def reference_mark(reply: str) -> float:
     """Read a mark from an LLM's reply as KaLMA's code does; 3 where there is no number.
 
@@ -101,7 +96,7 @@ def reference_mark(reply: str) -> float:
 
 
 def ask_llm(inputs: KalmaInputs, llm: Llm, texts: Iterable[str]) -> list[str | None]:
-    """Send prompts to the LLM at temperature 0; give replies, None for failures (counted)."""
+    """Send prompts to the LLM at temperature 0; return replies, None for failures (counted)."""
     params: dict[str, Any] = {"temperature": 0.0, "max_tokens": 8}
     requests = [Request((("user", t),), params, task="geval", values={}) for t in texts]
     results = llm.complete(requests)
@@ -158,7 +153,7 @@ def mark_prompt(aspect: str, facts: str, question: str, answer: str) -> str:
 
     Args:
         aspect: one of ``ASPECTS``.
-        facts: shown to the system, one a line.
+        facts: shown to the system, one per line.
         question: that was asked.
         answer: to be marked.
     """
@@ -185,7 +180,8 @@ def _model(tools: Tools, protocol: str) -> str | None:
     """Name the LLM and the prompts, for signatures; None without an LLM."""
     if tools.llm is None:
         return None
-    return f"{tools.llm.identity()['name']},prompts {prompt_digest()}"
+    prompts = digest([_PROMPT, _ANSWERS, ASPECTS])[:8]
+    return f"{tools.llm.identity()['name']},prompts {prompts}"
 
 
 REFERENCE_ANSWERS = 400
@@ -231,7 +227,7 @@ def _is_asked(text: str, citation: Key, strict: bool) -> bool:
 
 
 def na(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
-    """Compute precision over [NA] statements and recall over absent triples, both micro."""
+    """Compute precision of [NA] statements and recall of absent triples, as micro averages."""
     judge = _judge(inputs)
     strict = inputs.protocol == "strict"
     rows: list[tuple[int, ParsedAnswer, list[TripleClaim], list[Triple]]] = []
@@ -306,7 +302,7 @@ def _find_idle_statements(
 
 
 def _judge(inputs: KalmaInputs) -> JudgeSession:
-    """Give the judge, if answers can be split into statements, too.
+    """Get the judge; raise CannotError without one, or if answers cannot be split.
 
     Raises:
         CannotError: there is none, or nothing that splits answers.
@@ -318,7 +314,7 @@ def _judge(inputs: KalmaInputs) -> JudgeSession:
 
 
 def _clause_option(tools: Tools, protocol: str) -> str:
-    """Name the LLM behind the "answers nothing" clause, for signatures; "off" without one."""
+    """Name the LLM that decides whether [NA] statements answer at all; "off" without one."""
     name = "off" if tools.llm is None else tools.llm.identity()["name"]
     return f"answers-nothing clause {name}"
 

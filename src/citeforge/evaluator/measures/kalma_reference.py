@@ -31,7 +31,7 @@ class Sentences:
     signature = "kalma"
 
     def split(self, text: str) -> list[Span]:
-        """Cut a text into spans of sentences; brackets are text like any other."""
+        """Cut a text into sentences, as spans; brackets are treated like other text."""
         ends = [m.span() for m in _BOUNDARY.finditer(text)]
         starts = [0, *(end for _, end in ends)]
         return list(zip(starts, [*(start for start, _ in ends), len(text)], strict=True))
@@ -92,6 +92,6 @@ def _read_triples(bracket: str) -> list[Key]:
 
 
 def _trailing_relation(piece: str) -> str:
-    """Give the relation that a piece ends in: all after its last comma; empty without one."""
+    """Get the relation that a piece ends in: all after its last comma; empty without one."""
     _, comma, relation = piece.rpartition(", ")
     return relation if comma else ""

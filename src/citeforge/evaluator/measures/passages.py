@@ -28,7 +28,7 @@ from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
 
 Scores = Mapping[MakeScorer, PerAnswerScores]
-"""What makes numbers of an answer, to the numbers of all answers."""
+"""Maker of scorers to the numbers of all answers."""
 
 
 def read_passages(submission: Submission, measures: Sequence[Measure], tools: Tools) -> Reading:
@@ -75,7 +75,7 @@ def read_passages(submission: Submission, measures: Sequence[Measure], tools: To
     verdicts = find_format(submission.form).verdicts
 
     def options_of(measure: Measure, options: str | None) -> str | None:
-        """Name the options for a signature; or the verdicts that the file itself brings."""
+        """Get a measure's options for its signature, or verdicts that the file brings."""
         theirs = (v for start, v in verdicts.items() if measure.name.startswith(start))
         return next(theirs, options)
 
@@ -118,7 +118,7 @@ def _closed_book_hint(tally: Tally, context: str) -> Iterator[Finding]:
 def _compute_results(
     scores: Scores, inputs: Inputs | None, measures: Sequence[Measure], tools: Tools
 ) -> Results:
-    """Compute measures from kept numbers or kept answers; give them in their given order."""
+    """Compute measures from kept numbers or kept answers; return them in the given order."""
     of_numbers = [m for m in measures if isinstance(m, NumberMeasure)]
     samples: list[tuple[Measure, Sample]] = []
     missing = not_computed(

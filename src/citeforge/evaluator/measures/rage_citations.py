@@ -41,17 +41,18 @@ Scorer = Callable[[str, int, frozenset[int], dict[int, list[str]]], AnswerValues
 
 
 def worst(relevant: frozenset[int], answers: dict[int, list[str]]) -> AnswerValues:
-    """Give the values of a missing answer: 0 where they are defined."""
+    """Get the values of a missing answer: 0 where they are defined, else NaN."""
     recall = 0.0 if relevant else math.nan
     return AnswerValues(0.0, recall, 0, 0, 0.0 if answers else math.nan, 0, 0)
 
 
 def strict_scorer(grammar: Grammar) -> Scorer:
-    """Make a scorer by our definitions: out-of-range citations are wrong, no citation scores 0."""
+    """Make a scorer by ``strict``: out-of-range citations are wrong, no citation scores 0."""
 
     def score(
         output: str, n_docs: int, relevant: frozenset[int], answers: dict[int, list[str]]
     ) -> AnswerValues:
+        """Compute the values of one answer by ``strict``."""
         inside, outside, unparsed = grammar.cited(output, n_docs)
         text, short_em = _strip_markers(output, n_docs, grammar), math.nan
         if answers:
@@ -64,7 +65,7 @@ def strict_scorer(grammar: Grammar) -> Scorer:
 
 
 def _shares(inside: set[int], distinct: int, relevant: frozenset[int]) -> tuple[float, float, int]:
-    """Compute precision and recall from distinct citations, and give their number."""
+    """Compute (precision, recall, number) of an answer's distinct citations."""
     hits = len(inside & relevant)
     recall = hits / len(relevant) if relevant else math.nan
     return hits / distinct if distinct else 0.0, recall, distinct
@@ -94,6 +95,7 @@ def reference_scorer(grammar: Grammar) -> Scorer:
     def score(
         output: str, n_docs: int, relevant: frozenset[int], answers: dict[int, list[str]]
     ) -> AnswerValues:
+        """Compute the values of one answer as rage_toolkit does."""
         numbers = {read_number(n) for n in _REFERENCE.findall(output)}
         cited = {n - 1 for n in numbers if 0 < n <= n_docs}
         short_em = math.nan
@@ -111,7 +113,7 @@ COLUMNS = ("precision", "recall", "distinct", "length", "short_em")
 
 
 class RageNumbers:
-    """Computes the numbers that are kept of each answer, to frozen passages or its own.
+    """Computes the RAGE values of answers to frozen passages, or to their own.
 
     Of passages that an answer brings itself, those that the benchmark knows are judged.
 
@@ -125,7 +127,7 @@ class RageNumbers:
         self, benchmark: Benchmark, grammar: Grammar, protocol: str, table: ContextTable | None,
         provided: ProvidedPassages | None,
     ) -> None:  # fmt: skip
-        """Prepare.
+        """Prepare to measure answers to frozen passages, or to passages that they bring.
 
         Args:
             benchmark: its judgements say which passages are relevant.
@@ -149,19 +151,19 @@ class RageNumbers:
         return "" if is_judged else self._benchmark.why_no_labels
 
     def of(self, row: int, answer: SubmissionLine) -> AnswerValues:
-        """Compute the numbers of an answer to the query of a row."""
+        """Compute the RAGE values of an answer to the query in a row."""
         ids = () if self._provided is None else self._provided.docids(answer)
         return self._score(answer.output, *self._passages(row, ids))
 
     def worst(self, row: int) -> AnswerValues:
-        """Give the numbers of a missing answer: nothing relevant was found, if there was any."""
+        """Get the RAGE values of a missing answer to the query in a row."""
         ids = sorted(self._relevant[row]) if self._table is None else ()
         return worst(*self._passages(row, ids)[1:])
 
     def _passages(
         self, row: int, ids: Sequence[str | None]
     ) -> tuple[int, frozenset[int], dict[int, list[str]]]:
-        """Give number of passages shown, positions of relevant ones, and their short answers."""
+        """Count the passages shown; find positions of relevant ones, and their short answers."""
         answers, query = self._benchmark.short_answers, self._benchmark.query_ids[row]
         if self._table is None:
             size, mine = len(ids), self._relevant[row]

@@ -1,7 +1,7 @@
 """From the lines of a submission to samples: what all ways of reading have in common.
 
-A way is one function: it goes through the lines of a submission, keeps what its measures look at,
-computes them, and says what the file consists of. A kind names one for each of its ``readings``.
+A way of reading is one function: it goes through the lines of a submission, keeps what its measures
+need, computes them, and counts answers and faults. A kind has one for each of its ``readings``.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -32,11 +32,6 @@ Results = tuple[list[tuple[Measure, Sample]], list[NotComputed]]
 OneOf = TypeVar("OneOf", bound=Measure)
 
 
-def _as_declared(measure: Measure, options: str | None) -> str | None:
-    """Return the options of a measure's signature unchanged."""
-    return options
-
-
 @dataclass(frozen=True)
 class Reading:
     """A submission as it was read, with its computed measures.
@@ -61,7 +56,7 @@ class Reading:
     counts: Counts
     tools: Tools
     grammar_of: Callable[[Measure], str]
-    options_of: Callable[[Measure, str | None], str | None] = _as_declared
+    options_of: Callable[[Measure, str | None], str | None] = lambda measure, options: options
     warnings: list[Finding] = field(default_factory=list)
     details: list[AnswerDetail] = field(default_factory=list)
     n_failed: int = 0
@@ -93,7 +88,7 @@ class Tally:
     def add(
         self, answer: SubmissionLine, n_cited: float, n_beyond: float, n_unparsed: float
     ) -> None:
-        """Count one answer.
+        """Count one answer, and its anomalies.
 
         Args:
             answer: what the system wrote.
@@ -109,7 +104,7 @@ class Tally:
         self.truncated += answer.is_truncated
 
     def counts(self, benchmark: Benchmark, n_runs: int, n_keys: int, **more: int) -> Counts:
-        """Give the counts for score files; ``n_keys`` answers were expected."""
+        """Make the counts of a score file; ``n_keys`` answers were expected."""
         return Counts(
             n_queries=len(benchmark.query_ids),
             n_runs=n_runs,
@@ -197,18 +192,18 @@ class Scored(Protocol):
 
     @property
     def distinct(self) -> float:
-        """Distinct citations."""
+        """Number of distinct citations."""
 
     @property
     def n_out_of_range(self) -> float:
-        """Distinct citations of passages that were not shown."""
+        """Number of distinct citations of passages that were not shown."""
 
     @property
     def n_unparsed(self) -> float:
-        """Marks that could not be read."""
+        """Number of citation marks that could not be read."""
 
     def __getitem__(self, part: slice, /) -> tuple[float, ...]:
-        """Some of the numbers, as a slice of a tuple."""
+        """Get some of the numbers, as a slice of a tuple."""
 
 
 class AnswerScorer(Protocol):
@@ -228,7 +223,7 @@ class AnswerScorer(Protocol):
         """Compute the raw values of one answer to the query in this row; NaN where undefined."""
 
     def worst(self, row: int) -> Scored:
-        """Give the raw values of a missing answer to the query in this row."""
+        """Get the raw values of a missing answer to the query in this row."""
 
 
 class PerAnswerScores:
@@ -239,6 +234,7 @@ class PerAnswerScores:
     """
 
     def __init__(self, numbers: AnswerScorer, n_queries: int) -> None:
+        """Prepare to keep the numbers of answers to ``n_queries`` queries."""
         self.numbers = numbers
         self._n = n_queries
         self._k = len(numbers.columns)
@@ -267,7 +263,7 @@ class PerAnswerScores:
         return sorted(self._runs)
 
     def column(self, name: str) -> Floats:
-        """One of the columns, shape (runs, queries)."""
+        """Get one of the kept numbers of all answers, shape (runs, queries)."""
         at = self.numbers.columns.index(name)
         return np.stack([self._runs[number][0][:, at] for number in self.runs])
 
@@ -323,7 +319,7 @@ def compute(
                     results = list(function(answers, wanted))
                     if not is_of_cells:
                         samples = dict(results)
-                        results = [(m.name, _defined(samples[m.name])) for m in wanted]
+                        results = [(m.name, _sample_or_reason(samples[m.name])) for m in wanted]
                 except CannotError as error:
                     results = [(m.name, str(error)) for m in wanted]
                 for name, result in results:
@@ -346,8 +342,8 @@ def compute(
     return computed, missing
 
 
-def _defined(result: Sample | str) -> Sample | str:
-    """Give a sample that some query defines, or the reason why a measure has none."""
+def _sample_or_reason(result: Sample | str) -> Sample | str:
+    """Return a sample unchanged; if no query defines it, return the reason instead."""
     if isinstance(result, str) or not result.has_interval or result.always:
         return result
     return "no query defines it" if np.isnan(result.per_query).all() else result

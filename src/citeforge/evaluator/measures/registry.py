@@ -60,7 +60,7 @@ def _parse_with_cutoff(name: str) -> Measure | None:
 
 
 def measures() -> ByName:
-    """Give all measures by name, in declared order; with the usual cutoffs."""
+    """Get all measures by name, in declared order; with the usual cutoffs."""
     return dict(_collect_measures(plugins.entries_of("measures")))
 
 
@@ -70,7 +70,7 @@ def families() -> tuple[str, ...]:
 
 
 def parse(name: str) -> Measure:
-    """Give the measure of a name, also with a cutoff that is not listed (``P@7``).
+    """Find the measure of a name, also with a cutoff that is not listed (``P@7``).
 
     Raises:
         UnknownValueError: there is none.
@@ -101,7 +101,7 @@ def direction(name: str) -> bool | None:
 
 
 def declared_place(name: str) -> tuple[int, int]:
-    """Give the key that sorts measures by name in the order in which they are declared.
+    """Get the key that sorts measures by name in the order in which they are declared.
 
     ``P@7``, which is not listed, follows ``P@10``; names that no measure has come last.
     """

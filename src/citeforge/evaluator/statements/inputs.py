@@ -1,4 +1,4 @@
-"""What answer-by-answer measures see: each answer with its passages and its gold."""
+"""Inputs of answer-by-answer measures: each answer with its passages and its gold."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -55,7 +55,7 @@ class Inputs:
 
     Attributes:
         benchmark: what it answers.
-        runs: one list a run; ``strict`` has one item for every query, ``reference`` one a line.
+        runs: one list per run; ``strict`` has one item per query, ``reference`` one per line.
         grammar: citation grammar.
         task: ``asqa``, ``qampari``, ``eli5``, or an empty string.
         tools: judge, segmenter and models.
@@ -73,18 +73,18 @@ class Inputs:
 
     @property
     def protocol(self) -> str:
-        """``strict`` or ``reference``."""
+        """Scoring protocol: ``strict`` or ``reference``."""
         return self.tools.options.protocol
 
     def column(self, values: dict[tuple[int, int], float]) -> Floats:
-        """Values by (run, query row) as an array (runs, queries); NaN where there is none."""
+        """Turn values by (run, query row) into an array (runs, queries), with NaN for others."""
         array = np.full((len(self.runs), len(self.benchmark.query_ids)), np.nan)
         for (run, row), value in values.items():
             array[run, row] = value
         return array
 
     def items(self) -> Iterator[tuple[int, AnswerItem]]:
-        """(run, item) of every item."""
+        """Yield (run, answer) for every answer."""
         for run, items in enumerate(self.runs):
             for item in items:
                 yield run, item
@@ -98,7 +98,7 @@ class ItemReader:
     """
 
     def __init__(self, benchmark: Benchmark, context: str, grammar: Grammar, tools: Tools) -> None:
-        """Read what a context set shows, ``own``, or ``none`` (closed book).
+        """Prepare to keep answers, with the passages that a context set shows.
 
         Args:
             benchmark: what is answered.
@@ -157,6 +157,7 @@ class ItemReader:
         texts = self._benchmark.texts(bare) if bare else {}
 
         def own(passage: Passage) -> Passage:
+            """Complete a passage from the corpus, or remove its docid if its text is another."""
             if passage.id and provided.has_other_text(passage):
                 return replace(passage, id="")
             if passage.text or passage.id not in texts:

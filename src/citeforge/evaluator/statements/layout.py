@@ -18,7 +18,7 @@ _ANSWER = re.compile(
 
 
 class Layout:
-    """What lines of an answer are, besides text.
+    """Lines of an answer that are code or parts of tables.
 
     Attributes:
         code: numbers of lines that are code, or begin or end it.
@@ -27,6 +27,7 @@ class Layout:
     """
 
     def __init__(self, lines: Sequence[str]) -> None:
+        """Find the code and tables among the lines of an answer."""
         self._lines = lines
         self.code: frozenset[int] = frozenset()
         self.headers: frozenset[int] = frozenset()
@@ -66,6 +67,7 @@ class Layout:
         return bool(after) and follows and not (_ITEM.match(after) or _ITEM.match(line))
 
     def _find_tables(self) -> None:
+        """Find the header lines and the rows of tables."""
         headers, rows = set(), set()
         for number, line in enumerate(self._lines[1:], 1):
             above = self._lines[number - 1]
@@ -81,7 +83,7 @@ class Layout:
 
     @cached_property
     def _numbers(self) -> dict[int, int]:
-        """Line to the number that it starts with."""
+        """Numbers at the starts of lines, by line."""
         found = ((n, _NUMBERED.match(line)) for n, line in enumerate(self._lines))
         return {n: int(match[1]) for n, match in found if match is not None}
 
@@ -89,8 +91,6 @@ class Layout:
         """Measure what opens a line before its words: "Answer:", or the number of an item.
 
         A number counts where the list has the one before or after it.
-
-        That is "Answer:", and the number of an item where the list has the one before or after it.
         """
         line = self._lines[number]
         first = line.lstrip(" \t*_#")[:1]
@@ -104,7 +104,7 @@ class Layout:
         return self.answer_label(number)
 
     def answer_label(self, number: int) -> int:
-        """Length of "Answer:" at the start of a line."""
+        """Measure a label such as "Answer:" at the start of a line; 0 without one."""
         line = self._lines[number]
         match = _ANSWER.match(line) if ":" in line or "：" in line else None
         return 0 if match is None else match.end()

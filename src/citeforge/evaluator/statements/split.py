@@ -48,7 +48,7 @@ class MarkerReader(Protocol):
     """Finds citation marks: of passages (Grammar) or of triples (TripleGrammar)."""
 
     def parse(self, output: str, n_docs: int) -> Parsed:
-        """Marks of an output."""
+        """Find the citation marks of an output."""
         ...
 
 
@@ -102,7 +102,7 @@ class _Cut:
     places: list[int] = field(default_factory=list)
 
     def spans(self, start: int, end: int) -> tuple[Span, ...]:
-        """Where [start, end) of the text stands in the output."""
+        """Map the characters [start, end) of the text back to spans of the output."""
         spans: list[Span] = []
         for at in self.origins[start:end]:
             if spans and spans[-1][1] == at:
@@ -112,14 +112,14 @@ class _Cut:
         return tuple(spans)
 
     def raw_line_start(self, start: int) -> int:
-        """Where a line of the text starts in the output, marks that open it included."""
+        """Find where a line of the text starts in the output, marks that open it included."""
         while start and self.origins[start - 1] < 0:
             start -= 1
         return self.origins[start - 1] + 1 if start else 0
 
 
 def _cut(output: str, markers: tuple[Marker, ...]) -> _Cut:
-    """Remove the marks of an output, and keep where each stood."""
+    """Remove the marks of an output, and record the place of each."""
     cut, at = _Cut(), 0
     pieces: list[str] = []
     ends = [(m.start, m.end) for m in markers]
@@ -153,13 +153,18 @@ def _cut(output: str, markers: tuple[Marker, ...]) -> _Cut:
 
 @dataclass
 class _Sentence:
+    """A sentence of the text without marks, and the marks that belong to it."""
+
     start: int
     end: int
     markers: list[Marker] = field(default_factory=list)
 
 
 class _Reader:
+    """Reads the lines of an output into sentences, each with its marks."""
+
     def __init__(self, output: str, parsed: Parsed, segmenter: Segmenter) -> None:
+        """Assign the marks of an output to its lines; :meth:`read` makes the sentences."""
         self.markers = tuple(m for m in parsed.markers if not (m.is_listed or m.is_residue))
         every = parsed.markers
         self.cut = _cut(output, every)
@@ -216,6 +221,7 @@ class _Reader:
         return at >= 0 and raw < self.lists[at][1]
 
     def _line(self, number: int) -> str:
+        """Get the text of a line; empty behind the last one."""
         if number >= len(self.lines):
             return ""
         return self.cut.text[slice(*self.lines[number])]
@@ -273,7 +279,7 @@ class _Reader:
         self.sentences.extend(sentences)
 
     def _row(self, number: int, line: str) -> Span | None:
-        """A row of a table is one statement."""
+        """Get the span of a table row, which is one statement; None for other lines."""
         stripped = line.strip()
         is_row = stripped.startswith("|") and stripped.count("|") > 2
         if not is_row and number not in self.layout.rows:
@@ -323,7 +329,7 @@ class _Reader:
 def strict_statements(
     output: str, grammar: MarkerReader, segmenter: Segmenter, n_docs: int
 ) -> Statements:
-    """Statements of an output, each with its citations (docs/definitions.md#statements).
+    """Split an output into statements with their citations (docs/definitions.md#statements).
 
     Args:
         output: what the system wrote.
@@ -344,15 +350,17 @@ def strict_statements(
 
 
 def _has_letter(text: str) -> bool:
+    """Whether a text has a letter."""
     return any(c.isalpha() for c in text)
 
 
 def _has_digit(text: str) -> bool:
+    """Whether a text has a digit."""
     return any(c.isdigit() for c in text)
 
 
 def is_label(line: str) -> bool:
-    """Whether a line is `Source:`, `(Sources: , )`: nothing but the name of what the marks are."""
+    """Whether a line only names what the marks are, such as `Source:` or `(Sources: , )`."""
     if HEADING.fullmatch(line.strip()) is not None:
         return True
     label = LABELLED.match(line)

@@ -1,4 +1,4 @@
-"""What measures may need besides the data."""
+"""Judge, segmenter, LLM and options of a scoring run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ NO_JUDGE = "needs a judge: --judge hf:MODEL, openai:MODEL, table:FILE or lexical
 
 @dataclass(frozen=True)
 class Tools:
-    """What measures may need besides the data.
+    """Judge, segmenter, LLM and options that measures may need besides the answers.
 
     Attributes:
         judge: decides entailment.

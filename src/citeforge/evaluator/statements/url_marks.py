@@ -84,7 +84,7 @@ class Markup:
 
 
 def read_markup(report: str, urls: Sequence[str] = ()) -> Markup:
-    """The citations of a report.
+    """Read the citations of a report: links, bare URLs, and numbers of its reference list.
 
     Args:
         report: Markdown.
@@ -117,7 +117,7 @@ def read_markup(report: str, urls: Sequence[str] = ()) -> Markup:
 
 
 def _in_brackets(report: str, mentions: Sequence[Mention]) -> list[Mention]:
-    """Mentions; those that have round brackets to themselves become one, brackets included."""
+    """Merge mentions that share round brackets into one, brackets included."""
     grouped: list[Mention] = []
     at = 0
     while at < len(mentions):
@@ -161,6 +161,7 @@ def _read_list(text: str, markup: Markup) -> None:
 
 
 def _urls(text: str) -> Iterator[str]:
+    """Yield the URLs of a text, of links and bare ones."""
     for match in _TOKEN.finditer(text):
         if match["target"]:
             yield match["target"]
@@ -169,7 +170,7 @@ def _urls(text: str) -> Iterator[str]:
 
 
 def _mention(match: re.Match[str], references: Mapping[int, str]) -> Mention | None:
-    """Make the mention of a matched URL, link or dagger mark."""
+    """Make the mention of a matched URL, link or dagger mark; None for code and images."""
     start, end = match.span()
     if match["dagger"]:
         return Mention(start, end, (_key(int(match["dagger"]), references),))

@@ -30,7 +30,7 @@ def column(values: Sequence[float | None]) -> "Floats":
 
 
 def jackknife_pseudovalues(entry: MeasureScore) -> "Floats":
-    """Raw values, shape (queries,), whose mean is the measure's value; NaN where not defined."""
+    """Compute raw values per query whose mean is the measure's value; NaN where undefined."""
     if entry.influence is None or entry.value is None:
         return column(entry.per_query)
     moves = np.nan_to_num(column(entry.influence))
@@ -39,7 +39,7 @@ def jackknife_pseudovalues(entry: MeasureScore) -> "Floats":
 
 
 def change(a: MeasureScore, b: MeasureScore) -> "Floats":
-    """Difference of two systems on each query, second minus first; NaN where undefined.
+    """Compute the change of each query from one system to another; NaN where undefined.
 
     Of means, where both are defined. Else the mean is the difference of the two values that are
     displayed, over the queries that enter either.
@@ -71,7 +71,7 @@ def _is_plain_mean(entry: MeasureScore) -> bool:
 
 
 def _influence(entry: MeasureScore) -> "Floats | None":
-    """Influence of each query on the value; NaN where it has none, None if unknown."""
+    """Get the influence of each query on the value; NaN where it has none, None if unknown."""
     if entry.influence is not None:
         return column(entry.influence)
     values = column(entry.per_query)
@@ -131,7 +131,7 @@ def join_repeats(samples: Sequence[Sample]) -> Sample:
 
 
 def mean_sample(values: Floats) -> Sample:
-    """A plain mean over the queries that define the measure.
+    """Make the sample of a plain mean over the queries that define a measure.
 
     Args:
         values: shape (runs, queries), NaN where not defined.
@@ -142,13 +142,14 @@ def mean_sample(values: Floats) -> Sample:
 
 
 def ratio_sample(sums: Floats) -> Sample:
-    """A quotient of sums over queries.
+    """Make the sample of a quotient of sums over queries.
 
     Args:
         sums: shape (runs, queries, 2): what is above the line, and below.
     """
 
     def combine(s: Floats) -> Floats:
+        """Divide the first sums by the second; NaN where the divisor is zero."""
         return ratio(s[..., 0], s[..., 1])
 
     return Sample(sums, combine, combine(sums))
@@ -161,7 +162,7 @@ def sample_between(make: Callable[[Floats], Sample], low: Floats, high: Floats) 
 
 
 def harmonic_sample(precision: Floats, recall: Floats) -> Sample:
-    """Harmonic mean of two means, each over the queries that define it.
+    """Make the sample of a harmonic mean of two means over the queries that define each.
 
     The value of a single query, kept for reports, is the harmonic mean of its own two.
     """
@@ -170,6 +171,7 @@ def harmonic_sample(precision: Floats, recall: Floats) -> Sample:
     per_query = harmonic(precision, recall)
 
     def combine(s: Floats) -> Floats:
+        """Compute the harmonic mean of two quotients of sums."""
         return harmonic(ratio(s[..., 0], s[..., 1]), ratio(s[..., 2], s[..., 3]))
 
     return Sample(sums, combine, per_query)
@@ -195,24 +197,23 @@ def clustered(sample: Sample, clusters: npt.NDArray[np.int64]) -> Sample:
 
 
 def ratio(above: Floats, below: Floats) -> Floats:
-    """Quotient; NaN where the divisor is zero."""
+    """Divide two arrays; NaN where the divisor is zero."""
     out = np.full(np.broadcast(above, below).shape, np.nan)
     np.divide(above, below, out=out, where=below != 0)
     return out
 
 
 def mean_of_runs(values: Floats) -> Floats:
-    """Mean over the first axis of what is defined; NaN where nothing is."""
+    """Average over runs (the first axis) that define a value; NaN where none does."""
     defined = ~np.isnan(values)
     total = np.where(defined, values, 0.0).sum(axis=0)
     return ratio(total, defined.sum(axis=0))
 
 
 def harmonic(a: Floats, b: Floats) -> Floats:
-    """Harmonic mean; 0 where both are 0, NaN where one is undefined."""
+    """Compute the harmonic mean; 0 where both are 0, NaN where one is undefined."""
     total = a + b
-    product = 2 * a * b
-    both: Floats = np.where(total == 0, 0.0, ratio(product, total))
+    both: Floats = np.where(total == 0, 0.0, ratio(2 * a * b, total))
     return both
 
 
@@ -321,7 +322,7 @@ def _is_mean(sample: Sample) -> bool:
 
 
 def _exact_sums(sums: Floats) -> Floats:
-    """Sums over queries that do not depend on the order of addition, shape (runs, k)."""
+    """Sum over queries exactly, so that their order does not matter; shape (runs, k)."""
     return np.array([[math.fsum(run[:, k].tolist()) for k in range(sums.shape[2])] for run in sums])
 
 
@@ -343,6 +344,6 @@ def _without_interval(runs: Floats, sample: Sample) -> Estimate:
 
 
 def _sd(layers: Floats, sample: Sample) -> float:
-    """Standard deviation over runs; NaN of a single run."""
+    """Compute the standard deviation over runs; NaN of a single run."""
     runs = layers.reshape(sample.judges, -1, sample.repeats).mean(axis=(0, 2))
     return float(np.std(runs, ddof=1)) if len(runs) > 1 else math.nan

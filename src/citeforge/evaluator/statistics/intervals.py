@@ -7,13 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 WILSON, SKEW, STUDENT, NONE = "wilson", "skew-t", "t", "none"
-"""How intervals are made, as score files say it."""
+"""Kinds of intervals, as score files name them."""
 LEVEL = 0.95
 
 
 @dataclass(frozen=True)
 class Range:
-    """What values a measure can have.
+    """Range of the values that a measure can have.
 
     Attributes:
         low: smallest.
@@ -41,13 +41,13 @@ Interval = tuple[float, float]
 
 
 def student(value: float, stderr: float, df: float, level: float = LEVEL) -> Interval:
-    """Student's t interval; NaN below one degree of freedom."""
+    """Compute Student's t interval; NaN below one degree of freedom."""
     half = quantile(df, level) * stderr
     return value - half, value + half
 
 
 def wilson(share: float, n: float, q: float = 1.959963984540054) -> Interval:
-    """95 % score interval of a share (Wilson 1927, JASA 22).
+    """Compute the score interval of a share (Wilson 1927, JASA 22).
 
     Args:
         share: between 0 and 1.
@@ -65,7 +65,7 @@ def wilson(share: float, n: float, q: float = 1.959963984540054) -> Interval:
 def effective_wilson(
     value: float, stderr: float, n: int, df: float, within: Range, level: float = LEVEL
 ) -> Interval:
-    """Wilson's interval with the effective number of answers.
+    """Compute Wilson's interval with the effective number of answers.
 
     Wilson (1927) for shares of zeros and ones; for other values between two ends, n is what a
     share of zeros and ones with the same standard error would have been made of (Franco, Little,
@@ -97,7 +97,7 @@ def effective_wilson(
 def skewed(
     value: float, stderr: float, df: float, skewness: float, level: float = LEVEL
 ) -> Interval:
-    """Student's t interval, corrected for skewness by Hall's transformation.
+    """Compute Student's t interval, corrected for skewness by Hall's transformation.
 
     Hall (1992), Journal of the Royal Statistical Society B 54: the cubic
     T + κ/3 T² + κ²/27 T³ + κ/6 of the t statistic has no skewness of first order; it is inverted.
@@ -127,7 +127,7 @@ def skewness_of(influence: npt.NDArray[np.float64]) -> float:
 
 
 def sidak(level: float, intervals: int) -> float:
-    """Level of one interval so that several cover at once (Šidák 1967, JASA 62).
+    """Compute the level of one interval so that several cover at once (Šidák 1967, JASA 62).
 
     Args:
         level: of all together.
@@ -137,7 +137,7 @@ def sidak(level: float, intervals: int) -> float:
 
 
 def quantile(df: float, level: float = LEVEL) -> float:
-    """Number of standard errors from a value to the ends of its interval.
+    """Compute the number of standard errors from a value to the ends of its interval.
 
     By Student's t; by the normal distribution for infinite ``df``.
     """

@@ -8,7 +8,7 @@ _MOST_QUERIES = 10_000_000
 
 
 def power_of(effect: float, sd: float, n: int) -> float:
-    """Power of a two-sided paired t-test at level .05 (noncentral t).
+    """Compute the power of a two-sided paired t-test at level .05 (noncentral t).
 
     Args:
         effect: true mean difference.
@@ -28,7 +28,7 @@ def power_of(effect: float, sd: float, n: int) -> float:
 
 
 def queries_needed(effect: float, sd: float, power: float) -> int | None:
-    """Fewest queries with that power; None for more than ten million, or where nothing varies."""
+    """Find the fewest queries with a given power; None above ten million, or if nothing varies."""
     if sd == 0:
         return None
     n = bisect_left(range(_MOST_QUERIES + 1), power, lo=2, key=lambda n: power_of(effect, sd, n))

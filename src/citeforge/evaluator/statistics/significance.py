@@ -17,7 +17,7 @@ _SIGNS_AT_ONCE = 1 << 22
 
 
 def holm(p_values: Sequence[float] | Floats) -> list[float]:
-    """P-values adjusted step by step from the smallest; NaN stays.
+    """Adjust p-values by Holm's method, from the smallest on; NaN stays NaN.
 
     Args:
         p_values: p-values in [0, 1] of the tests of one family.
@@ -35,7 +35,7 @@ def holm(p_values: Sequence[float] | Floats) -> list[float]:
 
 
 def paired_t(d: Floats) -> float:
-    """Two-sided p of a paired t-test; 1 when all differences are zero, NaN below two."""
+    """Compute the two-sided p of a paired t-test; 1 if all differences are 0, NaN below two."""
     from scipy import stats
 
     if len(d) < 2:
@@ -48,12 +48,12 @@ def paired_t(d: Floats) -> float:
 
 
 def permutations_of(family: int) -> int:
-    """Sign patterns to draw so that the smallest possible p passes Holm at .01."""
+    """Count the sign patterns to draw so that a family's smallest possible p passes Holm at .01."""
     return min(MOST_PERMUTATIONS, max(PERMUTATIONS, math.ceil(family / _HOLM_LEVEL)))
 
 
 def permutation_tests(changes: Sequence[Floats], patterns: int = PERMUTATIONS) -> list[float]:
-    """Two-sided p of paired permutation tests of several measures.
+    """Compute the two-sided p of paired permutation tests of several measures.
 
     All sign patterns (scipy's test) where at most 13 differences are not zero. Else the drawn ones
     and the observed; measures over as many queries share the draws, which makes one matrix product
@@ -91,10 +91,10 @@ def permutation_tests(changes: Sequence[Floats], patterns: int = PERMUTATIONS) -
 
 
 def _exact(moving: Floats) -> float:
-    """Give the p of all 2^n sign changes."""
+    """Compute the p of a permutation test over all 2^n sign patterns."""
     from scipy import stats
 
-    # A difference of one query cannot be told from none, and scipy asks for two.
+    # One query cannot show a difference, and scipy asks for two.
     if len(moving) < 2:
         return 1.0
     test = stats.permutation_test(

@@ -1,4 +1,4 @@
-"""How uncertain a mean over queries, runs, judges and their repeats is, and where that comes from.
+"""Uncertainty of a mean over queries, runs, judges and their repeats, and its sources.
 
 A crossed design with one value a cell and random effects: components by the closed formulas of the
 analysis of variance. Mean squares of all other sources are pooled (Satterthwaite 1946); two numbers
@@ -19,14 +19,14 @@ from citeforge.evaluator.statistics.intervals import LEVEL, quantile
 from citeforge.schemas.scores import Source, Variance
 
 SOURCES: tuple[Source, ...] = get_args(Source)
-"""Where uncertainty comes from, in the order of axes."""
+"""Sources of uncertainty, in the order of axes."""
 _NESTED = ("queries", "runs", "judges", "repeats")
 """An interaction is the share of its last source in this order."""
 _LEAST_SHARE = 0.5
-"""Of the squared half-width over queries alone, what is left at least when runs, judges and repeats
-happen to differ by less than chance."""
+"""Least share of the squared half-width over queries alone, where runs, judges and repeats differ
+by less than chance."""
 _ADDED_VARIANCES = (0.0, 0.5, 2.0)
-"""What all other sources may add to the variance over queries, where coverage is made .95."""
+"""Variances that all other sources may add to that over queries, where coverage is made .95."""
 _NODES = 400
 """Places at which the distribution of a mean square is looked at."""
 Effect = tuple[int, ...]
@@ -55,7 +55,7 @@ def spread_of(values: npt.NDArray[np.float64], sources: Sequence[str]) -> Spread
     """Estimate the standard error of the mean of all values, by sources of variance.
 
     Args:
-        values: one a cell; sources with one level say nothing, and are passed over.
+        values: one per cell; sources with one level say nothing, and are ignored.
         sources: of the axes; queries last, two or more.
     """
     levels = dict(zip(sources, values.shape, strict=True))
@@ -84,7 +84,7 @@ def _squares_at(components: Components, levels: Mapping[str, int]) -> dict[Effec
 
 
 def half_of_difference(stderr: float, n: int, sides: Sequence[Variance]) -> float:
-    """Half of the interval of a mean paired difference, over new runs and verdicts, too.
+    """Compute half the interval of a mean paired difference, over new runs and verdicts, too.
 
     Runs and verdicts of the two are taken as independent; where verdicts have something in common,
     the interval is wider than it need be.
@@ -173,7 +173,7 @@ def _interval_weights(df: float, chance: float) -> tuple[float, float]:
     moves, z, t = (added + chance) * draws, quantile(math.inf), quantile(df)
 
     def misses(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """By how much intervals miss their level, for each added variance."""
+        """Compute how far the coverage of intervals is from its level, per added variance."""
         weight, bar = numbers
         squared = weight * z * z + t * t * np.maximum(0.0, moves - bar)
         squared = np.maximum(_LEAST_SHARE * z * z, squared)
@@ -219,7 +219,7 @@ def _alternating_sum(squares: Mapping[Effect, float], effect: Effect) -> float:
 
 
 def shares_of(components: Components, levels: Mapping[str, int]) -> dict[str, float]:
-    """Share of each source in the squared standard error; empty if nothing varies."""
+    """Compute the share of each source in the squared standard error; empty if nothing varies."""
     shares = {s: 0.0 for s in _NESTED if levels.get(s, 1) > 1}
     for effect, value in components.items():
         sources = effect.split(":")

@@ -20,6 +20,8 @@ one. Its ``base`` labels relevant passages human whoever wrote them."""
 
 
 class _Passages(msgspec.Struct):
+    """Passages of a row of AttriEval's outputs, and which of them are relevant."""
+
     passage_text: list[str]
     is_selected: list[int]
 
@@ -36,7 +38,7 @@ class _Row(msgspec.Struct):
 
 
 def read_cells(path: Path, benchmark: Benchmark) -> Iterator[tuple[int, SubmissionLine]]:
-    """(row, answer) of every cell that a folder holds.
+    """Yield (row, answer) of every cell in a folder of AttriEval's outputs.
 
     The folder has one folder a cell, each saved by ``datasets``, and called after the cell
     (``hl_human_llm_informed``, also with something before it: ``llama3_hl_human_llm_informed``),
@@ -69,7 +71,10 @@ def _folders(path: Path) -> list[Path]:
 
 
 class _Reader:
+    """Reads saved data sets of AttriEval as answers to the cells of a benchmark."""
+
     def __init__(self, benchmark: Benchmark) -> None:
+        """Read the passages that each cell of the benchmark shows."""
         self.benchmark = benchmark
         self.design: Design = design_of(benchmark.manifest.config)
         self.queries = QueryFinder(benchmark)
@@ -103,7 +108,7 @@ class _Reader:
             )
 
     def _query_id(self, row: _Row) -> str:
-        """Id of the query that a row answers."""
+        """Find the id of the query that a row answers."""
         return self.queries.of(row.query_id, row.query)
 
     def _find_cell(self, folder: Path, rows: Sequence[_Row]) -> str:

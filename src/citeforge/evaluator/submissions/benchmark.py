@@ -20,7 +20,7 @@ from citeforge.schemas.text import printable
 MOST_RUNS = 1000
 """Every run answers all queries, so that each one costs memory for all of them."""
 MOST_RUNS_HIDDEN = 5
-"""Where gold is hidden: which passages are cited in how many runs spells labels out."""
+"""The limit where gold is hidden: passages cited in many runs would reveal labels."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class ContextTable:
         offsets: row i shows passages ``offsets[i]:offsets[i + 1]`` of the flat arrays.
         passage_ids: ids of all shown passages.
         is_relevant: whether each shown passage is relevant to its query.
-        is_judged: whether anybody judged any of them.
+        is_judged: whether any of them was judged.
     """
 
     name: str
@@ -43,7 +43,7 @@ class ContextTable:
 
     @cached_property
     def sizes(self) -> list[int]:
-        """Passages shown for each query."""
+        """Number of passages shown for each query."""
         sizes: list[int] = np.diff(self.offsets).tolist()
         return sizes
 
@@ -59,7 +59,7 @@ class ContextTable:
         return [frozenset(f) for f in by_row]
 
     def ids_of(self, row: int) -> list[str]:
-        """Ids of the passages shown for one query, in order."""
+        """Get the ids of the passages shown for one query, in order."""
         start, end = int(self.offsets[row]), int(self.offsets[row + 1])
         ids: list[str] = self.passage_ids.slice(start, end - start).to_pylist()
         return ids
@@ -99,7 +99,7 @@ class Benchmark(Package):
 
     @property
     def has_hidden_gold(self) -> bool:
-        """Whether its labels are published nowhere."""
+        """Whether the labels of this benchmark are published nowhere."""
         manifest = self.manifest
         is_half = bool(self.also_known or manifest.config.get("hidden_gold"))
         return is_half or manifest.has_hidden_labels
@@ -113,13 +113,13 @@ class Benchmark(Package):
 
     @property
     def data_set(self) -> str:
-        """Which of ALCE's data sets it was made of: ``asqa``, ``qampari``, ``eli5``, or none."""
+        """ALCE data set of the benchmark's source: ``asqa``, ``qampari``, ``eli5``; else empty."""
         source = next(iter(self.manifest.sources), None)
         return "" if source is None else source.rules.get("data set", "")
 
     @property
     def most_runs(self) -> int:
-        """Runs that a submission may make."""
+        """Largest number of runs that a submission may have."""
         return MOST_RUNS_HIDDEN if self.has_hidden_gold else MOST_RUNS
 
     def first(self, n: int) -> "Benchmark":
@@ -169,7 +169,7 @@ class Benchmark(Package):
         return ContextTable(name, offsets, flat.field("corpus-id"), relevant, is_judged)
 
     def _context_of_items(self, name: str) -> ContextTable:
-        """A context set of a kind that keeps its contexts its own way."""
+        """Read a context set by its items, for a kind with contexts in tables of its own."""
         rows = [item.passages for item in self.items(name)]
         passages = [p for row in rows for p in row]
         return ContextTable(
@@ -182,16 +182,17 @@ class Benchmark(Package):
 
     @cached_property
     def clusters(self) -> npt.NDArray[np.int64] | None:
-        """Cluster of each query: rows with the same question, or about the same entity of a graph,
-        directly or through other rows; None where each row is its own.
+        """Cluster of each query, by equal questions or shared entities; None if each is its own.
 
-        HAGRID, for one, has several rows of some questions; they are no independent draws.
+        Other queries may connect two of a cluster. HAGRID, for one, has several rows of some
+        questions; they are no independent draws.
         """
         queries = self.queries
         texts = [" ".join(t.split()).casefold() for t in queries["text"].to_pylist()]
         root: dict[str, str] = {}  # entities and texts, each with one that it goes with
 
         def find(name: str) -> str:
+            """Find the text or entity that stands for the cluster of another one."""
             while root.setdefault(name, name) != name:
                 name = root[name]
             return name
@@ -228,6 +229,7 @@ class QueryFinder:
     """Finds the queries that files of other tools answer, by their ids, else by their texts."""
 
     def __init__(self, benchmark: Benchmark) -> None:
+        """Index the queries of a benchmark by id and by text."""
         self._known = benchmark.row_of
         self._by_text: dict[str, list[str]] = {}
         texts: list[str] = benchmark.queries["text"].to_pylist()
@@ -262,5 +264,5 @@ class QueryFinder:
 
 
 def _question_key(text: str) -> str:
-    """A question or an id as they are compared: without white space around, composed."""
+    """Normalise a question or an id for comparison: NFC, white space squeezed."""
     return " ".join(unicodedata.normalize("NFC", text).split())

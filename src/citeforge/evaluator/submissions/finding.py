@@ -32,11 +32,12 @@ class Finding:
     query_id: str | None = None
 
     def __str__(self) -> str:
+        """Write the message, after the field if there is one."""
         return self.message if self.field is None else f"{self.field}: {self.message}"
 
     @classmethod
     def from_error(cls, error: CiteforgeError) -> "Finding":
-        """The finding of an error, without the path."""
+        """Make the finding of an error, without the path."""
         if not isinstance(error, InputError):
             return cls(error.code, str(error))
         allowed = f"; {error.allowed}" if error.allowed else ""

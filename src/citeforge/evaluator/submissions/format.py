@@ -1,4 +1,4 @@
-"""What a format of prediction files is: one record a format, ours or a plugin's.
+"""Declaration of a format of prediction files: one record per format, built-in or a plugin's.
 
 A plugin declares a :class:`Format` as an entry point of the group ``citeforge.formats``.
 """
@@ -16,16 +16,16 @@ from citeforge.schemas.submission import SubmissionLine
 Lines = Iterator[tuple[int, SubmissionLine]]
 OnError = Callable[[InputError], None] | None
 OUTPUT = re.compile(rb'"output"\s*:\s*"')
-"""What a line of our own has, and no response of a vendor."""
+"""Field of citeforge's own lines that no response of a vendor has."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What a file of another tool says of itself.
+    """Description of a submission that a file of another tool contains.
 
     Attributes:
-        header: as the header of a submission would say it; empty where nothing is said.
-        warnings: what of it is missing.
+        header: fields as in the header of a submission; empty without any.
+        warnings: what is missing in the file.
     """
 
     header: Mapping[str, object] = field(default_factory=dict)
@@ -49,8 +49,8 @@ class Format:
 
     Attributes:
         name: how ``--format`` names it.
-        read: answers of a file with their lines: (path, benchmark, what stands behind the colon of
-            ``--format NAME:…``, told of every unreadable line). Raises InputError.
+        read: answers of a file with their lines: (path, benchmark, options behind the colon of
+            ``--format NAME:…``, handler of unreadable lines). Raises InputError.
         looks: whether a file looks like one, by its path and its first bytes.
         rank: formats are asked in this order; a lower one first.
         origin: what a file says of the benchmark that it answers; None where files say nothing.

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def detect(path: Path) -> str:
-    """The format of a prediction file or folder, by what it looks like; stated with the scores.
+    """Detect the format of a prediction file or folder by its name and first bytes.
 
     Raises:
         InputError: the file cannot be read, or holds responses of a vendor, not one a line.
@@ -55,6 +55,8 @@ def detect(path: Path) -> str:
 
 
 class _OurNames(msgspec.Struct):
+    """Fields that tell an answer in citeforge's own format."""
+
     query_id: Any
     output: Any
 
@@ -71,7 +73,7 @@ def _has_our_names(line: bytes) -> bool:
 
 
 def find_format(name: str) -> Format:
-    """The format of a name; what stands behind a colon is not looked at.
+    """Find a format by its name; options behind a colon are ignored.
 
     Raises:
         UnknownValueError: no such format.
@@ -86,7 +88,7 @@ def find_format(name: str) -> Format:
 
 
 def format_of_file(path: Path, name: str) -> Format:
-    """The format that a file is read in; Attributed-IR's JSON Lines are ours.
+    """Find the format that a file is read in; Attributed-IR's JSON Lines are citeforge's own.
 
     Raises:
         UnknownValueError: there is no format of that name.
@@ -104,13 +106,13 @@ def _of_plugins() -> Iterator[Format]:
 def answers_of(
     path: Path, benchmark: Benchmark, name: str = "auto", on_error: OnError = None
 ) -> Lines:
-    """(line, answer) of a prediction file in any known format.
+    """Yield (line, answer) of a prediction file in any known format.
 
     Args:
         path: file, or folder for ``attrieval``.
         benchmark: what it answers; questions without an id are found in it by their text.
         name: format, or ``auto``; a vendor's may say how sources are found (``openai:id``).
-        on_error: for our own format, vendors' and TREC's, told of every unreadable line.
+        on_error: gets the error of every unreadable line (citeforge's, vendors', TREC's formats).
 
     Raises:
         UnknownValueError: no such format.
@@ -121,7 +123,7 @@ def answers_of(
 
 
 def read_alce(path: Path, benchmark: Benchmark) -> Lines:
-    """A result file of ALCE: an object with ``data``, or a list; passages are the item's docs."""
+    """Read ALCE's result file: an object with ``data``, or a list; docs become passages."""
     queries = QueryFinder(benchmark)
     for number, item in enumerate(read_items(path), 1):
         if item.output is None:
@@ -142,7 +144,7 @@ class _Quote(msgspec.Struct):
 
 
 def _literal(path: Path, line: int, field: str, text: str, kind: type[T]) -> T:
-    """A cell that holds a Python literal, in its declared type."""
+    """Read a CSV cell that holds a Python literal, as a value of a type."""
     try:
         value = msgspec.convert(ast.literal_eval(text), kind)
         msgspec.json.encode(value)  # refuses halves of surrogate pairs, as UTF-8 does
@@ -158,7 +160,7 @@ def _literal(path: Path, line: int, field: str, text: str, kind: type[T]) -> T:
 
 
 def read_attributed_ir(path: Path, benchmark: Benchmark) -> Lines:
-    """Attributed-IR's CSV: ``quotes`` are the passages shown, Python literals in the cells."""
+    """Read Attributed-IR's CSV: ``quotes`` are the passages shown, as Python literals."""
     for line, row in read_csv(path, ("query_id", "output")):
         passages = None
         if row.get("quotes"):
@@ -171,7 +173,7 @@ def read_attributed_ir(path: Path, benchmark: Benchmark) -> Lines:
 
 
 def read_rage_toolkit(path: Path, benchmark: Benchmark) -> Lines:
-    """rage_toolkit's ``…_response_info_….csv``, with the passages that it drew itself."""
+    """Read rage_toolkit's ``…_response_info_….csv``, with the passages that it drew itself."""
     needed = ("query_id", "answer", "doc_ids", "docs_for_query")
     for line, row in read_csv(path, needed):
         ids = _literal(path, line, "doc_ids", row["doc_ids"], list[str])
@@ -190,7 +192,7 @@ def read_rage_toolkit(path: Path, benchmark: Benchmark) -> Lines:
 
 
 def read_kalma_csv(path: Path, benchmark: Benchmark) -> Lines:
-    """KaLMA's CSV: column ``Answer``, one row a query in the order of the benchmark."""
+    """Read KaLMA's CSV: column ``Answer``, one row per query in the order of the benchmark."""
     for number, (line, row) in enumerate(read_csv(path, ("Answer",))):
         if number >= len(benchmark.query_ids):
             raise InputError(
@@ -203,6 +205,8 @@ def read_kalma_csv(path: Path, benchmark: Benchmark) -> Lines:
 
 
 class _SavedPassages(msgspec.Struct):
+    """Passages of a row of AttriEval's outputs."""
+
     passage_text: list[str]
 
 
@@ -216,7 +220,7 @@ class _SavedAnswer(msgspec.Struct):
 
 
 def read_attrieval(path: Path, benchmark: Benchmark) -> Lines:
-    """AttriEval's saved ``datasets.Dataset``; markers count from 0, as its prompts do.
+    """Read AttriEval's saved ``datasets.Dataset``; its markers count passages from 0.
 
     On an authorship benchmark: its outputs cell by cell, see :func:`read_cells`.
     """
@@ -231,6 +235,7 @@ def read_attrieval(path: Path, benchmark: Benchmark) -> Lines:
 
 
 def _format(name: str, read: Callable[[Path, Benchmark], Lines]) -> Format:
+    """Declare a format that takes no options and stops at the first unreadable line."""
     return Format(name, lambda path, benchmark, way, on_error: read(path, benchmark))
 
 
@@ -249,4 +254,4 @@ _FORMATS = {
         ),
     )
 }
-"""Formats of the papers, and ours; all others come with plugins."""
+"""Formats of the papers, and citeforge's own; all others come with plugins."""

@@ -62,7 +62,7 @@ class Submission:
             form: format; ``auto`` for what it looks like.
             system: name of the system; None for what the submission says.
             only_asked: look only at the queries that it was asked.
-            on_error: told of what is wrong with header and lines, which is then passed over.
+            on_error: gets the errors of header and lines, which are then skipped.
             is_raw: leave thoughts, JSON and fences around the answers, as papers' code does.
 
         Raises:
@@ -91,7 +91,7 @@ class Submission:
 
     @contextmanager
     def _passed_over(self) -> Iterator[None]:
-        """Pass an error of reading in the block to the handler; raise it if there is none."""
+        """Pass an InputError of the block to the handler; raise it if there is no handler."""
         try:
             yield
         except InputError as error:
@@ -126,8 +126,10 @@ class Submission:
 
     @property
     def is_anonymous(self) -> bool:
-        """Whether neither its header nor each line read so far says by a hash which benchmark it
-        answers."""
+        """Whether neither header nor lines name the benchmark answered by its hash.
+
+        Of the lines, each one that was read so far has to.
+        """
         is_said = self._n_lines > 0 and self._n_lines_with_hash == self._n_lines
         return self.header.get("benchmark_hash") is None and not is_said
 
@@ -191,13 +193,13 @@ class Submission:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What files about several systems may call this one: its name, or its file's."""
+        """Names by which files about several systems may call this one: its own, its file's."""
         stem = self.path.name.removesuffix(".gz").rpartition(".")[0]
         return tuple(dict.fromkeys(n for n in (self.system, self.path.name, stem) if n))
 
     @property
     def about(self) -> About | None:
-        """What the header says of the system, for leaderboards.
+        """Description of the system in the header, for leaderboards; None without one.
 
         Raises:
             InputError: one of these fields is not what it should be.
@@ -220,11 +222,11 @@ class Submission:
         return [str(name) for name in (*own, model) if name]
 
     def digest(self) -> str:
-        """sha256 of the file, or over the files of the folder."""
+        """Compute the sha256 of the file, or over the files of the folder."""
         return sha256_file(self.path) if self.path.is_file() else digest_folder(self.path)
 
     def choose_context(self, name: str | None) -> str:
-        """Context set to score: the one asked for, else the one that the lines are about.
+        """Choose the context set to score: ``name``, else the one that the lines are about.
 
         Raises:
             UsageError: the lines are of several sets, or nothing names one.
@@ -241,7 +243,7 @@ class Submission:
 
     @cached_property
     def contexts(self) -> list[str]:
-        """Context sets that the lines are about (docs/definitions.md#protocols).
+        """Context sets that the submission's lines answer (docs/definitions.md#protocols).
 
         ``own`` if the lines bring passages, the only set if there is one, those that the lines
         name, ``full`` where they name none and a benchmark has it.
@@ -280,7 +282,7 @@ class Submission:
         )
 
     def answers(self) -> Iterator[tuple[int, SubmissionLine]]:
-        """All answers with their line numbers, from the first one on.
+        """Yield all answers with their line numbers, from the first one on.
 
         Raises:
             InputError: an unreadable line.
@@ -289,7 +291,7 @@ class Submission:
         return lines
 
     def _read(self) -> Lines:
-        """Read answers with their lines; thoughts and wrappers go unless raw text is wanted."""
+        """Read answers with their lines; remove thoughts and wrappers unless raw text is wanted."""
         self.around = SpokenCounts()
         self._n_lines = self._n_lines_with_hash = 0
         for line, answer in answers_of(self.path, self.benchmark, self.form, self._on_error):
@@ -306,7 +308,7 @@ class Submission:
             yield line, answer if self._is_raw else spoken
 
     def _place_by_header(self, line: int, answer: SubmissionLine) -> None:
-        """Give a line without a context set the only one of the header.
+        """Set the context set of a line that names none, if the header names only one.
 
         Raises:
             InputError: the line names a set that the header does not name.

@@ -21,7 +21,7 @@ _LOG_CHANCE = math.log(1e-9)
 
 @dataclass
 class CitationRange:
-    """How far citations reach, held against what this benchmark shows.
+    """Range of the citations of all answers, compared with the passages shown.
 
     Context sets of two builds may have the same names and queries. Where the header does not tell
     the builds apart, answers that were made with more passages cite beyond these, and answers that
@@ -59,7 +59,7 @@ class CitationRange:
             self._farthest = max(self._farthest, *cited)
 
     def warnings(self, what: str = "passages") -> list[Finding]:
-        """Signs that the answers were made on another build of the benchmark."""
+        """Warn of signs that the answers were made on another build of the benchmark."""
         texts = []
         if self._n_beyond >= max(_FEWEST_ANSWERS, _SHARE_BEYOND * self._n_citing):
             texts.append(

@@ -77,7 +77,7 @@ class ProvidedPassages:
                 self._repeated.setdefault(key, []).append(answer.query_id)
 
     def _words(self, text: str) -> str:
-        """The words of a text without marks, as answers are compared."""
+        """Normalise a text without citation marks, to find it in an answer."""
         marks = self._benchmark.grammar.parse(text, 1 << 30).markers
         return normalise_answer(without_markers(text, marks))
 
@@ -96,12 +96,12 @@ class ProvidedPassages:
 
     @cached_property
     def _corpus_keys(self) -> dict[str, _Key]:
-        """Passages of the corpus that have the docids counted so far; it is read once."""
+        """Corpus passages with the docids counted so far, by docid; the corpus is read once."""
         return self._of_corpus({key.name for key in self._passages})
 
     @cached_property
     def _others(self) -> dict[_Key, int]:
-        """How often each passage occurs whose docid has another text or title in the corpus."""
+        """Counts of passages whose docid has another text or title in the corpus."""
         return {k: n for k, n in self._passages.items() if k.differs(self._corpus_keys.get(k.name))}
 
     def _of_corpus(self, names: set[str]) -> dict[str, _Key]:
@@ -122,7 +122,7 @@ class ProvidedPassages:
         return _keys([own])[0] in self._others
 
     def unjudged(self) -> str:
-        """Why nothing says which of the passages are relevant; empty where something does."""
+        """Explain why relevance of the passages is unknown; empty where it is known."""
         if not any(self._benchmark.relevant_ids):
             return self._benchmark.why_no_labels
         if not any(k.name in self._corpus_keys and k not in self._others for k in self._passages):
@@ -179,7 +179,7 @@ class ProvidedPassages:
 
 
 def _names(keys: Iterable[_Key]) -> str:
-    """The first few docids."""
+    """List the first few docids, separated by commas."""
     distinct = sorted({key.name for key in keys})
     return ", ".join(distinct[:_MOST_IDS_NAMED]) + ", …" * (len(distinct) > _MOST_IDS_NAMED)
 
@@ -195,7 +195,7 @@ def _keys(passages: Sequence[OwnPassage]) -> list[_Key]:
 
 
 def _digests(texts: pa.Array | Sequence[str]) -> list[bytes]:
-    """A hash of each text's letters and digits; empty for no text.
+    """Hash the letters and digits of each text; empty for an empty text.
 
     Copies of one corpus differ in quotation marks, dashes and spaces.
     """

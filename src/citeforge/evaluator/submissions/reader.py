@@ -22,7 +22,7 @@ CLOSED_BOOK = "none"
 FULL = "full"
 """The set that is scored where a benchmark has one of that name and the lines name several."""
 HEADER = re.compile(rb'\s*\{\s*"submission"\s*:')
-"""How a line that is no answer, but the header, begins."""
+"""Start of a line that is the header, not an answer."""
 OWN_PASSAGES = "a kalma benchmark shows triples, and answers can cite no passages"
 """Why a line with passages cannot be scored there."""
 _LONGEST_HEADER = 1 << 16
@@ -31,7 +31,7 @@ _ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt")
 
 
 def read_header(path: Path) -> dict[str, object] | None:
-    """The header of a submission; None when its first line is an answer.
+    """Read the header of a submission; None when its first line is an answer.
 
     Raises:
         InputError: the file cannot be read, its gzip data are damaged, or the header is wrong.
@@ -50,11 +50,11 @@ def read_header(path: Path) -> dict[str, object] | None:
 def read_answers(
     path: Path, on_error: Callable[[InputError], None] | None = None
 ) -> Iterator[tuple[int, SubmissionLine]]:
-    """All answers with their line numbers. A header is passed over: see :func:`read_header`.
+    """Yield all answers with their line numbers; a header is skipped.
 
     Args:
         path: JSON Lines, plain or .gz.
-        on_error: told of every unreadable line, which is then passed over; None to raise.
+        on_error: gets the error of every unreadable line, which is then skipped; None to raise.
 
     Raises:
         InputError: file, line, field, and what would be right.
@@ -63,9 +63,10 @@ def read_answers(
 
 
 class Places:
-    """Where the lines of one submission belong; refuses those that belong nowhere."""
+    """Index of a submission's lines by context set, run and query; refuses wrong ones."""
 
     def __init__(self, path: Path, benchmark: Benchmark) -> None:
+        """Prepare to place the lines of a submission to a benchmark."""
         self._path, self._benchmark = path, benchmark
         self._lines: dict[tuple[str, int], array[int]] = {}
         self._runs: set[int] = set()
@@ -79,7 +80,7 @@ class Places:
         }
 
     def row(self, line: int, answer: SubmissionLine, context: str) -> int:
-        """Row of the query that a line answers in a context set.
+        """Find the row of the query that a line answers; refuse a second line for the same place.
 
         Raises:
             InputError: an unknown query, a negative run, a run too many, a second line for the
@@ -160,7 +161,7 @@ class Places:
 
 
 def system_name(path: Path, header: Mapping[str, object] | None = None) -> str:
-    """Name of the system: its header's, else the file's.
+    """Get the name of the system: its header's, else the file's.
 
     Args:
         path: submission.
@@ -199,7 +200,7 @@ def require_name(name: str, path: Path, field: str | None = None) -> str:
 
 
 def bare_name(path: Path) -> str:
-    """Name of a file without the endings that a format gives it, whatever dots it holds."""
+    """Strip the endings that formats give from the name of a file, whatever dots it holds."""
     name = path.name.removesuffix(".gz")
     ending = next((e for e in _ENDINGS if name.endswith(e) and name != e), "")
     return name.removesuffix(ending)

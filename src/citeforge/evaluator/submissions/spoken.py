@@ -27,7 +27,7 @@ r"""A line break that was written as ``\n``; not the begin of ``\nu`` in a formu
 
 @dataclass
 class SpokenCounts:
-    """Counts of what answers have around what they say.
+    """Counts of thoughts, JSON and fences around answers.
 
     Attributes:
         n_thinking: answers with a thought.
@@ -86,7 +86,7 @@ class SpokenCounts:
             self.n_words += sum(len(thought.split()) for thought in parts.thoughts)
 
     def _unwrapped(self, text: str) -> str:
-        """A text out of its fence or its JSON object, with line breaks in place of ``\\n``."""
+        """Take a text out of its fence or JSON object, with line breaks in place of ``\\n``."""
         if text[-4:].rstrip()[-3:] in ("```", "~~~") and (fence := _FENCED.match(text)):
             inside = fence["inside"]
             text = text if fence[1] in inside else inside
@@ -97,7 +97,7 @@ class SpokenCounts:
         return text
 
     def _from_object(self, text: str) -> str:
-        """The text in a JSON object; the text itself where it is none."""
+        """Get the text in a JSON object; return the input where it is none."""
         try:
             fields = json.loads(text)
         except (ValueError, RecursionError):

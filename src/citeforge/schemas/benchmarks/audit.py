@@ -1,4 +1,4 @@
-"""What an audit finds."""
+"""Records of what an audit finds."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple

@@ -51,7 +51,7 @@ class Key(NamedTuple):
 
     @property
     def complete(self) -> bool:
-        """Whether all three parts are there."""
+        """Whether entity, relation and value are all there."""
         return all(self)
 
     @property
@@ -91,7 +91,7 @@ class Triple:
 
     @property
     def has_label(self) -> bool:
-        """Whether its value is words: neither empty nor the id of an entity without a label."""
+        """Whether the value is words: neither empty nor the id of an entity without a label."""
         return bool(self.value) and _NO_LABEL.fullmatch(self.value) is None
 
     def connects(self, names: Mapping[str, str]) -> bool:
@@ -165,7 +165,7 @@ def as_row(triple: Triple) -> dict[str, str]:
 
 
 def from_row(row: dict[str, str]) -> Triple:
-    """The inverse of :func:`as_row`; other columns are passed over."""
+    """Make a triple of a dictionary of column values; other columns are ignored."""
     return Triple(**{f.name: row[f.name] or "" for f in TRIPLE})
 
 

@@ -26,7 +26,7 @@ HUB_LICENCES = frozenset(
 
 
 def check_licence(licence: str | None) -> str | None:
-    """Refuse what the Hub would refuse at the end of `publish`; case does not matter.
+    """Refuse a licence that the Hub would refuse at the end of `publish`; case does not matter.
 
     Raises:
         ValueError: no identifier of the Hub.
@@ -41,4 +41,4 @@ def check_licence(licence: str | None) -> str | None:
 
 
 Licence = Annotated[str | None, AfterValidator(check_licence)]
-"""Identifier of a licence, as the Hub writes it; None where nobody said."""
+"""Identifier of a licence, as the Hub writes it; None where none is stated."""

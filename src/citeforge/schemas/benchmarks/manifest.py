@@ -37,7 +37,7 @@ Line = Annotated[str, Field(pattern=rf"^[^{_UNSEEN}]*$", max_length=200)]
 
 
 SECRET = "secret.hex"
-"""Of a package built with ``--hidden``: what its draws and ids are keyed by. It is never public."""
+"""Key of the draws and ids of a package built with ``--hidden``. It is never public."""
 
 
 MEASURED = "cosines/"
@@ -45,7 +45,7 @@ MEASURED = "cosines/"
 
 
 def is_hashed(name: str) -> bool:
-    """Whether a file of a package is a table that its hash depends on."""
+    """Whether a file of a package is a table that the benchmark hash depends on."""
     return name.endswith(".parquet") and not name.startswith(MEASURED)
 
 
@@ -101,7 +101,7 @@ class Manifest(MaybeOfPlugin, BaseModel):
         name: name of the benchmark, part of every signature.
         version: version of the benchmark.
         citeforge: version of citeforge that built it.
-        licence: SPDX identifier or words; None when nobody said.
+        licence: SPDX identifier or words; None where none is stated.
         sources: where the data come from.
         config: every choice of the build.
         models: fingerprints of models that decided something.
@@ -142,7 +142,7 @@ class Manifest(MaybeOfPlugin, BaseModel):
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences that builders and users of the benchmark should read."""
+        """Warnings for builders and users, such as of too easy negatives; usually empty."""
         far, compared = self.counts.get(FAR, 0), self.counts.get(COMPARED, 0)
         if 2 * far <= compared:
             return []

@@ -77,7 +77,7 @@ class SourceInfo(MaybeOfPlugin, BaseModel):
         kind: name of its declaration.
         split: split that was read.
         revision: commit of a Hub repository.
-        licence: SPDX identifier or the user's words; None when nobody said.
+        licence: SPDX identifier or the user's words; None where none is stated.
         files: file name to sha256 of what was read.
         rules: choices that decided what is relevant.
         counts: what was passed over, merged or not resolved, by reason.

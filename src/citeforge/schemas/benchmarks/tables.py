@@ -97,7 +97,7 @@ RELEVANT = "relevant"
 IRRELEVANT = "irrelevant"
 SEEMINGLY_RELEVANT = "seemingly_relevant"
 UNJUDGED = "unjudged"
-"""Label of a shown passage that nobody judged; it stands in no mapping."""
+"""Label of a shown passage without a judgement; it is in no mapping."""
 UNSURE = "unsure"
 """Split of ``mapping`` with passages that may be relevant, for people to decide; shown nowhere."""
 

@@ -83,6 +83,7 @@ def is_subscript(output: str, start: int, end: int, variables: frozenset[str]) -
 
 @lru_cache(maxsize=1)
 def _is_about_programs(output: str) -> bool:
+    """Whether an output mentions programming, so that `a[1]` is a variable."""
     return _PROGRAMMING.search(output) is not None
 
 

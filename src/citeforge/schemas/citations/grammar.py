@@ -118,17 +118,17 @@ class Grammar:
 
     @cached_property
     def name(self) -> str:
-        """Name of the rules in signatures: ``strict2`` or ``strict2(n)``."""
+        """Name of the citation rules as in signatures: ``strict2`` or ``strict2(n)``."""
         return "strict2(n)" if self.has_round else "strict2"
 
     @property
     def signature(self) -> str:
-        """Base and name of the rules in signatures: ``base,name``."""
+        """Index base and name of the citation rules, as in signatures: ``base,name``."""
         return f"{self.base},{self.name}"
 
     @cached_property
     def has_round(self) -> bool:
-        """Whether ``(1)`` is a citation, too."""
+        """Whether ``(1)`` is read as a citation, too."""
         return self.form.strip()[:1] in "(（" and self.form != ""
 
     def parse(self, output: str, n_docs: int) -> Parsed:
@@ -147,7 +147,7 @@ class Grammar:
         return scan.parsed()
 
     def cited(self, output: str, n_docs: int) -> tuple[set[int], int, int]:
-        """Read distinct citations of an output without their offsets, which is faster.
+        """Read citations without offsets, which is faster: those in range, and counts of others.
 
         Returns:
             (0-based positions in the context, number of distinct out-of-range citations, number
@@ -183,7 +183,7 @@ class Grammar:
         )
 
     def read_numbers(self, body: str, n_docs: int) -> tuple[tuple[int, ...], bool]:
-        """Numbers of one bracket, and whether every item of it could be read."""
+        """Read the numbers in one bracket; also return whether every item could be read."""
         numbers: list[int] = []
         complete = True
         for first, last in RANGES.findall(body):
@@ -202,7 +202,7 @@ class Grammar:
 
 @dataclass
 class _Scan:
-    """One output, read from left to right."""
+    """State of reading one output from left to right."""
 
     grammar: Grammar
     output: str
@@ -230,7 +230,7 @@ class _Scan:
             self._suspects()
 
     def _add_match(self, match: re.Match[str]) -> int:
-        """Add one match to markers, unparsed or hidden spans; give the place to read on from."""
+        """Add one match to markers, unparsed or hidden spans; return the place to read on from."""
         (start, end), form = match.span(), match.lastgroup or ""
         if form == "hidden" or (form == "double" and _MATRIX.fullmatch(match["double"])):
             self.hidden.append((start, end))

@@ -84,7 +84,7 @@ _LONGEST = 14
 
 
 def is_label(word: str) -> bool:
-    """Whether a word, in lower case, names a passage."""
+    """Whether a lower-case word can stand for a passage, such as ``document``."""
     return word in _LABELS or word in _GLUED or (word.startswith(_STEMS) and len(word) < _LONGEST)
 
 

@@ -69,7 +69,7 @@ def may_hold_list(output: str) -> bool:
 
 
 def find_lists(output: str, marks: Sequence[Mark]) -> list[Span]:
-    """Reference lists of an output, as spans of whole lines.
+    """Find the reference lists of an output, as spans of whole lines.
 
     Args:
         output: what the system wrote.
@@ -108,7 +108,7 @@ class _Line(NamedTuple):
 
     @property
     def is_entry(self) -> bool:
-        """Whether it looks like an entry of a list."""
+        """Whether the line looks like an entry of a reference list."""
         return (
             self.opener is not None
             or _ENTRY.match(self.text) is not None
@@ -130,6 +130,7 @@ class _Output:
     """An output in lines."""
 
     def __init__(self, output: str, marks: Sequence[Mark]) -> None:
+        """Split an output into lines, each with the marks that begin in it."""
         self.output = output
         self.marks = marks
         self.lines: list[_Line] = []
@@ -143,7 +144,7 @@ class _Output:
         self.first, self.last = (full[0], full[-1]) if full else (0, 0)
 
     def lists(self) -> list[Span]:
-        """Spans of reference lists."""
+        """Find the spans of all reference lists."""
         spans: list[Span] = []
         number = 0
         while number < len(self.lines):
@@ -157,7 +158,7 @@ class _Output:
         return spans
 
     def _end_of_list(self, number: int) -> int:
-        """Number of the line behind the list that this line is heading of; 0 if it is none."""
+        """Find the line behind the list that this line is heading of; 0 if it is none."""
         line = self.lines[number]
         if HEADING.fullmatch(line.text.rstrip()) is not None:
             rest = range(number + 1, self.last + 1)
@@ -184,7 +185,7 @@ class _Output:
         return n > 1 and _is_statement(self.output[line.marks[n - 1][1] : line.end])
 
     def _end_of_entries(self, first: int) -> int:
-        """Number of the line behind the list entries that start at a line."""
+        """Find the line behind the list entries that start at a line."""
         end = first + 1
         blank = False
         for number in range(first + 1, self.last + 1):

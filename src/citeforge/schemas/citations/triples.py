@@ -192,7 +192,7 @@ class TripleGrammar:
 
 
 def squeeze(text: str) -> str:
-    """White space squeezed to single spaces, typographic variants as ASCII, NFC."""
+    """Normalise a text: single spaces, typographic variants as ASCII, NFC."""
     return " ".join(_folded(text)[0].split())
 
 
@@ -210,6 +210,7 @@ def _folded(text: str) -> tuple[str, Sequence[int]]:
 
 
 def _behind_space(text: str, at: int) -> int:
+    """Skip the space at a place, if there is one."""
     return at + text.startswith(" ", at)
 
 

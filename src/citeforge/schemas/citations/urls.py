@@ -1,4 +1,4 @@
-"""When two URLs are one page."""
+"""Comparison of URLs."""
 
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 

@@ -23,7 +23,7 @@ from citeforge.schemas.recipes.base import (
 )
 
 DEPTH = 100
-"""Candidates a question (ALCE, section 4.1)."""
+"""Candidates per question (ALCE, section 4.1)."""
 
 
 class HagridRecipe(Licensed, Hideable, Sourced):
@@ -50,7 +50,7 @@ class Retrieving(Part):
     )
     """What finds candidates."""
     depth: int = Field(DEPTH, ge=1)
-    """Candidates a question."""
+    """Candidates per question."""
     embedder: Annotated[str, Option(input=True)] = Field(
         "offline", description=f"For --retriever dense: {listed(EMBEDDERS)}."
     )
@@ -81,6 +81,7 @@ class Writing(Part):
 
     @model_validator(mode="after")
     def _require_llm_with_work(self) -> Self:
+        """Refuse an LLM without something to write, and texts without an LLM."""
         if (self.llm is None) == bool(self.sub_claims or self.condense):
             raise ValueError(
                 "--llm goes with --sub-claims or --condense, and each of these with --llm"
@@ -116,7 +117,7 @@ class AlceRecipe(Licensed, Hideable, Sourced):
     passages: Literal["retrieved", "all"] = "retrieved"
     """Keep the passages that were retrieved or judged, or the whole corpus."""
     k: int = Field(5, ge=1)
-    """Documents a context."""
+    """Documents per context."""
     oracle: bool = False
     """Also the K documents that cover most of the gold (always with --corpus)."""
     writing: Writing = Writing()
@@ -130,6 +131,7 @@ class AlceRecipe(Licensed, Hideable, Sourced):
 
     @model_validator(mode="after")
     def _require_corpus_and_judge(self) -> Self:
+        """Refuse options of a corpus without one, and sub-claims without a judge."""
         if self.corpus is None:
             for name, value in (("--chunk", self.chunk), ("--corpus-split", self.corpus_split)):
                 if value is not None:
@@ -142,6 +144,6 @@ class AlceRecipe(Licensed, Hideable, Sourced):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it takes ALCE's items as they are, and adds nothing."""
+        """Whether the build takes ALCE's items as they are, and adds nothing."""
         added = (self.corpus, self.judging.judge, self.writing.llm)
         return not self.oracle and not any(added)

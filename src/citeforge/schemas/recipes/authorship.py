@@ -76,6 +76,7 @@ class AuthorshipRecipe(Recipe):
 
     @model_validator(mode="after")
     def _require_one_start(self) -> Self:
+        """Require either a package or its twins."""
         if (self.benchmark is None) == (self.twins is None):
             raise ValueError(
                 "give --twins DIR, or --benchmark DIR for labels without rewritten texts"
@@ -84,10 +85,11 @@ class AuthorshipRecipe(Recipe):
 
     @property
     def start(self) -> Path:
-        """The package that passages are taken from."""
+        """Package that passages are taken from."""
         return self.benchmark or self.twins or Path()
 
     def with_file_names(self) -> Self:
+        """Return the recipe with file names in place of label sets that were read from files."""
         sets = tuple(s for s in self.label_sets if isinstance(s, str))
         files = [Path(f"{s.name}.yaml") for s in self.label_sets if isinstance(s, LabelSet)]
         update = {"label_sets": sets, "labels": (*self.labels, *files)}

@@ -1,8 +1,8 @@
-"""What every recipe is: a frozen record of all that the tables of a benchmark depend on.
+"""Base classes of recipes: frozen records of all that the tables of a benchmark depend on.
 
 Also the options of a run, and how fields become options.
 
-Help texts of options stand below the fields in the source, and are read when somebody asks:
+Help texts of options are below the fields in the source, and are read when they are needed:
 pydantic's ``use_attribute_docstrings`` reads them whenever a class is made, which took a tenth of
 the time of a short command.
 """
@@ -78,7 +78,7 @@ class Option:
 
     Attributes:
         flag: name of the option; None for the field's name with dashes.
-        metavar: what stands for the value in help texts; None for the type's name.
+        metavar: placeholder of the value in help texts; None for the type's name.
         joined: the parts of a tuple stand in one word, with commas; otherwise the option repeats.
         input: names something that is read: a source, a package, a file, a model.
     """
@@ -90,6 +90,7 @@ class Option:
 
 
 def _split_commas(value: Any) -> Any:
+    """Split a text at its commas; other values stay as they are."""
     if not isinstance(value, str):
         return value
     return tuple(part.strip() for part in value.split(",") if part.strip())
@@ -120,6 +121,7 @@ def distinct_of(what: str, names: Collection[str]) -> AfterValidator:
     """
 
     def check(words: tuple[str, ...]) -> tuple[str, ...]:
+        """Refuse unknown words; return the others, each once."""
         for word in words:
             if word not in names:
                 raise ValueError(str(UnknownValueError(what, word, names)))
@@ -143,7 +145,7 @@ Prices = Annotated[tuple[float, float], _pair("IN,OUT per million tokens, e.g. 0
 
 
 ExtraFields = Literal["refuse", "ignore", "keep"]
-"""What becomes of fields that rows of a source have beside those of its format."""
+"""Treatment of fields that rows of a source have beside those of its format."""
 M = TypeVar("M", bound=BaseModel)
 RECIPE_VERSION = 1
 """Version of ``config`` in manifests."""
@@ -206,7 +208,7 @@ class Recipe(Part):
         return self
 
     def recorded(self, **facts: Any) -> dict[str, Any]:
-        """Make ``config`` of a manifest: this recipe, and what the build found (``facts``)."""
+        """Make ``config`` of a manifest: the recipe, and what the build found (``facts``)."""
         own = self.model_dump(mode="json", exclude=set(_IN_MANIFEST))
         judges = {name: v.to_manifest() for name, v in self if isinstance(v, Judging)}
         return {"recipe": RECIPE_VERSION, **own, **judges, **facts}
@@ -305,7 +307,7 @@ IfExists = Literal["refuse", "overwrite", "resume"]
 class RunOptions(Part):
     """Options of a run that decide no table: folders, processors, endpoints, caches.
 
-    The same recipe gives the same tables whatever stands here.
+    The same recipe gives the same tables with any of these options.
     """
 
     out: Path | None = None
@@ -321,12 +323,12 @@ class RunOptions(Part):
     embeddings: Path | None = None
     """Keep and reuse shards here."""
     compute: Compute = "auto"
-    """Numbers that a local embedder begins in (auto: the quickest here). It changes the time alone:
-    what is near is decided in float32, and float64."""
+    """Numbers that a local embedder begins with (auto: the quickest here). Only the time
+    depends on it: what is near is decided in float32, and float64."""
     shard_rows: int = Field(8192, ge=1)
-    """Passages an embedding shard; a killed build resumes at the next shard."""
+    """Passages per embedding shard; a killed build resumes at the next shard."""
     batch_size: int | None = Field(None, ge=1)
-    """Pairs a batch of a local model (default: 32 on a GPU, 8 elsewhere)."""
+    """Pairs per batch of a local model (default: 32 on a GPU, 8 elsewhere)."""
     verdicts: Path | None = None
     """Verdict store (SQLite)."""
     base_url: str | None = None
@@ -339,9 +341,9 @@ class RunOptions(Part):
     max_retries: int = Field(12, ge=0)
     """Further tries after 408, 409, 429, 5xx and broken connections; after silence at most two."""
     rpm: float | None = Field(None, gt=0)
-    """Most requests a minute; without it as many as the endpoint takes."""
+    """Maximum requests per minute (default: as many as the endpoint takes)."""
     tpm: float | None = Field(None, gt=0)
-    """Tokens a minute."""
+    """Maximum tokens per minute."""
     price: Annotated[Prices | None, Option(metavar="IN,OUT", joined=True)] = None
     """Prices per million tokens."""
     max_cost: float | None = Field(None, ge=0)
@@ -365,14 +367,15 @@ class RunOptions(Part):
     kg_store: Path | None = None
     """Keep an endpoint's replies here (SQLite)."""
     kg_batch: int = Field(50, ge=1)
-    """Entities a request."""
+    """Entities per request."""
     kg_timeout: float = Field(60.0, ge=1)
     """Seconds a query may take."""
     kg_seconds: float = Field(60.0, ge=1)
-    """Query seconds a minute that the endpoint grants."""
+    """Query seconds per minute that the endpoint grants."""
 
     @model_validator(mode="after")
     def _refuse_overwrite_with_resume(self) -> Self:
+        """Refuse --overwrite together with --resume."""
         if self.overwrite and self.resume:
             raise ValueError("--overwrite and --resume exclude each other")
         return self
@@ -384,7 +387,7 @@ class RunOptions(Part):
 
     @property
     def folder(self) -> Path:
-        """``out``, which is there in all but dry runs.
+        """Output folder, which all but dry runs have.
 
         Raises:
             UsageError: it is missing.

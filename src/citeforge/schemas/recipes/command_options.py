@@ -1,7 +1,4 @@
-"""What commands other than ``build`` are told: one record a command, as recipes are for builds.
-
-And which share of the work is one process's (``--shard``).
-"""
+"""Options of commands other than ``build``: one record per command, as recipes are for builds."""
 
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -22,7 +19,7 @@ from citeforge.schemas.recipes.base import Judging, Option, Part, Temperature, W
 Protocol = Literal["strict", "reference"]
 
 MOST_CITATIONS = 3
-"""Citations of a statement that ALCE's evaluator looks at unless it is told otherwise."""
+"""Citations of a statement that ALCE's evaluator looks at by default."""
 QA_MODEL = "gaotianyu1350/roberta-large-squad"
 BERTSCORE_MODEL = "roberta-large"
 BERTSCORE_LAYER = 17
@@ -56,18 +53,18 @@ class ScoreOptions(JudgeOptions):
     judge_repeats: int = Field(1, ge=1)
     """Verdicts of an LLM judge on every pair; the score is their mean, and costs as many times."""
     llm: str | None = Field(None, description=f"Gives marks (G-Eval): {listed(ANSWERING)}.")
-    """What gives marks."""
+    """LLM that gives marks."""
     embedder: str = Field(
         "offline",
         description=f"Finds passages of the corpus for the measures `wrong`: {listed(EMBEDDERS)}.",
     )
-    """What searches the corpus for support."""
+    """Embedder that searches the corpus for support."""
     segmenter: str | None = Field(
         None,
         description=f"Sentence segmenter: {listed(SEGMENTERS)} (default: nupunkt for strict, punkt "
         "for reference).",
     )
-    """What splits sentences."""
+    """Segmenter that splits sentences."""
     bertscore_model: str = Field(BERTSCORE_MODEL, description="MODEL[#LAYER].")
     """Model of BERTScore."""
     mauve_model: str = Field(MAUVE_MODEL, description="")
@@ -98,7 +95,7 @@ class ScoreOptions(JudgeOptions):
     """Keep answers in the score file, for reports (default: when sentences are split anyway)."""
 
     @model_validator(mode="after")
-    def _possible(self) -> Self:
+    def _refuse_contradictions(self) -> Self:
         """Refuse options that contradict each other."""
         if self.protocol == "strict" and self.at_most_citations != MOST_CITATIONS:
             raise ValueError(
@@ -129,7 +126,7 @@ class AmountOptions(Part):
     """Options of the number of answers that a system gives."""
 
     runs: int = Field(1, ge=1, description="")
-    """Answers a query."""
+    """Answers per query."""
     seed: int = Field(0, description="")
     """Seed of all draws."""
     limit: int | None = Field(
@@ -142,7 +139,7 @@ class PromptingOptions(Part):
     """Options of an LLM that answers prompts."""
 
     llm: str = Field(description=f"{listed(ANSWERING)}.")
-    """What answers."""
+    """LLM that answers."""
     system: str | None = None
     """Name of the system (default: the model)."""
     runs: int = Field(1, ge=1, description="")
@@ -174,6 +171,7 @@ class TableOptions(Part):
 
     @model_validator(mode="after")
     def _require_baseline(self) -> Self:
+        """Refuse a mark of significant differences without a baseline."""
         if self.significance is not None and self.against is None:
             raise ValueError("--significance: from what? Name a baseline with --against")
         return self
@@ -205,17 +203,18 @@ class ReportOptions(TableOptions):
     by: Annotated[Words, Option(joined=True, metavar="FIELD[,FIELD]")] = ()
     """Fields whose slices are shown (default: all that the files were scored by)."""
     plot: str | None = None
-    """Of a file that is a plot: intervals (default) or another one; a wrong name lists all."""
+    """Plot to draw, where the file is a plot (default: intervals; a wrong name lists all)."""
     benchmark: Annotated[Path | None, Option(input=True)] = None
     """Tell what its audit found among the negatives (pages, md)."""
     robustness: bool = False
-    """Of several score files a system (protocols, judges): how each definition of citation quality
-    ranks the systems, and where they disagree. Any format; nobody is asked."""
+    """Show how each definition of citation quality ranks the systems, and where they disagree, by
+    several score files per system (protocols, judges). Any format; no model is asked."""
     measure: str | None = None
     """What a plot shows (default: the main measure of the files)."""
 
     @model_validator(mode="after")
     def _refuse_two_reports(self) -> Self:
+        """Refuse a plot together with a report on robustness."""
         if self.robustness and self.plot is not None:
             raise ValueError("--robustness and --plot are two reports; write two files")
         return self

@@ -16,7 +16,7 @@ _PERCENT = {"type": "string", "pattern": r"^\d+(\.\d+)?%$"}
 
 
 def _percent(value: Any) -> Any:
-    """A share between 0 and 1 from ``5%``; anything else stays as it is."""
+    """Read a percentage such as ``5%`` as a share; other values stay as they are."""
     if not isinstance(value, str) or not value.strip().endswith("%"):
         return value
     try:
@@ -26,6 +26,7 @@ def _percent(value: Any) -> Any:
 
 
 def _share(value: Any) -> Any:
+    """Read a share from 0 to 1, or a percentage; refuse anything else."""
     value = _percent(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ValueError("expected a percentage from 0% to 100%, such as 20%")
@@ -85,7 +86,7 @@ class CountBounds(Part):
     """Queries that define a measure for the baseline and not for the new system, such as 10%."""
 
     def exceeded(self, counts: Counts) -> Iterator[tuple[str, int, int]]:
-        """(name, count, most allowed) of every bound that counts exceed."""
+        """Yield (name, count, most allowed) of every bound that counts exceed."""
         answers = counts.n_answered + counts.n_missing
         for name in type(self).model_fields:
             bound = getattr(self, name)
@@ -112,6 +113,7 @@ class RequiredQuery(Part):
 
     @model_validator(mode="after")
     def _refuse_two_bounds(self) -> Self:
+        """Refuse ``at_least`` together with ``at_most``."""
         if self.at_least is not None and self.at_most is not None:
             raise ValueError("give at_least or at_most, not both")
         return self
@@ -173,7 +175,7 @@ class GatePolicy(Part):
         }  # fmt: skip
 
     def allowed_drop(self, margin: Margin, baseline: float) -> float:
-        """Largest drop allowed, in points as displayed.
+        """Compute the largest drop allowed, in points as displayed.
 
         Args:
             margin: of the measure.

@@ -32,17 +32,18 @@ class Choices(Part):
     max_facts: int = Field(8, ge=1)
     """Most facts of a question."""
     max_shared: int = Field(2, ge=0)
-    """Facts that two questions may have in common at most."""
+    """Largest number of facts that two questions may have in common."""
     alpha: float = Field(0.5, ge=0, le=1)
     """Weight of specificity; 0.5 is ours, the paper gives none."""
     attempts: int = Field(3, ge=1)
-    """How often the writer is asked for one thing."""
+    """Attempts of the writer at one paragraph or question."""
     stand_in: bool = False
-    """Where no reply of the writer can be taken, the template writes, and it is counted; else the
+    """Fall back to the template when every reply of the writer is rejected (counted); else the
     triple or the pair is given up."""
 
     @model_validator(mode="after")
     def _require_min_below_max(self) -> Self:
+        """Refuse a ``min_facts`` above ``max_facts``."""
         if self.min_facts > self.max_facts:
             raise ValueError(f"min_facts {self.min_facts} is above max_facts {self.max_facts}")
         return self
@@ -105,6 +106,7 @@ class KalmaRecipe(Licensed):
     """Seed of every draw."""
 
     def with_file_names(self) -> Self:
+        """Return the recipe with the name of the domain file in place of its content."""
         if isinstance(self.domain, str):
             return self
         name = self.domain["name"]

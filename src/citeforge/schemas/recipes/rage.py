@@ -67,6 +67,7 @@ class Mixture(Part):
 
     @model_validator(mode="after")
     def _refuse_empty_or_reserved(self) -> "Mixture":
+        """Refuse a mixture without passages, or with a name that submissions use otherwise."""
         if self.name in RESERVED:
             raise ValueError(
                 f"{self.name!r} cannot be scored: submissions call by that name answers "
@@ -77,6 +78,7 @@ class Mixture(Part):
         return self
 
     def __str__(self) -> str:
+        """Write the mixture as it is typed: ``mix=3,3,3``."""
         return f"{self.name}={self.relevant},{self.irrelevant},{self.seemingly_relevant}"
 
     @property
@@ -86,7 +88,7 @@ class Mixture(Part):
 
     @property
     def total(self) -> int:
-        """Passages a full context holds."""
+        """Number of passages in a full context."""
         return sum(self.sizes.values())
 
 
@@ -107,9 +109,9 @@ class Mining(Part):
     """Choices that decide how negatives are found (RAGE, section 3.1)."""
 
     seemingly_relevant: Annotated[int, Option("--n-seemingly")] = Field(10, ge=0)
-    """Seemingly relevant passages a query: the nearest that are not relevant."""
+    """Seemingly relevant passages per query: the nearest that are not relevant."""
     irrelevant: Annotated[int, Option("--n-irrelevant")] = Field(10, ge=0)
-    """Irrelevant passages a query, drawn from all others."""
+    """Irrelevant passages per query, drawn from all others."""
     skip_top: int = Field(0, ge=0)
     """Pass over this many nearest candidates."""
     max_score: float | None = Field(None, ge=-1, le=1)
@@ -159,7 +161,7 @@ class RageRecipe(Licensed, Hideable, Sourced):
     query_prefix: str | None = None
     """Put before queries (default: the model's own prompt, or its family's)."""
     passage_prefix: str | None = None
-    """Put before passages (likewise)."""
+    """Put before passages (default: as for queries)."""
     vectors: Annotated[Path | None, Option(metavar="FILE.npy|FILE.parquet|FOLDER", input=True)] = (
         None
     )
@@ -167,7 +169,7 @@ class RageRecipe(Licensed, Hideable, Sourced):
     query_vectors: Annotated[
         Path | None, Option(metavar="FILE.npy|FILE.parquet|FOLDER", input=True)
     ] = None
-    """Likewise of the queries (Parquet: in any order)."""
+    """The same of the queries (Parquet: in any order)."""
     vectors_model: str | None = None
     """Name of what made --vectors, for manifest and card."""
     mining: Mining = Mining()
@@ -194,7 +196,7 @@ class RageRecipe(Licensed, Hideable, Sourced):
     skip_dangling: bool = False
     """Skip, and count, judgements of missing rows."""
     skip_contradictions: bool = False
-    """Of judgements that contradict each other, keep the highest and count the others."""
+    """Keep the highest of judgements that contradict each other, and count the others."""
     drop_suspects: bool = False
     """Drop negatives that nearly repeat or overlap a relevant passage, or hold a gold answer."""
     decided: Annotated[Path | None, Option(metavar="audit.json", input=True)] = None
@@ -202,6 +204,7 @@ class RageRecipe(Licensed, Hideable, Sourced):
 
     @model_validator(mode="after")
     def _refuse_cosine_limits_of_candidates(self) -> Self:
+        """Refuse limits of cosines where a run or BM25 gives the candidates."""
         mining = self.mining
         if self.candidates is not None:
             limits = {
@@ -216,6 +219,7 @@ class RageRecipe(Licensed, Hideable, Sourced):
 
     @model_validator(mode="after")
     def _require_all_vector_options(self) -> Self:
+        """Require all three options of vectors, or none."""
         options = {
             "--vectors": self.vectors,
             "--query-vectors": self.query_vectors,
@@ -230,6 +234,7 @@ class RageRecipe(Licensed, Hideable, Sourced):
 
     @model_validator(mode="after")
     def _refuse_hiding_several_mixtures(self) -> Self:
+        """Refuse hidden labels with several context sets, which would tell them."""
         if self.hidden and len(self.mixtures) > 1:
             raise ValueError(
                 "--hidden goes with one --mixture: what several context sets of a query share "
@@ -240,6 +245,7 @@ class RageRecipe(Licensed, Hideable, Sourced):
     @field_validator("mixtures")
     @classmethod
     def _refuse_repeated_names(cls, mixtures: tuple[Mixture, ...]) -> tuple[Mixture, ...]:
+        """Refuse two mixtures of one name."""
         names = [m.name for m in mixtures]
         if len(set(names)) != len(names):
             raise ValueError(f"a name comes twice ({', '.join(names)})")

@@ -12,7 +12,7 @@ from citeforge.schemas.recipes.base import Part
 
 @dataclass(frozen=True)
 class System(Choice):
-    """One way of answering.
+    """Declaration of a system that answers benchmarks.
 
     Attributes:
         factory: without an LLM, a function of (name, benchmark, context sets, runs,
@@ -49,7 +49,7 @@ class System(Choice):
 LONGEST = 200
 """Characters of a name."""
 _MOST_MARKS = 2
-"""Accents on one character; more of them cover what stands above and below."""
+"""Accents on one character; more of them cover the lines above and below."""
 _INVISIBLE = frozenset(
     chr(n)
     for n in (
@@ -57,7 +57,7 @@ _INVISIBLE = frozenset(
         *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0),
     )
 )  # fmt: skip
-"""What is not seen, and is a letter or an accent by its category."""
+"""Invisible characters that are letters or accents by their category."""
 _FORBIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
 """Categories of control, bidi and zero-width characters, and of spaces other than the usual one."""
 # A subset of Unicode's confusables (UTS 39): letters of other scripts that look like Latin ones.

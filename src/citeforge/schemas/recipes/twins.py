@@ -24,14 +24,14 @@ class Attempts(Part):
     """Number and temperatures of the attempts to write a twin."""
 
     limit: Annotated[int, Option("--attempts")] = Field(3, ge=1)
-    """Attempts a passage."""
+    """Attempts per passage."""
     temperature: float = Field(0.1, ge=0, allow_inf_nan=False)
-    """Of the first attempt."""  # "low, close to 0" in the paper
+    """Sampling temperature of the first attempt."""  # "low, close to 0" in the paper
     step: Annotated[float, Option("--temperature-step")] = Field(0.3, ge=0, allow_inf_nan=False)
-    """Added for every further attempt."""
+    """Added to the temperature for every further attempt."""
 
     def at(self, attempt: int) -> float:
-        """Temperature of an attempt, counted from 0."""
+        """Compute the temperature of an attempt, counted from 0."""
         return round(self.temperature + attempt * self.step, 6)
 
 
@@ -46,19 +46,10 @@ class Thresholds(Part):
     @field_validator("length_ratio")
     @classmethod
     def _require_ordered_ratio(cls, ratio: tuple[float, float]) -> tuple[float, float]:
+        """Refuse a range of lengths whose ends are not positive, finite and in order."""
         if not 0 < ratio[0] <= ratio[1] < float("inf"):
             raise ValueError("LOW must be above 0 and at most HIGH")
         return ratio
-
-    @property
-    def shortest(self) -> float:
-        """Least number of words, as a share of the passage's."""
-        return self.length_ratio[0]
-
-    @property
-    def longest(self) -> float:
-        """Greatest number of words, as a share of the passage's."""
-        return self.length_ratio[1]
 
 
 class TwinsRecipe(Hideable):
