@@ -1,4 +1,4 @@
-"""The prompts by which builds ask a writer."""
+"""Prompts with which builds ask an LLM to write."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -16,7 +16,7 @@ _FOLDER = Path(__file__).parent.parent / "templates"
 
 
 class WriterPrompt:
-    """Prompt by which a build asks an LLM to write.
+    """Prompt template with which a build asks an LLM to write.
 
     Attributes:
         task: name under which replies are kept.
@@ -24,6 +24,7 @@ class WriterPrompt:
     """
 
     def __init__(self, name: str) -> None:
+        """Read the template ``NAME.j2``."""
         path = _FOLDER / f"{name}.j2"
         source = path.read_text(encoding="utf-8")
         self.task, self.sha256 = path.stem, digest(source)
@@ -32,7 +33,7 @@ class WriterPrompt:
     def request(
         self, values: Mapping[str, Any], params: Mapping[str, Any], attempt: int = 0
     ) -> Request:
-        """Fill in the prompt for one attempt, counted from 0."""
+        """Fill in the template for one attempt, counted from 0."""
         messages = (("user", self._template.render(with_quotes(values))),)
         return Request(messages, params, sample=attempt, task=self.task, values=dict(values))
 

@@ -1,4 +1,4 @@
-"""Retrievers by their names, and what they are made with."""
+"""The registry of retrievers, and their settings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,6 +19,7 @@ from citeforge.schemas.recipes.base import Compute
 
 
 def _no_embedder() -> Embedder:
+    """Raise the error of dense retrieval without an embedder."""
     raise UsageError("dense retrieval requires --embedder", code="missing-option")
 
 

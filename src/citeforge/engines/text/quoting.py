@@ -1,4 +1,4 @@
-"""Quotes in prompts: a model can tell a text that it is to judge from what it is asked to do."""
+"""Delimiters that let a model tell quoted texts in a prompt from its instructions."""
 
 import hashlib
 import re
@@ -16,7 +16,7 @@ _NOTE = (
 
 
 class Quotes:
-    """Delimiters for the texts of one prompt.
+    """Delimiters around the quoted texts of one prompt.
 
     Their number is a digest of all texts together. So it is the same whenever the same texts are
     quoted, and stored replies are found again. The author of a text cannot write the number into
@@ -40,12 +40,12 @@ class Quotes:
         self.note = _NOTE.format(nonce=self.nonce)
 
     def quote(self, text: str) -> str:
-        """Put a text between the delimiters; ``<`` of tags like them in it becomes ``‹``."""
+        """Put a text between the delimiters; a tag like them in the text is made harmless."""
         return f"<quote-{self.nonce}>\n{_OPENING.sub('‹', text)}\n</quote-{self.nonce}>"
 
 
 def with_quotes(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Add to a template's values the function ``quote(TEXT)`` and the text ``note``.
+    """Add the function ``quote(TEXT)`` and the text ``note`` to the values of a prompt template.
 
     Args:
         values: what the prompt's template may use; all of them decide the number of the quotes.
@@ -55,5 +55,5 @@ def with_quotes(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without_tags(reply: str) -> str:
-    """Remove the prompt's delimiters from a reply that repeats them, and outer white space."""
+    """Remove quote tags that a model repeated in its reply, and outer white space."""
     return _TAG.sub("\n", reply).strip()
