@@ -91,10 +91,12 @@ class Kind(ABC):
 
         Raises:
             InputError: a source, a model, a plugin or the output folder is at fault.
-            UsageError: options that do not go together.
+            UsageError: a kind that cannot be built, or options that do not go together.
         """
         from citeforge.engines.running.setup import make_runner
 
+        if self.recipe is None:
+            raise UsageError(f"{self.name} benchmarks cannot be built", code="wrong-kind")
         make_runner(run).require()
         self._refuse_batch(recipe, run)
         if run.secret_from is not None and not (isinstance(recipe, Hideable) and recipe.hidden):
