@@ -113,7 +113,7 @@ def ensure_shards(
     folder.mkdir(parents=True, exist_ok=True)
     fingerprint = embedder.fingerprint()
     dtype = _FORMATS.get(fingerprint.get("computed", {}).get("dtype"), "<f4")
-    recipe = {"embedder": fingerprint, "kind": kind, "format": dtype}
+    recipe: dict[str, object] = {"embedder": fingerprint, "kind": kind, "format": dtype}
     shards: dict[int, VectorShard] = {}
     missing: list[_Missing] = []
 
