@@ -105,7 +105,7 @@ class Base(Package):
         """Write corpus, judgements and gold of a derived benchmark.
 
         Args:
-            writer: of its package.
+            writer: writer of its package.
             queries: its queries.
             mappings: its judgements by label, schema MAPPING.
             ids: passages that its contexts show.

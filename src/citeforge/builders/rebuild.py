@@ -20,7 +20,7 @@ from citeforge.schemas.recipes.base import Hideable, Judging, Recipe, RunOptions
 from citeforge.schemas.recipes.flags import flags_of
 
 _PACKAGES = ("benchmark", "twins")
-"""Fields that name a package; manifests keep its name, not where it lay."""
+"""Fields that name a package; manifests keep its name, not its path."""
 Confirm = Callable[[Sequence[str]], None]
 """Called with what a recipe uses: returns if the user allows it, else raises."""
 
@@ -106,7 +106,7 @@ def uses_of(recipe: Recipe, except_for: Collection[str] = ()) -> list[str]:
 
     Args:
         recipe: recipe of another user.
-        except_for: fields that the user has filled in.
+        except_for: fields that the user gives values for.
     """
     origin = plugin_of(recipe.kind)
     uses = [] if origin is None else [f"the plugin {origin}"]
@@ -129,14 +129,14 @@ def rebuild(
 
     Args:
         folder: package; of its files only the manifest is read, and the secret where it has one.
-        run: where and how. Stores beside the package (``DIR.replay.db``, ``DIR.verdicts.db``) are
-            taken when none are named, so that nothing is asked again.
-        inputs: ``FIELD=VALUE``, or ``VALUE`` of the main one, where sources lie elsewhere now.
-        confirm: asked before anything that the manifest names, and ``inputs`` does not, is read.
+        run: options of the run. If it names no stores, those beside the package are used
+            (``DIR.replay.db``, ``DIR.verdicts.db``), so that nothing is asked again.
+        inputs: ``FIELD=VALUE``, or ``VALUE`` of the main input, for sources that have moved.
+        confirm: called before anything that the manifest names, and ``inputs`` does not, is read.
 
     Raises:
         UsageError: the user has not confirmed.
-        InputError: the manifest does not hold all choices, or a source is not where it was.
+        InputError: the manifest lacks choices, or a source has moved.
         UnknownValueError: no such input.
     """
     old = load_manifest(folder)

@@ -177,8 +177,8 @@ def print_outcome(out: Path, ran: Any, what: str = "queries") -> None:
 
     Args:
         out: its submission.
-        ran: what it came to.
-        what: what has an answer each.
+        ran: result of the run.
+        what: plural noun for what is answered.
 
     Raises:
         FailuresError: some answers are missing.

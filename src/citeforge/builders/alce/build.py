@@ -66,9 +66,9 @@ class _Findings:
     Attributes:
         rankings: retriever to query to the passages that it found, best first.
         ids: query to the passages that some retriever found.
-        texts: of these passages.
-        gold: of each query, with sub-claims.
-        coverages: what these passages hold of each sort of gold that there is; the first decides.
+        texts: (title, text) of these passages.
+        gold: gold of each query, with sub-claims.
+        coverages: gold units that these passages contain, per kind of gold; the first decides.
     """
 
     rankings: dict[str, dict[str, list[str]]]
@@ -90,7 +90,7 @@ def build_retrieved(
 
     Args:
         recipe: everything that the tables depend on.
-        run: where and how.
+        run: options of the run.
         llm: the writer; None for the recipe's, if it names one.
         judge: decides entailment; None for the recipe's, if it names one.
 

@@ -68,15 +68,15 @@ class ContextWriter:
     """Writes the context sets of a package, and collects their statistics.
 
     Attributes:
-        sets: what the manifest says of them.
-        stats: what the statistics say.
+        sets: descriptions of the sets, for the manifest.
+        stats: statistics of the sets.
     """
 
     def __init__(self, writer: PackageWriter, relevant: pa.Table) -> None:
         """Set the package to write to, and the pairs that are labelled relevant.
 
         Args:
-            writer: of the package.
+            writer: writer of the package.
             relevant: schema MAPPING; decides labels.
         """
         self.sets: dict[str, ContextSet] = {}
@@ -100,7 +100,7 @@ class ContextWriter:
         """Add the oracle set: the k candidates that cover most gold (ALCE, appendix G.1).
 
         Args:
-            coverage: what each candidate holds.
+            coverage: gold units that each candidate contains.
             candidates: query to them, best first.
             lists: queries whose gold is a list of answers.
             k: passages a context.
@@ -121,12 +121,12 @@ class ContextWriter:
         """Add a table of summaries or snippets, and the context set of the first k passages.
 
         Args:
-            form: which of them.
+            form: ``summary`` or ``snippet``.
             table: schema CONDENSED.
             ids_of: candidates that were condensed.
-            texts: of these.
+            texts: (title, text) of these candidates.
             k: passages a context.
-            where: what the candidates are, in words.
+            where: description of the candidates.
         """
         self._writer.add("condensed", form, table)
         self.stats |= condensed_stats(form, table, texts)

@@ -139,9 +139,9 @@ def mean_recalls(
     """Compute mean recall at several depths, over the queries that have such gold.
 
     Args:
-        name: of what chose the passages.
+        name: name of the retriever or set, for the statistics.
         rows: query to these, in their order.
-        coverage: what they hold.
+        coverage: gold units that the passages contain.
         lists: queries whose gold is a list of answers, of which 5 are enough for recall-5.
         deepest: passages that were asked for; the last depth.
 
@@ -165,7 +165,7 @@ def share_kept(
     Args:
         best: query to the few.
         candidates: query to all.
-        coverage: what they hold.
+        coverage: gold units that the passages contain.
         lists: queries whose gold is a list of answers, which also have recall-5.
 
     Returns:
@@ -193,7 +193,7 @@ def choose_oracle(covered: Sequence[AbstractSet[int]], k: int) -> list[int]:
     result is not always the best set: one swap at a time may not lead there.
 
     Args:
-        covered: what each passage holds of the query's gold, best rank first.
+        covered: gold units that each passage contains, best rank first.
         k: size of the set, at least 1.
 
     Returns:

@@ -156,10 +156,10 @@ def retrieve_all(
 
     Args:
         retrieving: which, and how deep.
-        run: where models run.
+        run: options of the run.
         questions: query to its text.
         corpus: Parquet shards.
-        folder: where vectors are kept.
+        folder: folder for vectors.
         counts: counts of questions for which nothing is found; updated.
 
     Returns:

@@ -37,7 +37,7 @@ def write_texts(
     Args:
         llm: the writer.
         task: name of the prompt.
-        rows: what the prompt's expressions stand for.
+        rows: values for the prompt's expressions.
         most_tokens: limit of a reply.
     """
     params = {"temperature": 0, "max_tokens": most_tokens}
@@ -136,7 +136,7 @@ def condense(
         form: ``summary`` or ``snippet``.
         questions: query to its text.
         candidates: query to the passages that are condensed.
-        texts: of these.
+        texts: (title, text) of these passages.
         llm: writes.
         counts: counts of passages condensed, irrelevant and failed; updated. A passage for which
             the writer fails has no row.

@@ -1,8 +1,8 @@
 """Start and end of every build, and its working folder.
 
-A builder is one function that runs from the first end to the second: open recipe and sources →
-compare with what is there (finished or half done: the same recipe goes on, another one is refused)
-→ stages with keys → tables → stats, card, manifest → rename::
+A builder is one function that runs from start to end: open recipe and sources → compare with an
+earlier build (the same recipe continues, another one is refused) → stages with keys → tables →
+stats, card, manifest → rename::
 
     with open_build(recipe, run) as build:
         draft = build.draft(recipe.recorded(), sources, licence, models)
@@ -185,8 +185,8 @@ class Build:
 
     Attributes:
         recipe: everything that the tables depend on.
-        run: where and how.
-        workspace: where stages and package grow.
+        run: options of the run.
+        workspace: working folder of stages and package.
     """
 
     recipe: Recipe
@@ -220,7 +220,7 @@ class Build:
         An unfinished build goes on only by the same recipe, too.
 
         Raises:
-            InputError: what is there is of another recipe (names what differs), or is damaged.
+            InputError: the package there has another recipe (names the differences), or is damaged.
         """
         place = self.workspace
         if place.if_exists == "resume" and is_taken(place.out):
@@ -253,8 +253,8 @@ class Build:
         """Hide labels if asked; write statistics, card and manifest.
 
         Args:
-            draft: of :meth:`draft`.
-            writer: of the package, with all its tables.
+            draft: result of :meth:`draft`.
+            writer: writer of the package, with all its tables.
             stats: descriptive statistics.
             learnt: fields of the manifest that were learnt while the tables were made.
 

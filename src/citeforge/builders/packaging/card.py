@@ -81,7 +81,7 @@ def render_card(
     Args:
         manifest: provenance, without the hashes of stats and card.
         splits: config to splits that were written.
-        stats: what ``stats.json`` holds.
+        stats: content of ``stats.json``.
         beside: audit, reference scores and hand-written text.
     """
     beside = beside or SidecarFiles()

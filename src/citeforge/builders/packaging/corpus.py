@@ -30,10 +30,10 @@ def write_corpus(
     is not empty; the first source's text and order stand.
 
     Args:
-        source: the first.
-        extra: the other; None for none.
-        folder: where the tables go.
-        prefix: put before the ids of the other.
+        source: first source.
+        extra: further source; None for none.
+        folder: folder for the tables.
+        prefix: prefix for the ids of ``extra``.
 
     Returns:
         File names with sha256.
@@ -67,9 +67,9 @@ def write_batches(
     """Write batches of passages as a corpus; refuse an empty one.
 
     Args:
-        folder: where the tables go.
+        folder: folder for the tables.
         batches: schema CORPUS.
-        source: where they come from.
+        source: source of the batches.
         stage: description of the work, for the progress line.
 
     Returns:
@@ -112,7 +112,7 @@ def copy_corpus(
     """Write the corpus of a package from the files of another one: all or some passages.
 
     Args:
-        folder: of the package.
+        folder: folder of the package.
         corpus: Parquet files of the passages; their order is kept.
         only: ids of those that the package needs; None for all.
         extra: further passages, schema CORPUS, written after them.
@@ -133,7 +133,7 @@ def link_corpus(folder: Path, corpus: list[Path]) -> dict[str, str]:
     """Link the corpus files of a stage into a package; copy them if links are not possible.
 
     Args:
-        folder: of the package.
+        folder: folder of the package.
         corpus: files of the stage, which goes when the build ends.
 
     Returns:

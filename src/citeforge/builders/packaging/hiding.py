@@ -98,9 +98,9 @@ def hide(writer: PackageWriter, secret: bytes, scratch: Path) -> None:
     """Rename and reorder the passages in all tables of a package by a secret.
 
     Args:
-        writer: of the package, with all its tables.
-        secret: what names and orders are keyed by.
-        scratch: empty folder for what does not fit into memory.
+        writer: writer of the package, with all its tables.
+        secret: key of the new ids and orders; stored in the package.
+        scratch: empty folder for buckets of the corpus.
     """
     sets = [_hide_contexts(writer, split, secret) for split in writer.splits.get("contexts", [])]
     # Marks of gold answers count the passages of the one context set that there is.

@@ -124,7 +124,7 @@ class PackageWriter:
     """Writes a package into a working folder: tables first, the manifest last.
 
     Attributes:
-        folder: where the package grows.
+        folder: working folder of the package.
         files: relative file name to sha256 of what was written.
         splits: config to splits that have rows.
         empty: ``config/split`` of tables without rows.
@@ -194,7 +194,7 @@ def amend_stats(folder: Path, extra: dict[str, object]) -> Manifest:
 
     Args:
         folder: a sound package.
-        extra: what ``stats.json`` gets; values of known names are replaced.
+        extra: statistics to add; those of known names are replaced.
 
     Returns:
         The manifest as written.
@@ -218,7 +218,7 @@ def render_again(
     Args:
         folder: package.
         manifest: its manifest.
-        stats: what ``stats.json`` is to hold.
+        stats: new content of ``stats.json``.
         changed: further files that change, name to text.
 
     Returns:

@@ -30,10 +30,10 @@ class PromptDoc:
     """A passage as prompt templates see it.
 
     Attributes:
-        number: what a citation of it says.
+        number: number that cites it.
         title: its title, or an empty string.
         text: its text, with markers of its own neutralised.
-        label: what an authorship benchmark says of it, or an empty string.
+        label: author label in an authorship benchmark, or an empty string.
     """
 
     number: int
@@ -86,9 +86,9 @@ def render_template(template: Template, allowed: str, **values: Any) -> str:
     """Fill in a template; an error names the line at which it failed.
 
     Args:
-        template: of :func:`load_template`.
+        template: result of :func:`load_template`.
         allowed: names of the values, for messages.
-        values: what it may use.
+        values: values that it may use.
 
     Raises:
         InputError: it uses something that is not there or fails at what it does; with its line.
@@ -223,8 +223,8 @@ def docs_of(
     Args:
         item: the query.
         base: number of the first passage.
-        labelling: what is said of each.
-        passages: those that are shown in place of the context's, about which nothing is said.
+        labelling: author labels of the passages.
+        passages: passages to show in place of the context's; they have no labels.
     """
     own = passages is not None
     return [

@@ -20,7 +20,7 @@ class WriterPrompt:
 
     Attributes:
         task: name under which replies are kept.
-        sha256: of its text, for manifests.
+        sha256: hash of its text, for manifests.
     """
 
     def __init__(self, name: str) -> None:

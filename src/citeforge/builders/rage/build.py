@@ -31,8 +31,6 @@ from citeforge.schemas.recipes.rage import Mixture, RageRecipe
 
 DropNegatives = Callable[[Material, Mappings], Mappings]
 """Removes negatives that may be relevant, and counts them in the material."""
-OneSizeOf = Callable[[Pools, Mixture], OneSize | None]
-"""The one size of a mixture's contexts; None for as many passages as there are."""
 
 
 def build_rage(
@@ -42,7 +40,7 @@ def build_rage(
 
     Args:
         recipe: everything that the tables depend on.
-        run: where and how.
+        run: options of the run.
         embedder: makes the embedder when vectors are needed; None for the recipe's.
 
     Returns:
@@ -100,17 +98,17 @@ def write_rage_tables(
     material: Material,
     mappings: Mappings,
     draw_seed: int,
-    one_size: OneSizeOf | None = None,
+    one_size: Callable[[Pools, Mixture], OneSize | None] | None = None,
 ) -> tuple[Stats, dict[str, Any]]:
     """Write all tables of the package; return statistics and fields for the manifest.
 
     Args:
-        writer: of the package.
-        material: of the build.
-        mappings: by label.
-        draw_seed: of the contexts.
-        one_size: how large all contexts of a mixture are; None for what each query has. Those of
-            a hidden benchmark hold all that the mixture names.
+        writer: writer of the package.
+        material: material of the build.
+        mappings: rows of each label.
+        draw_seed: seed of the contexts.
+        one_size: gives the common size of a mixture's contexts; None for as many passages as each
+            query has. Contexts of hidden benchmarks have all that the mixture names.
     """
     recipe, n = material.recipe, material.queries.num_rows
     hidden = None

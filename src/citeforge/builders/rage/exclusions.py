@@ -31,7 +31,7 @@ class Exclusions:
 
     Attributes:
         corpus: Parquet files.
-        mining: what is looked for in texts.
+        mining: options of the mining, with the rules on texts.
         relevant: positions of the query's relevant passages, in the order of the judgements.
         forbidden: those; passages with the same normalised text as one of them; and, unless they
             are wanted, the query itself: passages with its id or its text.
@@ -105,7 +105,7 @@ def find_exclusions(
 
     Args:
         corpus: Parquet files of the corpus.
-        mining: what is excluded besides relevant passages.
+        mining: options of the mining, which exclude further passages.
         queries: schema QUERIES.
         relevant: schema MAPPING, only queries of ``queries``.
         relevant_positions: corpus position of each row of ``relevant``.

@@ -35,12 +35,12 @@ def freeze_hidden(
     """Choose the contexts of all queries so that negatives do not reveal labels.
 
     Args:
-        material: of the build; numbers are added to its counts.
-        mappings: what negatives are chosen from.
+        material: material of the build; its counts are updated.
+        mappings: mappings to choose negatives from.
         mixture: how many passages of each label; near negatives take the places of missing
             relevant ones.
-        seed: of the draws; a secret one.
-        drop: takes negatives out that the recipe drops.
+        seed: secret seed of the draws.
+        drop: removes the negatives that the recipe's filters drop.
 
     Returns:
         Mappings with the irrelevant passages that were chosen; query to ``corpus-id`` and

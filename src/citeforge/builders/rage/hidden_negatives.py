@@ -74,7 +74,7 @@ def near_numbers(recipe: RageRecipe, n_relevant: Sequence[int]) -> npt.NDArray[n
     """Compute how many near candidates each query needs.
 
     Args:
-        recipe: of the build.
+        recipe: recipe of the build.
         n_relevant: relevant passages of each query.
     """
     mixture, most = recipe.mixtures[0], recipe.mining.seemingly_relevant
@@ -91,9 +91,9 @@ def sort_by_shared_words(
 
     Args:
         query: its text.
-        names: of passages.
-        texts: of passages by name.
-        weights: of words, from :func:`word_weights`.
+        names: ids of passages.
+        texts: passage id to text.
+        weights: word weights from :func:`word_weights`.
     """
     words = set(_WORD.findall(query.casefold()))
 
@@ -119,10 +119,10 @@ def choose_negatives(
     The smallest number of repeats is taken with which most places can be filled by the rules.
 
     Args:
-        queries: what there is for each.
+        queries: candidates of each query.
         size: passages of a context.
         n_near: passages of a context that are relevant or seem so.
-        seed: of the draws; a secret one.
+        seed: secret seed of the draws.
         refused: says which far negatives may not be.
 
     Returns:

@@ -51,7 +51,7 @@ class _MinedQuery:
         passages: in the order of the corpus.
         dropped: verdicts on candidates that were passed over for their text.
         above: option to candidates that were passed over for a score above its limit.
-        least: what the farthest of the passages scores at least; -inf where too few were found.
+        least: lowest possible score of the farthest passage; -inf if too few were found.
         is_open: candidates to make out better, as indices.
         is_limit_open: whether relevant passages, which limits come from, are to be made out better.
     """
@@ -101,8 +101,8 @@ class SeeminglyRelevant:
         """Set the search and the exclusions.
 
         Args:
-            search: of the queries.
-            exclusions: what may not be found.
+            search: search over the corpus, with the queries set.
+            exclusions: passages to pass over.
             numbers: passages wanted for each query; None for the mining's number.
         """
         self.search, self.exclusions = search, exclusions
@@ -278,8 +278,8 @@ def mine_ranked(rankings: Rankings, exclusions: Exclusions) -> list[list[Mined]]
     """Take the best ranked non-relevant passages of every query from given rankings.
 
     Args:
-        rankings: of all queries, in the order of ``exclusions``; passages of the corpus.
-        exclusions: what may not stand as a negative.
+        rankings: rankings of all queries, in the order of ``exclusions``; passages of the corpus.
+        exclusions: passages that must not be negatives.
 
     Returns:
         Passages of each query, best first: the score is the ranking's, the rank counts candidates
@@ -326,7 +326,7 @@ def draw_irrelevant(
 
     Args:
         query_ids: ids, which key the draws.
-        exclusions: what may not be drawn.
+        exclusions: passages that must not be drawn.
         mined: seemingly relevant passages of each query.
         seed: seed of the draws.
 

@@ -52,7 +52,7 @@ class OneSize(NamedTuple):
     """Common size of all contexts, for unequal sizes reveal how many passages are relevant.
 
     Attributes:
-        size: of each.
+        size: passages per context.
         labels: that take the places where others have too few, those of the mixture first.
     """
 
@@ -72,8 +72,8 @@ def freeze(
     Args:
         pools: passages by label.
         mixture: how many of each.
-        seed: of the draws.
-        one_size: of all contexts; None for what the pools give.
+        seed: seed of the draws.
+        one_size: common size of all contexts; None for as many as the pools have.
 
     Returns:
         (query to ``corpus-id`` and ``label`` of its passages, what the manifest says of them).

@@ -75,8 +75,8 @@ def make_mappings(material: Material, place: Workspace, draw_seed: int) -> MadeM
     """Make the mappings of a build: the source's own, or mined and drawn negatives.
 
     Args:
-        material: of the build.
-        place: where stages lie.
+        material: material of the build.
+        place: working folder of the build.
         draw_seed: seed of the draws; secret in a build with hidden labels, which the draws would
             reveal.
 
@@ -299,7 +299,7 @@ def count_easy_negatives(
         search: gives cosines.
         relevant: positions of the relevant passages of each query.
         mined: seemingly relevant passages of each query.
-        seed: of the draw.
+        seed: seed of the draw.
 
     Returns:
         How many were compared, and how many are not above, by their names in manifests.

@@ -49,13 +49,13 @@ class RageSources:
     """Opened inputs of a RAGE build: sources, vectors, embedder, judge.
 
     Attributes:
-        recipe: of the build.
-        run: where and how.
+        recipe: recipe of the build.
+        run: options of the run.
         source: queries, judgements, gold and passages.
         extra: further passages to mine from.
-        vectors: of passages and queries, where they were made elsewhere.
+        vectors: vectors of passages and queries that the user supplies; None if there are none.
         embedder: gives what makes vectors; made at the first call.
-        judge: what decided relevance in a source of claims, as manifests name it.
+        judge: identity of the judge that decided relevance in a source of claims.
     """
 
     recipe: RageRecipe
@@ -128,7 +128,7 @@ def open_sources(
 
     Args:
         recipe: everything that the tables depend on.
-        run: where and how.
+        run: options of the run.
         place: folder of the build.
         make: makes the embedder; None for the recipe's.
 
@@ -190,7 +190,7 @@ class Material:
     """Queries, judgements, gold and passages of a build, read from the sources.
 
     Attributes:
-        sources: where they come from.
+        sources: opened inputs that they were read from.
         queries: schema QUERIES.
         relevant: judgements above zero, schema MAPPING.
         gold: schema GOLD.

@@ -32,7 +32,7 @@ def unpack_zip(archive: Path, folder: Path) -> Path:
 
     Args:
         archive: zip file.
-        folder: where to; made anew.
+        folder: folder to unpack into; made anew.
 
     Returns:
         The folder that holds the data: ``folder``, or its only sub-folder.

@@ -57,7 +57,7 @@ def first_duplicate(ids: Iterable[str], suspects: frozenset[int]) -> tuple[str, 
 
     Args:
         ids: all ids again, in the same order.
-        suspects: what ``DuplicateFinder.suspects`` gave.
+        suspects: result of ``DuplicateFinder.suspects``.
     """
     place_of: dict[str, int] = {}
     for position, name in enumerate(ids):

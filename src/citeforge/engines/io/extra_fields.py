@@ -27,7 +27,7 @@ def read_known_fields(
         row_type: structure of a row; it has a field ``metadata``.
         option: whether such fields are refused, ignored or kept.
         counts: takes in how many rows had some, at the end.
-        what: what the rows are.
+        what: plural noun for the rows.
 
     Raises:
         InputError: a malformed row, or one with such a field where they are refused.

@@ -91,10 +91,10 @@ def file_lock(
 
     Args:
         lock: file that is locked; made in an existing folder, removed afterwards.
-        target: what the user named, for the message.
+        target: path that the user named, for the message.
         wait: wait until the other process has ended, in place of the error.
         shared: whether this process may hold it several times.
-        instead: what the user may name in place of the target, for the message.
+        instead: alternative to the target, for the message.
 
     Returns:
         Whether this is the process's first hold of it.

@@ -23,8 +23,8 @@ class Unpacked(NamedTuple):
     """Upper bounds of the bytes that columns take in memory.
 
     Attributes:
-        page: of the largest page, and so of the longest value.
-        file: of all values.
+        page: bytes of the largest page, and so at most of the longest value.
+        file: bytes of all values.
     """
 
     page: int

@@ -34,8 +34,8 @@ class ProgressLine(msgspec.Struct, kw_only=True, frozen=True):
     """One line of progress: items done, rate and time left.
 
     Attributes:
-        stage: what is going on.
-        note: what of it, where there is more to say.
+        stage: description of the work.
+        note: detail of the work, if any.
         done: items so far.
         total: items in all; None when it is not known.
         unit: plural noun for the items.
@@ -152,7 +152,7 @@ def progress(label: str, total: int | None, unit: str) -> Iterator[Advance]:
     """Show the progress of the block: a bar on a terminal, else lines on standard error.
 
     Args:
-        label: what is going on.
+        label: description of the work.
         total: number of items, or None when it is not known.
         unit: plural noun for the items.
     """

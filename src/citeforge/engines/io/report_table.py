@@ -43,7 +43,7 @@ class Table:
         left: columns that are aligned to the left, from the first; the others to the right.
         groups: what heads each column above its title, neighbours with the same once; none
             without.
-        title: what it shows.
+        title: title of the table.
         notes: how to read it.
         keys: columns that tell rows apart, from the first: each part of a split table has them.
     """
@@ -63,7 +63,7 @@ class Table:
         key columns again, and a long cell goes on in the next line: nothing is left out.
 
         Args:
-            width: of the terminal in cells; None where lines may be of any length.
+            width: width of the terminal in cells; None for lines of any length.
             ruled: whether the head is underlined.
         """
         from rich.cells import cell_len  # here: commands that print no table do without

@@ -372,7 +372,7 @@ def parquet_errors(path: Path) -> Iterator[None]:
     """Turn errors of reading a Parquet file inside the block into one clear line.
 
     Raises:
-        InputError: what pyarrow says of a damaged or missing file, with its name.
+        InputError: the file is damaged or missing; gives pyarrow's reason.
     """
     try:
         yield

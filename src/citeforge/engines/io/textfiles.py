@@ -142,7 +142,7 @@ def validated(
 
     Args:
         record: pydantic model.
-        content: what the file holds.
+        content: content of the file.
         path: the file, for messages.
         place: part of the file that ``content`` is, for messages.
         allowed: what would be right.

@@ -37,7 +37,7 @@ class LlmJudge:
         """Set up an LLM as judge, with a profile that defines its prompt and verdicts.
 
         Args:
-            llm: who is asked.
+            llm: model to ask.
             profile: how; None for the model's own, else ``llm-binary``.
             repeat: 0-based number of the time that it is asked the same.
 

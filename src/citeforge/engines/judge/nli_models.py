@@ -25,13 +25,13 @@ class NliSettings:
 
     Attributes:
         folder: its files.
-        device: where it runs.
+        device: device of the model.
         profile: how it is asked.
         threshold: least probability of support, exclusive.
         max_tokens: longest input; None for the model's own limit.
         foundation: folder with configuration and tokenizer; None for ``folder``.
-        dtype: of its numbers; None for what suits.
-        runtime: what computes it.
+        dtype: numeric type; None to choose by device.
+        runtime: library that computes it.
     """
 
     folder: Path
@@ -75,7 +75,7 @@ class NliModel(ABC):
     """Base class of the models that a local judge runs.
 
     Attributes:
-        engine: what computes it, and its version, when it is not torch.
+        engine: library that computes it, with its version; None for torch.
     """
 
     engine: str | None = None
@@ -189,7 +189,7 @@ def verdict_indices(
 
     Args:
         supported: texts or indices that mean support.
-        unsupported: those that mean none.
+        unsupported: texts or indices that mean no support.
         of: gives the indices of one.
 
     Raises:

@@ -83,10 +83,10 @@ def fill_messages(
     """Write the messages of a chat, as (role, text), for a pair.
 
     Args:
-        profile: of a chat model.
+        profile: profile of a chat model.
         premise: text that supports, or does not.
         hypothesis: text that is to be supported.
-        model: who reads them.
+        model: name of the model that reads them.
     """
     note = ""
     if profile.quotes:

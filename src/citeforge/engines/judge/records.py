@@ -30,7 +30,7 @@ class Verdict:
         entailed: the decision.
         margin: distance from the other decision, in the judge's own unit; positive when entailed.
         truncated: whether the premise was too long for the model and was cut.
-        support: of judges with three levels: 1 for full support, 0.5 for partial, 0 for none, -1
+        support: for judges with three levels: 1 for full support, 0.5 for partial, 0 for none, -1
             for a contradiction; only full support is ``entailed``.
         undecided: the judge says that it cannot tell, as of a page without content; then nothing
             is ``entailed``.

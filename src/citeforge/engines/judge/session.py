@@ -84,7 +84,7 @@ class JudgePlan:
     Attributes:
         pairs: pairs, repeats counted.
         distinct: distinct ones with a premise, each once a repeat.
-        stored: of these, decided earlier.
+        stored: distinct pairs with a stored verdict.
         tokens: tokens of the rest; None when the judge counts none.
         seconds: estimate from earlier runs of this judge; None before the first.
         bill: calls and cost of the rest, of a judge that is an LLM.
@@ -118,7 +118,7 @@ class JudgeSession:
     """Session with one judge: decisions are remembered in memory and in a store.
 
     Attributes:
-        judge: who decides.
+        judge: judge of the session.
         repeats: how often it is asked about every pair.
         repeat: which of these times :meth:`ask` asks for, from 0.
         only_plans: do not ask the judge; pairs without a stored verdict fail, so that everything

@@ -82,8 +82,8 @@ def require_openvino(device: str, option: str) -> Accelerator:
     """Load OpenVINO; refuse devices that it does not compute on.
 
     Args:
-        device: where a model is to run.
-        option: what asked for it.
+        device: device of the model.
+        option: option that asks for it, for errors.
 
     Raises:
         UsageError: the device is no CPU.

@@ -62,8 +62,8 @@ class EmbedderSettings:
         device: ``auto``, ``cpu``, ``cuda``, …
         prefixes: put before queries and passages; None for the model's own, or its family's.
         options: how the endpoint of a served model is reached.
-        store: where its answers are kept.
-        place: where a local model computes.
+        store: store of its replies.
+        place: makes a local model where it is to compute.
     """
 
     revision: str | None = None

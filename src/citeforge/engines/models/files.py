@@ -36,7 +36,7 @@ def find_model(
     Args:
         name: folder or repository, which is fetched or found in the Hub cache.
         revision: commit, tag or branch of a repository.
-        instead: what needs no such model, as an error names it.
+        instead: alternative without such a model, for errors.
         weights: file with the weights; None for all of the usual endings, empty for none.
 
     Raises:
@@ -86,7 +86,7 @@ def loading_errors(
     """Turn errors of a library that loads model files inside the block into one clear line.
 
     Args:
-        problem: what they are not.
+        problem: what is wrong, such as ``is not a model``.
         path: model that was asked for.
         allowed: what would be right.
         field: option that names the model.

@@ -23,7 +23,7 @@ class MiniLmEncoder:
     """Tokenises and embeds texts; has the methods of a sentence-transformers model.
 
     Attributes:
-        tokenizer: of transformers; cuts texts at MAX_TOKENS.
+        tokenizer: tokenizer of transformers; cuts texts at MAX_TOKENS.
         bert: torch module.
     """
 

@@ -34,7 +34,7 @@ def one_thread_each(
     Args:
         work: a function that may run in several threads at once. A fast tokeniser may not.
         pieces: taken one by one in the calling thread, a few ahead of the work.
-        device: where ``work`` computes. Off the CPU one piece after another runs in the calling
+        device: device of ``work``. Off the CPU one piece after another runs in the calling
             thread: a GPU shares out each piece itself.
 
     Yields:
@@ -85,7 +85,7 @@ def in_halves(work: Callable[[slice], R], rows: slice, device: str) -> list[R | 
     Args:
         work: computes some rows.
         rows: from ``start`` to ``stop``; at least one.
-        device: where ``work`` computes.
+        device: device of ``work``.
 
     Returns:
         One result a piece, in order; None for a single row for which memory does not suffice.

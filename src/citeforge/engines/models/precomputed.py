@@ -37,7 +37,7 @@ class PrecomputedVectors:
         files: the files in order.
         rows: vectors in all of them.
         dimension: values a vector.
-        sha256: of the file, or of the folder's files.
+        sha256: hash of the file, or of the folder's files.
     """
 
     path: Path
@@ -218,7 +218,7 @@ def passage_shards(
 
     Args:
         source: the vectors.
-        ids: of the passages, in order, in the pieces that make a shard each.
+        ids: passage ids in order, one array per shard.
         total: number of passages.
         folder: for shards that are written.
         advance: called with the number of vectors checked.
@@ -253,7 +253,7 @@ def query_rows(source: PrecomputedVectors, all_ids: Sequence[str], ids: Sequence
     Args:
         source: the vectors: with ids in any order, or without in the order of ``all_ids``.
         all_ids: queries of the source.
-        ids: those of the build.
+        ids: queries of the build.
 
     Raises:
         InputError: as for :func:`passage_shards`; or a query has none, or two.

@@ -95,7 +95,7 @@ def ensure_shards(
     configuration and its bytes have the marker's digest; else that shard is made again.
 
     Args:
-        folder: where the shards live.
+        folder: folder of the shards.
         name: first part of their file names.
         shards_of_texts: string arrays, one a shard, cut at fixed places by the caller.
         embedder: called only for missing shards.
@@ -127,7 +127,7 @@ def ensure_shards(
                 shards[number] = stored
                 advance(len(texts))
             else:
-                missing.append(_Missing(number, path, key, start, len(texts)))
+                missing.append(_Missing(number, path, key, start))
                 yield texts
             start += len(texts)
 
@@ -145,7 +145,6 @@ class _Missing(NamedTuple):
     path: Path
     key: str
     start: int
-    rows: int
 
 
 def _embed_each(

@@ -28,8 +28,8 @@ class Bm25:
         """Index passages for search.
 
         Args:
-            ids: of the passages.
-            texts: what is searched, one a passage.
+            ids: passage ids.
+            texts: texts to search, one per passage.
         """
         with extras_named():
             import bm25s

@@ -65,7 +65,7 @@ class CertainSearch:
 
         Args:
             shards: vectors of the corpus, in order.
-            first_stage: what searches them in float32.
+            first_stage: function that searches them in float32.
         """
         self.size = sum(shard.rows for shard in shards)
         self.bounds = np.zeros(1)
@@ -242,7 +242,7 @@ def undecided(low: Scores, high: Scores, classes: Rows) -> npt.NDArray[np.bool_]
     Args:
         low: least that each score may be.
         high: most.
-        classes: of each, as the scores say: those of a lower number are to be higher.
+        classes: class of each score, by rank: scores of a lower class are higher.
 
     Returns:
         Whether each score is selected; never one that is exact.

@@ -44,11 +44,11 @@ class CorpusModel:
     Attributes:
         embedder: turns texts into vectors.
         corpus: Parquet files of the passages (schema CORPUS).
-        folder: where vectors of passages are kept.
+        folder: folder for vectors of passages.
         compute: numbers that all passages are embedded in; the lists do not depend on it.
         shard_rows: texts a shard of vectors.
-        first_stage: what searches vectors in float32.
-        query_folder: where all other vectors are kept; None for ``folder``, which no other process
+        first_stage: function that searches vectors in float32.
+        query_folder: folder for all other vectors; None for ``folder``, which no other process
             may then use.
     """
 

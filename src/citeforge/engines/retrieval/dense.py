@@ -55,7 +55,7 @@ def nearest(
     """Find the positions of each query's nearest passages, ties by id, and rounded cosines.
 
     Args:
-        search: of the queries.
+        search: search over the corpus, with the queries set.
         corpus: Parquet files of the passages.
         n_queries: how many queries it has.
         depth: how many passages.

@@ -53,7 +53,7 @@ class TorchSearch:
 
     Attributes:
         queries: unit vectors, shape (n queries, dimension).
-        device: of torch: ``cuda``, ``cuda:1``, ``cpu``, …
+        device: torch device: ``cuda``, ``cuda:1``, ``cpu``, …
     """
 
     queries: Floats

@@ -30,10 +30,10 @@ class RetrieverSettings:
     Attributes:
         corpus: Parquet shards (schema CORPUS) of what is searched.
         embedder: makes the embedder of dense retrieval, when it is needed.
-        folder: where its vectors are kept.
+        folder: folder for its vectors.
         compute: numbers that all passages are embedded in.
         shard_rows: passages a shard of vectors.
-        first_stage: what searches them.
+        first_stage: function that searches them.
     """
 
     corpus: list[Path]

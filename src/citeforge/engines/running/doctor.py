@@ -24,8 +24,8 @@ class Finding:
     Attributes:
         what: its name.
         good: whether it is there; None when it is absent, False when it is there and unusable.
-        text: what was found.
-        advice: what to type next, if anything.
+        text: result in words.
+        advice: command to type next, if any.
     """
 
     what: str
@@ -39,7 +39,7 @@ class Examination:
     """Further check of the installation, declared by a plugin (``citeforge.doctor``).
 
     Attributes:
-        name: what it is about.
+        name: subject of the check.
         look: makes the check, given whether it may use the network.
     """
 

@@ -24,7 +24,7 @@ class Quotes:
 
     Attributes:
         nonce: the number, 16 hexadecimal digits.
-        note: what the tags mean, to be said after the quotes.
+        note: explanation of the tags, to follow the quotes.
     """
 
     def __init__(self, *texts: str, model: str = "") -> None:
@@ -32,7 +32,7 @@ class Quotes:
 
         Args:
             texts: all that will be quoted.
-            model: who will read them.
+            model: name of the model that will read them.
         """
         parts = [part.encode("utf-8", "surrogatepass") for part in (model, *texts)]
         content = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
@@ -48,7 +48,7 @@ def with_quotes(values: Mapping[str, Any]) -> dict[str, Any]:
     """Add the function ``quote(TEXT)`` and the text ``note`` to the values of a prompt template.
 
     Args:
-        values: what the prompt's template may use; all of them decide the number of the quotes.
+        values: values for the template; all of them decide the number of the quotes.
     """
     quotes = Quotes(repr(sorted(values.items())))
     return {**values, "quote": quotes.quote, "note": quotes.note}

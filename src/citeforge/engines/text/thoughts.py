@@ -14,7 +14,7 @@ class SplitReply:
     """A model's reply, split into its thoughts and its answer.
 
     Attributes:
-        answer: what is said to the user; empty where a thought never ends.
+        answer: text for the user; empty if a thought never ends.
         thoughts: in order, without their tags; no empty ones.
         is_cut: whether the last thought never ends, so that there is no answer.
     """
