@@ -81,7 +81,7 @@ def prompts(
 
 
 _OWN = {"prompts": prompts, "card": card}
-"""What is written for people and for LLMs, beside the formats of other tools."""
+"""Exports for people and for LLMs, in addition to the formats of other tools."""
 
 
 class Exports(click.Group):

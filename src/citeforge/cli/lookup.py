@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 _MOST_DESCRIBED = 5
-"""Context sets that a summary describes; of more it lists the names."""
+"""Largest number of context sets that a summary describes; of more it lists the names."""
 _MOST_LISTED = 10
-"""Questions, or rejected twins, that are listed without ``--full``."""
+"""Number of questions, or rejected twins, that are listed without ``--full``."""
 
 
 def _echo(text: str, indent: int = 0) -> None:

@@ -55,7 +55,7 @@ class _Setting(_Option):
 
 
 _SETTINGS = "citeforge: settings"
-"""Key of a context's ``meta``: the file of settings and what it says, read once a command."""
+"""Key of a context's ``meta`` for the settings file and its content, read once per command."""
 
 
 def _read_settings(ctx: click.Context) -> tuple[Path | None, Mapping[str, str]]:

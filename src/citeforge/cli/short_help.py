@@ -51,7 +51,7 @@ SECTIONS = {
     "Several machines": "engine engine_options",
     "Endpoints of knowledge graphs": "kg_store kg_batch kg_timeout kg_seconds",
 }
-"""Heading to names of fields; an option of no section is for the first page."""
+"""Heading to names of fields; options in no section are on the first page."""
 _SECTION_OF = {name: title for title, names in SECTIONS.items() for name in names.split()}
 
 

@@ -56,7 +56,7 @@ from citeforge.schemas.recipes.base import RunOptions, model_name
 from citeforge.schemas.version import __version__
 
 Models = dict[str, dict[str, Any]]
-"""Role in the build to what a model calls itself."""
+"""Role in the build to the identity of the model in it."""
 
 
 @dataclass(frozen=True)

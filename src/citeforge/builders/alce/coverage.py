@@ -22,7 +22,7 @@ Texts = Mapping[str, tuple[str, str]]
 Named = Mapping[str, Sequence[str]]
 """Query to passages."""
 Recall = Callable[[str, Iterable[str]], float]
-"""What passages have of a query's gold."""
+"""(query, passages) to the share of the query's gold that the passages contain."""
 
 
 @dataclass

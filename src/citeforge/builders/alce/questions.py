@@ -24,7 +24,7 @@ from citeforge.schemas.recipes.answers import AlceRecipe, Retrieving
 from citeforge.schemas.recipes.base import RunOptions
 
 DOCUMENTS = "documents"
-"""Split of the candidates that ALCE's items bring."""
+"""Split of the candidates that come with ALCE's items."""
 _SIGN = "#"
 
 

@@ -38,7 +38,7 @@ _OWNER_ONLY = 0o600
 _ROWS_PER_BUCKET = 1 << 16
 _ID_COLUMNS = {"corpus-id", "_id", "twin_id"}
 Places = dict[str, dict[int, int]]
-"""Query to what becomes of each place in its context: 0-based, from before to now."""
+"""Query to old and new position of each passage in its context, 0-based."""
 
 
 def secret_in(folder: Path, source: Path | None) -> bytes:

@@ -52,7 +52,7 @@ def corpus_stats(folder: Path) -> dict[str, object]:
 
 
 WORDS = "words per passage"
-"""Name of that chart among the statistics."""
+"""Name of the histogram among the statistics."""
 
 
 class WordLengths:

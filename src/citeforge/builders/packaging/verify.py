@@ -17,7 +17,7 @@ from citeforge.schemas.benchmarks.tables import RELEVANT, UNJUDGED
 from citeforge.schemas.errors import InputError
 
 Problems = Iterator[tuple[str, str]]
-"""(table, what is wrong)."""
+"""Pairs of table and problem."""
 
 
 def verify(folder: Path) -> list[Problem]:

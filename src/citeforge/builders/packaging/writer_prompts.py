@@ -39,4 +39,4 @@ class WriterPrompt:
 
 
 writer_prompt = cache(WriterPrompt)
-"""The prompt of a file in ``templates``, which is named without its ending."""
+"""Load the prompt of a file in ``templates``, named without its ending, once."""

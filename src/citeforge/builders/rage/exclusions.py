@@ -18,9 +18,9 @@ from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
 
 FINE, ANSWER, PIECE = 0, 1, 2
-"""What a screen says of a candidate."""
+"""Verdicts of the text rules on a candidate."""
 WORDS = {ANSWER: "contain an answer", PIECE: "share text with a relevant passage"}
-"""The same in counts."""
+"""Descriptions of the verdicts, for counts."""
 
 
 @dataclass

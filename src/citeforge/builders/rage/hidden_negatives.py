@@ -34,7 +34,7 @@ _ROUNDS = 50
 Pairs = set[tuple[int, str]]
 """(row of a query, passage)."""
 Refused = Callable[[Pairs], Pairs]
-"""Which of some far negatives may not be negatives of their query."""
+"""Selects the pairs whose passage must not be a negative of the query."""
 
 
 class Candidates(NamedTuple):

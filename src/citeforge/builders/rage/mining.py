@@ -22,7 +22,7 @@ _MATRIX_ENTRIES = 1 << 23
 """Entries of a nomination matrix (queries times k) that are held at once."""
 
 _SKIPPED, _CHOSEN, _OTHER = range(3)
-"""Classes of candidates: nearer than what is wanted, wanted, and farther."""
+"""Classes of candidates: nearer than the chosen ones, chosen, and farther."""
 
 Floats = npt.NDArray[np.float64]
 

@@ -23,7 +23,7 @@ from citeforge.schemas.errors import InputError, read_error
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _TEMPORARY = ".citeforge.tmp"
 _IS_POSIX = os.name == "posix"
-"""Windows renames no open file, and opens no folder."""
+"""Windows can neither rename open files nor open folders."""
 _JSON_BYTE = re.compile(r"\(byte (\d+)\)$")
 
 

@@ -30,10 +30,10 @@ OLD = "old"
 """Earlier content of ``OUT`` while the new folder gets its name; restored if the process dies."""
 PACKAGE = "package"
 AMENDING = ".amending"
-"""In a finished folder: files that are about to be replaced together."""
+"""Folder inside a finished one, for files that are about to be replaced together."""
 _READY = "ready"
 _LOCK_SECONDS = 0.2
-"""A lock file that its holder has just removed is tried again for so long."""
+"""Time for which a lock file that its holder has just removed is tried again."""
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 
 Strangers = Callable[[Path], list[str]]

@@ -21,7 +21,7 @@ FIRST = 5.0
 """Seconds to the first line."""
 
 is_json: ContextVar[bool] = ContextVar("is_json", default=False)
-"""Whether lines are JSON objects: the fields of :class:`Line`."""
+"""Whether lines are JSON objects with the fields of :class:`ProgressLine`."""
 
 
 class Advance(Protocol):

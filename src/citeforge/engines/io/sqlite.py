@@ -34,7 +34,7 @@ class Store:
     VERSION: ClassVar[int] = 1
 
     def __init__(self, path: Path, readonly: bool = False) -> None:
-        """Open a store, or create it unless it is opened read-only.
+        """Open a store; a missing one is created, unless it is opened read-only.
 
         Raises:
             InputError: missing (read-only), damaged, another database, newer, locked, unwritable,

@@ -22,13 +22,13 @@ P = TypeVar("P", pa.Array, pa.RecordBatch, "npt.NDArray[Any]")
 ROWS_PER_GROUP = 1 << 13
 ROWS_PER_SHARD = 1 << 20
 LARGEST_BATCH = 1 << 30
-"""Bytes of a page, or of a batch as it is in memory; more is no table but a bomb."""
+"""Largest size in bytes of a page, or of a batch in memory; more is a decompression bomb."""
 LARGEST_RATIO = 1 << 10
-"""Bytes in memory a byte of the file; more is a bomb where it is more than half a piece."""
+"""Most bytes in memory per byte of the file; more is a bomb if it exceeds half a piece."""
 _HARMLESS_RATIO = 1 << 6
 """The same limit for files that are read at once, computed from the headers of all pages."""
 _PIECE_BYTES = 1 << 29
-"""Bytes in memory that rows decoded at once can have, if they are more than one row."""
+"""Most bytes in memory of rows decoded at once, unless a single row has more."""
 _ZSTD_LEVEL = 1
 _DAMAGED = "a fresh copy; citeforge verify says which files of a package are damaged"
 _FAR_LESS = f"a table of a benchmark holds far less; {_DAMAGED}"

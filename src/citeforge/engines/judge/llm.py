@@ -22,10 +22,10 @@ from citeforge.schemas.judge_profile import LEVELS, JudgeProfile
 
 TRIES = 3
 ANSWER_TOKENS = 30
-"""Most tokens of a verdict."""
+"""Largest number of tokens of a verdict."""
 BINARY = "llm-binary"
 _OPPOSITES = {"yes": "no", "true": "false", "1": "0"}
-"""What a profile without ``unsupported`` takes for a no: anything else is no verdict."""
+"""Replies that mean "not supported" if the profile names none; other replies are no verdict."""
 
 
 class LlmJudge:

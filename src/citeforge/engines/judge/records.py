@@ -57,7 +57,7 @@ class JudgeFailure:
 
 Decision = Verdict | JudgeFailure
 Keep = Callable[[Sequence[tuple[int, Decision]]], None]
-"""Takes decisions as they come: (index of the pair, decision)."""
+"""Function that takes decisions as they are made: (index of the pair, decision)."""
 
 
 class Judge(Protocol):

@@ -20,9 +20,9 @@ from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import RunOptions
 
 VLLM_URL = "http://localhost:8000/v1"
-"""Where `vllm serve` listens if nothing else is said."""
+"""Default address of `vllm serve`."""
 _FOR_LOCAL_MODELS = ("revision", "threshold", "max_tokens")
-"""Options that only models in this process have."""
+"""Options of local models only."""
 
 
 def in_this_process(make: Callable[[HfOptions], Judge], options: HfOptions) -> Judge:

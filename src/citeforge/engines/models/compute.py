@@ -18,7 +18,7 @@ from citeforge.schemas.recipes.base import Chosen, Compute
 _DNNL_WITHOUT_BFLOAT16 = frozenset(
     "SSE41 AVX AVX2 AVX2_VNNI AVX2_VNNI_2 AVX512_CORE AVX512_CORE_VNNI".split()
 )
-"""Values of ``ONEDNN_MAX_CPU_ISA`` that take oneDNN's bfloat16 kernels away (CPU dispatcher control
+"""Values of ``ONEDNN_MAX_CPU_ISA`` that disable oneDNN's bfloat16 kernels (CPU dispatcher control
 of its manual)."""
 _DNNL_WITHOUT_VNNI = frozenset("SSE41 AVX AVX2 AVX512_CORE".split())
 _INTEGERS = ("avx512_vnni", "avx_vnni", "amx_int8")

@@ -39,13 +39,13 @@ _DTYPES: dict[Chosen, str] = {
     "fp32": "float32", "bf16": "bfloat16", "int8": "int8", "fp64": "float64"
 }  # fmt: skip
 _TOKENISED_AT_ONCE = 256
-"""Texts whose tokens are counted at once: those of a shard would take 200 MB."""
+"""Number of texts whose tokens are counted at once: a whole shard would take 200 MB."""
 _WIDER: dict[Chosen, int] = {"int8": 1, "bf16": 1, "fp32": 2, "fp64": 4}
-"""Bytes of a number to those of bfloat16."""
+"""Size of a number, relative to bfloat16."""
 Load = Callable[[Path, str], Any]
-"""Loads the model of a folder on a device."""
+"""Function that loads the model of a folder on a device."""
 Place = Callable[[Callable[[], Embedder], str, Compute], Embedder]
-"""Makes a local embedder where it shall compute; see ``Runner.embedder``."""
+"""Function that makes a local embedder where it is to compute; see ``Runner.embedder``."""
 
 
 def in_this_process(make: Callable[[], Embedder], device: str, compute: Compute) -> Embedder:

@@ -29,7 +29,7 @@ _BY_MODEL = {
     ),
     **dict.fromkeys("nomic-embed-text-v1 nomic-embed-text-v1.5".split(), _NOMIC),
 }
-"""Models that bring no prompts, by their names without the owner's, as their pages say."""
+"""Prefixes of models without prompts of their own, from their pages; names without owner."""
 _OF_QUERIES = ("query", "search_query", "s2p_query", "retrieval.query", "web_search_query")
 _OF_PASSAGES = ("document", "passage", "corpus", "search_document", "retrieval.passage")
 """Names of prompts in sentence-transformers' files."""

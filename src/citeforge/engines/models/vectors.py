@@ -27,8 +27,8 @@ from citeforge.schemas.errors import InputError
 SHARD_ROWS = 8192
 SUFFIX = ".vectors"
 _FORMATS = {"bfloat16": "<f2", "int8": "<f2", "float64": "<f8"}
-"""What vectors are computed in to how they are stored, float32 where nothing is said: float16 errs
-less than bfloat16 does."""
+"""Numeric format of computed vectors to that of stored ones; float32 for all others. Float16 has
+smaller errors than bfloat16."""
 
 
 @dataclass(frozen=True)

@@ -29,15 +29,15 @@ TIE = 1e-12
 """Cosines in float64 that are no further apart are equal: float64 errs by some 1e-15 here, and
 different texts differ by far more."""
 _ROUGH_MARGIN, _FLOAT32_MARGIN = 1.5, 4.0
-"""A bound is the largest error seen, times this. Few pairs are measured in float64, and a wide
-bound of float32 costs little."""
+"""Factors on the largest measured error, which give the bounds. Few pairs are measured in float64,
+and a wide bound of float32 costs little."""
 _DEVIATIONS = 6
-"""Or so many times their root mean square, where the sample has few: for one query it has 200."""
+"""Factor on the root mean square of the errors; the bound for small samples (one query: 200)."""
 _LEAST_BOUND = 1e-6
-"""Where a sample is small, or its errors happen to be."""
+"""Smallest bound, for small samples or small errors."""
 _ROUGH_PASSAGES, _ROUGH_QUERIES = 200, 1000
 _FLOAT32_SAMPLE = 16
-"""Passages, and queries, of the sample that float32 is measured on; all pairs of both."""
+"""Number of passages, and of queries, whose pairs float32 is measured on."""
 
 Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]

@@ -34,7 +34,7 @@ from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Compute
 
 _FINER: dict[str, tuple[Compute, ...]] = {"float64": (), "float32": ("fp64",)}
-"""Numbers of the first vectors to those that decide what these leave open."""
+"""Numeric format of the first vectors to the formats that decide what these leave open."""
 
 
 @dataclass(frozen=True)

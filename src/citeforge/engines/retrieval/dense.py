@@ -19,7 +19,7 @@ _RESERVE_NOMINATIONS = 6
 _MATRIX_ENTRIES = 1 << 21
 """Entries of a nomination matrix (queries times nominations) that are held at once."""
 DECIMALS = 3
-"""Digits of a cosine that a ranking keeps; each is that of exact arithmetic."""
+"""Decimals of a cosine in rankings; each digit is that of exact arithmetic."""
 
 
 class DenseCorpus:

@@ -21,7 +21,7 @@ from citeforge.schemas.errors import InputError, extras_named
 
 Floats = npt.NDArray[np.float32]
 _ON_CPU, _ON_GPU = 1 << 10, 1 << 14
-"""Queries a product; on a CPU, scores of more would not stay in the cache."""
+"""Queries per matrix product; on a CPU, scores of more would not stay in the cache."""
 
 
 class TopScores:

@@ -40,13 +40,13 @@ _OPENING = re.compile("|".join(opening for opening, _ in _TAGS), re.IGNORECASE)
 _CLOSING = re.compile("|".join(closing for _, closing in _TAGS), re.IGNORECASE)
 _EITHER = re.compile(f"{_OPENING.pattern}|{_CLOSING.pattern}", re.IGNORECASE)
 _SIGNS = ("<", "◁", "THINK]", "think]", "Think]", "my response:")
-"""Without one of these there is no tag."""
+"""Texts without one of these have no tag."""
 _WRAPPED = re.compile(
     r"\s*(?:<answer>(.*?)(?:</answer>\s*)?|<\|START_RESPONSE\|>(.*?)(?:<\|END_RESPONSE\|>\s*)?"
     r"|<\|begin_of_solution\|>(.*?)(?:<\|end_of_solution\|>\s*)?)\Z",
     re.DOTALL | re.IGNORECASE,
 )
-"""The answer in tags of its own."""
+"""An answer in tags of its own."""
 _CODE = re.compile(r"^(```+|~~~+).*?(?:^\1|\Z)|(`+)(?!`).+?(?<!`)\2(?!`)", re.DOTALL | re.MULTILINE)
 _CHANNEL = re.compile(
     r"(?:<\|start\|>assistant)?<\|channel\|>\s*(\w+)[^<]*<\|message\|>(.*?)"
@@ -55,7 +55,7 @@ _CHANNEL = re.compile(
 )
 """A message of gpt-oss (OpenAI's response format "harmony"): its channel, and its text."""
 _BARE_CHANNELS = re.compile(r"\Aanalysis(.*?)(?:assistantfinal(.*))?\Z", re.DOTALL)
-"""The same after a server dropped the special tokens."""
+"""Such messages after a server dropped the special tokens."""
 _TWO_PARTS = re.compile(
     r"\s*(?:<(?P<tag>\w{2,30})>(?P<before>(?:(?!</(?P=tag)>).)*)</(?P=tag)>\s*"
     r"<(?P<end>answer|final|final_answer|response)>(?P<answer>.*?)(?:</(?P=end)>)?"
