@@ -18,7 +18,7 @@ class Publications(click.Group):
     """Group whose default command publishes a package; other commands are plugins'."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse; words that name no command are those of publishing a package."""
+        """Parse arguments; if they name no command, they are those of publishing a package."""
         other = args and (args[0] in ctx.help_option_names or self.get_command(ctx, args[0]))
         if args and not other:
             args = ["--", PACKAGE, *args]

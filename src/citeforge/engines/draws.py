@@ -20,7 +20,7 @@ def key(seed: int, purpose: str, *ids: object) -> int:
 
 
 def mix_secret(seed: int, secret: bytes | None) -> int:
-    """Mix a secret into a seed, so that draws cannot be predicted; no secret leaves the seed."""
+    """Mix a secret into a seed, so that draws cannot be predicted; None changes nothing."""
     if secret is None:
         return seed
     return int.from_bytes(hashlib.blake2b(str(seed).encode(), key=secret, digest_size=32).digest())

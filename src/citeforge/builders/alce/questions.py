@@ -51,7 +51,7 @@ class QuestionSet:
 
 
 def open_questions(recipe: AlceRecipe, read: ReadOptions) -> Source:
-    """Open the source of the questions; without a corpus, its items must have documents.
+    """Open the source of the questions; any but ALCE's items requires a corpus.
 
     Raises:
         InputError: it cannot be read.

@@ -90,7 +90,7 @@ def freeze_hidden(
 def _collect_candidates(
     material: Material, pools: Pools, mixture: Mixture, seed: int
 ) -> list[Candidates]:
-    """Collect the passages that may be shown for each query: relevant, near and far ones."""
+    """Collect each query's candidates: relevant, seemingly relevant (near), irrelevant (far)."""
     by_label = pools.by_label
     near = by_label[SEEMINGLY_RELEVANT]
     passages = texts_of(material.corpus, {p for ids in near.values() for p in ids})

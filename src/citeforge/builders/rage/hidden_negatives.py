@@ -71,7 +71,7 @@ class Chosen:
 
 
 def near_numbers(recipe: RageRecipe, n_relevant: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Compute how many near candidates each query needs.
+    """Compute how many seemingly relevant (near) candidates each query needs.
 
     Args:
         recipe: recipe of the build.
@@ -180,11 +180,11 @@ class _Plan:
 
     @property
     def n_short(self) -> int:
-        """Number of near negatives that are missing, over all queries."""
+        """Number of seemingly relevant (near) negatives that are missing, over all queries."""
         return sum(map(self._n_missing, range(len(self.queries))))
 
     def _n_missing(self, row: int) -> int:
-        """Count the near negatives that a query still needs."""
+        """Count the seemingly relevant (near) negatives that a query still needs."""
         mine = self.queries[row]
         return max(0, self.n_near - len(mine.relevant) - len(self.chosen[row]))
 
@@ -200,13 +200,13 @@ class _Plan:
         return True
 
     def _assign(self, row: int, passage: str) -> None:
-        """Assign a passage to a query as a near negative."""
+        """Assign a passage to a query as a seemingly relevant (near) negative."""
         self.rest[passage] -= 1
         self.chosen[row][passage] = None
         self._users.setdefault(passage, {})[row] = None
 
     def _assign_in_turns(self) -> None:
-        """Assign near negatives in turns: each query's nearest, then its second nearest.
+        """Assign seemingly relevant negatives in turns: each query's nearest, then its second.
 
         Relevant passages have the first places of their query, so that the nearest negatives are
         there as often as relevant passages would be.
@@ -226,7 +226,7 @@ class _Plan:
                     self._assign(row, passage)
 
     def _free_candidate(self, row: int) -> bool:
-        """Give a query a near negative by reassigning others along an augmenting path."""
+        """Give a query another near negative by reassigning others along an augmenting path."""
         came_from: dict[str, int] = {}
         gives: dict[int, str] = {}
         waiting = deque([row])
@@ -261,7 +261,7 @@ class _Plan:
 
 
 def _deal_far_negatives(plan: _Plan, refused: Refused) -> tuple[list[list[str]], int]:
-    """Deal far negatives to queries; also count the places that break the planned frequency.
+    """Deal irrelevant (far) passages to queries; count those that break the frequency plan.
 
     What is still to be shown is dealt out, and exchanged between queries until all may have what
     they got.

@@ -63,7 +63,7 @@ class OneSize(NamedTuple):
 def freeze(
     pools: Pools, mixture: Mixture, seed: int, one_size: OneSize | None = None
 ) -> tuple[Contexts, ContextSet]:
-    """Draw the contexts of one mixture: query to its passages in order.
+    """Draw the passages of each query's context for one mixture, and describe the set.
 
     Passages are drawn uniformly without replacement and shuffled, both keyed by (seed, mixture,
     query id). Too few of a label is recorded, and filled from another label for ``one_size`` alone;

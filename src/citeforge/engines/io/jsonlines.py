@@ -63,7 +63,7 @@ def json_fault(content: bytes, error: Exception) -> str:
 
 
 def names_in_json(row_type: type[msgspec.Struct]) -> tuple[bytes, ...]:
-    """List a record's field names as they begin members in JSON: ``b'"name":'``."""
+    """List a record's field names as they start members in JSON text: ``b'"name":'``."""
     fields = getattr(row_type, "__struct_encode_fields__", ())  # a plain dict has none
     return tuple(f'"{name}":'.encode() for name in fields)
 

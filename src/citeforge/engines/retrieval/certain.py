@@ -122,7 +122,7 @@ class CertainSearch:
         return [int((self._level >= level).sum()) for level in range(len(self.bounds))]
 
     def nominate(self, rows: Rows, k: int) -> tuple[Scores, Rows]:
-        """Find the k passages of some queries with the highest cosines at level 0.
+        """Find the k passages of some queries with the highest rough (level 0) cosines.
 
         Args:
             rows: the queries.
