@@ -21,12 +21,12 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, settings
 
-from citeforge.builders.build import build
 from citeforge.builders.rage.build import build_rage
 from citeforge.cli.main import main
 from citeforge.engines.models.embed import make_embedder
 from citeforge.engines.models.embedder import Embedder
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.package.kinds import kind_of_recipe
 from citeforge.schemas.errors import CiteforgeError, MissingExtraError
 from citeforge.schemas.recipes.answers import AlceRecipe, HagridRecipe
 from citeforge.schemas.recipes.authorship import AuthorshipRecipe, Selection
@@ -394,7 +394,7 @@ def alce_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def build_into(recipe: Recipe, out: Path) -> Path:
     """Build a package; returns its folder."""
-    build(recipe, RunOptions(out=out))
+    kind_of_recipe(recipe).check_and_build(recipe, RunOptions(out=out))
     return out
 
 

@@ -13,9 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from citeforge.builders.build import build
 from citeforge.engines.models.compute import cpu_has_bfloat16
 from citeforge.engines.models.embed import TransformerEmbedder
+from citeforge.package.kinds import kind_of_recipe
 from citeforge.schemas.recipes.answers import AlceRecipe, Retrieving
 from citeforge.schemas.recipes.base import Compute, RunOptions
 from citeforge.schemas.recipes.rage import RageRecipe
@@ -47,7 +47,7 @@ def benchmarks(scratch: Path) -> Iterator[tuple[str, Build]]:
 def rage(folder: Path, run: RunOptions, split: str | None = None) -> str:
     """Build a RAGE benchmark of a BEIR folder; its hash."""
     recipe = RageRecipe(source=f"beir:{folder}", split=split, embedder="offline", name="b")
-    return build(recipe, run).benchmark_hash
+    return kind_of_recipe(recipe).check_and_build(recipe, run).benchmark_hash
 
 
 def asqa(run: RunOptions) -> str:
@@ -56,7 +56,7 @@ def asqa(run: RunOptions) -> str:
         source=f"alce:{EXAMPLES / 'answers' / 'asqa.json'}", corpus=f"beir:{EXAMPLES / 'facts'}",
         retrieving=Retrieving(retrievers=("dense",), depth=50), name="b",
     )  # fmt: skip
-    return build(recipe, run).benchmark_hash
+    return kind_of_recipe(recipe).check_and_build(recipe, run).benchmark_hash
 
 
 def copy_part(folder: Path, out: Path) -> Path:

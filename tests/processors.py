@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from citeforge.engines.models.compute import abilities
+from citeforge.engines.models.compute import cpu_flags
 
 TESTS = Path(__file__).parent
 _AVX2 = {"avx2", "fma"}
@@ -146,4 +146,4 @@ def run_settings(
 
 if __name__ == "__main__":
     marked = [p for p in sorted(TESTS.rglob("test_*.py")) if "mark.numeric" in p.read_text()]
-    sys.exit(not run_settings(SETTINGS, marked, abilities()))
+    sys.exit(not run_settings(SETTINGS, marked, cpu_flags()))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from citeforge.schemas.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from citeforge.builders.build import Rebuilt as Rebuilt
+    from citeforge.builders.rebuild import Rebuilt as Rebuilt
     from citeforge.evaluator.check import Findings as Findings
     from citeforge.evaluator.gate import Decision as Decision
     from citeforge.evaluator.submissions.benchmark import Benchmark as Benchmark

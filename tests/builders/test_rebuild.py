@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 import citeforge as cf
-from citeforge.builders.build import uses_of
 from citeforge.builders.packaging.changes import recipe_of
+from citeforge.builders.rebuild import uses_of
 from citeforge.builders.recipe_files import read_recipe
 from citeforge.engines.io.files import digest
 from citeforge.package.kinds import recipe_named, recipes

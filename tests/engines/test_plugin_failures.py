@@ -38,7 +38,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv(plugins.VARIABLE, "")
     path = tmp_path / "bad.py"
     path.write_text(BAD)
-    cached = (plugins._declared, plugins._read_file, plugins.warn)
+    cached = (plugins._package_entries, plugins._read_file, plugins.warn)
     for function in cached:
         function.cache_clear()
     yield path

@@ -42,10 +42,10 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of installed packages; loading starts anew."""
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv(plugins.VARIABLE, "")
-    for cached in (plugins._declared, plugins._read_file, plugins.warn):
+    for cached in (plugins._package_entries, plugins._read_file, plugins.warn):
         cached.cache_clear()
     yield tmp_path  # type: ignore[misc]
-    for cached in (plugins._declared, plugins._read_file, plugins.warn):
+    for cached in (plugins._package_entries, plugins._read_file, plugins.warn):
         cached.cache_clear()
 
 
@@ -57,7 +57,7 @@ def install(site: Path, name: str, module: str, entries: str) -> None:
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.5\n")
     (info / "entry_points.txt").write_text(entries)
     importlib.invalidate_caches()
-    plugins._declared.cache_clear()
+    plugins._package_entries.cache_clear()
 
 
 def test_a_judge_of_a_package_says_where_it_comes_from(site: Path) -> None:

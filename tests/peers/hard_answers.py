@@ -180,6 +180,6 @@ def per_query(inputs: Inputs, names: Sequence[str]) -> dict[str, list[float]]:
 
 def install_punkt(folder: Path, patch: pytest.MonkeyPatch) -> None:
     """Let NLTK read our copy of its data, for papers' code that splits sentences."""
-    write_punkt_tab(folder, segmenters._from_package())
+    write_punkt_tab(folder, segmenters._load_parameters())
     patch.setattr(nltk.data, "path", [str(folder)])
     nltk.tokenize._get_punkt_tokenizer.cache_clear()

@@ -29,7 +29,7 @@ def real_texts() -> list[str]:
 
 
 def test_equal_to_nltk_on_real_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_punkt_tab(tmp_path, punkt._from_package())
+    write_punkt_tab(tmp_path, punkt._load_parameters())
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
     nltk.tokenize._get_punkt_tokenizer.cache_clear()
     ours = PunktSegmenter()

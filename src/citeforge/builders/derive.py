@@ -1,4 +1,4 @@
-"""A finished package as the start of another one."""
+"""A finished package as the base of a derived benchmark."""
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -21,7 +21,7 @@ Docs = list[dict[str, str]]
 
 
 def mapped_negatives(negatives: Mapping[str, Docs]) -> list[tuple[str, str]]:
-    """(query, passage) of every mapped negative.
+    """List (query, passage) of every negative.
 
     Args:
         negatives: query to its negatives.
@@ -30,10 +30,10 @@ def mapped_negatives(negatives: Mapping[str, Docs]) -> list[tuple[str, str]]:
 
 
 class Base(Package):
-    """A package whose passages another benchmark is made of."""
+    """A finished package whose passages a derived benchmark uses."""
 
     def __init__(self, folder: Path, manifest: Manifest | None = None) -> None:
-        """Open a package of passages.
+        """Open a package whose contexts have passages.
 
         Raises:
             InputError: not a package, damaged, or one whose contexts hold no passages.
@@ -62,7 +62,7 @@ class Base(Package):
 
     @cached_property
     def negatives(self) -> dict[str, Docs]:
-        """Non-relevant passages of each query: seemingly relevant ones, then the others."""
+        """Non-relevant passages of each query: seemingly relevant ones, then irrelevant ones."""
         docs_of: dict[str, Docs] = {q: [] for q in self.query_ids}
         for label in (SEEMINGLY_RELEVANT, IRRELEVANT):
             for query, ids in self._passages_by_query(label).items():
@@ -70,6 +70,7 @@ class Base(Package):
         return docs_of
 
     def _passages_by_query(self, label: str) -> dict[str, list[str]]:
+        """List the passages with a label for each query, without twins."""
         ids_of: dict[str, list[str]] = {q: [] for q in self.query_ids}
         table = self.mappings[label]
         for query, passage in rows_of(table, "query-id", "corpus-id"):
@@ -79,17 +80,17 @@ class Base(Package):
 
     @cached_property
     def twin_ids(self) -> frozenset[str]:
-        """Passages that are rewrites of others; judgements are about the others."""
+        """Ids of twins (LLM-written versions of passages)."""
         return frozenset(i for i in self.twins["twin_id"].to_pylist() if i)
 
     @cached_property
     def answers(self) -> dict[str, list[str]]:
-        """Gold short answers of each query; empty lists where there are none."""
+        """Gold short answers of each query; empty lists if there are none."""
         answers = short_answers(self.queries, self.mappings[RELEVANT], self.gold)
         return dict(zip(self.query_ids, answers, strict=True))
 
     def facts(self) -> dict[str, Any]:
-        """Give the facts about this benchmark that ``config`` of one derived from it records."""
+        """Describe this package for the ``config`` of a derived one: hash, kind and recipe."""
         made_of = {"kind": self.manifest.kind, "config": self.manifest.config}
         return {"benchmark_hash": self.manifest.benchmark_hash, "made_of": made_of}
 
@@ -101,10 +102,10 @@ class Base(Package):
         ids: Iterable[str],
         extra: pa.Table | None = None,
     ) -> None:
-        """Write the corpus, judgements and gold of a benchmark that is derived from this one.
+        """Write corpus, judgements and gold of a derived benchmark.
 
         Args:
-            writer: of its package.
+            writer: writer of its package.
             queries: its queries.
             mappings: its judgements by label, schema MAPPING.
             ids: passages that its contexts show.

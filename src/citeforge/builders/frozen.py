@@ -1,4 +1,4 @@
-"""``build hagrid`` and ``build alce``: contexts are the data set's own passages."""
+"""``build hagrid`` and ``build alce``: the contexts are the data set's own passages."""
 
 from citeforge.builders.alce.build import build_retrieved
 from citeforge.builders.packaging.build import Stats, open_build
@@ -46,7 +46,7 @@ def build_hagrid(recipe: HagridRecipe, run: RunOptions) -> Manifest:
 
 
 def build_alce(recipe: AlceRecipe, run: RunOptions) -> Manifest:
-    """Build an ALCE package: the first K documents of each item, or what its options retrieve.
+    """Build an ALCE package: the first K documents of each item, or retrieved passages.
 
     Documents that carry a short answer are labelled relevant; the others, and all of ELI5's,
     ``unjudged``.

@@ -1,4 +1,4 @@
-"""Recipes as files: YAML or JSON with a line for everything that is wrong."""
+"""Recipe files (YAML or JSON): reading with errors by line, and writing with comments."""
 
 import re
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ _NO_YAML = re.compile(r"[^\n -~]")
 
 
 def read_recipe(path: Path) -> Recipe:
-    """Read a recipe; ``.json`` is JSON, everything else YAML.
+    """Read a recipe file; ``.json`` is JSON, everything else YAML.
 
     Raises:
         InputError: it cannot be read, or a field is unknown, missing or wrong; names the line, the
             field and what would be right.
     """
-    content, root = _parsed(path)
+    content, root = _parse(path)
     if not isinstance(content, dict):
         raise InputError(
             "is not a recipe", path=path, line=1, allowed="fields with values", code="wrong-type"
@@ -37,7 +37,7 @@ def read_recipe(path: Path) -> Recipe:
         raise InputError(
             "is missing" if kind is None else f"is {kind!r}",
             path=path,
-            line=_line(root, ["kind"]),
+            line=_field_line(root, ["kind"]),
             field="kind",
             allowed=f"one of {', '.join(recipes())}",
             code="missing-field" if kind is None else "unknown-name",
@@ -47,7 +47,7 @@ def read_recipe(path: Path) -> Recipe:
         raise InputError(
             f"is {version!r}; this citeforge reads recipes up to {RECIPE_VERSION}",
             path=path,
-            line=_line(root, ["recipe"]),
+            line=_field_line(root, ["recipe"]),
             field="recipe",
             code="wrong-version",
         )
@@ -57,8 +57,8 @@ def read_recipe(path: Path) -> Recipe:
         raise record_error(record, error, path, root, f"a {record.kind} recipe") from error
 
 
-def _parsed(path: Path) -> tuple[Any, yaml.Node | None]:
-    """Parse a recipe file: (its content, YAML nodes that know the lines or None)."""
+def _parse(path: Path) -> tuple[Any, yaml.Node | None]:
+    """Parse a recipe file: (its content, its YAML node for line numbers or None)."""
     if path.suffix != ".json":
         content = read_yaml(path)
         root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
@@ -73,8 +73,8 @@ def _parsed(path: Path) -> tuple[Any, yaml.Node | None]:
     return content, root
 
 
-def _line(node: yaml.Node | None, place: Sequence[str | int]) -> int | None:
-    """Find the line of a field, or of the innermost part of its place that the file has."""
+def _field_line(node: yaml.Node | None, place: Sequence[str | int]) -> int | None:
+    """Find the line of a field, or of the innermost part of its place in the file."""
     return None if node is None else line_of_place(node, place) or node.start_mark.line + 1
 
 
@@ -95,12 +95,13 @@ def recipe_text(recipe: Recipe | type[Recipe]) -> str:
         inside = flag.place[:-1]
         margin = "  " * len(inside)
         lines += [] if inside else [""]
-        lines.append(f"{margin}# {_comment(flag)}")
+        lines.append(f"{margin}# {_field_comment(flag)}")
         lines.append(f"{margin}{flag.place[-1]}: {_scalar(_value(flag, values))}".rstrip(" "))
     return "\n".join(lines) + "\n"
 
 
-def _comment(flag: Flag) -> str:
+def _field_comment(flag: Flag) -> str:
+    """Write the comment of a field: its help, bounds and choices."""
     words = {"ge": "at least {}", "gt": "above {}", "le": "at most {}", "lt": "below {}"}
     notes = [words[name].format(f"{limit:g}") for name, limit in flag.bounds.items()]
     if flag.choices:
@@ -110,12 +111,14 @@ def _comment(flag: Flag) -> str:
 
 
 def _value(flag: Flag, recipe: Recipe | None) -> Any:
+    """Get the value of a field for the file: the recipe's, or its default."""
     if recipe is None and flag.field.is_required():
         return None
     return _to_yaml_value(flag.field.get_default() if recipe is None else flag.of(recipe))
 
 
 def _to_yaml_value(value: Any) -> Any:
+    """Convert a value of a recipe to lists, texts and numbers."""
     if isinstance(value, tuple):
         return [_to_yaml_value(one) for one in value]
     if isinstance(value, Mixture | Path):

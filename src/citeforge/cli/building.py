@@ -1,5 +1,4 @@
-"""``citeforge build …``: one command a recipe, its options generated from the record; recipes of
-packages that exist; and the demo."""
+"""``citeforge build …``: a command per kind, made from its recipe record; rebuilds; the demo."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -11,7 +10,7 @@ import click
 from citeforge.cli.command import LONGEST_HELP, NamedCommands, path_argument, path_option
 from citeforge.cli.options import add_options, field_options, record_from
 from citeforge.cli.short_help import ManyOptions
-from citeforge.package.kinds import built_in_kinds, recipe_named, recipes, third_party_kinds
+from citeforge.package import kinds
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import ALWAYS, Recipe, RunOptions
 
@@ -25,14 +24,15 @@ trusting = click.option(
 
 
 def confirmation(trust: bool) -> Callable[[Sequence[str]], None]:
-    """Make the function that prints what a recipe uses, and asks whether to use it.
+    """Make the function that prints what a recipe uses, and asks for consent.
 
     Args:
         trust: neither asks nor refuses.
     """
 
     def confirm(uses: Sequence[str]) -> None:
-        from citeforge.builders.build import refuse
+        """Print what a recipe uses; raise unless the user consents."""
+        from citeforge.builders.rebuild import refuse
 
         click.echo("\n  ".join(["the recipe uses", *uses]), err=True)
         if trust or (sys.stdin.isatty() and click.confirm("Use all of these?", err=True)):
@@ -59,8 +59,8 @@ def rebuild(folder: Path, inputs: tuple[str, ...], trust: bool, **parameters: An
 
     Prints the files, models and endpoints that the manifest names, and asks whether to use them.
     """
-    from citeforge.builders.build import first_difference
-    from citeforge.builders.build import rebuild as make
+    from citeforge.builders.rebuild import first_difference
+    from citeforge.builders.rebuild import rebuild as make
 
     run = record_from(RunOptions, parameters)
     result = make(folder, run, inputs, confirmation(trust))
@@ -86,12 +86,13 @@ def print_recipe(kind: str | None, folder: Path | None) -> None:
 
     if (kind is None) == (folder is None):
         raise UsageError(
-            f"{PRINT}: give a kind ({', '.join(recipes())}), or {FROM} DIR", code="missing-option"
+            f"{PRINT}: give a kind ({', '.join(kinds.recipes())}), or {FROM} DIR",
+            code="missing-option",
         )
     if folder is None:
-        default = recipe_named(str(kind))
+        default = kinds.recipe_named(str(kind))
         if default is None:
-            raise UnknownValueError("kind", str(kind), recipes())
+            raise UnknownValueError("kind", str(kind), kinds.recipes())
         click.echo(recipe_text(default), nl=False)
         return
     recipe = recipe_of(load_manifest(folder))
@@ -126,22 +127,22 @@ FILE = "RECIPE.yaml"
 @trusting
 @add_options(field_options(RunOptions))
 def from_file(file: Path, trust: bool, **parameters: Any) -> None:
-    """Build by a recipe file (YAML or JSON); `citeforge build --print-recipe KIND` writes one to
-    start from.
+    """Build by a recipe file (YAML or JSON).
 
-    Prints the files, models and endpoints that it names, and asks whether to use them.
+    `citeforge build --print-recipe KIND` writes one to start from. Prints the files, models and
+    endpoints that the file names, and asks whether to use them.
     """
-    from citeforge.builders.build import uses_of
+    from citeforge.builders.rebuild import uses_of
     from citeforge.builders.recipe_files import read_recipe
 
     recipe = read_recipe(file)
     if uses := uses_of(recipe):
         confirmation(trust)(uses)
-    _run(recipe, record_from(RunOptions, parameters))
+    _run(kinds.kind_of_recipe(recipe), recipe, record_from(RunOptions, parameters))
 
 
 _OTHER_COMMANDS = {FILE: from_file, FROM: rebuild, PRINT: print_recipe, "demo": demo}
-"""What stands where a kind would: a file, two options, each a command of its own, and the demo."""
+"""Commands in the place of a kind: a recipe file, two options, and the demo."""
 _IDENTITY = ("name", "licence", "hidden")
 
 
@@ -168,26 +169,32 @@ class Builds(NamedCommands):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; a name that ends in .yaml, .yml or .json is a recipe file."""
         if args[0].endswith((".yaml", ".yml", ".json")):
             return FILE, from_file, args
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*_OTHER_COMMANDS, *sorted(k.name for k in built_in_kinds() if k.recipe)]
+        """List the names of all build commands."""
+        return [*_OTHER_COMMANDS, *sorted(k.name for k in kinds.built_in_kinds() if k.recipe)]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Make the build command of a kind; None for an unknown one."""
         if name in _OTHER_COMMANDS:
             return _OTHER_COMMANDS[name]
-        recipe = recipe_named(name)
-        return None if recipe is None else _command(recipe)
+        kind = kinds.find_kind(name)
+        return None if kind is None or kind.recipe is None else _command(kind, kind.recipe)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands and the kinds, those of plugins in a section of their own."""
         texts = {n: c.short_help or c.help or "" for n, c in _OTHER_COMMANDS.items()}
-        texts |= {k.name: k.recipe.__doc__ or "" for k in built_in_kinds() if k.recipe}
+        texts |= {k.name: k.recipe.__doc__ or "" for k in kinds.built_in_kinds() if k.recipe}
         with formatter.section("Commands"):
             own = (click.Command(name, help=texts[name]) for name in sorted(texts))
             formatter.write_dl([(c.name or "", c.get_short_help_str(LONGEST_HELP)) for c in own])
-        theirs = [(name, f"A kind of the plugin {origin}.") for name, origin in third_party_kinds()]
+        theirs = [
+            (name, f"A kind of the plugin {origin}.") for name, origin in kinds.third_party_kinds()
+        ]
         if theirs:
             with formatter.section("Kinds of plugins"):
                 formatter.write_dl(theirs)
@@ -198,8 +205,8 @@ def build() -> None:
     """Build a benchmark package from a source, or by a recipe."""
 
 
-def _command(recipe: type[Recipe]) -> click.Command:
-    """Make the command that builds by a kind of recipe."""
+def _command(kind: kinds.Kind, recipe: type[Recipe]) -> click.Command:
+    """Make the command that builds one kind of benchmark, with an option per recipe field."""
     options = {*ALWAYS, *recipe.run_options}
     dry = "dry_run" in options
     own = [n for n in recipe.model_fields if n not in _IDENTITY]
@@ -210,22 +217,21 @@ def _command(recipe: type[Recipe]) -> click.Command:
     @add_options(field_options(recipe, _IDENTITY))
     @add_options(field_options(RunOptions, options - {"out"}))
     def run(**parameters: Any) -> None:
-        _run(record_from(recipe, parameters), record_from(RunOptions, parameters))
+        """Build with the parsed options."""
+        _run(kind, record_from(recipe, parameters), record_from(RunOptions, parameters))
 
     return click.command(recipe.kind, cls=ManyOptions, help=recipe.__doc__)(run)
 
 
-def _run(recipe: Recipe, run: RunOptions) -> None:
-    """Build by a recipe, and print what was made."""
-    from citeforge.builders.build import build as make
-    from citeforge.builders.build import plan_build
+def _run(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
+    """Build a package and print its summary, or print the plan of its LLM requests."""
     from citeforge.builders.packaging.licences import conflicts
     from citeforge.cli.lookup import summarise
 
     if run.dry_run:
-        click.echo("\n".join(plan_build(recipe, run).lines()))
+        click.echo("\n".join(kind.check_and_plan(recipe, run).lines()))
         return
-    manifest = make(recipe, run)
+    manifest = kind.check_and_build(recipe, run)
     summarise(run.folder, manifest)
     if problems := "; ".join(conflicts(manifest)):
         click.echo(f"warning: publish will refuse this package: {problems}", err=True)

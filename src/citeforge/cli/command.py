@@ -1,4 +1,4 @@
-"""What commands are made of: paths that they take, groups, and what a plugin declares to give one.
+"""Parts of commands: path options, groups, and the record by which a plugin declares one.
 
 A plugin declares a command in an entry point of the group ``citeforge.commands``.
 """
@@ -18,7 +18,7 @@ path_argument = partial(click.argument, type=PATH)
 
 
 class Command(NamedTuple):
-    """A command of a plugin. Declared in a file that imports little: ``--help`` reads it.
+    """Declaration of a plugin's command, in a file that imports little: ``--help`` reads it.
 
     Attributes:
         name: how it is called, as its entry point; ``publish NAME`` is a command below
@@ -35,14 +35,14 @@ class Command(NamedTuple):
 
 
 def commands_of_plugins() -> list[Command]:
-    """List the commands that all plugins declare, without importing their code."""
+    """List the commands that plugins declare, without importing their code."""
     from citeforge.engines.plugins import load_entries
 
     return [command for command, _ in load_entries("commands") if isinstance(command, Command)]
 
 
 def command_of_plugin(name: str) -> click.Command | None:
-    """Load the command that a plugin declares under a name; None without one.
+    """Load the command that a plugin declares under a name; None if there is none.
 
     Raises:
         InputError: the plugin is broken.
@@ -59,15 +59,16 @@ LONGEST_HELP = 1000
 
 
 class NamedCommands(click.Group):
-    """A group whose help has each command's first sentence, and whose errors name the commands.
+    """Group whose help has each command's first sentence, and whose errors list the commands.
 
     Attributes:
-        noun: what its commands stand for, in words.
+        noun: noun for its commands, for errors.
     """
 
     noun = "command"
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each command with its first sentence."""
         found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
         rows = [(n, c.get_short_help_str(LONGEST_HELP)) for n, c in found if c and not c.hidden]
         if rows:
@@ -77,7 +78,7 @@ class NamedCommands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Look up the command; an unknown name is an error that lists the known ones.
+        """Find the command; an unknown name is an error that lists the known ones.
 
         Raises:
             UnknownValueError: there is none.

@@ -1,4 +1,4 @@
-"""Completion in shells: commands, options, and the names that options take."""
+"""Completion in shells: commands, options, and values of options."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -12,7 +12,7 @@ from citeforge.schemas.errors import UsageError
 
 SHELLS = ("bash", "zsh", "fish")
 GUESSED = "auto"
-"""Stands for the shell that the environment names."""
+"""Name for the shell that the environment variable SHELL names."""
 _HOW = {
     "bash": '# in ~/.bashrc: eval "$(citeforge --show-completion bash)"',
     "zsh": '# in ~/.zshrc: eval "$(citeforge --show-completion zsh)"',
@@ -21,7 +21,7 @@ _HOW = {
 
 
 def script(command: click.Command, shell: str) -> str:
-    """Write the script that completes command lines in a shell, and say where it belongs.
+    """Write the script that completes citeforge's command lines in a shell.
 
     Args:
         command: ``citeforge`` itself.
@@ -41,14 +41,14 @@ def script(command: click.Command, shell: str) -> str:
 
 
 class Named(click.types.StringParamType):
-    """Any text, for which a shell offers names.
+    """Text option for which a shell offers names.
 
     Attributes:
         name: as help texts show it.
     """
 
     def __init__(self, names: Callable[[], Iterable[str]], joined: bool = False) -> None:
-        """Offer names.
+        """Set the function that lists the names to offer.
 
         Args:
             names: gives them; called when a shell asks.
@@ -59,7 +59,7 @@ class Named(click.types.StringParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """List names that begin with what was typed, after the last comma."""
+        """List the names that begin with the typed text, after the last comma."""
         before, comma, typed = incomplete.rpartition(",") if self._joined else ("", "", incomplete)
         return [
             CompletionItem(f"{before}{comma}{name}")
@@ -68,33 +68,35 @@ class Named(click.types.StringParamType):
         ]
 
 
-def _of(declared: Iterable[choices.Choice]) -> Callable[[], list[str]]:
-    """Make the function that lists declared names; those that take an argument end in ``:``."""
+def _list_choices(declared: Iterable[choices.Choice]) -> Callable[[], list[str]]:
+    """Make the function that lists the names of choices; a name with an argument ends in ``:``."""
     return lambda: [f"{c.name}:" if c.argument else c.name for c in declared if c.name]
 
 
 def _measures() -> list[str]:
+    """List the names of measures and families."""
     from citeforge.evaluator.measures.registry import families, measures
 
     return [*measures(), *families()]
 
 
 def _runners() -> list[str]:
-    from citeforge.engines.running.runner import runner_names
+    """List the names of runners."""
+    from citeforge.engines.running.setup import runner_names
 
     return runner_names()
 
 
 NAMED = {
-    "judge": Named(_of(choices.JUDGES)),
-    "strong_judge": Named(_of(choices.JUDGES)),
-    "embedder": Named(_of(choices.EMBEDDERS)),
-    "retriever": Named(_of(choices.RETRIEVERS)),
-    "segmenter": Named(_of(choices.SEGMENTERS)),
-    "perplexity": Named(_of(choices.PERPLEXITY)),
-    "llm": Named(_of(choices.ANSWERING)),
+    "judge": Named(_list_choices(choices.JUDGES)),
+    "strong_judge": Named(_list_choices(choices.JUDGES)),
+    "embedder": Named(_list_choices(choices.EMBEDDERS)),
+    "retriever": Named(_list_choices(choices.RETRIEVERS)),
+    "segmenter": Named(_list_choices(choices.SEGMENTERS)),
+    "perplexity": Named(_list_choices(choices.PERPLEXITY)),
+    "llm": Named(_list_choices(choices.ANSWERING)),
     "engine": Named(_runners),
-    "kg": Named(_of(choices.GRAPHS)),
+    "kg": Named(_list_choices(choices.GRAPHS)),
     "file_format": Named(lambda: ["auto", *(c.name for c in choices.FORMATS)]),
     "measures": Named(_measures, joined=True),
 }

@@ -1,5 +1,4 @@
-"""``citeforge export FORMAT …``: one command an export, its options generated from its record; and
-prompts and the card of a package."""
+"""``citeforge export FORMAT …``: a command per format; prompts; the card of a package."""
 
 from pathlib import Path
 from typing import Any
@@ -82,26 +81,29 @@ def prompts(
 
 
 _OWN = {"prompts": prompts, "card": card}
-"""What is written for people and for LLMs, beside the formats of other tools."""
+"""Exports for people and for LLMs, in addition to the formats of other tools."""
 
 
 class Exports(click.Group):
-    """A group whose commands are the exports; a plugin's is imported when it is named."""
+    """Group whose commands are the export formats; a plugin is imported when it is named."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """List the names of all formats."""
         return [*_OWN, *origins()]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Make the command of a format."""
         if name in _OWN:
             return _OWN[name]
         if ctx.resilient_parsing and name not in origins():
-            return None  # while somebody types
+            return None  # completing a word
         try:
             return _command(find_export(name))
         except UnknownValueError as error:
             raise UnknownValueError("format", name, self.list_commands(ctx)) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the formats, without importing plugins."""
         with formatter.section("Prompts and card"):
             formatter.write_dl([(n, c.get_short_help_str(90)) for n, c in _OWN.items()])
         with formatter.section("Formats of other tools"):
@@ -120,7 +122,7 @@ def export() -> None:
 
 
 def _command(export: Export) -> click.Command:
-    """Make the command of an export."""
+    """Make the command of an export format."""
 
     @click.argument(
         "source",
@@ -130,6 +132,7 @@ def _command(export: Export) -> click.Command:
     @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to make.")
     @add_options(field_options(export.options))
     def run(source: Path, out: Path, **parameters: Any) -> None:
+        """Write the export, and list what the format cannot carry."""
         lost = write_export(export, source, out, record_from(export.options, parameters))
         files = [p for p in sorted(out.rglob("*")) if p.is_file()]
         click.echo(f"{out}: {len(files)} files, {sum(p.stat().st_size for p in files):,} B")

@@ -9,10 +9,10 @@ from citeforge.cli.command import path_argument, path_option
 
 
 class _ManyBaselines(click.Command):
-    """Command whose ``--baseline`` takes all values up to the next option: ``old/*.json``."""
+    """Command whose ``--baseline`` takes several values: ``--baseline old/*.json``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Name the option before each of its values."""
+        """Repeat ``--baseline`` before each of its values, as click expects."""
         named: list[str] = []
         inside = False
         for word in args:

@@ -1,4 +1,4 @@
-"""``citeforge llm …``."""
+"""``citeforge llm …``: run prompts, and manage the stores of answers."""
 
 from pathlib import Path
 from typing import Any
@@ -92,7 +92,7 @@ def export(store: Path, out: Path) -> None:
 @path_argument("store")
 @path_argument("file")
 def import_(store: Path, file: Path) -> None:
-    """Take exported answers into a store; what is there stands."""
+    """Add exported answers to a store; stored ones are kept."""
     from citeforge.engines.llm.replay import import_store
 
     added, old = import_store(store, file)

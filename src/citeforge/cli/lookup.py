@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 _MOST_DESCRIBED = 5
-"""Context sets that a summary describes; of more it lists the names."""
+"""Largest number of context sets that a summary describes; of more it lists the names."""
 _MOST_LISTED = 10
-"""Questions, or rejected twins, that are listed without ``--full``."""
+"""Number of questions, or rejected twins, that are listed without ``--full``."""
 
 
 def _echo(text: str, indent: int = 0) -> None:
-    """Print a text in lines as wide as the terminal; later lines are indented farther."""
+    """Print a text wrapped to the width of the terminal; later lines are indented further."""
     first, width = " " * indent, shutil.get_terminal_size().columns
     lines = wrap(text, width, initial_indent=first, subsequent_indent=first + "  ",
                  break_long_words=False, break_on_hyphens=False)  # fmt: skip
@@ -130,7 +130,7 @@ def _list_rejected(package: Package, full: bool) -> None:
 
 
 def _describe_rejection(row: dict[str, Any]) -> str:
-    """Describe why a row of the table of twins was rejected, after how many attempts."""
+    """Describe why a twin was rejected, and after how many attempts."""
     return f"rejected (attempts: {row['attempts']}): {'; '.join(row['notes'])}"
 
 
@@ -156,7 +156,7 @@ def _echo_omitted(count: int, full: bool) -> None:
 
 
 def _show_query(package: Package, query: str, contexts: list[str], full: bool) -> None:
-    """Print a query's labelled passages or graphs in each context set, twins, gold marked."""
+    """Print a query with its labelled passages or graphs in each context set, and its twins."""
     # The cells of a design show the same passages: their texts are printed once.
     is_design, printed = package.kind.is_design, set[str]()
     twins = {} if is_design else {row["_id"]: row for row in package.twins.to_pylist()}

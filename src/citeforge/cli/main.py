@@ -1,4 +1,4 @@
-"""``citeforge``: finds the command, runs it, turns errors into one line and an exit code."""
+"""The command ``citeforge``: runs sub-commands, and turns errors into a line and an exit code."""
 
 from __future__ import annotations
 
@@ -58,27 +58,30 @@ COMMANDS = {
         "llm": ("llm.llm", "Ask an LLM, and keep its answers: run, stats, export, import, forget.")
     },
 }
-"""Our own, in groups: name to module and one-line help, so that ``--help`` imports none of them."""
+"""Built-in commands by group: name to (module, one-line help); ``--help`` imports none of them."""
 _MODULES = {name: module for group in COMMANDS.values() for name, (module, _) in group.items()}
 
 
 class _PipeError(Exception):
-    """Carries a BrokenPipeError past click, which would end in 1 without a word."""
+    """Carries a BrokenPipeError past click, which would exit with 1 silently."""
 
 
 class LazyGroup(NamedCommands):
-    """A group whose commands are imported when they are called."""
+    """Group whose commands are imported when they are called."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; wrap BrokenPipeError for :func:`main`."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
             raise _PipeError from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """List the names of all commands."""
         return list(one_line_helps())
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import a command by name, built-in or a plugin's; None for an unknown one."""
         if name not in _MODULES:
             return command_of_plugin(name)
         module, _, attribute = _MODULES[name].partition(".")
@@ -86,7 +89,7 @@ class LazyGroup(NamedCommands):
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Commands and options."""
+        """List the commands and options that complete a word."""
         from click.shell_completion import CompletionItem
 
         commands = [CompletionItem(name, help=text) for name, text in one_line_helps().items()
@@ -94,13 +97,14 @@ class LazyGroup(NamedCommands):
         return commands + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands with their one-line help, by groups."""
         for group, helps in grouped_helps().items():
             with formatter.section(group):
                 formatter.write_dl(list(helps.items()))
 
 
 def grouped_helps() -> dict[str, dict[str, str]]:
-    """Map names of commands to help texts, in groups; plugins' commands are not imported."""
+    """Map command names to one-line helps, by groups; plugins are not imported."""
     groups = {group: {n: text for n, (_, text) in own.items()} for group, own in COMMANDS.items()}
     for command in commands_of_plugins():
         if command.name not in _MODULES and " " not in command.name:
@@ -109,11 +113,12 @@ def grouped_helps() -> dict[str, dict[str, str]]:
 
 
 def one_line_helps() -> dict[str, str]:
-    """Map names of all commands to help texts."""
+    """Map the names of all commands to their one-line helps."""
     return {name: text for group in grouped_helps().values() for name, text in group.items()}
 
 
 def _add_files(ctx: click.Context, param: click.Parameter, files: tuple[str, ...]) -> None:
+    """Register the plugin files of ``--plugin``."""
     if files and not ctx.resilient_parsing:
         from pathlib import Path
 
@@ -124,6 +129,7 @@ def _add_files(ctx: click.Context, param: click.Parameter, files: tuple[str, ...
 
 
 def _show_completion(ctx: click.Context, param: click.Parameter, shell: str | None) -> None:
+    """Print the completion script of a shell, and exit."""
     if shell is not None and not ctx.resilient_parsing:
         from citeforge.cli.completion import script
 
@@ -186,9 +192,9 @@ def main(args: list[str] | None = None) -> None:
         raise
     except BaseException as ended:
         cause = ended.__cause__ if isinstance(ended, _PipeError) else ended
-        if isinstance(cause, BrokenPipeError) and _reader_left():
+        if isinstance(cause, BrokenPipeError) and _has_reader_left():
             sys.stderr.close()
-            os._exit(0)  # what stands in buffers can go nowhere
+            os._exit(0)  # what is in buffers cannot be written any more
         if not isinstance(cause, OSError) or cause.errno is None:
             raise
         from citeforge.engines.io.files import storage_error
@@ -198,8 +204,8 @@ def main(args: list[str] | None = None) -> None:
         raise SystemExit(1) from problem
 
 
-def _reader_left() -> bool:
-    """Whether the reader of our output (head, less) has seen enough; other pipes break, too.
+def _has_reader_left() -> bool:
+    """Whether the reader of our output (head, less) has closed its end of the pipe.
 
     Windows cannot tell, and only the reader is likely.
     """

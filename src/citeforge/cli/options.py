@@ -1,4 +1,4 @@
-"""Options of commands: generated from records, and those that several commands share."""
+"""Click options: made from record fields, and those that several commands share."""
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -21,9 +21,10 @@ _RANGES: dict[type, Any] = {int: click.IntRange, float: click.FloatRange}
 
 
 class _Option(click.Option):
-    """An option of a record; its help is looked up when it is shown."""
+    """Option of a record field; its help is looked up when it is shown."""
 
     def __init__(self, flag: Flag, names: list[str], **settings: Any) -> None:
+        """Make the option of a flag."""
         self.flag = flag
         super().__init__(names, **settings)
 
@@ -38,10 +39,10 @@ class _Option(click.Option):
 
 
 class _Setting(_Option):
-    """An option that the environment or the file of settings may give, too."""
+    """Option that the environment, or the settings file, may also give."""
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
-        """Give what the environment says, else what the file of settings says."""
+        """Read the value from the environment, else from the settings file."""
         key = self.flag.name.removeprefix("--")
         if value := os.environ.get(f"CITEFORGE_{key.upper().replace('-', '_')}"):
             return value
@@ -54,20 +55,21 @@ class _Setting(_Option):
 
 
 _SETTINGS = "citeforge: settings"
-"""Key of a context's ``meta``: the file of settings and what it says, read once a command."""
+"""Key of a context's ``meta`` for the settings file and its content, read once per command."""
 
 
 def _read_settings(ctx: click.Context) -> tuple[Path | None, Mapping[str, str]]:
+    """Read the settings file: (its path, its values); kept per command."""
     from citeforge.engines.io.settings import read_settings, settings_file
 
     path = settings_file()
-    names = {f.name.removeprefix("--") for f in _flags(RunOptions, SETTINGS)} if path else ()
+    names = {f.name.removeprefix("--") for f in _list_flags(RunOptions, SETTINGS)} if path else ()
     ctx.meta[_SETTINGS] = settings = path, read_settings(path, names) if path else {}
     return settings
 
 
 class OneOf(click.Choice[str]):
-    """A choice that says which value was probably meant."""
+    """Choice whose error suggests a similar value."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         """Write the error for a value that is not a choice, with a similar one."""
@@ -86,24 +88,24 @@ def field_options(
             in the order of the record.
         required: fields that must be given though the record has a default.
     """
-    flags = _flags(record, only)
+    flags = _list_flags(record, only)
     if isinstance(only, Sequence):
         flags.sort(key=lambda flag: only.index(flag.place[0]))
-    return [_option(flag, flag.place[0] in required) for flag in flags]
+    return [_make_option(flag, flag.place[0] in required) for flag in flags]
 
 
-def _flags(record: type[BaseModel], only: Collection[str] | None) -> list[Flag]:
-    """Options of a record, and of plugins' runners where it names one."""
+def _list_flags(record: type[BaseModel], only: Collection[str] | None) -> list[Flag]:
+    """List the flags of a record, with those of plugins' runners for run options."""
     flags = [f for f in flags_of(record) if only is None or f.place[0] in only]
     if record is RunOptions and (only is None or _RUNNER in only):
-        from citeforge.engines.running.runner import runner_flags
+        from citeforge.engines.running.setup import runner_flags
 
         flags += runner_flags(_RUNNER)
     return flags
 
 
-def _option(flag: Flag, required: bool) -> click.Option:
-    """Make the click option of a field."""
+def _make_option(flag: Flag, required: bool) -> click.Option:
+    """Make the click option of a flag."""
     attributes: dict[str, Any] = {"metavar": flag.option.metavar}
     names = [flag.name, _parameter_name(flag)]
     is_setting = flag.place[0] in SETTINGS and (flag.record is RunOptions or len(flag.place) > 1)
@@ -114,7 +116,7 @@ def _option(flag: Flag, required: bool) -> click.Option:
             return make(flag, names, default=None, **attributes)
         return make(flag, names, is_flag=True, **attributes)
     if flag.repeats:
-        return make(flag, names, multiple=True, type=_type(flag), **attributes)
+        return make(flag, names, multiple=True, type=_click_type(flag), **attributes)
     default = flag.field.get_default()
     if flag.option.joined:
         default = ",".join(map(str, default)) if default else None
@@ -123,7 +125,7 @@ def _option(flag: Flag, required: bool) -> click.Option:
     return make(
         flag,
         names,
-        type=_type(flag),
+        type=_click_type(flag),
         required=required or flag.field.is_required(),
         show_default=default is not None,
         **attributes,
@@ -131,8 +133,8 @@ def _option(flag: Flag, required: bool) -> click.Option:
     )
 
 
-def _type(flag: Flag) -> Any:
-    """Choose the click type of a field."""
+def _click_type(flag: Flag) -> Any:
+    """Choose the click type of a flag."""
     if flag.choices:
         return OneOf([str(c) for c in flag.choices])
     if flag.type is Path:
@@ -151,6 +153,7 @@ def _type(flag: Flag) -> Any:
 
 
 def _parameter_name(flag: Flag) -> str:
+    """Get the parameter name of a flag: the path of its field."""
     return "__".join(flag.place)
 
 
@@ -158,6 +161,7 @@ def add_options(options: Iterable[click.Option]) -> Callable[[F], F]:
     """Make a decorator that adds options to a command's function, in order."""
 
     def decorate(function: F) -> F:
+        """Add the options to a function."""
         before: list[click.Parameter] = getattr(function, "__click_params__", [])
         # click reads the list backwards: decorators are applied from the last to the first.
         function.__click_params__ = [*before, *reversed(list(options))]  # type: ignore[attr-defined]
@@ -180,7 +184,7 @@ def record_from(
         UsageError: names the option at fault.
     """
     values: dict[tuple[str, ...], Any] = {}
-    for flag in _flags(record, only):
+    for flag in _list_flags(record, only):
         value = parameters.get(_parameter_name(flag))
         # What is not said of a runner is left out: another one may be asked for.
         silent = flag.place[0] == _RUNNER and value == flag.field.default
@@ -191,11 +195,11 @@ def record_from(
     try:
         return record.model_validate(nest_values(values))
     except ValidationError as error:
-        raise UsageError(_message_of(record, error), code="bad-option") from error
+        raise UsageError(_error_message(record, error), code="bad-option") from error
 
 
-def _message_of(record: type[BaseModel], error: ValidationError) -> str:
-    """Say what is wrong with the first value that a record refused, by the name of its option."""
+def _error_message(record: type[BaseModel], error: ValidationError) -> str:
+    """Describe the first value that a record refused, by the name of its option."""
     first = error.errors()[0]
     text = field_message(first["type"], first["msg"])
     for flag in flags_of(record):
@@ -224,12 +228,12 @@ def endpoint_options(command: F) -> F:
 
 
 def run_options(options: dict[str, Any], **more: Any) -> RunOptions:
-    """Make the run options from parsed options and further fields.
+    """Make the run options from parsed options and further fields; check their runner.
 
     Raises:
         UsageError: an option is wrong, or goes with another engine.
     """
-    from citeforge.engines.running.runner import make_runner
+    from citeforge.engines.running.setup import make_runner
 
     run = record_from(RunOptions, options | more)
     make_runner(run)

@@ -1,4 +1,4 @@
-"""``citeforge publish DIR``."""
+"""``citeforge publish DIR``, and the publishing commands of plugins."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
     from citeforge.publishing.hub_changes import PublishPlan
 
 PACKAGE = "DIR"
-"""Stands for the folder of a package, as the command that publishes it is called."""
+"""Name of the command that publishes a package, which users give as the folder."""
 
 
 class Publications(click.Group):
-    """A group whose command is the package, unless a plugin's is named."""
+    """Group whose default command publishes a package; other commands are plugins'."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse; what names no command is a package or an option of publishing one."""
+        """Parse arguments; if they name no command, they are those of publishing a package."""
         other = args and (args[0] in ctx.help_option_names or self.get_command(ctx, args[0]))
         if args and not other:
             args = ["--", PACKAGE, *args]
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """List the package's command, and those that plugins declare below ``publish``."""
+        """List the names of the package's command and of those that plugins declare."""
         names = (c.name.split() for c in commands_of_plugins())
         return [PACKAGE, *(name[1] for name in names if name[0] == "publish" and name[1:])]
 
@@ -110,6 +110,7 @@ def publish_package(
 
 
 def _show_plan(repo_id: str, plan: "PublishPlan") -> None:
+    """Print what publishing would change."""
     words = {
         True: "exists",
         False: "would be created",

@@ -1,5 +1,4 @@
-"""``citeforge run SYSTEM``: one command a system, its options generated from its record; and
-``citeforge bench``."""
+"""``citeforge run SYSTEM`` (a command per system, made from its record) and ``citeforge bench``."""
 
 import shutil
 from collections.abc import Callable
@@ -27,28 +26,30 @@ from citeforge.schemas.recipes.command_options import AmountOptions
 from citeforge.schemas.recipes.systems import System
 
 
-def _declared() -> dict[str, str]:
-    """Map every system to what it does, built-in ones first."""
+def _describe_systems() -> dict[str, str]:
+    """Map the name of every system to its description, built-in ones first."""
     from citeforge.systems.registry import systems
 
     return {name: system.what for name, system in systems().items()}
 
 
 class Systems(click.Group):
-    """Group of one command per system, built-in and of plugins."""
+    """Group with one command per system, built-in or a plugin's."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_declared())
+        """List the names of all systems."""
+        return list(_describe_systems())
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Make the command of a system."""
         from citeforge.systems.registry import system_of
 
         return _command(system_of(name))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what every system does; none is imported."""
+        """Write the description of every system."""
         with formatter.section("Systems"):
-            formatter.write_dl(list(_declared().items()))
+            formatter.write_dl(list(_describe_systems().items()))
 
 
 @click.group(cls=Systems, subcommand_metavar="SYSTEM [OPTIONS]")
@@ -64,12 +65,13 @@ def _command(system: System) -> click.Command:
     record = system.options
 
     def command(**parameters: Any) -> None:
+        """Run the system with the parsed options."""
         _run(system, record_from(record, parameters), parameters)
 
     if system.llm:
         command = endpoint_options(command)
-    command = _common(system)(add_options(field_options(record))(command))
-    return click.command(system.name, cls=ManyOptions, help=_about(system))(command)
+    command = _add_common_options(system)(add_options(field_options(record))(command))
+    return click.command(system.name, cls=ManyOptions, help=_help_text(system))(command)
 
 
 _dry_run = click.option(
@@ -77,8 +79,8 @@ _dry_run = click.option(
 )
 
 
-def _common(system: System) -> Callable[[Any], Any]:
-    """Make a decorator that adds the options of all systems."""
+def _add_common_options(system: System) -> Callable[[Any], Any]:
+    """Make a decorator that adds the options that all systems share."""
     options = [
         benchmark_option,
         path_option("--out", required=not system.llm, help="Submission to write."),
@@ -91,6 +93,7 @@ def _common(system: System) -> Callable[[Any], Any]:
         options.append(_dry_run)
 
     def decorate(command: Any) -> Any:
+        """Add the options to a command."""
         for option in reversed(options):
             command = option(command)
         return command
@@ -99,12 +102,14 @@ def _common(system: System) -> Callable[[Any], Any]:
 
 
 def _contexts_help(system: System) -> str:
+    """Write the help of ``--context`` for a system."""
     if system.own:
         return "Context set whose queries are asked (default: the first)."
     return f"Context sets (default: {system.context or 'all'})."
 
 
-def _about(system: System) -> str:
+def _help_text(system: System) -> str:
+    """Write the help of a system's command: its description and paper."""
     from citeforge.cli.lookup import source_words
 
     source = source_words(system)
@@ -112,7 +117,7 @@ def _about(system: System) -> str:
 
 
 def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
-    """Run a system, and print how it went."""
+    """Run a system, and print the outcome."""
     from citeforge.engines.running.setup import judge_session, replay_store
     from citeforge.library.systems import run as run_one
 
@@ -145,7 +150,7 @@ def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
 def _print_plans(
     systems: list[str], parameters: dict[str, Any], how: RunOptions, options: dict[str, Any]
 ) -> None:
-    """Print what systems would ask; replies beside ``--out`` are looked up as a run does."""
+    """Print the LLM requests that systems would send; stored replies are subtracted."""
     from citeforge.engines.running.setup import replay_path
     from citeforge.library.systems import plan_run
 
@@ -168,12 +173,12 @@ def _print_plans(
 
 
 def print_outcome(out: Path, ran: Any, what: str = "queries") -> None:
-    """Print the outcome of a run.
+    """Print the outcome of a run; raise if answers are missing.
 
     Args:
         out: its submission.
-        ran: what it came to.
-        what: what has an answer each.
+        ran: result of the run.
+        what: plural noun for what is answered.
 
     Raises:
         FailuresError: some answers are missing.

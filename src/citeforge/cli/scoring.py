@@ -1,6 +1,5 @@
 """Commands that check, score, compare and report."""
 
-import shutil
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import Any
@@ -144,7 +143,7 @@ def score(
     )
     files = [s.file if private else withhold_scores(s.file) for s in scored.scores]
     leading = () if verbose else scored.headline
-    click.echo(render_scores(files, shutil.get_terminal_size().columns, verbose, leading))
+    click.echo(render_scores(files, get_terminal_size().columns, verbose, leading))
     for file in files:
         for text in file.warnings:
             label = "" if text.startswith(UNVERIFIED) else "warning: "

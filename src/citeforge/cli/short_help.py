@@ -1,4 +1,4 @@
-"""Help texts of commands with many options: what people need first, the rest on request.
+"""Short help of commands with many options: the main ones first, the rest with ``--help-all``.
 
 ``SECTIONS`` is the one place that says which options are not for the first page.
 """
@@ -51,28 +51,28 @@ SECTIONS = {
     "Several machines": "engine engine_options",
     "Endpoints of knowledge graphs": "kg_store kg_batch kg_timeout kg_seconds",
 }
-"""Heading to names of fields; an option of no section is for the first page."""
+"""Heading to names of fields; options in no section are on the first page."""
 _SECTION_OF = {name: title for title, names in SECTIONS.items() for name in names.split()}
 
 
 class ManyOptions(click.Command):
-    """A command whose ``--help`` leaves out what has a section, where it has many options."""
+    """Command with many options, whose ``--help`` shows only those without a section."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """List the options, and ``--help-all`` where the short help leaves some out."""
+        """List the options, and ``--help-all`` if the short help leaves some out."""
         params = super().get_params(ctx)
         if any(some for _, some in self.sections()[1:]):
             params.append(_help_all())
         return params
 
     def sections(self) -> list[tuple[str, list[click.Option]]]:
-        """Group the options under headings, those of the first page before the others."""
+        """Group the options under headings, those of the first page first."""
         options = [p for p in self.params if isinstance(p, click.Option) and not p.hidden]
         if len(options) <= MOST_OPTIONS:
             return [("Options", options)]
         grouped: dict[str, list[click.Option]] = {title: [] for title in ("Options", *SECTIONS)}
         for option in options:
-            grouped["Options" if option.required else _section(option)].append(option)
+            grouped["Options" if option.required else _section_name(option)].append(option)
         return list(grouped.items())
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -85,12 +85,14 @@ class ManyOptions(click.Command):
                 _write(ctx, formatter, heading, some)
 
 
-def _section(option: click.Option) -> str:
+def _section_name(option: click.Option) -> str:
+    """Get the heading of an option; "Options" for the first page."""
     names = (option.name or "").split("__")
     return next((_SECTION_OF[n] for n in (names[-1], names[0]) if n in _SECTION_OF), "Options")
 
 
 def _write(ctx: click.Context, formatter: click.HelpFormatter, title: str, options: Any) -> None:
+    """Write options under a heading."""
     rows = [row for option in options if (row := option.get_help_record(ctx)) is not None]
     if rows:
         with formatter.section(title):
@@ -98,7 +100,10 @@ def _write(ctx: click.Context, formatter: click.HelpFormatter, title: str, optio
 
 
 def _help_all() -> click.Option:
+    """Make the option ``--help-all``."""
+
     def show(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+        """Print the complete help, and exit."""
         if value and not ctx.resilient_parsing:
             ctx.meta[SHOW_ALL] = True
             click.echo(ctx.get_help(), color=ctx.color)

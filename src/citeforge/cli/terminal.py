@@ -1,4 +1,4 @@
-"""Output on terminals: in their encoding, and without what texts of strangers could do there."""
+"""Output to terminals: in their encoding, with control characters made harmless."""
 
 import codecs
 import io
@@ -26,7 +26,7 @@ _OLD_COMMAND = r"##(?=\[|vso\[)"
 
 
 class SafeText(io.TextIOWrapper):
-    """A standard stream on which text is read and does nothing else.
+    """Standard stream that escapes what would act on a terminal or in a workflow's log.
 
     What would act on a terminal or in a workflow's log is written as ``\\u1234``; in JSON that is
     the same character.
@@ -36,13 +36,14 @@ class SafeText(io.TextIOWrapper):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
+        """Encoding of the stream; ASCII is reported as UTF-8, so that click does not bypass it."""
         # click would go around a stream in ASCII, and write UTF-8.
         return "utf-8" if codecs.lookup(super().encoding).name == "ascii" else super().encoding
 
     def write(self, text: str, /) -> int:
-        """Write text with control characters and workflow commands made harmless."""
+        """Write text with control characters and workflow commands escaped."""
         is_plain = text.replace("\n", "").isprintable()  # nothing active is printable
-        safe = text if is_plain else re.sub(_ACTIVE, lambda match: _escaped(match[0]), text)
+        safe = text if is_plain else re.sub(_ACTIVE, lambda match: _escape(match[0]), text)
         if "::" in safe:
             begun = "" if self._is_line_start else "."  # a line that was begun before is no start
             safe = re.sub(_COMMAND, r"\1\\u003a", begun + safe)[len(begun) :]
@@ -53,8 +54,8 @@ class SafeText(io.TextIOWrapper):
         return len(text)
 
     def __del__(self) -> None:
-        # The file beneath is closed by whoever opened it. When the process ends, what this module
-        # imports is gone.
+        """Detach from the file, which its opener closes."""
+        # The file is closed by its opener. When the process ends, this module's imports are gone.
         try:
             self.detach()
         except ValueError:  # it is closed already
@@ -62,7 +63,7 @@ class SafeText(io.TextIOWrapper):
 
 
 def set_locale() -> None:
-    """Let both streams replace characters that their encoding lacks, instead of failing.
+    """Let stdout and stderr replace characters that their encoding lacks, instead of failing.
 
     Our own typographic characters get a plain look; everything else is shown as ``\\u1234``, so
     that nothing is lost. What would act on a terminal is escaped, too (:class:`SafeText`).
@@ -80,19 +81,21 @@ def set_locale() -> None:
 
 
 def write_data(text: str) -> None:
-    """Write data on standard output: always UTF-8, whatever the terminal speaks."""
+    """Write data to standard output, always as UTF-8."""
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
     sys.stdout.buffer.flush()
 
 
 def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
+    """Replace characters that an encoding lacks (codecs error handler)."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     lacking = error.object[error.start : error.end]
-    return "".join(_PLAIN.get(c) or _escaped(c) for c in lacking), error.end
+    return "".join(_PLAIN.get(c) or _escape(c) for c in lacking), error.end
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
+    """Escape a character as ``\\u1234`` in UTF-16 units."""
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))

@@ -14,25 +14,25 @@ T = TypeVar("T")
 
 
 def key(seed: int, purpose: str, *ids: object) -> int:
-    """Hash arguments to a 256-bit integer that seeds one draw."""
+    """Compute the 256-bit integer that seeds one draw, by hashing the seed, its purpose and ids."""
     text = "\x1f".join([str(seed), purpose, *(str(i) for i in ids)])
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
 
 
 def mix_secret(seed: int, secret: bytes | None) -> int:
-    """Mix a secret into a seed; without a secret return the seed itself."""
+    """Mix a secret into a seed, so that draws cannot be predicted; None changes nothing."""
     if secret is None:
         return seed
     return int.from_bytes(hashlib.blake2b(str(seed).encode(), key=secret, digest_size=32).digest())
 
 
 def generator(seed: int, purpose: str, *ids: object) -> random.Random:
-    """Make the random generator of one draw."""
+    """Make the random generator of one draw, keyed by seed, purpose and ids."""
     return random.Random(key(seed, purpose, *ids))
 
 
 def sample_ids(ids: Sequence[T], size: int, seed: int, purpose: str) -> list[T]:
-    """Draw a uniform sample of ids, in their original order.
+    """Draw a uniform sample of ``size`` ids, returned in their original order.
 
     Each id has a key of its own, so that adding an id to the population moves at most one id out
     of the sample.
@@ -42,7 +42,7 @@ def sample_ids(ids: Sequence[T], size: int, seed: int, purpose: str) -> list[T]:
 
 
 def distinct_below(limit: int, size: int, rng: random.Random, barred: Collection[int]) -> list[int]:
-    """Draw distinct integers from [0, limit), all equally likely, except barred ones.
+    """Draw ``size`` distinct integers from [0, limit), all equally likely, except barred ones.
 
     Args:
         limit: size of the population.

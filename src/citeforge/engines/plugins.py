@@ -1,4 +1,4 @@
-"""What other packages and single files add: found by entry points, loaded when it is asked for.
+"""Plugins of other packages (entry points) and of single files, loaded when they are asked for.
 
 A package declares entry points in the groups ``citeforge.GROUP``; the name of each is the name of
 what it gives. A file, named by ``--plugin`` or in ``CITEFORGE_PLUGINS``, has a dictionary
@@ -50,7 +50,7 @@ class PluginEntry(NamedTuple):
 
 
 def add_file(path: Path) -> None:
-    """Add a plugin file, for this process and those that it starts.
+    """Register a plugin file for this process and its child processes.
 
     Raises:
         UsageError: no such file.
@@ -63,7 +63,7 @@ def add_file(path: Path) -> None:
 
 
 def find_entry(group: str, name: str) -> tuple[object, str] | None:
-    """Find what plugins declare under a name: (value, origin); None for an unknown name.
+    """Load what is declared under a name in a plugin group: (value, plugin); None if unknown.
 
     What citeforge itself gives, with its built-in plugins, goes before all others.
 
@@ -77,14 +77,14 @@ def find_entry(group: str, name: str) -> tuple[object, str] | None:
         raise UsageError(
             f"two plugins declare {name!r} of {group}: {origins}; remove one", code="duplicate-id"
         )
-    return (_loaded(entries[0]), entries[0].origin) if entries else None
+    return (_load_value(entries[0]), entries[0].origin) if entries else None
 
 
 def load_entries(group: str) -> Iterator[tuple[object, str]]:
-    """Load all entries of a group: (value, origin); broken plugins are skipped with a warning."""
+    """Load all entries of a plugin group; broken plugins are skipped with a warning."""
     for entry in entries_of(group):
         try:
-            value = _loaded(entry)
+            value = _load_value(entry)
         except InputError as error:
             warn(str(error))
             continue
@@ -92,12 +92,12 @@ def load_entries(group: str) -> Iterator[tuple[object, str]]:
 
 
 def require_type(entry: tuple[object, str], record: type[T], what: str) -> T:
-    """Return a plugin's value if it is of the required type.
+    """Return an entry's value if it is of the required type; else raise.
 
     Args:
-        entry: it, with its origin.
+        entry: the value, with its origin.
         record: its type.
-        what: it in words.
+        what: description of the value, for the error.
 
     Raises:
         InputError: it is of another type.
@@ -110,7 +110,7 @@ def require_type(entry: tuple[object, str], record: type[T], what: str) -> T:
 
 
 def find_typed(group: str, name: str, record: type[T], what: str) -> T | None:
-    """Find what plugins declare under a name, of one type; None for an unknown name.
+    """Load what is declared under a name in a group, of one type; None for an unknown name.
 
     Arguments and errors are those of :func:`find_entry` and :func:`require_type`.
     """
@@ -119,29 +119,31 @@ def find_typed(group: str, name: str, record: type[T], what: str) -> T | None:
 
 
 def entry_names(group: str) -> Iterator[tuple[str, str]]:
-    """List (name, origin) of all entries of a group, without importing packages."""
+    """List (name, plugin) of all entries of a group, without importing packages."""
     return ((e.name, e.origin) for e in entries_of(group))
 
 
 def entries_of(group: str) -> tuple[PluginEntry, ...]:
-    """List all entries of a group, without importing anything."""
-    return tuple(e for e in _entries() if e.group == group)
+    """List all entries of a group, of packages and plugin files, without importing packages."""
+    entries = [*_package_entries(), *(e for found, _ in _file_entries() for e in found)]
+    return tuple(e for e in entries if e.group == group)
 
 
 def built_in(group: str, name: str) -> object:
-    """Load what a built-in plugin declares under a group and a name.
+    """Load what a built-in plugin declares under a name in a group.
 
     Raises:
         InputError: its import fails.
         LookupError: it declares nothing, and neither does a registry.
     """
-    for entry in _declared():
+    for entry in _package_entries():
         if (entry.group, entry.name, entry.origin) == (group, name, ""):
-            return _loaded(entry)
+            return _load_value(entry)
     raise LookupError(f"{group}: no Registry and no installed entry point makes {name!r}")
 
 
 def _in_one_line(error: BaseException) -> str:
+    """Write an exception as one line of at most 300 characters."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:300]
 
 
@@ -162,18 +164,18 @@ def broken_plugin(what: str, origin: str, error: BaseException) -> InputError:
 
 
 def broken_files() -> list[str]:
-    """List why plugin files cannot be loaded."""
-    return [problem for _, problem in _files() if problem]
+    """List the problems of plugin files that cannot be loaded."""
+    return [problem for _, problem in _file_entries() if problem]
 
 
 @cache
 def warn(text: str) -> None:
-    """Print a warning, once per text."""
+    """Print a warning to standard error, once per text."""
     sys.stderr.write(f"warning: {text}\n")
 
 
-def _loaded(entry: PluginEntry) -> object:
-    """Load what a plugin's entry declares.
+def _load_value(entry: PluginEntry) -> object:
+    """Import what an entry declares, and check that it has the entry's name.
 
     Raises:
         InputError: its import fails, or its name is another.
@@ -191,14 +193,9 @@ def _loaded(entry: PluginEntry) -> object:
     return value
 
 
-def _entries() -> list[PluginEntry]:
-    """List the entries of all installed plugins and plugin files."""
-    return [*_declared(), *(e for entries, _ in _files() for e in entries)]
-
-
 @cache
-def _declared() -> tuple[PluginEntry, ...]:
-    """List what installed packages declare in the groups ``citeforge.…``; nothing is imported."""
+def _package_entries() -> tuple[PluginEntry, ...]:
+    """List what installed packages declare in the groups ``citeforge.…``, unimported."""
     found, entries = entry_points(), []
     for full_name in found.groups:
         namespace, _, group = full_name.partition(".")
@@ -210,12 +207,12 @@ def _declared() -> tuple[PluginEntry, ...]:
 
 @cache
 def _package_name(package: Distribution) -> str:
-    """Name and version of a package; empty for citeforge itself."""
+    """Get name and version of a package; empty for citeforge itself."""
     return "" if package.name == _NAMESPACE else f"{package.name} {package.version}"
 
 
-def _files() -> list[tuple[tuple[PluginEntry, ...], str]]:
-    """Read all plugin files: (entries, what is wrong with the file)."""
+def _file_entries() -> list[tuple[tuple[PluginEntry, ...], str]]:
+    """Read all plugin files: (entries, problem of the file) each."""
     paths = os.environ.get(VARIABLE)
     if not paths:
         return []
@@ -226,14 +223,14 @@ def _files() -> list[tuple[tuple[PluginEntry, ...], str]]:
 
 @cache
 def _read_file(path: Path) -> tuple[tuple[PluginEntry, ...], str]:
-    """Read a plugin file: (its entries, what is wrong with it)."""
+    """Import a plugin file: (its entries, its problem or "")."""
     import hashlib
 
     try:
         content = path.read_bytes()
         sha256 = hashlib.sha256(content).hexdigest()
         name = hashlib.sha256(bytes(path) + content).hexdigest()[:16]
-        module = _imported(path, f"citeforge_plugin_{name}")
+        module = _import_file(path, f"citeforge_plugin_{name}")
         origin = f"{path.name} {getattr(module, '__version__', sha256[:8])}"
         return tuple(_entries_of_file(module.PLUGINS, origin, module.__name__)), ""
     except KeyboardInterrupt:
@@ -244,8 +241,8 @@ def _read_file(path: Path) -> tuple[tuple[PluginEntry, ...], str]:
         return (), problem
 
 
-def _imported(path: Path, name: str) -> Any:
-    """Import a Python file under a name."""
+def _import_file(path: Path, name: str) -> Any:
+    """Import a Python file under a module name."""
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path)
         if spec is None or spec.loader is None:
@@ -261,6 +258,7 @@ def _imported(path: Path, name: str) -> Any:
 
 
 def _entries_of_file(groups: Any, origin: str, module: str) -> Iterator[PluginEntry]:
+    """Make the entries of a plugin file from its dictionary ``PLUGINS``."""
     for group, values in dict(groups).items():
         if group not in GROUPS:
             raise ValueError(f"PLUGINS has the group {group!r}; known: {', '.join(GROUPS)}")
@@ -271,27 +269,29 @@ def _entries_of_file(groups: Any, origin: str, module: str) -> Iterator[PluginEn
 
 
 class PluginProxy:
-    """Object of a plugin, whose identity also names the plugin."""
+    """Wraps an object of a plugin: its identity also names the plugin."""
 
     def __init__(self, inner: Any, origin: str) -> None:
+        """Wrap an object of the plugin ``origin`` (name and version)."""
         self._inner, self._origin = inner, origin
 
     def __getattr__(self, name: str) -> Any:
+        """Pass every other attribute on to the wrapped object."""
         return getattr(self._inner, name)
 
     @property
     def signature(self) -> str:
-        """Signature of a judge or segmenter, with the plugin."""
+        """Signature of the wrapped judge or segmenter, with the plugin's name."""
         return f"{self._inner.signature}({self._origin})"
 
     def identity(self) -> dict[str, Any]:
-        """Identity of a judge, LLM, perplexity model or graph, with the plugin."""
+        """Describe the wrapped judge, LLM, perplexity model or graph, with the plugin's name."""
         return {**self._inner.identity(), "plugin": self._origin}
 
     def fingerprint(self) -> dict[str, Any]:
-        """Fingerprint of an embedder, with the plugin."""
+        """Describe the wrapped embedder, with the plugin's name."""
         return {**self._inner.fingerprint(), "plugin": self._origin}
 
     def info(self) -> Any:
-        """Provenance of a source, with the plugin."""
+        """Describe the wrapped source, with the plugin's name."""
         return self._inner.info().model_copy(update={"plugin": self._origin})

@@ -1,4 +1,4 @@
-"""Names to things: what is declared here, then what plugins give."""
+"""Registries: objects made by name, from built-in declarations or those of plugins."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from citeforge.schemas.errors import (
 
 
 class Declared(Protocol):
-    """Attributes that a registry needs of a declaration."""
+    """Attributes that a registry needs of a declaration: name, argument and factory."""
 
     @property
     def name(self) -> str: ...
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class Registry(Generic[D, T]):
-    """Declared things of one sort, which are made by name."""
+    """Declarations of one sort of object (such as judges), made by name."""
 
     def __init__(
         self,
@@ -44,15 +44,16 @@ class Registry(Generic[D, T]):
         requires: str,
         unknown: Callable[[str], UsageError],
     ) -> None:
-        """Join declarations with the functions that make the things.
+        """Join declarations with the functions that make their objects.
 
         Args:
-            what: a word for one of them.
+            what: noun for one of them.
             group: plugins that give more, see :data:`citeforge.engines.plugins.GROUPS`.
-            declared: ours; one without a name takes every name that is nobody else's.
-            factories: what makes each of ours, by its name; a plugin's declaration has its own.
-            requires: attributes that whatever is made has, separated by spaces.
-            unknown: the error for a name that nobody has.
+            declared: built-in declarations; one without a name takes every name that no other has.
+            factories: functions that make the built-in ones, by name; a plugin's declaration has
+                its own.
+            requires: attributes that each object must have, separated by spaces.
+            unknown: makes the error for an unknown name.
         """
         self.what, self.group = what, group
         self._ours = {d.name: d for d in declared}
@@ -62,7 +63,7 @@ class Registry(Generic[D, T]):
         self._unknown = unknown
 
     def make(self, spec: str, *settings: Any) -> T:
-        """Make the thing of ``name:argument``, or of ``name`` where it takes none.
+        """Make the object that ``name:argument`` or ``name`` stands for, with its settings.
 
         Its factory is given the argument, where there is one, and the settings.
 
@@ -75,16 +76,16 @@ class Registry(Generic[D, T]):
         if ours is not None and name and bool(ours.argument) == bool(argument):
             for origin in (o for n, o in plugins.entry_names(self.group) if o and n == name):
                 plugins.warn(f"{origin}: there is a {self.what} {name!r} already; ours is used")
-            return self._made(ours, argument, settings)
+            return self._make_declared(ours, argument, settings)
         theirs = None if ours is not None else plugins.find_entry(self.group, name)
         if theirs is not None:
             return self._from_plugin(cast(D, theirs[0]), theirs[1], argument, settings)
         if "" in self._ours and ours is None:
-            return self._made(self._ours[""], spec, settings)
+            return self._make_declared(self._ours[""], spec, settings)
         raise self._unknown_name_error(spec)
 
     def factory(self, name: str) -> Callable[..., T]:
-        """Get the function that makes the things of a name.
+        """Get the function that makes the objects of a name.
 
         Raises:
             UsageError: nothing has such a name.
@@ -93,7 +94,7 @@ class Registry(Generic[D, T]):
         return cast(Callable[..., T], self.complete_declaration(name).factory)
 
     def complete_declaration(self, name: str) -> D:
-        """Get a declaration with its factory, a built-in plugin's included.
+        """Look up a declaration with its factory, importing a built-in plugin's.
 
         Raises:
             UsageError: nothing has such a name.
@@ -112,7 +113,7 @@ class Registry(Generic[D, T]):
         return None if theirs is None else cast(D, theirs[0])
 
     def all(self) -> dict[str, D]:
-        """Get every declaration by name, built-in ones first; clashing ones are left out."""
+        """Get all declarations by name, built-in ones first; plugins' duplicates are left out."""
         entries = dict(self._ours)
         for value, origin in plugins.load_entries(self.group):
             declared = cast(D, value)
@@ -122,7 +123,8 @@ class Registry(Generic[D, T]):
                 plugins.warn(f"{origin}: there is a {self.what} {declared.name!r} already")
         return entries
 
-    def _made(self, declared: D, argument: str, settings: tuple[Any, ...]) -> T:
+    def _make_declared(self, declared: D, argument: str, settings: tuple[Any, ...]) -> T:
+        """Make the object of a declaration, after checking that its libraries are there."""
         factory: Any = self._complete(declared).factory
         if needed := getattr(declared, "needs", ""):
             require(needed)
@@ -130,12 +132,13 @@ class Registry(Generic[D, T]):
         return product
 
     def _complete(self, declared: D) -> D:
-        """Add the factory to a declaration; those of built-in plugins are imported for it."""
+        """Add the factory to a declaration; a built-in plugin is imported for it."""
         if declared.factory:
             return declared
         return cast(D, plugins.built_in(self.group, declared.name))
 
     def _unknown_name_error(self, spec: str) -> UsageError:
+        """Make the error for an unknown name, with the plugin files that failed to load."""
         error = self._unknown(spec)
         broken = plugins.broken_files()
         return (
@@ -143,7 +146,7 @@ class Registry(Generic[D, T]):
         )
 
     def _from_plugin(self, declared: D, origin: str, argument: str, settings: tuple[Any, ...]) -> T:
-        """Make what a plugin declares, and check that it has the methods that are required.
+        """Make the object of a plugin's declaration, and check its attributes.
 
         Raises:
             UsageError: an argument that it does not take, or none where it takes one.
@@ -154,7 +157,7 @@ class Registry(Generic[D, T]):
             form = f"{declared.name}:{declared.argument}" if declared.argument else declared.name
             raise UsageError(f"{label} of {origin} is written {form}", code="bad-option")
         try:
-            product = self._made(declared, argument, settings)
+            product = self._make_declared(declared, argument, settings)
         except (CiteforgeError, KeyboardInterrupt):
             raise
         except BaseException as error:  # a stranger's code may raise anything
@@ -166,9 +169,10 @@ class Registry(Generic[D, T]):
 
 
 def unknown_choice_error(option: str, choices: Sequence[Choice]) -> Callable[[str], UsageError]:
-    """Make the function that makes the error for an unknown choice of an option."""
+    """Make a function that creates the error for an unknown value of an option."""
 
     def error(spec: str) -> UsageError:
+        """Make the error for a value, with a similar choice."""
         name, _, _ = spec.partition(":")
         hint = suggestion(name, [c.name for c in choices if c.name and c.name != name])
         text = without_credentials(spec)

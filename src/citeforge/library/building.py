@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 
-from citeforge.builders.build import Confirm, Rebuilt, refuse
-from citeforge.builders.build import build as make
-from citeforge.builders.build import rebuild as make_again
+from citeforge.builders.rebuild import Confirm, Rebuilt, refuse
+from citeforge.builders.rebuild import rebuild as make_again
 from citeforge.builders.recipe_files import read_recipe
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
+from citeforge.package.kinds import kind_of_recipe
 from citeforge.schemas.recipes.base import Recipe, RunOptions, checked
 
 
@@ -40,7 +40,7 @@ def build(
     """
     if not isinstance(recipe, Recipe):
         recipe = read_recipe(Path(recipe))
-    make(recipe, _run(run, out, overwrite, resume))
+    kind_of_recipe(recipe).check_and_build(recipe, _run(run, out, overwrite, resume))
     return load(Path(out))
 
 

@@ -11,16 +11,16 @@ from citeforge.builders.alce.coverage import (
     JUDGED,
     SHORT,
     Coverage,
+    choose_oracle,
     covered_answers,
     judged_relevant,
-    kept_by,
-    oracle,
-    recalls,
+    mean_recalls,
+    share_kept,
 )
 from citeforge.builders.alce.questions import (
+    cut_into_pieces,
     passage_chunks,
     piece_id,
-    pieces,
     split_names,
     whole_id,
 )
@@ -41,11 +41,11 @@ def test_oracle_swaps_where_that_helps_most() -> None:
     # Start: 0 and 1, which hold {1, 2, 3}. Passage 2 brings 4; in the place of 1 the set has
     # {1, 2, 3, 4}, in the place of 0 it has {2, 3, 4}: passage 1 goes.
     covered = [frozenset({1, 2, 3}), frozenset({2, 3}), frozenset({4})]
-    assert oracle(covered, 2) == [0, 2]
+    assert choose_oracle(covered, 2) == [0, 2]
     # Passages of equal recall: the better rank stays.
-    assert oracle([frozenset({1}), frozenset({1}), frozenset()], 1) == [0]
-    assert oracle([frozenset(), frozenset({1})], 5) == [1, 0]
-    assert oracle([], 5) == []
+    assert choose_oracle([frozenset({1}), frozenset({1}), frozenset()], 1) == [0]
+    assert choose_oracle([frozenset(), frozenset({1})], 5) == [1, 0]
+    assert choose_oracle([], 5) == []
 
 
 def test_oracle_may_miss_the_best_set() -> None:
@@ -59,7 +59,7 @@ def test_oracle_may_miss_the_best_set() -> None:
         frozenset({1, 2, 3}),
         frozenset({4, 5, 6}),
     ]
-    assert oracle(covered, 2) == [0, 1]
+    assert choose_oracle(covered, 2) == [0, 1]
     best = max(combinations(range(4), 2), key=lambda two: union(covered, list(two)))
     assert (best, union(covered, [0, 1]), union(covered, list(best))) == ((2, 3), 5, 6)
 
@@ -68,7 +68,7 @@ def test_oracle_may_miss_the_best_set() -> None:
 def test_oracle_is_never_worse_than_its_start_nor_better_than_the_best(
     covered: list[frozenset[int]], k: int
 ) -> None:
-    chosen = oracle(covered, k)
+    chosen = choose_oracle(covered, k)
     assert len(set(chosen)) == len(chosen) == min(k, len(covered))
     start = sorted(range(len(covered)), key=lambda i: (-len(covered[i]), i))[:k]
     sets = list(combinations(range(len(covered)), len(chosen)))
@@ -78,7 +78,7 @@ def test_oracle_is_never_worse_than_its_start_nor_better_than_the_best(
 
 @given(text=st.text(alphabet=" \t\nab\u00a0\u3000é", max_size=200), size=st.integers(1, 9))
 def test_cutting_loses_no_word(text: str, size: int) -> None:
-    result = pieces(text, size)
+    result = cut_into_pieces(text, size)
     assert " ".join(result).split() == text.split()
     assert all(1 <= len(piece.split()) <= size for piece in result)
     assert all(len(piece.split()) == size for piece in result[:-1])
@@ -150,19 +150,20 @@ def test_recall_is_of_units_and_five_of_a_list_are_enough() -> None:
     result = covered_answers({"x": GoldRows(answers)}, {"x": list(texts)}, texts)
     ranking = {"x": ["a", "c", "b"]}
     # 3 of 8 in the first; 5 of 8 in all three, which is all that recall-5 asks for.
-    assert recalls("r", ranking, result, frozenset({"x"}), 3) == {
+    assert mean_recalls("r", ranking, result, frozenset({"x"}), 3) == {
         "r: recall@1 of short answers, mean": round(3 / 8, 4),
         "r: recall-5@1 of short answers, mean": 3 / 5,
         "r: recall@3 of short answers, mean": round(5 / 8, 4),
         "r: recall-5@3 of short answers, mean": 5 / 5,
     }
     depths = [
-        name.split("@")[1].split()[0] for name in recalls("r", ranking, result, frozenset(), 100)
+        name.split("@")[1].split()[0]
+        for name in mean_recalls("r", ranking, result, frozenset(), 100)
     ]
     # Passages that hold 6 of the 8 answers: 5 are enough for recall-5, and not for recall.
     few, many = {"x": ["a", "b"]}, {"x": ["a", "b", "d"]}
     result.held["x"]["d"] = frozenset({7})
-    assert kept_by(few, many, result, frozenset({"x"})) == {
+    assert share_kept(few, many, result, frozenset({"x"})) == {
         "share of queries with the recall of all candidates": 0.0,
         "share of queries with the recall-5 of all candidates": 1.0,
     }

@@ -10,7 +10,7 @@ import pytest
 import citeforge as cf
 from citeforge.builders.authorship.twins import build_twins
 from citeforge.builders.packaging import build as stages
-from citeforge.builders.packaging.hiding import _renumbered
+from citeforge.builders.packaging.hiding import _renumber_marks
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.draws import generator, mix_secret
 from citeforge.package.package import Package
@@ -116,7 +116,10 @@ def test_contexts_are_of_one_size_or_the_build_says_why_not(tmp_path: Path) -> N
 
 
 def test_marks_of_gold_answers_follow_their_passages(tmp_path: Path) -> None:
-    assert _renumbered("A [1][3]. B [2] and [7].", {0: 2, 1: 0, 2: 1}) == "A [3][2]. B [1] and [7]."
+    assert (
+        _renumber_marks("A [1][3]. B [2] and [7].", {0: 2, 1: 0, 2: 1})
+        == "A [3][2]. B [1] and [7]."
+    )
     source = f"hagrid:{EXAMPLES / 'answers' / 'hagrid.jsonl'}"
     for hidden in (False, True):
         cf.build(cf.HagridRecipe(source=source, hidden=hidden), tmp_path / f"{hidden}")

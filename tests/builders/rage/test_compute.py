@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from citeforge.builders.build import rebuild
 from citeforge.builders.rage.build import build_rage
+from citeforge.builders.rebuild import rebuild
 from citeforge.engines.models import compute
 from citeforge.engines.models.compute import cpu_has_bfloat16
 from citeforge.engines.models.embed import TransformerEmbedder

@@ -8,8 +8,8 @@ from citeforge.builders.rage.hidden_negatives import (
     Candidates,
     Chosen,
     Pairs,
-    by_shared_words,
     choose_negatives,
+    sort_by_shared_words,
     word_weights,
 )
 
@@ -115,4 +115,9 @@ def test_shared_words_decide_what_comes_first() -> None:
     texts = {"w": "a", "x": "A c", "y": "a b", "z": "a b"}
     weights = word_weights(texts.values())
     assert weights == {"a": 1, "b": 2, "c": 3}
-    assert by_shared_words("a b c?", ["z", "w", "y", "x"], texts, weights) == ["x", "z", "y", "w"]
+    assert sort_by_shared_words("a b c?", ["z", "w", "y", "x"], texts, weights) == [
+        "x",
+        "z",
+        "y",
+        "w",
+    ]

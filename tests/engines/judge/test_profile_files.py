@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from citeforge.builders.build import _profiles
+from citeforge.builders.rebuild import _find_profiles
 from citeforge.engines.judge.profiles import named_profile, profile_version
 from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.rage import RageRecipe
@@ -35,7 +35,7 @@ def test_a_profile_is_what_it_says_wherever_it_lies(tmp_path: Path) -> None:
 
 def test_rebuild_looks_for_a_profile_beside_the_package(tmp_path: Path) -> None:
     recipe = RageRecipe(source="beir:x", judging=Judging(judge="hf:x", judge_profile="judge.yaml"))
-    assert _profiles(recipe, tmp_path / "package") == {}
+    assert _find_profiles(recipe, tmp_path / "package") == {}
     (tmp_path / "judge.yaml").write_text("")
-    (result,) = _profiles(recipe, tmp_path / "package").values()
+    (result,) = _find_profiles(recipe, tmp_path / "package").values()
     assert result.judge_profile == str(tmp_path / "judge.yaml")

@@ -30,14 +30,14 @@ def unlimited(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_auto(
     monkeypatch: pytest.MonkeyPatch, flags: set[str], installed: bool, expected: str
 ) -> None:
-    monkeypatch.setattr(compute, "abilities", lambda: flags)
+    monkeypatch.setattr(compute, "cpu_flags", lambda: flags)
     monkeypatch.setattr(compute, "find_spec", lambda name: object() if installed else None)
     assert choose_compute("auto", "cpu") == expected
     assert choose_compute("fp32", "cpu") == "fp32"
 
 
 def test_bfloat16_hidden_from_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compute, "abilities", lambda: BF16)
+    monkeypatch.setattr(compute, "cpu_flags", lambda: BF16)
     monkeypatch.setattr(compute, "find_spec", lambda name: None)
     monkeypatch.setenv("ATEN_CPU_CAPABILITY", "avx2")
     assert choose_compute("auto", "cpu") == "fp32"
@@ -62,7 +62,7 @@ def test_limits_of_onednn_by_both_of_its_names(
 ) -> None:
     for name, value in limits.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(compute, "abilities", lambda: BF16)
+    monkeypatch.setattr(compute, "cpu_flags", lambda: BF16)
     monkeypatch.setattr(compute, "find_spec", lambda name: object())
     assert choose_compute("auto", "cpu") == expected
 

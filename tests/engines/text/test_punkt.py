@@ -42,14 +42,14 @@ def write_punkt_tab(folder: Path, parameters: Any) -> None:
 @pytest.fixture
 def nltk_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An installed ``punkt_tab``, as ``nltk.downloader`` would leave it."""
-    write_punkt_tab(tmp_path, punkt._from_package())
+    write_punkt_tab(tmp_path, punkt._load_parameters())
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
     nltk.tokenize._get_punkt_tokenizer.cache_clear()
     return tmp_path
 
 
 def test_the_tables_are_those_that_nltk_publishes() -> None:
-    parameters = punkt._from_package()
+    parameters = punkt._load_parameters()
     assert parameters is not None
     sizes = [len(getattr(parameters, name)) for name in punkt._TABLES]
     assert sizes == [156, 37, 39]
@@ -68,10 +68,10 @@ def test_equal_to_nltk_with_the_same_tables(nltk_data: Path) -> None:
 
 
 def test_other_tables_stand_in_the_signature(monkeypatch: pytest.MonkeyPatch) -> None:
-    parameters = punkt._from_package()
+    parameters = punkt._load_parameters()
     assert parameters is not None
     parameters.abbrev_types.remove("dr")
-    monkeypatch.setattr(punkt, "_from_package", lambda: parameters)
+    monkeypatch.setattr(punkt, "_load_parameters", lambda: parameters)
     other = PunktSegmenter()
     assert other.signature == f"punkt-{nltk.__version__}@{tables_hash(parameters)[:8]}"
     assert len(other.split("Dr. Smith came.")) == 2

@@ -13,7 +13,7 @@ import pytest
 import citeforge as cf
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.engines.models.vectors import VectorShard
-from citeforge.engines.running.runner import make_runner
+from citeforge.engines.running.setup import make_runner
 from citeforge.plugins.ray.cluster import (
     Pool,
     Tries,

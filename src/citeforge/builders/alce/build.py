@@ -16,19 +16,19 @@ from citeforge.builders.alce.coverage import (
     covered_answers,
     entailed_claims,
     judged_relevant,
-    recalls,
+    mean_recalls,
 )
 from citeforge.builders.alce.questions import (
     DOCUMENTS,
     QuestionSet,
-    documents,
+    add_gold_rows,
     open_questions,
     passage_chunks,
+    rank_documents,
     read_question_set,
     retrieve_all,
     split_names,
     whole_id,
-    with_rows,
 )
 from citeforge.builders.alce.writing import condense, sub_claims
 from citeforge.builders.packaging.build import Stats, Workspace, open_build
@@ -56,19 +56,19 @@ from citeforge.schemas.recipes.base import RunOptions, model_name
 from citeforge.schemas.version import __version__
 
 Models = dict[str, dict[str, Any]]
-"""Role in the build to what a model calls itself."""
+"""Role in the build to the identity of the model in it."""
 
 
 @dataclass(frozen=True)
 class _Findings:
-    """Candidates that retrievers found, and the gold that they cover.
+    """Retrieved candidates per query, and the gold that they contain.
 
     Attributes:
         rankings: retriever to query to the passages that it found, best first.
         ids: query to the passages that some retriever found.
-        texts: of these passages.
-        gold: of each query, with sub-claims.
-        coverages: what these passages hold of each sort of gold that there is; the first decides.
+        texts: (title, text) of these passages.
+        gold: gold of each query, with sub-claims.
+        coverages: gold units that these passages contain, per kind of gold; the first decides.
     """
 
     rankings: dict[str, dict[str, list[str]]]
@@ -90,7 +90,7 @@ def build_retrieved(
 
     Args:
         recipe: everything that the tables depend on.
-        run: where and how.
+        run: options of the run.
         llm: the writer; None for the recipe's, if it names one.
         judge: decides entailment; None for the recipe's, if it names one.
 
@@ -110,17 +110,17 @@ def build_retrieved(
     counts: Counter[str] = Counter()
     with open_build(recipe, run) as build:
         place = build.workspace
-        sources = _open(recipe, place)
+        sources = _open_sources(recipe, place)
         infos = [info_of(source, recipe.licence) for source in sources]
         licence = recipe.licence or infos[-1].licence
-        draft = build.draft(_config(recipe, models), infos, licence, models)
+        draft = build.draft(_recorded_config(recipe, models), infos, licence, models)
         if (finished := build.finished(draft)) is not None:
             return finished
         questions = read_question_set(sources[0], recipe)
         corpus = _write_corpus(recipe, sources[-1], place)
         if recipe.corpus is None:
             items = sources[0].items if isinstance(sources[0], AlceSource) else []
-            rankings, retrievers = {DOCUMENTS: documents(items)}, Models()
+            rankings, retrievers = {DOCUMENTS: rank_documents(items)}, Models()
         else:
             folder = run.embeddings or place.stage("embeddings")
             rankings, retrievers = retrieve_all(
@@ -130,8 +130,8 @@ def build_retrieved(
         if recipe.writing.sub_claims and llm is not None and judge is not None:
             own, n = questions.grouped(gold), recipe.writing.sub_claims
             if rows := sub_claims(questions.texts, own, n, llm, judge, counts):
-                gold = with_rows(gold, rows)
-        findings = _compare(recipe, questions, gold, rankings, corpus, judge, counts)
+                gold = add_gold_rows(gold, rows)
+        findings = _find_gold(recipe, questions, gold, rankings, corpus, judge, counts)
         writer = build.package()
         judgements = questions.judged if recipe.chunk is None else MAPPING.empty_table()
         relevant, n_unknown = relevant_table(
@@ -160,7 +160,7 @@ def build_retrieved(
             **corpus_stats(writer.folder),
             **mapping_stats(RELEVANT, relevant, n),
             "gold rows": gold.num_rows,
-            **_recalls(recipe, findings),
+            **_recall_stats(recipe, findings),
             **contexts.stats,
         }
         return build.finish(
@@ -169,8 +169,8 @@ def build_retrieved(
         )  # fmt: skip
 
 
-def _open(recipe: AlceRecipe, place: Workspace) -> list[Source]:
-    """Open the source of the questions, and that of the passages if it is another."""
+def _open_sources(recipe: AlceRecipe, place: Workspace) -> list[Source]:
+    """Open the source of the questions and, if it is another one, that of the passages."""
     require_strict(recipe.extra_fields, recipe.source, recipe.corpus)
     read = ReadOptions(
         recipe.skip_empty, recipe.skip_dangling, place.stage("archives"),
@@ -182,8 +182,8 @@ def _open(recipe: AlceRecipe, place: Workspace) -> list[Source]:
     return sources
 
 
-def _config(recipe: AlceRecipe, models: Models) -> dict[str, Any]:
-    """``config`` of the manifest."""
+def _recorded_config(recipe: AlceRecipe, models: Models) -> dict[str, Any]:
+    """Make the ``config`` of the manifest: the recipe, prompt hashes and names of models."""
     writing, retrievers = recipe.writing, recipe.retrieving.retrievers
     splits = {DOCUMENTS: ""} if recipe.corpus is None else split_names(retrievers)
     facts: dict[str, Any] = {"candidates": list(splits)}
@@ -203,7 +203,7 @@ def _config(recipe: AlceRecipe, models: Models) -> dict[str, Any]:
 
 
 def _write_corpus(recipe: AlceRecipe, source: Source, place: Workspace) -> list[Path]:
-    """Write the corpus, or reuse that of the finished stage; give its files."""
+    """Write the corpus, or reuse that of a finished stage; return its files."""
     info = source.info()
     key = {
         "source": [info.spec, info.files, info.revision],
@@ -223,7 +223,7 @@ def _write_corpus(recipe: AlceRecipe, source: Source, place: Workspace) -> list[
     return shard_paths(place.stage("corpus"), "corpus")
 
 
-def _compare(
+def _find_gold(
     recipe: AlceRecipe,
     questions: QuestionSet,
     gold: pa.Table,
@@ -232,7 +232,7 @@ def _compare(
     judge: JudgeSession | None,
     counts: Counter[str],
 ) -> _Findings:
-    """Measure which gold answers and claims the retrieved candidates contain."""
+    """Find which gold answers and claims each retrieved candidate contains."""
     ranked = {
         name: {query: [r.docid for r in ranking.get(query, [])] for query in questions.texts}
         for name, ranking in rankings.items()
@@ -258,14 +258,14 @@ def _compare(
     return _Findings(ranked, ids_of, texts, rows, [c for c in coverages if c.sizes])
 
 
-def _recalls(recipe: AlceRecipe, findings: _Findings) -> Stats:
-    """Compute the recall of every retriever for each sort of gold."""
+def _recall_stats(recipe: AlceRecipe, findings: _Findings) -> Stats:
+    """Compute the mean recall of each retriever, for each kind of gold."""
     stats: Stats = {}
     for name, ranked in findings.rankings.items():
         longest = max(map(len, ranked.values()), default=0)
         depth = longest if recipe.corpus is None else recipe.retrieving.depth
         for coverage in findings.coverages:
-            stats |= recalls(name, ranked, coverage, findings.lists, depth)
+            stats |= mean_recalls(name, ranked, coverage, findings.lists, depth)
     return stats
 
 
@@ -277,7 +277,7 @@ def _write_contexts(
     llm: Llm | None,
     counts: Counter[str],
 ) -> None:
-    """Write the context sets from what the first retriever found.
+    """Write the context sets: passages of the first retriever, oracle set, condensed texts.
 
     Raises:
         InputError: oracle passages, and no gold that tells passages apart.

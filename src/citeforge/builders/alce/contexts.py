@@ -1,4 +1,4 @@
-"""Context sets of retrieved passages, and which of these are relevant."""
+"""Context sets of retrieved passages, and the table of relevant passages."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,9 @@ from citeforge.builders.alce.coverage import (
     Coverage,
     Named,
     Texts,
-    kept_by,
-    oracle,
-    recalls,
+    choose_oracle,
+    mean_recalls,
+    share_kept,
 )
 from citeforge.builders.alce.writing import condensed_stats, usable_texts
 from citeforge.builders.packaging.build import Stats
@@ -34,7 +34,7 @@ def relevant_table(
     gold: Mapping[str, GoldRows],
     texts: Texts,
 ) -> tuple[pa.Table, int]:
-    """Table of relevant passages: judged ones in the corpus, and candidates with gold.
+    """Make the table of relevant passages: judged ones, and candidates that contain gold.
 
     Returns:
         (schema MAPPING, number of judged passages that the corpus lacks).
@@ -65,18 +65,18 @@ def _answers_in(text: str, gold: GoldRows) -> list[str]:
 
 
 class ContextWriter:
-    """Writes context sets.
+    """Writes the context sets of a package, and collects their statistics.
 
     Attributes:
-        sets: what the manifest says of them.
-        stats: what the statistics say.
+        sets: descriptions of the sets, for the manifest.
+        stats: statistics of the sets.
     """
 
     def __init__(self, writer: PackageWriter, relevant: pa.Table) -> None:
-        """Take the package to write to, and the pairs that are labelled relevant.
+        """Set the package to write to, and the pairs that are labelled relevant.
 
         Args:
-            writer: of the package.
+            writer: writer of the package.
             relevant: schema MAPPING; decides labels.
         """
         self.sets: dict[str, ContextSet] = {}
@@ -85,7 +85,7 @@ class ContextWriter:
         self._relevant = set(rows_of(relevant, "query-id", "corpus-id"))
 
     def add(self, name: str, ids_of: Named, description: str) -> None:
-        """Write a context set that shows each query its passages in order."""
+        """Write a context set: query to passages in order, with their labels."""
         labels = {True: RELEVANT, False: UNJUDGED}
         docs = {
             query: [{"corpus-id": i, "label": labels[(query, i) in self._relevant]} for i in row]
@@ -97,36 +97,36 @@ class ContextWriter:
     def add_oracle(
         self, coverage: Coverage, candidates: Named, lists: frozenset[str], k: int
     ) -> None:
-        """Add the oracle set: the k candidates that hold most gold (ALCE, appendix G.1).
+        """Add the oracle set: the k candidates that cover most gold (ALCE, appendix G.1).
 
         Args:
-            coverage: what each candidate holds.
+            coverage: gold units that each candidate contains.
             candidates: query to them, best first.
             lists: queries whose gold is a list of answers.
             k: passages a context.
         """
         best = {
-            query: [row[i] for i in oracle(coverage.of(query, row), k)]
+            query: [row[i] for i in choose_oracle(coverage.of(query, row), k)]
             for query, row in candidates.items()
         }
         text = f"{k} candidates with most of the {coverage.unit}, chosen greedily"
         self.add("oracle", best, text)
-        self.stats |= recalls("oracle", best, coverage, lists, k)
-        recall = kept_by(best, candidates, coverage, lists)
+        self.stats |= mean_recalls("oracle", best, coverage, lists, k)
+        recall = share_kept(best, candidates, coverage, lists)
         self.stats |= {f"oracle: {name}": share for name, share in recall.items()}
 
     def add_condensed(
         self, form: str, table: pa.Table, ids_of: Named, texts: Texts, k: int, where: str
     ) -> None:
-        """Add summaries or snippets as a table, and the context set of the first k that have one.
+        """Add a table of summaries or snippets, and the context set of the first k passages.
 
         Args:
-            form: which of them.
+            form: ``summary`` or ``snippet``.
             table: schema CONDENSED.
             ids_of: candidates that were condensed.
-            texts: of these.
+            texts: (title, text) of these candidates.
             k: passages a context.
-            where: what the candidates are, in words.
+            where: description of the candidates.
         """
         self._writer.add("condensed", form, table)
         self.stats |= condensed_stats(form, table, texts)

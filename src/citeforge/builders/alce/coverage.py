@@ -1,4 +1,4 @@
-"""What retrieved passages hold of a query's gold, and how much that is (ALCE, Tables 12 to 14)."""
+"""Gold units (answers, claims) that retrieved passages contain, and recall (ALCE, Tables 12-14)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -11,7 +11,7 @@ from citeforge.schemas.text import contains_answer, normalise_answer, premise_of
 
 SHORT, CLAIMS, JUDGED = "short answers", "claims", "judged passages"
 DEPTHS = (1, 3, 5, 20, 100)
-"""Passages at which recall is told (ALCE, Tables 12 to 14)."""
+"""Numbers of passages at which recall is reported (ALCE, Tables 12 to 14)."""
 ENOUGH = 5
 """Answers of a list with which its recall-5 is full (ALCE, section 3.2)."""
 _QUERIES_AT_ONCE = 32
@@ -22,12 +22,12 @@ Texts = Mapping[str, tuple[str, str]]
 Named = Mapping[str, Sequence[str]]
 """Query to passages."""
 Recall = Callable[[str, Iterable[str]], float]
-"""What passages have of a query's gold."""
+"""(query, passages) to the share of the query's gold that the passages contain."""
 
 
 @dataclass
 class Coverage:
-    """Units of each query's gold (short answers, claims) that each passage contains.
+    """Gold units of each query (short answers, claims) that each passage contains.
 
     Attributes:
         unit: SHORT, CLAIMS or JUDGED.
@@ -42,24 +42,24 @@ class Coverage:
     failures: int = 0
 
     def of(self, query: str, passages: Iterable[str]) -> list[frozenset[int]]:
-        """Units of a query's gold that each passage contains."""
+        """Get the gold units of a query that each of some passages contains."""
         covers = self.held.get(query, {})
         return [covers.get(name, frozenset()) for name in passages]
 
     def hits(self, query: str, passages: Iterable[str]) -> int:
-        """Number of units that at least one of the passages contains."""
+        """Count the gold units of a query that at least one of some passages contains."""
         return len(frozenset().union(*self.of(query, passages)))
 
     def recall(self, query: str, passages: Iterable[str]) -> float:
-        """Share of units that at least one of the passages contains."""
+        """Compute the share of a query's gold units that at least one of some passages contains."""
         return self.hits(query, passages) / self.sizes[query]
 
     def recall_5(self, query: str, passages: Iterable[str]) -> float:
-        """Recall in which 5 units, or all of fewer, are enough (ALCE, section 3.2)."""
+        """Compute recall-5: 5 units, or all if there are fewer, count as 1 (ALCE, section 3.2)."""
         return min(ENOUGH, self.hits(query, passages)) / min(ENOUGH, self.sizes[query])
 
     def measures(self, lists: frozenset[str]) -> Iterator[tuple[str, list[str], Recall]]:
-        """List the recalls to report: (suffix of its name, queries that have it, function)."""
+        """Yield the recalls to report: (suffix of the name, queries that have it, function)."""
         yield "", list(self.sizes), self.recall
         if self.unit == SHORT and (listed := [q for q in self.sizes if q in lists]):
             yield "-5", listed, self.recall_5
@@ -133,15 +133,15 @@ def judged_relevant(relevant: Named, ids_of: Named, whole: Mapping[str, str]) ->
     return coverage
 
 
-def recalls(
+def mean_recalls(
     name: str, rows: Named, coverage: Coverage, lists: frozenset[str], deepest: int
 ) -> dict[str, object]:
-    """Mean recall at several depths, over the queries that have such gold.
+    """Compute mean recall at several depths, over the queries that have such gold.
 
     Args:
-        name: of what chose the passages.
+        name: name of the retriever or set, for the statistics.
         rows: query to these, in their order.
-        coverage: what they hold.
+        coverage: gold units that the passages contain.
         lists: queries whose gold is a list of answers, of which 5 are enough for recall-5.
         deepest: passages that were asked for; the last depth.
 
@@ -157,16 +157,16 @@ def recalls(
     }
 
 
-def kept_by(
+def share_kept(
     best: Named, candidates: Named, coverage: Coverage, lists: frozenset[str]
 ) -> dict[str, object]:
-    """Share of queries for which a few passages reach the recall of all candidates.
+    """Compute the share of queries whose few best passages reach the recall of all candidates.
 
     Args:
         best: query to the few.
         candidates: query to all.
-        coverage: what they hold.
-        lists: queries whose gold is a list of answers; told of by recall-5, too.
+        coverage: gold units that the passages contain.
+        lists: queries whose gold is a list of answers, which also have recall-5.
 
     Returns:
         Statistics by name: shares of the queries that have such gold.
@@ -180,11 +180,12 @@ def kept_by(
 
 
 def _mean(values: Sequence[float]) -> float:
+    """Compute the mean of values, rounded to 4 digits."""
     return round(sum(values) / len(values), 4)
 
 
-def oracle(covered: Sequence[AbstractSet[int]], k: int) -> list[int]:
-    """Choose passages greedily.
+def choose_oracle(covered: Sequence[AbstractSet[int]], k: int) -> list[int]:
+    """Choose k passages that together cover most gold units, greedily.
 
     The k passages with the highest recall of their own are the start; then every other passage, by
     its own recall, takes the place of the one whose replacement raises the recall of the set most,
@@ -192,7 +193,7 @@ def oracle(covered: Sequence[AbstractSet[int]], k: int) -> list[int]:
     result is not always the best set: one swap at a time may not lead there.
 
     Args:
-        covered: what each passage holds of the query's gold, best rank first.
+        covered: gold units that each passage contains, best rank first.
         k: size of the set, at least 1.
 
     Returns:
@@ -201,7 +202,7 @@ def oracle(covered: Sequence[AbstractSet[int]], k: int) -> list[int]:
     """
 
     def reach(rows: Sequence[int]) -> int:
-        """Count the units that some passages cover together."""
+        """Count the gold units that some passages cover together."""
         return len({unit for i in rows for unit in covered[i]})
 
     order = sorted(range(len(covered)), key=lambda i: (-len(covered[i]), i))

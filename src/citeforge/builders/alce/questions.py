@@ -1,6 +1,4 @@
-"""Questions with their gold, and the passages: a corpus, cut where that is asked for, and the
-candidates of each question, which are retrieved from it, or the documents that items bring.
-"""
+"""Questions with their gold, the passages to search, and the candidates of each question."""
 
 import json
 import re
@@ -15,8 +13,7 @@ import pyarrow as pa
 from citeforge.engines.io.tables import batch_of, rows_of
 from citeforge.engines.retrieval.records import Rankings, ranked
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
-from citeforge.engines.running.runner import make_runner
-from citeforge.engines.running.setup import run_embedder
+from citeforge.engines.running.setup import make_runner, run_embedder
 from citeforge.ir_convert.alce import AlceItem, AlceSource, load_alce, passage_id
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions, Source
@@ -27,13 +24,13 @@ from citeforge.schemas.recipes.answers import AlceRecipe, Retrieving
 from citeforge.schemas.recipes.base import RunOptions
 
 DOCUMENTS = "documents"
-"""Split of the candidates that ALCE's items bring."""
+"""Split of the candidates that come with ALCE's items."""
 _SIGN = "#"
 
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """Questions with their gold, and where they come from.
+    """Questions of a source, with their gold and judgements.
 
     Attributes:
         table: schema QUERIES.
@@ -48,13 +45,13 @@ class QuestionSet:
     gold: pa.Table
 
     def grouped(self, gold: pa.Table) -> dict[str, GoldRows]:
-        """Gold of every question, in their order."""
+        """Group gold rows by question, in the order of the questions."""
         rows = by_query(gold.to_pylist())
         return {query: GoldRows(map(Gold.of, rows.get(query, []))) for query in self.texts}
 
 
 def open_questions(recipe: AlceRecipe, read: ReadOptions) -> Source:
-    """Open the source of the questions; without a corpus it must bring documents.
+    """Open the source of the questions; any but ALCE's items requires a corpus.
 
     Raises:
         InputError: it cannot be read.
@@ -73,7 +70,7 @@ def open_questions(recipe: AlceRecipe, read: ReadOptions) -> Source:
 
 
 def read_question_set(source: Source, recipe: AlceRecipe) -> QuestionSet:
-    """Questions with gold: the source's, or ``answers`` in the metadata of queries without any.
+    """Read questions and gold: the source's, or ``answers`` in the metadata of queries.
 
     ``answers`` is a list of accepted forms of one answer, or a list of such lists.
 
@@ -92,10 +89,10 @@ def read_question_set(source: Source, recipe: AlceRecipe) -> QuestionSet:
         row
         for query, text, metadata in rows_of(queries)
         if query not in with_gold and metadata
-        for row in _answers(source, query, text, json.loads(metadata))
+        for row in _gold_rows(source, query, text, json.loads(metadata))
     ]
     if rows:
-        gold = with_rows(gold, rows)
+        gold = add_gold_rows(gold, rows)
     if not gold.num_rows and not judged.num_rows:
         raise InputError(
             "has no gold: neither answers nor judgements",
@@ -107,13 +104,13 @@ def read_question_set(source: Source, recipe: AlceRecipe) -> QuestionSet:
     return QuestionSet(queries, dict(rows_of(queries, "_id", "text")), judged, gold)
 
 
-def with_rows(gold: pa.Table, rows: list[dict[str, Any]]) -> pa.Table:
-    """Gold with further rows (schema GOLD)."""
+def add_gold_rows(gold: pa.Table, rows: list[dict[str, Any]]) -> pa.Table:
+    """Append rows to a table of gold (schema GOLD)."""
     return pa.concat_tables([gold.cast(GOLD), pa.Table.from_pylist(rows, schema=GOLD)])
 
 
-def _answers(source: Source, query: str, text: str, metadata: Any) -> Iterator[dict[str, Any]]:
-    """Make gold rows of the answers in the metadata of a query."""
+def _gold_rows(source: Source, query: str, text: str, metadata: Any) -> Iterator[dict[str, Any]]:
+    """Make gold rows from the answers in the metadata of a query."""
     answers = metadata.get("answers") if isinstance(metadata, dict) else None
     if not answers:
         return
@@ -134,7 +131,7 @@ def _answers(source: Source, query: str, text: str, metadata: Any) -> Iterator[d
 
 
 def split_names(specs: Sequence[str]) -> dict[str, str]:
-    """Name the ``candidates`` split of each retriever: ``bm25`` or ``run_STEM`` to its spec."""
+    """Name the table of candidates of each retriever: ``bm25``, ``run_STEM``; name to its spec."""
     spec_of: dict[str, str] = {}
     for spec in dict.fromkeys(specs):
         name, _, argument = spec.partition(":")
@@ -155,15 +152,15 @@ def retrieve_all(
     folder: Path,
     counts: Counter[str],
 ) -> tuple[dict[str, Rankings], dict[str, dict[str, Any]]]:
-    """Ask every retriever.
+    """Rank passages for all questions with each retriever.
 
     Args:
         retrieving: which, and how deep.
-        run: where models run.
+        run: options of the run.
         questions: query to its text.
         corpus: Parquet shards.
-        folder: where vectors are kept.
-        counts: told of questions for which nothing is found.
+        folder: folder for vectors.
+        counts: counts of questions for which nothing is found; updated.
 
     Returns:
         (split to rankings, role to identity of what made them).
@@ -197,7 +194,7 @@ def retrieve_all(
     return rankings, models
 
 
-def documents(items: Sequence[AlceItem]) -> Rankings:
+def rank_documents(items: Sequence[AlceItem]) -> Rankings:
     """Rank the documents of each ALCE item in the order of the file, scored 1 / rank."""
     rankings: Rankings = {}
     for item in items:
@@ -208,24 +205,24 @@ def documents(items: Sequence[AlceItem]) -> Rankings:
     return rankings
 
 
-def pieces(text: str, size: int) -> list[str]:
+def cut_into_pieces(text: str, size: int) -> list[str]:
     """Cut a text into consecutive pieces of ``size`` words; the last one may be shorter."""
     words = text.split()
     return [" ".join(words[at : at + size]) for at in range(0, len(words), size)]
 
 
 def piece_id(passage: str, number: int) -> str:
-    """Id of a piece, numbered from 0. All pieces have such ids, so that none is another's."""
+    """Make the id of a piece of a passage, numbered from 0."""
     return f"{passage}{_SIGN}{number}"
 
 
 def whole_id(piece: str) -> str:
-    """Id of the passage that a piece was cut from."""
+    """Get the id of the passage that a piece was cut from."""
     return piece.rpartition(_SIGN)[0]
 
 
 def passage_chunks(source: Source, size: int) -> Iterator[pa.RecordBatch]:
-    """Stream the passages of a source (schema CORPUS), each cut into pieces with its title.
+    """Stream the passages of a source, each cut into pieces with its title (schema CORPUS).
 
     Raises:
         InputError: no passage has a word.
@@ -236,7 +233,7 @@ def passage_chunks(source: Source, size: int) -> Iterator[pa.RecordBatch]:
         for name, title, text, metadata in zip(
             *(c.to_pylist() for c in batch.columns), strict=True
         ):
-            chunks = pieces(text, size)
+            chunks = cut_into_pieces(text, size)
             counts["passages before cutting"] += 1
             counts["passages without a word, left out"] += not chunks
             rows += [(piece_id(name, i), title, t, metadata) for i, t in enumerate(chunks)]

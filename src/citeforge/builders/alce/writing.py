@@ -1,4 +1,4 @@
-"""What a language model writes for a benchmark of ALCE: sub-claims, summaries and snippets."""
+"""Texts that an LLM writes for ALCE benchmarks: sub-claims, summaries and snippets."""
 
 import re
 from collections import Counter
@@ -32,12 +32,12 @@ something irrelevant."""
 def write_texts(
     llm: Llm, task: str, rows: Sequence[dict[str, Any]], most_tokens: int
 ) -> list[str | Failure]:
-    """Ask the LLM for a text per row of values, at temperature 0; give texts or failures.
+    """Ask the LLM for one text per row of prompt values, at temperature 0.
 
     Args:
         llm: the writer.
         task: name of the prompt.
-        rows: what the prompt's expressions stand for.
+        rows: values for the prompt's expressions.
         most_tokens: limit of a reply.
     """
     params = {"temperature": 0, "max_tokens": most_tokens}
@@ -49,7 +49,7 @@ def write_texts(
 
 
 def long_answer(rows: GoldRows) -> str:
-    """The long answer that claims are taken from, without citation marks; empty without one.
+    """Get the long answer that claims are split from, without citation marks; "" if none.
 
     The first annotated one (ASQA), or the one whole answer that measures select (ELI5, HAGRID).
     """
@@ -59,7 +59,7 @@ def long_answer(rows: GoldRows) -> str:
 
 
 def parse_subclaims(reply: str, n: int) -> list[str]:
-    """Read the first n distinct lines of a reply, without numbers or lines that announce a list."""
+    """Read up to n distinct claims from a reply: its list items, or else its lines."""
     lines = [line.strip() for line in reply.splitlines()]
     listed = [line for line in lines if _LISTED.match(line)]
     texts = (_LISTED.sub("", line).strip() for line in listed or lines)
@@ -75,7 +75,7 @@ def sub_claims(
     judge: JudgeSession,
     counts: Counter[str],
 ) -> list[dict[str, Any]]:
-    """Let the LLM split long answers into claims: gold rows for queries without any.
+    """Let the LLM split long answers into claims, checked by a judge; return gold rows.
 
     Args:
         questions: query to its text.
@@ -83,7 +83,7 @@ def sub_claims(
         n: claims an answer.
         llm: writes them.
         judge: decides whether the answer entails them.
-        counts: told what was written, kept and dropped.
+        counts: counts of claims written, kept and dropped; updated.
     """
     answers = {q: text for q in questions if not gold[q].claims and (text := long_answer(gold[q]))}
     rows = [{"question": questions[q], "answer": a, "n": n} for q, a in answers.items()]
@@ -115,7 +115,7 @@ def sub_claims(
 
 
 def is_irrelevant(reply: str) -> bool:
-    """Whether a reply says that the passage does not help."""
+    """Whether a reply says that the passage does not help to answer the question."""
     words = normalise_answer(reply).split()
     return words[:1] == ["irrelevant"] or (
         len(words) <= _REMARK_WORDS and _WORD.search(reply) is not None
@@ -130,16 +130,16 @@ def condense(
     llm: Llm,
     counts: Counter[str],
 ) -> pa.Table:
-    """Let the LLM summarise passages for their questions, or extract snippets.
+    """Let the LLM summarise candidates for their questions, or extract snippets.
 
     Args:
         form: ``summary`` or ``snippet``.
         questions: query to its text.
         candidates: query to the passages that are condensed.
-        texts: of these.
+        texts: (title, text) of these passages.
         llm: writes.
-        counts: told what was written, irrelevant, or failed. A passage for which the writer fails
-            has no row.
+        counts: counts of passages condensed, irrelevant and failed; updated. A passage for which
+            the writer fails has no row.
     """
     pairs = [(query, name) for query in questions for name in candidates[query]]
     rows = [{"question": questions[q], "title": texts[p][0], "text": texts[p][1]} for q, p in pairs]
@@ -158,7 +158,7 @@ def condense(
 
 
 def usable_texts(table: pa.Table) -> dict[tuple[str, str], str]:
-    """(query, passage) to text, of rows that are not irrelevant."""
+    """Map (query, passage) to its condensed text, for rows not marked as irrelevant."""
     columns = (c.to_pylist() for c in table.columns)
     return {
         (query, name): text for query, name, text, idle in zip(*columns, strict=True) if not idle

@@ -1,4 +1,4 @@
-"""Steps that all builds share: their folder, corpus, tables, card and checks.
+"""Steps that all builds share: folder, corpus, tables, card and checks.
 
 May import everything below builders. Begin at `build`, then `package`.
 """

@@ -1,8 +1,8 @@
-"""The two ends of every build, and the folder in which it happens until it is whole.
+"""Start and end of every build, and its working folder.
 
-A builder is one function that runs from the first end to the second: open recipe and sources →
-compare with what is there (finished or half done: the same recipe goes on, another one is refused)
-→ stages with keys → tables → stats, card, manifest → rename::
+A builder is one function that runs from start to end: open recipe and sources → compare with an
+earlier build (the same recipe continues, another one is refused) → stages with keys → tables →
+stats, card, manifest → rename::
 
     with open_build(recipe, run) as build:
         draft = build.draft(recipe.recorded(), sources, licence, models)
@@ -66,7 +66,7 @@ class StageMarker(msgspec.Struct):
 
 
 class Workspace:
-    """Folder of a build: its finished stages, and the package that it writes.
+    """Working folder of a build (``OUT.partial``): finished stages, and the growing package.
 
     Attributes:
         out: final name of the package.
@@ -77,6 +77,7 @@ class Workspace:
     """
 
     def __init__(self, out: Path, if_exists: IfExists) -> None:
+        """Set the output folder, and the action if it exists; nothing is made yet."""
         self.out = out
         self.if_exists = if_exists
         self.root = partial_of(out)
@@ -85,7 +86,7 @@ class Workspace:
         self.finished_package: Manifest | None = None
 
     def check_output_folder(self) -> None:
-        """Refuse to overwrite foreign files, or a package without leave to replace it."""
+        """Refuse to overwrite foreign files, or a package without permission to replace it."""
         if is_taken(self.out):
             names = unknown_files(self.out)
             if names:
@@ -108,36 +109,12 @@ class Workspace:
             self.clear()
             self.had_stages = False
 
-    def take_finished(self, draft: Manifest) -> Manifest | None:
-        """Get the finished package at ``out`` when this build resumes it with the same recipe.
-
-        A half-done build goes on only by the same recipe, too.
-
-        Args:
-            draft: all of the manifest that is known before the tables are made.
-
-        Returns:
-            Its manifest; None when there is something to build.
-
-        Raises:
-            InputError: it was made by another recipe (names what differs), or is damaged.
-        """
-        if self.if_exists == "resume" and is_taken(self.out):
-            self.finished_package = load_intact(self.out)
-            require_same(self.finished_package, draft, self.out)
-            return self.finished_package
-        marker = self.root / _RECIPE
-        if self.had_stages and marker.is_file():
-            require_same_choices(Manifest.model_validate(read_json(marker)), draft, self.root)
-        write_text(marker, canonical_json(draft.model_dump(mode="json")) + "\n")
-        return None
-
     def stage(self, name: str) -> Path:
-        """Folder of a stage."""
+        """Get the folder of a stage."""
         return self.root / name
 
     def finished(self, name: str, key: Any) -> dict[str, Any] | None:
-        """Read the results of a finished stage, if its key is ``key`` and its files are intact."""
+        """Read the results of a finished stage; None if its key differs or a file is damaged."""
         try:
             marker = msgspec.convert(read_json(self.root / f"{name}.json"), StageMarker)
         except (InputError, msgspec.ValidationError):
@@ -151,7 +128,7 @@ class Workspace:
         return marker.record
 
     def start(self, name: str) -> Path:
-        """Empty folder for a stage that is to be done (again)."""
+        """Make an empty folder for a stage that is to be done, removing earlier results."""
         folder = self.stage(name)
         with storage_errors(self.out):
             (self.root / f"{name}.json").unlink(missing_ok=True)
@@ -160,12 +137,12 @@ class Workspace:
         return folder
 
     def finish(self, name: str, key: Any, files: dict[str, str], record: dict[str, Any]) -> None:
-        """Record that a stage is whole: its key, its files with sha256, and its results."""
+        """Mark a stage as finished: its key, its files with sha256, and its results."""
         marker = {"key": digest(key), "files": files, "record": record}
         write_text(self.root / f"{name}.json", canonical_json(marker) + "\n")
 
     def clear(self) -> None:
-        """Remove all files that a build leaves here."""
+        """Remove everything that builds leave in the working folder."""
         for name in _KNOWN:
             remove_tree(self.root / name)
 
@@ -176,9 +153,9 @@ Stats = dict[str, object]
 
 @contextmanager
 def open_build(recipe: Recipe, run: RunOptions) -> "Iterator[Build]":
-    """Lock the output folder of a build, and publish its package there on success.
+    """Lock the output folder of a build; on success rename the package to its final name.
 
-    On an error nothing is left behind that helps nobody.
+    On an error only finished work is kept.
 
     Raises:
         InputError: something is there already that may not be replaced, or another process builds
@@ -204,12 +181,12 @@ def open_build(recipe: Recipe, run: RunOptions) -> "Iterator[Build]":
 
 @dataclass(frozen=True)
 class Build:
-    """One build.
+    """A running build: its recipe, options and working folder.
 
     Attributes:
         recipe: everything that the tables depend on.
-        run: where and how.
-        workspace: where stages and package grow.
+        run: options of the run.
+        workspace: working folder of stages and package.
     """
 
     recipe: Recipe
@@ -224,7 +201,7 @@ class Build:
         models: dict[str, dict[str, Any]],
         grammar: GrammarInfo | None = None,
     ) -> Manifest:
-        """Make the manifest with all that is known before the tables are made."""
+        """Draft the manifest with all that is known before the tables are made."""
         return Manifest(
             kind=self.recipe.kind,
             name=safe_name(self.recipe.name or self.workspace.out.name),
@@ -238,15 +215,26 @@ class Build:
         )
 
     def finished(self, draft: Manifest) -> Manifest | None:
-        """Get the package that the resumed build has finished already; None if it has not.
+        """Get the finished package that this build resumes; None if there is something to build.
+
+        An unfinished build goes on only by the same recipe, too.
 
         Raises:
-            InputError: what is there is of another recipe.
+            InputError: the package there has another recipe (names the differences), or is damaged.
         """
-        return self.workspace.take_finished(draft)
+        place = self.workspace
+        if place.if_exists == "resume" and is_taken(place.out):
+            place.finished_package = load_intact(place.out)
+            require_same(place.finished_package, draft, place.out)
+            return place.finished_package
+        marker = place.root / _RECIPE
+        if place.had_stages and marker.is_file():
+            require_same_choices(Manifest.model_validate(read_json(marker)), draft, place.root)
+        write_text(marker, canonical_json(draft.model_dump(mode="json")) + "\n")
+        return None
 
     def secret(self) -> bytes | None:
-        """Get the secret that keys order, draws and ids; None where labels are public.
+        """Get the secret that keys order, draws and ids; None if labels are public.
 
         Raises:
             InputError: ``--secret-from`` names a folder without one.
@@ -256,17 +244,17 @@ class Build:
         return secret_in(self.workspace.root, self.run.secret_from)
 
     def package(self) -> PackageWriter:
-        """Start a package without tables."""
+        """Start a package without tables, in the working folder."""
         return PackageWriter(self.workspace.start("package"))
 
     def finish(
         self, draft: Manifest, writer: PackageWriter, stats: Stats, **learnt: Any
     ) -> Manifest:
-        """Hide labels if asked, and write stats, card and manifest.
+        """Hide labels if asked; write statistics, card and manifest.
 
         Args:
-            draft: of :meth:`draft`.
-            writer: of the package, with all its tables.
+            draft: result of :meth:`draft`.
+            writer: writer of the package, with all its tables.
             stats: descriptive statistics.
             learnt: fields of the manifest that were learnt while the tables were made.
 

@@ -1,7 +1,7 @@
-"""The README of a package: YAML for ``datasets`` and the Hub, and what a reader needs to know.
+"""The README of a package: metadata for ``datasets`` and the Hub, and text for readers.
 
-Rendered from the manifest, the statistics, and what lies beside them: ``audit.json``,
-``reference_scores.json`` and the hand-written ``card.md``. Nothing in it is kept by hand but that.
+Rendered from the manifest, the statistics, ``audit.json``, ``reference_scores.json`` and the
+hand-written ``card.md``.
 """
 
 import json
@@ -47,7 +47,7 @@ class SidecarFiles:
 
     @staticmethod
     def read(folder: Path, changed: Mapping[str, str] | None = None) -> "SidecarFiles":
-        """Read these files from a package.
+        """Read audit, reference scores and hand-written text of a package.
 
         Args:
             folder: package.
@@ -58,6 +58,7 @@ class SidecarFiles:
         """
 
         def content(name: str, otherwise: Any) -> Any:
+            """Parse a JSON file, or the text that will replace it; ``otherwise`` if missing."""
             if changed is not None and name in changed:
                 return json.loads(changed[name])
             return read_json(folder / name) if (folder / name).is_file() else otherwise
@@ -76,20 +77,20 @@ def render_card(
     stats: dict[str, object],
     beside: SidecarFiles | None = None,
 ) -> str:
-    """Text of ``README.md``.
+    """Write the text of ``README.md``.
 
     Args:
         manifest: provenance, without the hashes of stats and card.
         splits: config to splits that were written.
-        stats: what ``stats.json`` holds.
-        beside: what lies beside the tables.
+        stats: content of ``stats.json``.
+        beside: audit, reference scores and hand-written text.
     """
     beside = beside or SidecarFiles()
     front = yaml.safe_dump(
-        _header(manifest, splits, stats, beside), sort_keys=False, allow_unicode=True
+        _make_header(manifest, splits, stats, beside), sort_keys=False, allow_unicode=True
     )
     audit = beside.audit
-    rows = [(k, _value(v)) for k, v in stats.items() if isinstance(v, int | float | str | dict)]
+    rows = [(k, _format(v)) for k, v in stats.items() if isinstance(v, int | float | str | dict)]
     body = _card_template().render(
         manifest=manifest,
         kind=kind_of(manifest),
@@ -98,31 +99,31 @@ def render_card(
         command=command_of(manifest),
         seed=manifest.config.get("seed", manifest.config.get("selection", {}).get("seed")),
         contexts=[
-            (f"`{name}`", _plain(context.description), len(context.short))
+            (f"`{name}`", _one_line(context.description), len(context.short))
             for name, context in manifest.contexts.items()
         ],
         statistics=rows,
-        counts=[(what, _value(count)) for what, count in manifest.counts.items()],
+        counts=[(what, _format(count)) for what, count in manifest.counts.items()],
         audit=audit,
         checks_made=checks_made,
-        flaws=[] if audit is None else _flaws(audit),
-        exploits=None if audit is None or not audit.get("exploits") else _exploits(audit),
+        flaws=[] if audit is None else _list_flaws(audit),
+        exploits=None if audit is None or not audit.get("exploits") else _describe_exploits(audit),
         licences=[
-            (_plain(what), _plain(licence or "not stated"), licence_words(licence))
+            (_one_line(what), _one_line(licence or "not stated"), licence_words(licence))
             for what, licence in licences_of(manifest)
         ],
         binding=most_restrictive(manifest),
-        scores=_scores(beside.scores),
-        citations=_citations(manifest),
+        scores=_score_table(beside.scores),
+        citations=_list_citations(manifest),
         table=lambda heads, rows: Table(tuple(heads), list(rows)).markdown(),
     )
     return f"---\n{front}---\n\n{body}"
 
 
-def _header(
+def _make_header(
     manifest: Manifest, splits: dict[str, list[str]], stats: dict[str, object], beside: SidecarFiles
 ) -> dict[str, object]:
-    """Make the metadata at the head of a card: licence, languages, size, tags and data files."""
+    """Make the metadata of a card: licence, languages, size, tags and data files."""
     header: dict[str, object] = {"pretty_name": manifest.name}
     if manifest.licence:
         header["license"] = manifest.licence.lower()
@@ -145,7 +146,7 @@ def _header(
 def data_configs(
     splits: Mapping[str, Iterable[str]], ending: str = "-*.parquet"
 ) -> list[dict[str, Any]]:
-    """``configs`` of a card: the files of each split of each table."""
+    """List the data files of each split of each table, as ``configs`` of a card."""
     return [
         {
             "config_name": config,
@@ -156,7 +157,7 @@ def data_configs(
 
 
 def bars(counts: Iterable[float]) -> str:
-    """A chart of one line: one block a value."""
+    """Draw counts as a bar chart in one line, one block per count."""
     values = list(counts)
     top = max(values, default=0)
     if not top:
@@ -166,25 +167,26 @@ def bars(counts: Iterable[float]) -> str:
 
 @cache
 def _card_template() -> Template:
-    """Compile the template of cards. It writes Markdown; foreign texts go through `_plain`."""
+    """Compile the template of cards, once; it passes foreign texts through `_one_line`."""
     environment = Environment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         keep_trailing_newline=True, autoescape=False,
     )  # fmt: skip
     environment.filters |= {
-        "plain": _plain,
+        "plain": _one_line,
         "percent": lambda share: f"{100 * share:.1f}",
         "thousands": lambda number: f"{number:,}",
     }
     return environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
 
 
-def _plain(text: object) -> str:
-    """Turn foreign text into one line of Markdown without tags."""
+def _one_line(text: object) -> str:
+    """Write foreign text as one line of Markdown, with tags escaped."""
     return " ".join(str(text).split()).replace("<", "&lt;")
 
 
-def _value(value: object) -> str:
+def _format(value: object) -> str:
+    """Write a statistic as text; of a dictionary, up to 8 entries."""
     if not isinstance(value, dict):
         return f"{value:,}" if isinstance(value, int) else str(value)
     is_counts = all(isinstance(v, int) for v in value.values())
@@ -193,21 +195,21 @@ def _value(value: object) -> str:
     return f"`{bars(value.values())}` {parts}" if is_counts else parts
 
 
-def _flaws(audit: dict[str, Any]) -> list[tuple[str, int]]:
-    """List the flaws that an audit counted."""
+def _list_flaws(audit: dict[str, Any]) -> list[tuple[str, int]]:
+    """List (kind of flaw, count) of an audit; ("nothing", 0) without any."""
     rows = [(kind, len(flaws)) for kind, flaws in audit["flaws"].items()]
     rows += [(f"personal data: {k} (passages)", n) for k, n in audit["personal_data"].items()]
     return rows or [("nothing", 0)]
 
 
-def _exploits(audit: dict[str, Any]) -> dict[str, Any]:
-    """Get what an audit computed of degenerate systems; empty without any."""
+def _describe_exploits(audit: dict[str, Any]) -> dict[str, Any]:
+    """Prepare the scores of degenerate systems in an audit for the card."""
     found = Exploits.model_validate(audit["exploits"])
     return {**found.model_dump(), "table": exploits_table(found), "findings": found.findings}
 
 
 def exploits_table(found: Exploits) -> Table:
-    """Degenerate systems down, measures across; ``≥`` marks values at or above an honest system."""
+    """Make the table of degenerate systems' scores; ``≥`` marks those that reach an honest one."""
     measures = list(dict.fromkeys(name for row in found.rows for name in row.values))
     rows = [
         [
@@ -224,20 +226,20 @@ def exploits_table(found: Exploits) -> Table:
     return Table(["system", *measures], rows, notes=found.findings)
 
 
-def _scores(scores: list[dict[str, Any]]) -> dict[str, Any]:
-    """Names, rows and signatures of the reference scores; empty where there are none."""
+def _score_table(scores: list[dict[str, Any]]) -> dict[str, Any]:
+    """Collect names, rows and signatures of the reference scores; empty without scores."""
     names = list(dict.fromkeys(m["name"] for s in scores for m in s["measures"]))[:12]
     rows = []
     for score in scores:
         measures = {m["name"]: m for m in score["measures"]}
-        values = [_interval(measures.get(name)) for name in names]
-        rows.append([_plain(score["system"]), _plain(score["context"]), *values])
+        values = [_format_measure(measures.get(name)) for name in names]
+        rows.append([_one_line(score["system"]), _one_line(score["context"]), *values])
     measured = [m for s in scores for m in s["measures"] if m["name"] in names]
     signatures = list(dict.fromkeys(m["signature"] for m in measured))
     return {"names": names, "rows": rows, "signatures": signatures} if scores else {}
 
 
-def _interval(measure: dict[str, Any] | None) -> str:
+def _format_measure(measure: dict[str, Any] | None) -> str:
     """Write a measure's value, with its interval if it has one."""
     if measure is None or measure["value"] is None:
         return "–"
@@ -247,7 +249,7 @@ def _interval(measure: dict[str, Any] | None) -> str:
     return f"{value} [{measure['low']:.2f}, {measure['high']:.2f}]"
 
 
-def _citations(manifest: Manifest) -> str:
-    """BibTeX of the paper that the kind comes from, and of the sources."""
+def _list_citations(manifest: Manifest) -> str:
+    """Join the BibTeX entries of the kind's paper and of the sources."""
     names = [kind_of(manifest).paper, *(s.kind for s in manifest.sources)]
     return "\n".join(dict.fromkeys(c for n in names if (c := citation_of(n))))

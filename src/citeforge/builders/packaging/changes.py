@@ -1,4 +1,4 @@
-"""What a build is told, compared with what is there already, and the command that says it."""
+"""Differences between a recipe and an earlier build, and the command that repeats a build."""
 
 import json
 import shlex
@@ -20,7 +20,7 @@ _MOST_LISTED = 6
 
 
 def recipe_of(manifest: Manifest) -> Recipe | None:
-    """Read the recipe that a package was made by; None if its manifest lacks choices."""
+    """Read the recipe that a package was built by; None if its manifest lacks choices."""
     record = recipe_named(manifest.kind)
     try:
         return None if record is None else record.of(manifest)
@@ -29,7 +29,7 @@ def recipe_of(manifest: Manifest) -> Recipe | None:
 
 
 def recipe_differences(earlier: Manifest, draft: Manifest) -> list[str]:
-    """List ``field: old → new`` of everything that tables or the manifest's identity depend on.
+    """List ``field: old → new`` of all that tables, or the manifest's identity, depend on.
 
     Args:
         earlier: manifest of a finished package.
@@ -51,12 +51,12 @@ def recipe_differences(earlier: Manifest, draft: Manifest) -> list[str]:
         old = earlier.models.get(role)
         mine = None if old is None else {k: v for k, v in old.items() if k in model}
         differences += list_differences(role, mine, json.loads(json.dumps(model)))
-    differences += list_differences("sources", _sources(earlier), _sources(draft))
+    differences += list_differences("sources", _source_facts(earlier), _source_facts(draft))
     return differences
 
 
 def option_differences(old: Manifest, draft: Manifest) -> list[str]:
-    """List ``field: old → new`` of two recipes; what the builds found is not compared."""
+    """List ``field: old → new`` of two recipes, ignoring what the builds found."""
     differences: list[str] = []
     for field in ("kind", "name", "licence"):
         differences += list_differences(field, getattr(old, field), getattr(draft, field))
@@ -64,12 +64,13 @@ def option_differences(old: Manifest, draft: Manifest) -> list[str]:
 
 
 def _record(manifest: Manifest) -> dict[str, Any]:
-    """Get the recipe part of ``config``; all of it in packages of unknown kinds."""
+    """Get the recipe part of ``config``; all of ``config`` for packages of unknown kinds."""
     recipe = recipe_of(manifest)
     return manifest.config if recipe is None else recipe.recorded()
 
 
-def _sources(manifest: Manifest) -> dict[str, Any]:
+def _source_facts(manifest: Manifest) -> dict[str, Any]:
+    """Map each source to its files, revision and licence."""
     return {
         s.spec: {"files": s.files, "revision": s.revision, "licence": s.licence}
         for s in manifest.sources
@@ -77,7 +78,7 @@ def _sources(manifest: Manifest) -> dict[str, Any]:
 
 
 def list_differences(place: str, old: Any, new: Any) -> Iterator[str]:
-    """List ``field: old → new`` of what differs in two JSON values."""
+    """Yield ``field: old → new`` of the differences between two JSON values."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*old, *new]):
             inner = f"{place}.{key}" if place else str(key)
@@ -87,6 +88,7 @@ def list_differences(place: str, old: Any, new: Any) -> Iterator[str]:
 
 
 def _value_text(value: Any) -> str:
+    """Write a JSON value in at most 60 characters; "nothing" for an absent one."""
     if value is _ABSENT or value is None:
         return "nothing"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -103,7 +105,7 @@ def require_same(old: Manifest, draft: Manifest, out: Path) -> None:
 
 
 def require_same_choices(begun: Manifest, draft: Manifest, partial: Path) -> None:
-    """Refuse to continue a half-done build of another recipe.
+    """Refuse to continue an unfinished build of another recipe.
 
     A changed source, model or library is no other recipe: the stages notice it by their keys.
 
@@ -115,27 +117,23 @@ def require_same_choices(begun: Manifest, draft: Manifest, partial: Path) -> Non
 
 
 def _refuse_other_recipe(what: str, different: Iterable[str], path: Path, allowed: str) -> None:
-    if differences := differences_text(different):
+    """Raise an error that lists the differences, unless there are none."""
+    if differences := list(different):
+        listed = "; ".join(differences[:_MOST_LISTED])
+        more = len(differences) - _MOST_LISTED
         raise InputError(
-            f"is {what} of another recipe ({differences})",
+            f"is {what} of another recipe ({listed}{f'; and {more} more' if more > 0 else ''})",
             path=path,
             allowed=f"{allowed}, or --overwrite",
             code="recipe-changed",
         )
 
 
-def differences_text(differences: Iterable[str]) -> str:
-    """Join the first of some differences and the number of the others; empty without any."""
-    first = list(differences)
-    more = f"; and {len(first) - _MOST_LISTED} more" if first[_MOST_LISTED:] else ""
-    return "; ".join(first[:_MOST_LISTED]) + more
-
-
 def command_of(manifest: Manifest) -> str | None:
-    """Write the ``citeforge build`` command of a package, as a user would type it.
+    """Write the ``citeforge build`` command that repeats a build; None if choices are missing.
 
-    Folders stand as their names: where a benchmark was built from is nobody's path. None when the
-    manifest does not hold all choices, as that of a package which another program made.
+    Folders are written as their names, without the paths of the machine of the build. Manifests of
+    packages that another program made do not have all choices.
     """
     if manifest.config.get("hidden_gold"):
         return "citeforge publish … --hide-gold"

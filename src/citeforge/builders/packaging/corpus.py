@@ -1,4 +1,4 @@
-"""The corpus stage: passages of all sources, merged, as Parquet."""
+"""The corpus stage of a build: passages of all sources, merged, as Parquet."""
 
 import os
 import shutil
@@ -24,16 +24,16 @@ from citeforge.schemas.text import normalise_passages
 def write_corpus(
     source: Source, extra: Source | None, folder: Path, prefix: str = ""
 ) -> dict[str, str]:
-    """Write the corpus of a build: its source, and a further one to mine from.
+    """Write the corpus of a build: passages of its source and, if given, of an extra source.
 
     A passage that both have (same id, equal normalised text) is written once, with whichever title
     is not empty; the first source's text and order stand.
 
     Args:
-        source: the first.
-        extra: the other; None for none.
-        folder: where the tables go.
-        prefix: put before the ids of the other.
+        source: first source.
+        extra: further source; None for none.
+        folder: folder for the tables.
+        prefix: prefix for the ids of ``extra``.
 
     Returns:
         File names with sha256.
@@ -47,8 +47,8 @@ def write_corpus(
     write_batches(scratch, source.passages(), source)
     first = shard_paths(scratch, "corpus")
     with progress("reading the other corpus", None, "passages") as advance:
-        both = _overlap(first, _prefixed(extra, prefix), advance)
-    joined = _merged(first, _prefixed(extra, prefix), both, extra)
+        both = _find_overlap(first, _prefix_ids(extra, prefix), advance)
+    joined = _merge(first, _prefix_ids(extra, prefix), both, extra)
     files = write_batches(folder, joined, source, "joining both corpora")
     if both:
         extra.info().counts["passages already in the first source, merged"] = len(both)
@@ -64,13 +64,13 @@ def write_batches(
     source: Source,
     stage: str = "reading the corpus",
 ) -> dict[str, str]:
-    """Write batches of passages as a corpus.
+    """Write batches of passages as a corpus; refuse an empty one.
 
     Args:
-        folder: where the tables go.
+        folder: folder for the tables.
         batches: schema CORPUS.
-        source: where they come from.
-        stage: what is going on, for whoever waits.
+        source: source of the batches.
+        stage: description of the work, for the progress line.
 
     Returns:
         File names with sha256.
@@ -78,7 +78,7 @@ def write_batches(
     Raises:
         InputError: there are none.
     """
-    files = _written(folder, batches, stage)
+    files = _write_table(folder, batches, stage)
     if not files:
         raise InputError(
             "the corpus is empty",
@@ -89,10 +89,10 @@ def write_batches(
     return files
 
 
-def _written(
+def _write_table(
     folder: Path, batches: Iterable[pa.RecordBatch | pa.Table], stage: str
 ) -> dict[str, str]:
-    """Write a corpus table; gives its files with their hashes."""
+    """Write a corpus table; return its file names with sha256."""
     with (
         progress(stage, None, "passages") as advance,
         TableWriter(folder, "corpus", CORPUS) as writer,
@@ -109,11 +109,11 @@ def copy_corpus(
     only: Iterable[str] | None = None,
     extra: pa.Table | None = None,
 ) -> dict[str, str]:
-    """Write the corpus of a package from another one's files, all or some passages.
+    """Write the corpus of a package from the files of another one: all or some passages.
 
     Args:
-        folder: of the package.
-        corpus: Parquet files of the passages, whose order stands.
+        folder: folder of the package.
+        corpus: Parquet files of the passages; their order is kept.
         only: ids of those that the package needs; None for all.
         extra: further passages, schema CORPUS, written after them.
 
@@ -126,14 +126,14 @@ def copy_corpus(
         batches = (rows_with(b, "_id", ids) for b in batches)
     further = [] if extra is None else [extra]
     written = (batch.cast(CORPUS) for batch in chain(batches, further))
-    return _written(folder / "corpus", written, "writing the corpus")
+    return _write_table(folder / "corpus", written, "writing the corpus")
 
 
 def link_corpus(folder: Path, corpus: list[Path]) -> dict[str, str]:
-    """Link the corpus of a stage into a package; copy it where the file system has no links.
+    """Link the corpus files of a stage into a package; copy them if links are not possible.
 
     Args:
-        folder: of the package.
+        folder: folder of the package.
         corpus: files of the stage, which goes when the build ends.
 
     Returns:
@@ -150,7 +150,7 @@ def link_corpus(folder: Path, corpus: list[Path]) -> dict[str, str]:
     return {path.name: sha256_file(path) for path in corpus}
 
 
-def _prefixed(source: Source, prefix: str) -> Iterator[pa.RecordBatch]:
+def _prefix_ids(source: Source, prefix: str) -> Iterator[pa.RecordBatch]:
     """Stream the passages of a source (schema CORPUS) with a prefix before their ids."""
     for batch in source.passages():
         if prefix:
@@ -159,19 +159,19 @@ def _prefixed(source: Source, prefix: str) -> Iterator[pa.RecordBatch]:
         yield batch
 
 
-def _overlap(
+def _find_overlap(
     first: list[Path], extra: Iterator[pa.RecordBatch], advance: Advance
 ) -> dict[str, tuple[str, str]]:
-    """Find passages of ``extra`` whose id the first source has: id to (title, normalised text).
+    """Find passages of ``extra`` with an id of the first source: id to (title, normalised text).
 
     Ids are compared by 64-bit hashes, 8 bytes each, and those that agree by their letters.
     """
     digests = np.sort(
-        np.concatenate([_hashes(b["_id"].to_pylist()) for b in iter_batches(first, ["_id"])])
+        np.concatenate([_hash_ids(b["_id"].to_pylist()) for b in iter_batches(first, ["_id"])])
     )
     texts_of: dict[str, tuple[str, str]] = {}
     for batch in extra:
-        hashes = _hashes(batch["_id"].to_pylist())
+        hashes = _hash_ids(batch["_id"].to_pylist())
         at = np.minimum(np.searchsorted(digests, hashes), len(digests) - 1)
         shared = batch.filter(pa.array(digests[at] == hashes))
         texts = normalise_passages(shared["text"])
@@ -187,32 +187,33 @@ def _overlap(
     return {name: texts_of[name] for name in names.take(pa.array(np.sort(indices))).to_pylist()}
 
 
-def _hashes(ids: list[str]) -> npt.NDArray[np.int64]:
+def _hash_ids(ids: list[str]) -> npt.NDArray[np.int64]:
+    """Compute a 64-bit hash of each id."""
     return np.fromiter(map(hash, ids), np.int64, len(ids))
 
 
-def _merged(
+def _merge(
     first: list[Path],
     extra: Iterator[pa.RecordBatch],
     both: dict[str, tuple[str, str]],
     source: Source,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the passages of two corpora; those in both once, with a title if either has one."""
+    """Stream the passages of two corpora; those in both once, with a title if either has one."""
     names = pa.array(list(both), pa.string())
     for batch in iter_batches(first):
         shared = np.flatnonzero(pc.is_in(batch["_id"], value_set=names).to_numpy(False))
-        yield _with_titles(batch, shared, both, source) if len(shared) else batch
+        yield _fill_titles(batch, shared, both, source) if len(shared) else batch
     for batch in extra:
         yield batch.filter(pc.invert(pc.is_in(batch["_id"], value_set=names)))
 
 
-def _with_titles(
+def _fill_titles(
     batch: pa.RecordBatch,
     rows: npt.NDArray[np.intp],
     both: dict[str, tuple[str, str]],
     extra: Source,
 ) -> pa.RecordBatch:
-    """Give passages of both corpora a title where the first one has none."""
+    """Fill empty titles of passages in both corpora; refuse different texts of one id."""
     texts = normalise_passages(batch["text"])
     titles = batch["title"].to_pylist()
     for row in rows.tolist():

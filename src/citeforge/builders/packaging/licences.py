@@ -1,4 +1,4 @@
-"""Licences of sources: which is the most restrictive, and which do not go together.
+"""Licences of sources: which one is the most restrictive, and which cannot be combined.
 
 Not legal advice: a rule of thumb over SPDX identifiers that stops the obvious mistakes.
 """
@@ -19,7 +19,7 @@ _SHARE_ALIKE, _NON_COMMERCIAL, _NO_DERIVATIVES = 2, (3, 4), 5
 
 
 def restrictiveness(licence: str | None) -> int:
-    """Rank how restrictive a licence is: the higher, the more. Unknown ones rank highest."""
+    """Rank a licence by restrictiveness: higher is stricter, unknown ones are highest."""
     name = (licence or "").lower()
     # The longest prefix wins: cc-by-nc-sa is not cc-by-nc.
     fitting = [
@@ -29,18 +29,18 @@ def restrictiveness(licence: str | None) -> int:
 
 
 def licence_words(licence: str | None) -> str:
-    """Describe the kind of a licence, such as "share-alike"."""
+    """Describe the class of a licence, such as "share-alike"."""
     number = restrictiveness(licence)
     return "other or unknown" if number == _UNKNOWN else _RANKS[number][0]
 
 
 def licences_of(manifest: Manifest) -> list[tuple[str, str | None]]:
-    """List (what, licence) of everything that went into a benchmark."""
+    """List (source, licence) of all sources of a benchmark."""
     return list(dict.fromkeys((s.public_spec, s.licence) for s in manifest.sources))
 
 
 def most_restrictive(manifest: Manifest) -> str | None:
-    """Find the licence that binds the whole; None when one is not stated."""
+    """Find the most restrictive licence of the sources; None if one states none."""
     licences = licences_of(manifest)
     if not licences:
         return manifest.licence
@@ -50,7 +50,7 @@ def most_restrictive(manifest: Manifest) -> str | None:
 
 
 def with_licence(manifest: Manifest, licence: str) -> Manifest:
-    """State the licence of a benchmark, and of its sources that state none, but an extra corpus."""
+    """Set the licence of a benchmark, and of sources that state none (except an extra corpus)."""
     extra = manifest.config.get("extra_corpus")
     sources = [
         s.model_copy(update={"licence": licence}) if s.licence is None and s.spec != extra else s
@@ -64,7 +64,7 @@ _STATING = "build or export card with --licence"
 
 
 def conflicts(manifest: Manifest) -> list[str]:
-    """List why a benchmark cannot be published under its licence; empty when it can."""
+    """List the reasons why a benchmark cannot be published under its licence."""
     licences = licences_of(manifest)
     extra = manifest.config.get("extra_corpus")
     problems = [

@@ -1,4 +1,4 @@
-"""Writing a package: tables, stats, card and manifest."""
+"""Writing of a package: tables, statistics, card and manifest."""
 
 import hashlib
 import re
@@ -32,7 +32,7 @@ from citeforge.schemas.benchmarks.tables import CONTEXTS
 
 
 def corpus_stats(folder: Path) -> dict[str, object]:
-    """Counts and lengths of the passages of a package, streamed."""
+    """Compute counts and word lengths of a package's passages."""
     n = words = titled = 0
     longest = 0
     with progress("counting words", None, "passages") as advance:
@@ -52,19 +52,20 @@ def corpus_stats(folder: Path) -> dict[str, object]:
 
 
 WORDS = "words per passage"
-"""Name of that chart among the statistics."""
+"""Name of the histogram among the statistics."""
 
 
 class WordLengths:
-    """Counts passages by their number of words, for the chart in the card."""
+    """Histogram of passages by number of words, for the chart in the card."""
 
     _EDGES = (10, 20, 40, 80, 160, 320, 640)
 
     def __init__(self) -> None:
+        """Start with empty bins."""
         self._counts = np.zeros(len(self._EDGES) + 1, np.int64)
 
     def add(self, texts: pa.Array) -> pa.Array:
-        """Count the words of each text; give the counts.
+        """Add texts to the histogram; return the number of words of each.
 
         Returns:
             Words of each.
@@ -75,7 +76,7 @@ class WordLengths:
         return words
 
     def table(self) -> dict[str, int]:
-        """Range of words to the number of passages."""
+        """Map each range of word counts to its number of passages."""
         starts = [0, *(edge + 1 for edge in self._EDGES)]
         names = [f"{a}–{b}" for a, b in zip(starts, self._EDGES, strict=False)]
         names.append(f"{starts[-1]} or more")
@@ -83,7 +84,7 @@ class WordLengths:
 
 
 def word_lengths(package: Package) -> dict[str, int]:
-    """Passages by number of words, streamed; empty where there is no corpus."""
+    """Compute the histogram of a package's passages by words; empty without a corpus."""
     lengths = WordLengths()
     for batch in package.passages(["text"]):
         lengths.add(batch["text"])
@@ -91,7 +92,7 @@ def word_lengths(package: Package) -> dict[str, int]:
 
 
 def mapping_stats(label: str, mapping: pa.Table, n_queries: int) -> dict[str, object]:
-    """Compute how many passages of a label the queries have."""
+    """Compute how many passages with a label the queries have."""
     per_query = mapping["query-id"].value_counts().field("counts")
     without = n_queries - len(per_query)
     low = 0 if without else pc.min(per_query).as_py()
@@ -104,7 +105,7 @@ def mapping_stats(label: str, mapping: pa.Table, n_queries: int) -> dict[str, ob
 
 
 def context_stats(name: str, contexts: pa.Table) -> dict[str, object]:
-    """Compute sizes of the contexts of one set, and their share of relevant passages."""
+    """Compute the mean size of the contexts of a set, and their share of relevant passages."""
     labels = [[d["label"] for d in docs] for docs in contexts["docs"].to_pylist()]
     shares = [row.count("relevant") / len(row) for row in labels if row]
     mean = round(sum(shares) / max(1, len(shares)), 4)
@@ -114,29 +115,30 @@ def context_stats(name: str, contexts: pa.Table) -> dict[str, object]:
 
 
 def context_sizes(name: str, contexts: pa.Table) -> dict[str, object]:
-    """Compute sizes of the contexts of one set, without their labels."""
+    """Compute the mean size of the contexts of a set."""
     sizes = pc.list_value_length(contexts["docs"]).to_pylist()
     return {f"context {name}: passages, mean": round(sum(sizes) / len(sizes), 4)}
 
 
 class PackageWriter:
-    """Grows a package in a folder that is not yet visible under its final name.
+    """Writes a package into a working folder: tables first, the manifest last.
 
     Attributes:
-        folder: where the package grows.
+        folder: working folder of the package.
         files: relative file name to sha256 of what was written.
         splits: config to splits that have rows.
         empty: ``config/split`` of tables without rows.
     """
 
     def __init__(self, folder: Path) -> None:
+        """Start a package without tables."""
         self.folder = folder
         self.files: dict[str, str] = {}
         self.splits: dict[str, list[str]] = {}
         self.empty: list[str] = []
 
     def add(self, config: str, split: str, table: pa.Table) -> None:
-        """Write one table; one without rows is noted and not written."""
+        """Write one table; a table without rows is only noted."""
         self.add_shards(config, split, write_table(self.folder / config, split, table))
 
     def add_shards(self, config: str, split: str, files: dict[str, str]) -> None:
@@ -150,7 +152,7 @@ class PackageWriter:
     def add_contexts(
         self, name: str, docs: Mapping[str, list[dict[str, str]]]
     ) -> dict[str, object]:
-        """Write a context set, query to ``corpus-id`` and ``label`` of its passages.
+        """Write a context set: query to ``corpus-id`` and ``label`` of its passages.
 
         Returns:
             Its statistics.
@@ -163,7 +165,7 @@ class PackageWriter:
     def finish(
         self, manifest: Manifest, stats: dict[str, object], further: Mapping[str, str] | None = None
     ) -> Manifest:
-        """Write stats, card and, last, the manifest.
+        """Write statistics, card and, last, the manifest.
 
         Args:
             manifest: all but the fields that depend on the files.
@@ -188,11 +190,11 @@ class PackageWriter:
 
 
 def amend_stats(folder: Path, extra: dict[str, object]) -> Manifest:
-    """Add statistics that were learnt after the build; tables and benchmark hash stay.
+    """Add statistics to a finished package; its tables and benchmark hash stay.
 
     Args:
         folder: a sound package.
-        extra: what ``stats.json`` gets; values of known names are replaced.
+        extra: statistics to add; those of known names are replaced.
 
     Returns:
         The manifest as written.
@@ -216,7 +218,7 @@ def render_again(
     Args:
         folder: package.
         manifest: its manifest.
-        stats: what ``stats.json`` is to hold.
+        stats: new content of ``stats.json``.
         changed: further files that change, name to text.
 
     Returns:
@@ -240,15 +242,15 @@ def render_again(
 
 
 def render_manifest(manifest: Manifest) -> str:
-    """The exact text of ``manifest.json``."""
+    """Write a manifest as the text of ``manifest.json``."""
     return pretty_json(manifest.model_dump(mode="json"))
 
 
 def manifest_digest(manifest: Manifest) -> str:
-    """sha256 of the manifest with its own field empty."""
+    """Compute the sha256 of a manifest, with its own hash field empty."""
     return digest(manifest.model_copy(update={"manifest_sha256": ""}).model_dump(mode="json"))
 
 
 def safe_name(text: str) -> str:
-    """Turn a text into a benchmark name for signatures and file names."""
+    """Turn a text into a benchmark name that is safe in signatures and file names."""
     return re.sub(r"[^\w.-]+", "-", text).strip("-.") or "benchmark"

@@ -1,4 +1,4 @@
-"""Prompts: one text a query, with the passages of its frozen context."""
+"""Prompts of benchmarks: one text per query, with the passages of its frozen context."""
 
 import json
 import re
@@ -27,13 +27,13 @@ TEMPLATES = {name: FOLDER / f"{name}.j2" for name in ("rage", "authorship", "kal
 
 @dataclass(frozen=True)
 class PromptDoc:
-    """A passage as a template sees it.
+    """A passage as prompt templates see it.
 
     Attributes:
-        number: what a citation of it says.
+        number: number that cites it.
         title: its title, or an empty string.
         text: its text, with markers of its own neutralised.
-        label: what an authorship benchmark says of it, or an empty string.
+        label: author label in an authorship benchmark, or an empty string.
     """
 
     number: int
@@ -46,7 +46,7 @@ _BRACKETS = re.compile(r"[\[\]【】［］]")
 
 
 def neutralise(text: str) -> str:
-    """Put a passage's own citation marks into round brackets, which prompts do not count."""
+    """Put citation marks inside a passage's own text into round brackets."""
     marks = Grammar().parse(text, 1 << 30).markers
     in_brackets = [m for m in marks if text[m.start] in "[【［" and not m.is_residue]
     return splice(
@@ -56,7 +56,7 @@ def neutralise(text: str) -> str:
 
 
 def load_template(name: str) -> Template:
-    """A built-in template, or a Jinja file.
+    """Load a built-in prompt template by name, or a Jinja file.
 
     Raises:
         InputError: no such file, or it is not a template.
@@ -83,12 +83,12 @@ def load_template(name: str) -> Template:
 
 
 def render_template(template: Template, allowed: str, **values: Any) -> str:
-    """Fill in a template, or say at which of its lines it failed.
+    """Fill in a template; an error names the line at which it failed.
 
     Args:
-        template: of :func:`load_template`.
+        template: result of :func:`load_template`.
         allowed: names of the values, for messages.
-        values: what it may use.
+        values: values that it may use.
 
     Raises:
         InputError: it uses something that is not there or fails at what it does; with its line.
@@ -102,21 +102,21 @@ def render_template(template: Template, allowed: str, **values: Any) -> str:
     ) as error:  # fmt: skip
         raise InputError(
             f"cannot be rendered ({str(error) or type(error).__name__})",
-            path=template.filename, line=_line(template, error), allowed=allowed,
+            path=template.filename, line=_failed_line(template, error), allowed=allowed,
             code="bad-template"
         ) from error  # fmt: skip
     return text
 
 
-def _line(template: Template, error: BaseException) -> int | None:
-    """The line of a template at which it failed."""
+def _failed_line(template: Template, error: BaseException) -> int | None:
+    """Find the line of a template at which an error was raised; None if unknown."""
     frames = traceback.walk_tb(error.__traceback__)
     lines = [line for frame, line in frames if frame.f_code.co_filename == template.filename]
     return lines[-1] if lines else None
 
 
 def contexts_for(package: Package, context: str | None) -> list[str]:
-    """Choose the context sets that prompts are made of.
+    """Choose the context sets to make prompts of.
 
     Args:
         package: the benchmark.
@@ -140,7 +140,7 @@ def contexts_for(package: Package, context: str | None) -> list[str]:
 def prompt_lines(
     package: Package, contexts: Sequence[str], template: str | None = None, show: str | None = None
 ) -> Iterator[str]:
-    """Write lines of JSON, one per query, as ``citeforge export prompts`` does.
+    """Yield one JSON line per query with its prompt (``citeforge export prompts``).
 
     Args:
         package: the benchmark.
@@ -162,7 +162,7 @@ def prompt_lines(
 
 
 def write_stub(package: Package, contexts: Sequence[str], path: Path) -> None:
-    """Write a submission to fill in: its header, and an empty answer per query and context set.
+    """Write an unfilled submission: header, and an empty answer per query and context set.
 
     Args:
         package: the benchmark.
@@ -190,7 +190,7 @@ def write_stub(package: Package, contexts: Sequence[str], path: Path) -> None:
 def render_prompts(
     package: Package, context: str, template: Template, show: str | None = None
 ) -> Iterator[tuple[str, str]]:
-    """(query id, prompt) for every query of a context set.
+    """Yield (query id, prompt) for every query of a context set.
 
     Args:
         package: the benchmark.
@@ -218,13 +218,13 @@ def render_prompts(
 def docs_of(
     item: Item, base: int, labelling: Labelling, passages: Sequence[Passage] | None = None
 ) -> list[PromptDoc]:
-    """Turn passages into what templates see, numbered from ``base``.
+    """Convert the passages of an item for templates, numbered from ``base``.
 
     Args:
         item: the query.
         base: number of the first passage.
-        labelling: what is said of each.
-        passages: those that are shown in place of the context's, about which nothing is said.
+        labelling: author labels of the passages.
+        passages: passages to show in place of the context's; they have no labels.
     """
     own = passages is not None
     return [

@@ -1,4 +1,4 @@
-"""Is a package what its manifest says, and does it agree with itself?"""
+"""Verification of packages: hashes, schemas, ids and agreement between tables."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -17,11 +17,11 @@ from citeforge.schemas.benchmarks.tables import RELEVANT, UNJUDGED
 from citeforge.schemas.errors import InputError
 
 Problems = Iterator[tuple[str, str]]
-"""(table, what is wrong)."""
+"""Pairs of table and problem."""
 
 
 def verify(folder: Path) -> list[Problem]:
-    """List all problems of a package; empty when it is sound.
+    """List all problems of a package; empty if it is sound.
 
     Checks every hash, unexpected Parquet files, schemas, duplicate and dangling ids, that labels
     are disjoint, and that contexts agree with mappings.
@@ -45,6 +45,7 @@ def verify(folder: Path) -> list[Problem]:
 
 
 def _wrong_schemas(package: Package) -> Iterator[Problem]:
+    """Find tables with an unknown config, another schema, or unreadable files."""
     schemas = package.kind.tables
     for name in package.manifest.files:
         if not name.endswith(".parquet"):
@@ -81,6 +82,7 @@ def wrong_ids(package: Package) -> Problems:
 
 
 def _duplicate_passages(package: Package) -> Problems:
+    """Find the first passage id that the corpus has twice."""
     finder = DuplicateFinder()
     for batch in package.passages(["_id"]):
         finder.add(batch["_id"].to_pylist())
@@ -91,7 +93,7 @@ def _duplicate_passages(package: Package) -> Problems:
 
 
 def missing_passages(package: Package, names: Iterable[pa.ChunkedArray]) -> list[str]:
-    """List the passages that id columns name and the corpus lacks, in their order."""
+    """List the passages that id columns name but the corpus lacks, in their order."""
     ids = pa.chunked_array([c for column in names for c in column.chunks], pa.string()).unique()
     missing = dict.fromkeys(ids.to_pylist())
     for batch in package.passages(["_id"]) if missing else ():
@@ -101,6 +103,7 @@ def missing_passages(package: Package, names: Iterable[pa.ChunkedArray]) -> list
 
 
 def _overlapping_labels(mappings: dict[str, pa.Table]) -> Problems:
+    """Find (query, passage) pairs that have two labels."""
     label_of: dict[tuple[str, str], str] = {}
     for label, table in mappings.items():
         for pair in rows_of(table, "query-id", "corpus-id"):
@@ -113,7 +116,7 @@ def _overlapping_labels(mappings: dict[str, pa.Table]) -> Problems:
 
 
 def wrong_contexts(package: Package) -> Problems:
-    """Find contexts of unknown queries, with repeated passages, or with labels of no mapping."""
+    """Find contexts with unknown queries, repeated passages, or labels unlike the mappings."""
     labels = {
         pair: label
         for label, table in package.mappings.items()
@@ -166,7 +169,7 @@ def wrong_candidates(package: Package) -> Problems:
 
 
 def wrong_twins(package: Package) -> Problems:
-    """Find twins that the corpus lacks, and passages with two of them."""
+    """Find repeated twins, and twins that the corpus lacks."""
     table = package.twins
     ids = [t for t in table["twin_id"].to_pylist() if t]
     if len(set(ids)) != len(ids) or len(set(table["_id"].to_pylist())) != table.num_rows:
@@ -176,7 +179,7 @@ def wrong_twins(package: Package) -> Problems:
 
 
 def wrong_cells(package: Package) -> Problems:
-    """Find cells that show other passages or another order, or are labelled wrongly."""
+    """Find cells of an authorship design with other passages, orders, origins or labels."""
     try:
         design = design_of(package.manifest.config)
     except (KeyError, ValidationError) as error:

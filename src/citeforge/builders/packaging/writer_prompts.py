@@ -1,4 +1,4 @@
-"""The prompts by which builds ask a writer."""
+"""Prompts with which builds ask an LLM to write."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -16,14 +16,15 @@ _FOLDER = Path(__file__).parent.parent / "templates"
 
 
 class WriterPrompt:
-    """Prompt by which a build asks an LLM to write.
+    """Prompt template with which a build asks an LLM to write.
 
     Attributes:
         task: name under which replies are kept.
-        sha256: of its text, for manifests.
+        sha256: hash of its text, for manifests.
     """
 
     def __init__(self, name: str) -> None:
+        """Read the template ``NAME.j2``."""
         path = _FOLDER / f"{name}.j2"
         source = path.read_text(encoding="utf-8")
         self.task, self.sha256 = path.stem, digest(source)
@@ -32,10 +33,10 @@ class WriterPrompt:
     def request(
         self, values: Mapping[str, Any], params: Mapping[str, Any], attempt: int = 0
     ) -> Request:
-        """Fill in the prompt for one attempt, counted from 0."""
+        """Fill in the template for one attempt, counted from 0."""
         messages = (("user", self._template.render(with_quotes(values))),)
         return Request(messages, params, sample=attempt, task=self.task, values=dict(values))
 
 
 writer_prompt = cache(WriterPrompt)
-"""The prompt of a file in ``templates``, which is named without its ending."""
+"""Load the prompt of a file in ``templates``, named without its ending, once."""

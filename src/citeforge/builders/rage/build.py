@@ -11,13 +11,13 @@ from citeforge.builders.packaging.build import Stats, open_build
 from citeforge.builders.packaging.corpus import copy_corpus, link_corpus
 from citeforge.builders.packaging.package import PackageWriter, corpus_stats, mapping_stats
 from citeforge.builders.rage.hidden_contexts import freeze_hidden
-from citeforge.builders.rage.mixture import Contexts, OneSize, Pools, freeze, short_mappings
+from citeforge.builders.rage.mixture import Mappings, OneSize, Pools, freeze, short_mappings
 from citeforge.builders.rage.negatives import make_mappings
 from citeforge.builders.rage.sources import EmbedderMaker, Material, open_sources, read_material
 from citeforge.engines.draws import mix_secret
 from citeforge.engines.io.tables import rows_of
 from citeforge.engines.plugins import built_in
-from citeforge.schemas.benchmarks.manifest import ContextSet, Manifest
+from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import (
     GOLD,
     IRRELEVANT,
@@ -29,22 +29,18 @@ from citeforge.schemas.benchmarks.tables import (
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.rage import Mixture, RageRecipe
 
-Mappings = dict[str, pa.Table]
-"""Label to the rows of that label, schema MAPPING."""
 DropNegatives = Callable[[Material, Mappings], Mappings]
-"""Takes negatives out that may be relevant; told to the counts of the material."""
-OneSizeOf = Callable[[Pools, Mixture], OneSize | None]
-"""The one size of a mixture's contexts; None for as many passages as there are."""
+"""Removes negatives that may be relevant, and counts them in the material."""
 
 
 def build_rage(
     recipe: RageRecipe, run: RunOptions, embedder: EmbedderMaker | None = None
 ) -> Manifest:
-    """Build a RAGE package, or continue a build that was cut off.
+    """Build a RAGE package, or continue an interrupted build.
 
     Args:
         recipe: everything that the tables depend on.
-        run: where and how.
+        run: options of the run.
         embedder: makes the embedder when vectors are needed; None for the recipe's.
 
     Returns:
@@ -53,7 +49,7 @@ def build_rage(
     Raises:
         InputError: the source, a file in it, or the output folder is at fault.
     """
-    _filters(recipe)  # what lacks is said before any work
+    _filters(recipe)  # missing plugins are reported before any work
     with open_build(recipe, run) as build:
         sources = open_sources(recipe, run, build.workspace, embedder)
         draft = sources.draft(build)
@@ -74,7 +70,7 @@ def build_rage(
 
 
 def _filters(recipe: RageRecipe) -> list[DropNegatives]:
-    """Filters that drop mined negatives: suspects, and those that people decided on."""
+    """Load the filters that the recipe asks for: of suspects, and of human decisions."""
     options = (("suspects", recipe.drop_suspects), ("decided", recipe.decided is not None))
     return [
         cast(DropNegatives, built_in("negatives", name)) for name, is_asked in options if is_asked
@@ -82,14 +78,14 @@ def _filters(recipe: RageRecipe) -> list[DropNegatives]:
 
 
 def drop_negatives(material: Material, mappings: Mappings) -> Mappings:
-    """Remove from the mappings the negatives that the recipe drops."""
+    """Apply the recipe's filters to the mined negatives."""
     for drop in _filters(material.recipe):
         mappings = drop(material, mappings)
     return mappings
 
 
 def write_cosines(writer: PackageWriter, cosines: pa.Table, mappings: Mappings) -> None:
-    """Write the cosines of mined passages that are still negatives."""
+    """Write the cosines of mined passages, except those that filters dropped."""
     kept = set(rows_of(mappings[SEEMINGLY_RELEVANT], "query-id", "corpus-id"))
     pairs = rows_of(cosines, "query-id", "corpus-id")
     still = cosines.filter(pa.array([pair in kept for pair in pairs], pa.bool_()))
@@ -102,20 +98,20 @@ def write_rage_tables(
     material: Material,
     mappings: Mappings,
     draw_seed: int,
-    one_size: OneSizeOf | None = None,
+    one_size: Callable[[Pools, Mixture], OneSize | None] | None = None,
 ) -> tuple[Stats, dict[str, Any]]:
-    """Write all tables; give their statistics and fields for the manifest.
+    """Write all tables of the package; return statistics and fields for the manifest.
 
     Args:
-        writer: of the package.
-        material: of the build.
-        mappings: by label.
-        draw_seed: of the contexts.
-        one_size: how large all contexts of a mixture are; None for what each query has. Those of
-            a hidden benchmark hold all that the mixture names.
+        writer: writer of the package.
+        material: material of the build.
+        mappings: rows of each label.
+        draw_seed: seed of the contexts.
+        one_size: gives the common size of a mixture's contexts; None for as many passages as each
+            query has. Contexts of hidden benchmarks have all that the mixture names.
     """
     recipe, n = material.recipe, material.queries.num_rows
-    hidden: tuple[Contexts, ContextSet] | None = None
+    hidden = None
     if recipe.hidden:
         mappings, docs, info = freeze_hidden(
             material, mappings, recipe.mixtures[0], draw_seed,
@@ -152,6 +148,6 @@ def write_rage_tables(
 
 
 def _libraries() -> dict[str, str]:
-    """Versions of the libraries that compute vectors."""
+    """Get the versions of the libraries that compute vectors."""
     names = ("torch", "sentence-transformers", "transformers")
     return {n: version(n) for n in names if find_spec(n.replace("-", "_")) is not None}

@@ -1,4 +1,4 @@
-"""Which passages may not stand as negatives of which query: by place, and by their text."""
+"""Passages that must not be negatives of a query, by position in the corpus and by text."""
 
 import json
 from collections import Counter
@@ -18,9 +18,9 @@ from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
 
 FINE, ANSWER, PIECE = 0, 1, 2
-"""What a screen says of a candidate."""
+"""Verdicts of the text rules on a candidate."""
 WORDS = {ANSWER: "contain an answer", PIECE: "share text with a relevant passage"}
-"""The same in counts."""
+"""Descriptions of the verdicts, for counts."""
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Exclusions:
 
     Attributes:
         corpus: Parquet files.
-        mining: what is looked for in texts.
+        mining: options of the mining, with the rules on texts.
         relevant: positions of the query's relevant passages, in the order of the judgements.
         forbidden: those; passages with the same normalised text as one of them; and, unless they
             are wanted, the query itself: passages with its id or its text.
@@ -49,13 +49,13 @@ class Exclusions:
 
     @property
     def reads_texts(self) -> bool:
-        """Whether any rule looks at texts of passages."""
+        """Whether a rule looks at the texts of passages."""
         return self.mining.exclude_answers or self.mining.exclude_contained
 
     def verdicts(
         self, rows: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int8]:
-        """FINE, ANSWER or PIECE for each (query row, corpus position) pair; answers come first."""
+        """Classify (query row, corpus position) pairs as FINE, ANSWER or PIECE."""
         verdicts = np.zeros(len(rows), np.int8)
         if not self.reads_texts or not len(rows):
             return verdicts
@@ -80,13 +80,13 @@ class Exclusions:
         return verdicts
 
     def _add_shingles(self, positions: set[int]) -> None:
-        """Compute and keep the shingles of relevant passages."""
+        """Compute and keep the shingles of relevant passages at some positions."""
         if new := sorted(positions - self._shingles.keys()):
             texts = take_rows(self.corpus, np.array(new, np.int64), ["text"])["text"].to_pylist()
             self._shingles.update(zip(new, map(shingles, texts), strict=True))
 
     def note_dropped(self, what: str, dropped: Counter[int]) -> None:
-        """Record how many candidates each rule on texts dropped, zero included."""
+        """Record how many candidates each text rule dropped, zero included."""
         rules = {ANSWER: self.mining.exclude_answers, PIECE: self.mining.exclude_contained}
         for verdict, words in WORDS.items():
             if rules[verdict]:
@@ -101,11 +101,11 @@ def find_exclusions(
     relevant_positions: npt.NDArray[np.int64],
     answers: list[list[str]],
 ) -> Exclusions:
-    """Work out the exclusions of all queries in a few passes over the corpus.
+    """Find the exclusions of all queries, in a few passes over the corpus.
 
     Args:
         corpus: Parquet files of the corpus.
-        mining: what is excluded besides relevant passages.
+        mining: options of the mining, which exclude further passages.
         queries: schema QUERIES.
         relevant: schema MAPPING, only queries of ``queries``.
         relevant_positions: corpus position of each row of ``relevant``.
@@ -126,33 +126,33 @@ def find_exclusions(
 
 
 def _exclude_equal_texts(result: Exclusions) -> None:
-    """Exclude passages with the same text as a relevant one."""
+    """Exclude passages with the same normalised text as a relevant one."""
     unique = np.unique([p for positions in result.relevant for p in positions]).astype(np.int64)
     if not len(unique):
         return
     texts = normalise_passages(
         pa.concat_arrays(take_rows(result.corpus, unique, ["text"])["text"].chunks)
     )
-    carriers = _carriers(result.corpus, "text", texts, "looking for copies of relevant passages")
+    carriers = _find_all(result.corpus, "text", texts, "looking for copies of relevant passages")
     twins = dict(zip(unique.tolist(), carriers, strict=True))
     added = sum(
-        _forbid(result.forbidden[row], (p for r in relevant for p in twins[r]))
+        _add_new(result.forbidden[row], (p for r in relevant for p in twins[r]))
         for row, relevant in enumerate(result.relevant)
     )
     result.counts["negatives excluded: same text as a relevant passage"] = added
 
 
 def _exclude_queries(queries: pa.Table, result: Exclusions) -> None:
-    """Exclude passages with a query's own text or id, which some corpora contain."""
+    """Exclude passages that are the query itself, by text or id."""
     texts = normalise_passages(pa.concat_arrays(queries["text"].chunks))
     ids = pa.concat_arrays(queries["_id"].chunks)
     for column, values, what in (("text", texts, "text"), ("_id", ids, "id")):
-        carriers = _carriers(result.corpus, column, values, f"looking for the queries' own {what}s")
-        added = sum(map(_forbid, result.forbidden, carriers))
+        carriers = _find_all(result.corpus, column, values, f"looking for the queries' own {what}s")
+        added = sum(map(_add_new, result.forbidden, carriers))
         result.counts[f"negatives excluded: the query's own {what}"] = added
 
 
-def _carriers(corpus: list[Path], column: str, values: pa.Array, stage: str) -> list[list[int]]:
+def _find_all(corpus: list[Path], column: str, values: pa.Array, stage: str) -> list[list[int]]:
     """Find the corpus positions of each value of a column; a value may have several."""
     distinct = values.unique()
     positions_of: list[list[int]] = [[] for _ in distinct]
@@ -162,8 +162,8 @@ def _carriers(corpus: list[Path], column: str, values: pa.Array, stage: str) -> 
     return [positions_of[i] for i in pc.index_in(values, value_set=distinct).to_pylist()]
 
 
-def _forbid(forbidden: set[int], positions: Iterable[int]) -> int:
-    """Add positions to those that are excluded; return how many are new."""
+def _add_new(forbidden: set[int], positions: Iterable[int]) -> int:
+    """Add positions to a set; return how many were new."""
     before = len(forbidden)
     forbidden.update(positions)
     return len(forbidden) - before

@@ -1,4 +1,4 @@
-"""Contexts of a benchmark whose labels are to be hidden, with the mappings that name them."""
+"""Contexts of benchmarks with hidden labels, chosen for all queries together."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,12 +8,12 @@ import pyarrow as pa
 from citeforge.builders.rage.hidden_negatives import (
     Candidates,
     Pairs,
-    by_shared_words,
     choose_negatives,
     near_numbers,
+    sort_by_shared_words,
     word_weights,
 )
-from citeforge.builders.rage.mixture import Contexts, Pools, too_few
+from citeforge.builders.rage.mixture import Contexts, Mappings, Pools, too_few_error
 from citeforge.builders.rage.sources import Material
 from citeforge.engines.draws import generator
 from citeforge.engines.io.corpus import find_rows
@@ -24,9 +24,6 @@ from citeforge.schemas.benchmarks.manifest import ContextSet
 from citeforge.schemas.benchmarks.tables import IRRELEVANT, MAPPING, RELEVANT, SEEMINGLY_RELEVANT
 from citeforge.schemas.recipes.rage import Mixture
 
-Mappings = dict[str, pa.Table]
-"""Label to the rows of that label, schema MAPPING."""
-
 
 def freeze_hidden(
     material: Material,
@@ -35,15 +32,15 @@ def freeze_hidden(
     seed: int,
     drop: Callable[[Mappings], Mappings],
 ) -> tuple[Mappings, Contexts, ContextSet]:
-    """Choose the contexts of all queries together, so that negatives tell no label.
+    """Choose the contexts of all queries so that negatives do not reveal labels.
 
     Args:
-        material: of the build; numbers are added to its counts.
-        mappings: what negatives are chosen from.
+        material: material of the build; its counts are updated.
+        mappings: mappings to choose negatives from.
         mixture: how many passages of each label; near negatives take the places of missing
             relevant ones.
-        seed: of the draws; a secret one.
-        drop: takes negatives out that the recipe drops.
+        seed: secret seed of the draws.
+        drop: removes the negatives that the recipe's filters drop.
 
     Returns:
         Mappings with the irrelevant passages that were chosen; query to ``corpus-id`` and
@@ -55,7 +52,7 @@ def freeze_hidden(
     pools = Pools(material.ids)
     for label in (RELEVANT, IRRELEVANT, SEEMINGLY_RELEVANT):
         pools.add(label, mappings.get(label, MAPPING.empty_table()))
-    candidates = _candidates(material, pools, mixture, seed)
+    candidates = _collect_candidates(material, pools, mixture, seed)
     n_near = mixture.relevant + mixture.seemingly_relevant
     refused = _Refusals(material, mappings, drop)
     chosen = choose_negatives(candidates, mixture.total, n_near, seed, refused)
@@ -67,7 +64,7 @@ def freeze_hidden(
         parts = {RELEVANT: mine.relevant, IRRELEVANT: far, SEEMINGLY_RELEVANT: near}
         docs = [{"corpus-id": p, "label": label} for label, ids in parts.items() for p in ids]
         if len(docs) < mixture.total:
-            raise too_few(query, len(docs), mixture, mixture.total)
+            raise too_few_error(query, len(docs), mixture, mixture.total)
         generator(seed, "order", mixture.name, query).shuffle(docs)
         contexts[query] = docs
         for label in (IRRELEVANT, SEEMINGLY_RELEVANT):
@@ -85,13 +82,15 @@ def freeze_hidden(
         "were"
     )
     info = ContextSet(description=about, sizes=mixture.sizes, short=short)
-    irrelevant = _with_chosen(pools.by_label[IRRELEVANT], chosen.far)
+    irrelevant = _put_chosen_first(pools.by_label[IRRELEVANT], chosen.far)
     rows = [(query, p, None, None, None) for query, ids in irrelevant.items() for p in ids]
     return {**mappings, IRRELEVANT: table_of(rows, MAPPING)}, contexts, info
 
 
-def _candidates(material: Material, pools: Pools, mixture: Mixture, seed: int) -> list[Candidates]:
-    """Collect what may be shown for each query: relevant, near and far passages."""
+def _collect_candidates(
+    material: Material, pools: Pools, mixture: Mixture, seed: int
+) -> list[Candidates]:
+    """Collect each query's candidates: relevant, seemingly relevant (near), irrelevant (far)."""
     by_label = pools.by_label
     near = by_label[SEEMINGLY_RELEVANT]
     passages = texts_of(material.corpus, {p for ids in near.values() for p in ids})
@@ -104,18 +103,18 @@ def _candidates(material: Material, pools: Pools, mixture: Mixture, seed: int) -
         relevant = by_label[RELEVANT][query]
         rng = generator(seed, "mixture", mixture.name, query, RELEVANT)
         shown = rng.sample(relevant, min(mixture.relevant, len(relevant)))
-        # Of a ranking that somebody gave more may be there than a query is to have.
+        # A given ranking may have more passages than the query is to have.
         names = sorted(near[query][:number])
         generator(seed, "near", mixture.name, query).shuffle(names)
-        ordered = by_shared_words(text, names, texts, weights)
+        ordered = sort_by_shared_words(text, names, texts, weights)
         result.append(Candidates(shown, ordered, by_label[IRRELEVANT][query]))
     return result
 
 
-def _with_chosen(
+def _put_chosen_first(
     drawn: dict[str, list[str]], chosen: Sequence[Sequence[str]]
 ) -> dict[str, list[str]]:
-    """Put chosen passages before drawn ones, as many per query as were drawn."""
+    """Put the chosen passages before the drawn ones; each query keeps its number."""
     result = {}
     for (query, ids), far in zip(drawn.items(), chosen, strict=True):
         both = list(dict.fromkeys([*far, *ids]))
@@ -124,11 +123,12 @@ def _with_chosen(
 
 
 class _Refusals:
-    """Finds the passages that may not be irrelevant to a query."""
+    """Finds the passages that must not be irrelevant to a query."""
 
     def __init__(
         self, material: Material, mappings: Mappings, drop: Callable[[Mappings], Mappings]
     ) -> None:
+        """Collect relevant, near and excluded passages of each query."""
         self._material, self._drop = material, drop
         self._relevant = mappings[RELEVANT]
         near = mappings.get(SEEMINGLY_RELEVANT, MAPPING.empty_table())
@@ -140,7 +140,7 @@ class _Refusals:
         self._position: dict[str, int] = {}
 
     def __call__(self, pairs: Pairs) -> Pairs:
-        """Select the pairs to refuse: excluded, near the query, or dropped by the recipe."""
+        """Select the (query row, passage) pairs to refuse: excluded, near or filtered out."""
         ids, exclusions = self._material.ids, self._exclusions
         ordered = sorted(pairs)
         self._locate({passage for _, passage in ordered})

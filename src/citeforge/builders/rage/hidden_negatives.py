@@ -1,6 +1,6 @@
-"""Negatives of hidden contexts: how often and where else a passage is shown tells no label.
+"""Negatives of hidden contexts: how often, and where else, a passage is shown tells no label.
 
-Whoever has the public half can count in how many contexts a passage is shown. Drawn query by query,
+A reader of the public half can count in how many contexts a passage is shown. Drawn query by query,
 negatives come from the whole corpus and relevant passages do not, so rare passages are relevant.
 And who can search the corpus sees how many of the shown passages are near the query: as many more
 as are relevant. So all queries are drawn for together:
@@ -34,11 +34,11 @@ _ROUNDS = 50
 Pairs = set[tuple[int, str]]
 """(row of a query, passage)."""
 Refused = Callable[[Pairs], Pairs]
-"""Which of some far negatives may not be negatives of their query."""
+"""Selects the pairs whose passage must not be a negative of the query."""
 
 
 class Candidates(NamedTuple):
-    """Passages of one query.
+    """Passages that may be shown for one query.
 
     Attributes:
         relevant: to be shown.
@@ -53,11 +53,11 @@ class Candidates(NamedTuple):
 
 @dataclass
 class Chosen:
-    """Negatives of all queries.
+    """Chosen negatives of all queries.
 
     Attributes:
-        near: passages by query.
-        far: likewise.
+        near: seemingly relevant passages by query.
+        far: irrelevant passages by query.
         repeats: how often a passage that is relevant to one query is shown.
         n_short: places of near negatives that had to be filled with far ones.
         n_uneven: places that were filled whatever the frequencies.
@@ -71,10 +71,10 @@ class Chosen:
 
 
 def near_numbers(recipe: RageRecipe, n_relevant: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Compute how many near candidates each query needs, so that all lists reach equally deep.
+    """Compute how many seemingly relevant (near) candidates each query needs.
 
     Args:
-        recipe: of the build.
+        recipe: recipe of the build.
         n_relevant: relevant passages of each query.
     """
     mixture, most = recipe.mixtures[0], recipe.mining.seemingly_relevant
@@ -84,28 +84,28 @@ def near_numbers(recipe: RageRecipe, n_relevant: Sequence[int]) -> npt.NDArray[n
     return n_wanted
 
 
-def by_shared_words(
+def sort_by_shared_words(
     query: str, names: Sequence[str], texts: Mapping[str, str], weights: Mapping[str, int]
 ) -> list[str]:
-    """Sort passages by the words that they share with a query; ties keep their order.
+    """Sort passages by the weight of the words that they share with a query; stable.
 
     Args:
         query: its text.
-        names: of passages.
-        texts: of passages by name.
-        weights: of words, from :func:`word_weights`.
+        names: ids of passages.
+        texts: passage id to text.
+        weights: word weights from :func:`word_weights`.
     """
     words = set(_WORD.findall(query.casefold()))
 
-    def shared(name: str) -> int:
-        """Weight of the words that a passage shares with the query."""
+    def shared_weight(name: str) -> int:
+        """Sum the weights of the words that a passage shares with the query."""
         return sum(weights.get(w, 0) for w in words & set(_WORD.findall(texts[name].casefold())))
 
-    return sorted(names, key=shared, reverse=True)
+    return sorted(names, key=shared_weight, reverse=True)
 
 
 def word_weights(texts: Iterable[str]) -> dict[str, int]:
-    """Weight of each word by its rarity, as a whole number, equal on all processors."""
+    """Weight each word by its rarity in some texts, as an integer."""
     found = [set(_WORD.findall(text.casefold())) for text in texts]
     counts = Counter(word for words in found for word in words)
     return {word: (len(found) // n).bit_length() for word, n in counts.items()}
@@ -114,15 +114,15 @@ def word_weights(texts: Iterable[str]) -> dict[str, int]:
 def choose_negatives(
     queries: Sequence[Candidates], size: int, n_near: int, seed: int, refused: Refused
 ) -> Chosen:
-    """Choose the negatives of all queries together.
+    """Choose the negatives of all queries together, so that passages are shown equally often.
 
     The smallest number of repeats is taken with which most places can be filled by the rules.
 
     Args:
-        queries: what there is for each.
+        queries: candidates of each query.
         size: passages of a context.
         n_near: passages of a context that are relevant or seem so.
-        seed: of the draws; a secret one.
+        seed: secret seed of the draws.
         refused: says which far negatives may not be.
 
     Returns:
@@ -138,13 +138,13 @@ def choose_negatives(
         for repeats in range(1, max(1, most) + 1)
     ]
     best = min(plans, key=lambda plan: (plan.n_short + plan.left, plan.repeats))
-    far, n_uneven = _spread(best, refused)
+    far, n_uneven = _deal_far_negatives(best, refused)
     return Chosen(list(map(list, best.chosen)), far, best.repeats, best.n_short, n_uneven)
 
 
 @dataclass
 class _Plan:
-    """Near negatives of all queries, and how often each passage is still to be shown.
+    """Plan for one number of repeats: near negatives of all queries, and times left per passage.
 
     Attributes:
         left: places for which there is no passage yet.
@@ -164,12 +164,13 @@ class _Plan:
     _users: dict[str, dict[int, None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        """Assign near negatives, then add far passages until all places are filled."""
         self.left = self.size * len(self.queries) - self.repeats * self.weights.total()
         self.rest = {p: (self.repeats - 1) * w for p, w in self.weights.items()}
         self.chosen = [{} for _ in self.queries]
-        self._take_in_turns()
+        self._assign_in_turns()
         for row in range(len(self.queries)):
-            while self._n_missing(row) and self._exchange(row):
+            while self._n_missing(row) and self._free_candidate(row):
                 pass
         more = list(dict.fromkeys(p for query in self.queries for p in query.far))
         self.rng.shuffle(more)
@@ -179,16 +180,16 @@ class _Plan:
 
     @property
     def n_short(self) -> int:
-        """Near negatives that are missing, over all queries."""
+        """Number of seemingly relevant (near) negatives that are missing, over all queries."""
         return sum(map(self._n_missing, range(len(self.queries))))
 
     def _n_missing(self, row: int) -> int:
-        """Count the near negatives that are still to be found for a query."""
+        """Count the seemingly relevant (near) negatives that a query still needs."""
         mine = self.queries[row]
         return max(0, self.n_near - len(mine.relevant) - len(self.chosen[row]))
 
     def _admit(self, passage: str, most: int) -> bool:
-        """Add a passage that is relevant to no query, to be shown as often as relevant ones."""
+        """Plan to show a passage that is relevant to no query, as often as a relevant one."""
         weights = list(self.weights.values()) or [1]
         number = self.repeats * self.rng.choice(weights)
         number = number if number <= self.left else min(self.repeats, most)
@@ -199,13 +200,13 @@ class _Plan:
         return True
 
     def _assign(self, row: int, passage: str) -> None:
-        """Assign a passage to a query as a near negative."""
+        """Assign a passage to a query as a seemingly relevant (near) negative."""
         self.rest[passage] -= 1
         self.chosen[row][passage] = None
         self._users.setdefault(passage, {})[row] = None
 
-    def _take_in_turns(self) -> None:
-        """Assign near negatives in turns: each query's nearest, then its second nearest.
+    def _assign_in_turns(self) -> None:
+        """Assign seemingly relevant negatives in turns: each query's nearest, then its second.
 
         Relevant passages have the first places of their query, so that the nearest negatives are
         there as often as relevant passages would be.
@@ -224,8 +225,8 @@ class _Plan:
                 if self.rest[passage]:
                     self._assign(row, passage)
 
-    def _exchange(self, row: int) -> bool:
-        """Free a candidate of a query by giving others another one (an augmenting path)."""
+    def _free_candidate(self, row: int) -> bool:
+        """Give a query another near negative by reassigning others along an augmenting path."""
         came_from: dict[str, int] = {}
         gives: dict[int, str] = {}
         waiting = deque([row])
@@ -237,7 +238,7 @@ class _Plan:
                     continue
                 came_from[passage] = asking
                 if self.rest[passage]:
-                    self._follow(row, passage, came_from, gives)
+                    self._reassign_along(row, passage, came_from, gives)
                     return True
                 for user in self._users.get(passage, ()):
                     if user != row and user not in gives:
@@ -245,7 +246,7 @@ class _Plan:
                         waiting.append(user)
         return False
 
-    def _follow(
+    def _reassign_along(
         self, row: int, passage: str, came_from: dict[str, int], gives: dict[int, str]
     ) -> None:
         """Reassign candidates along an augmenting path, from its end to the query."""
@@ -259,8 +260,8 @@ class _Plan:
             self.rest[passage] += 1
 
 
-def _spread(plan: _Plan, refused: Refused) -> tuple[list[list[str]], int]:
-    """Deal far negatives to queries; also count those that are not as often as planned.
+def _deal_far_negatives(plan: _Plan, refused: Refused) -> tuple[list[list[str]], int]:
+    """Deal irrelevant (far) passages to queries; count those that break the frequency plan.
 
     What is still to be shown is dealt out, and exchanged between queries until all may have what
     they got.
@@ -277,7 +278,7 @@ def _spread(plan: _Plan, refused: Refused) -> tuple[list[list[str]], int]:
     n = min(len(places), len(dealt))
 
     def fits(place: int) -> bool:
-        """Whether the passage dealt to a slot may be shown with the query of the slot."""
+        """Whether the passage dealt to a place may be shown with the query of the place."""
         row, passage = places[place], dealt[place]
         mine = dealt[ends[row] : min(ends[row + 1], n)]
         return (

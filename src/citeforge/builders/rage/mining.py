@@ -1,4 +1,4 @@
-"""Mining of seemingly relevant and irrelevant passages (RAGE, section 3.1)."""
+"""Mining of seemingly relevant passages, and drawing of irrelevant ones (RAGE, section 3.1)."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -10,11 +10,10 @@ import pyarrow as pa
 
 from citeforge.builders.rage.exclusions import FINE, Exclusions
 from citeforge.engines.draws import distinct_below, generator
-from citeforge.engines.io.corpus import find_rows, names_at
+from citeforge.engines.io.corpus import find_rows, read_ids_and_ranks
 from citeforge.engines.io.tables import count_rows
 from citeforge.engines.retrieval.certain import TIE, CertainSearch, best_first, undecided
 from citeforge.engines.retrieval.records import Rankings
-from citeforge.schemas.recipes.rage import Mining
 
 _RESERVE_NOMINATIONS = 32
 """Nominations beyond what is asked, so that most queries are settled in one pass."""
@@ -23,20 +22,20 @@ _MATRIX_ENTRIES = 1 << 23
 """Entries of a nomination matrix (queries times k) that are held at once."""
 
 _SKIPPED, _CHOSEN, _OTHER = range(3)
-"""Classes of candidates: nearer than what is wanted, wanted, and farther."""
+"""Classes of candidates: nearer than the chosen ones, chosen, and farther."""
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Mined:
-    """One negative of a query.
+    """One negative of a query: its position, score and rank.
 
     Attributes:
         position: in the corpus.
-        score: cosine as far as it is known, or the score of somebody's ranking.
+        score: cosine as far as it is known, or the score in a given ranking.
         rank: 1-based among the query's candidates by that score, those passed over included; 0
-            where nobody ranked it, and the score says nothing.
+            if it was not ranked and has no score.
     """
 
     position: int
@@ -46,13 +45,13 @@ class Mined:
 
 @dataclass
 class _MinedQuery:
-    """Negatives selected for one query.
+    """Negatives selected for one query, and what is still uncertain about them.
 
     Attributes:
         passages: in the order of the corpus.
         dropped: verdicts on candidates that were passed over for their text.
         above: option to candidates that were passed over for a score above its limit.
-        least: what the farthest of the passages scores at least; -inf where too few were found.
+        least: lowest possible score of the farthest passage; -inf if too few were found.
         is_open: candidates to make out better, as indices.
         is_limit_open: whether relevant passages, which limits come from, are to be made out better.
     """
@@ -67,7 +66,7 @@ class _MinedQuery:
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Candidates of some queries, ordered by query.
+    """Candidate passages of some queries, ordered by query.
 
     Attributes:
         rows: the query of each.
@@ -99,11 +98,11 @@ class SeeminglyRelevant:
         exclusions: Exclusions,
         numbers: npt.NDArray[np.int64] | None = None,
     ) -> None:
-        """Take what is searched.
+        """Set the search and the exclusions.
 
         Args:
-            search: of the queries.
-            exclusions: what may not be found.
+            search: search over the corpus, with the queries set.
+            exclusions: passages to pass over.
             numbers: passages wanted for each query; None for the mining's number.
         """
         self.search, self.exclusions = search, exclusions
@@ -113,21 +112,21 @@ class SeeminglyRelevant:
             numbers = np.full(self.n_queries, self.mining.seemingly_relevant)
         self._numbers = numbers
         self.dropped: Counter[int] = Counter()
-        self.above = Counter(dict.fromkeys(self._limits(np.empty(0, np.int64)), 0))
+        self.above = Counter(dict.fromkeys(self._score_limits(np.empty(0, np.int64)), 0))
 
     def mine(self) -> list[list[Mined]]:
-        """Up to ``mining.seemingly_relevant`` passages of each query, in the corpus's order."""
+        """Find up to ``mining.seemingly_relevant`` passages of each query, in corpus order."""
         results: dict[int, _MinedQuery] = {}
         open_rows = np.flatnonzero(self._numbers)
         extra = min(max((len(f) for f in self.exclusions.forbidden), default=0), 32)
-        k = count_candidates(self.mining) + extra
+        k = self.mining.skip_top + self.mining.seemingly_relevant + _RESERVE_NOMINATIONS + extra
         while len(open_rows):
             k, bounds = min(k, self.search.size), self.search.bounds.copy()
             step = max(1, _MATRIX_ENTRIES // k)
             undecided = [
                 row
                 for start in range(0, len(open_rows), step)
-                for row in self._settle(open_rows[start : start + step], k, results)
+                for row in self._mine_queries(open_rows[start : start + step], k, results)
             ]
             # Lists stand by the bounds: where these have grown, all are looked at again.
             grown = (self.search.bounds > bounds).any()
@@ -138,19 +137,19 @@ class SeeminglyRelevant:
             self.above.update(chosen.above)
         return [results[r].passages if r in results else [] for r in range(self.n_queries)]
 
-    def _settle(
+    def _mine_queries(
         self, rows: npt.NDArray[np.int64], k: int, results: dict[int, _MinedQuery]
     ) -> list[int]:
-        """Select negatives among k nominations per query; rows of queries that need more."""
+        """Select negatives among k nominations per query; return queries that need more."""
         others, nominated = self.search.nominate(rows, k)
-        pairs = self._pairs(rows, nominated)
+        pairs = self._pair_up(rows, nominated)
         todo = rows
         while True:
             still_open, unclear = [], []
             start, end = np.searchsorted(pairs.rows, [todo, todo + 1])
             of_todo = np.concatenate([np.arange(*ends) for ends in zip(start, end, strict=True)])
             known = self.search.scores(pairs.rows[of_todo], pairs.positions[of_todo])
-            limits = self._limits(todo)
+            limits = self._score_limits(todo)
             at = 0
             for i, row in enumerate(todo.tolist()):
                 mine = of_todo[at : at + end[i] - start[i]]
@@ -158,7 +157,7 @@ class SeeminglyRelevant:
                 at += len(mine)
                 limits_of = {option: (low[i], high[i]) for option, (low, high) in limits.items()}
                 wanted = int(self._numbers[row])
-                chosen = self._choose(wanted, mine, pairs, scores, bounds, limits_of)
+                chosen = self._select_negatives(wanted, mine, pairs, scores, bounds, limits_of)
                 results[row] = chosen
                 if len(chosen.is_open) or chosen.is_limit_open:
                     still_open.append(row)
@@ -177,8 +176,8 @@ class SeeminglyRelevant:
             if others[i] > -np.inf and results[row].least <= others[i] + margin
         ]
 
-    def _pairs(self, rows: npt.NDArray[np.int64], nominated: npt.NDArray[np.int64]) -> _Pairs:
-        """Pair queries with the nominated passages that are not excluded."""
+    def _pair_up(self, rows: npt.NDArray[np.int64], nominated: npt.NDArray[np.int64]) -> _Pairs:
+        """Pair queries with their nominated passages, except excluded ones."""
         forbidden = self.exclusions.forbidden
         pairs = [
             (row, position)
@@ -189,11 +188,11 @@ class SeeminglyRelevant:
         pair_rows, positions = np.array(pairs, np.int64).reshape(-1, 2).T
         verdicts = self.exclusions.verdicts(pair_rows, positions)
         return _Pairs(
-            pair_rows, positions, names_at(self.exclusions.corpus, positions)[1], verdicts
+            pair_rows, positions, read_ids_and_ranks(self.exclusions.corpus, positions)[1], verdicts
         )
 
-    def _limits(self, rows: npt.NDArray[np.int64]) -> dict[str, tuple[Floats, Floats]]:
-        """Highest score that each option allows a candidate of each query, between bounds."""
+    def _score_limits(self, rows: npt.NDArray[np.int64]) -> dict[str, tuple[Floats, Floats]]:
+        """Compute (low, high) bounds of the highest score each option allows, per query."""
         mining, n = self.mining, len(rows)
         limits: dict[str, tuple[Floats, Floats]] = {}
         if mining.max_score is not None:
@@ -218,7 +217,7 @@ class SeeminglyRelevant:
             limits["--relative-margin"] = low, high
         return limits
 
-    def _choose(
+    def _select_negatives(
         self,
         wanted: int,
         mine: npt.NDArray[np.int64],
@@ -227,7 +226,7 @@ class SeeminglyRelevant:
         bounds: Floats,
         limits: dict[str, tuple[float, float]],
     ) -> _MinedQuery:
-        """Select one query's negatives among its candidates, and what is still uncertain."""
+        """Select one query's negatives among its candidates, and list uncertain candidates."""
         order = best_first(scores, pairs.places[mine])
         low, high = scores - bounds, scores + bounds
         classes = np.full(len(mine), _OTHER)
@@ -275,20 +274,12 @@ class SeeminglyRelevant:
         return _MinedQuery(passages, dropped, above, least, mine[is_open], 0 < wide >= widest)
 
 
-def count_candidates(mining: Mining) -> int:
-    """Compute how many passages per query the fast first search must return.
-
-    Passages that may be relevant are not counted.
-    """
-    return mining.skip_top + mining.seemingly_relevant + _RESERVE_NOMINATIONS
-
-
 def mine_ranked(rankings: Rankings, exclusions: Exclusions) -> list[list[Mined]]:
-    """Take the best ranked non-relevant passages of every query from a given ranking.
+    """Take the best ranked non-relevant passages of every query from given rankings.
 
     Args:
-        rankings: of all queries, in the order of ``exclusions``; passages of the corpus.
-        exclusions: what may not stand as a negative.
+        rankings: rankings of all queries, in the order of ``exclusions``; passages of the corpus.
+        exclusions: passages that must not be negatives.
 
     Returns:
         Passages of each query, best first: the score is the ranking's, the rank counts candidates
@@ -331,11 +322,11 @@ def mine_ranked(rankings: Rankings, exclusions: Exclusions) -> list[list[Mined]]
 def draw_irrelevant(
     query_ids: list[str], exclusions: Exclusions, mined: list[list[Mined]], seed: int
 ) -> list[list[Mined]]:
-    """Draw passages uniformly, apart from relevant and seemingly relevant ones.
+    """Draw passages uniformly, except relevant and seemingly relevant ones.
 
     Args:
         query_ids: ids, which key the draws.
-        exclusions: what may not be drawn.
+        exclusions: passages that must not be drawn.
         mined: seemingly relevant passages of each query.
         seed: seed of the draws.
 

@@ -1,4 +1,4 @@
-"""Frozen contexts: which passages, in which order, a system is shown (RAGE, section 3.2)."""
+"""Frozen contexts: the passages, in order, that systems are shown (RAGE, section 3.2)."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -12,13 +12,15 @@ from citeforge.schemas.benchmarks.tables import IRRELEVANT, RELEVANT, SEEMINGLY_
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.rage import Mining, Mixture
 
+Mappings = dict[str, pa.Table]
+"""Label to the rows of that label, schema MAPPING."""
 Contexts = dict[str, list[dict[str, str]]]
 """Query to ``corpus-id`` and ``label`` of the passages that it is shown, in order."""
 
 
 @dataclass
 class Pools:
-    """Passage ids of each query by label, each list in mapping order.
+    """Passages of each query by label, each list in mapping order.
 
     Attributes:
         query_ids: queries in the order of the benchmark.
@@ -29,14 +31,14 @@ class Pools:
     by_label: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
     def add(self, label: str, mapping: pa.Table) -> None:
-        """Add the passages of one mapping table (schema MAPPING) under a label."""
+        """Add the passages of a mapping table (schema MAPPING) under a label."""
         pool: dict[str, list[str]] = {name: [] for name in self.query_ids}
         for query, passage in rows_of(mapping, "query-id", "corpus-id"):
             pool[query].append(passage)
         self.by_label[label] = pool
 
     def smallest_pool(self, mixture: Mixture) -> int:
-        """Largest context size that every query has passages for."""
+        """Compute the largest context size for which every query has enough passages."""
 
         def count_usable(label: str, query: str) -> int:
             """Count a query's passages with a label; relevant ones up to the mixture's maximum."""
@@ -50,7 +52,7 @@ class OneSize(NamedTuple):
     """Common size of all contexts, for unequal sizes reveal how many passages are relevant.
 
     Attributes:
-        size: of each.
+        size: passages per context.
         labels: that take the places where others have too few, those of the mixture first.
     """
 
@@ -61,7 +63,7 @@ class OneSize(NamedTuple):
 def freeze(
     pools: Pools, mixture: Mixture, seed: int, one_size: OneSize | None = None
 ) -> tuple[Contexts, ContextSet]:
-    """Draw the contexts of one mixture.
+    """Draw the passages of each query's context for one mixture, and describe the set.
 
     Passages are drawn uniformly without replacement and shuffled, both keyed by (seed, mixture,
     query id). Too few of a label is recorded, and filled from another label for ``one_size`` alone;
@@ -70,8 +72,8 @@ def freeze(
     Args:
         pools: passages by label.
         mixture: how many of each.
-        seed: of the draws.
-        one_size: of all contexts; None for what the pools give.
+        seed: seed of the draws.
+        one_size: common size of all contexts; None for as many as the pools have.
 
     Returns:
         (query to ``corpus-id`` and ``label`` of its passages, what the manifest says of them).
@@ -93,7 +95,7 @@ def freeze(
             if len(pool) < size and label != RELEVANT:
                 short.setdefault(query, {})[label] = len(pool)
         if one_size is not None:
-            docs += _filling(pools, mixture, query, docs, seed, one_size)
+            docs += _draw_filling(pools, mixture, query, docs, seed, one_size)
             del docs[one_size.size :]
         generator(seed, "order", mixture.name, query).shuffle(docs)
         contexts[query] = docs
@@ -114,7 +116,7 @@ def freeze(
     return contexts, info
 
 
-def _filling(
+def _draw_filling(
     pools: Pools,
     mixture: Mixture,
     query: str,
@@ -122,7 +124,7 @@ def _filling(
     seed: int,
     one_size: OneSize,
 ) -> list[dict[str, str]]:
-    """Draw negatives for the empty places of a context, first of labels that the mixture has.
+    """Draw negatives for the empty places of a context, preferring the mixture's labels.
 
     Raises:
         InputError: the query has too few.
@@ -137,12 +139,12 @@ def _filling(
         filling += [{"corpus-id": passage, "label": label} for passage in drawn]
     n_found = len(docs) + len(filling)
     if n_found < one_size.size:
-        raise too_few(query, n_found, mixture, one_size.size)
+        raise too_few_error(query, n_found, mixture, one_size.size)
     return filling
 
 
-def too_few(query: str, n_found: int, mixture: Mixture, size: int) -> InputError:
-    """Make the error of a query that has fewer passages than contexts of one size need."""
+def too_few_error(query: str, n_found: int, mixture: Mixture, size: int) -> InputError:
+    """Make the error of a query with fewer passages than contexts of one size need."""
     return InputError(
         f"--hidden: query {query!r} has {n_found} passages, mixture {mixture.name} needs {size}; "
         "contexts of unequal size would reveal how many are relevant",

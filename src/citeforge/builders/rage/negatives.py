@@ -1,4 +1,4 @@
-"""The mapping stage: choose irrelevant and seemingly relevant passages for each query."""
+"""The mapping stage: irrelevant and seemingly relevant passages of each query."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from citeforge.builders.rage.hidden_negatives import near_numbers
 from citeforge.builders.rage.mining import Mined, SeeminglyRelevant, draw_irrelevant, mine_ranked
 from citeforge.builders.rage.sources import Material
 from citeforge.engines.draws import distinct_below, generator
-from citeforge.engines.io.corpus import names_at
+from citeforge.engines.io.corpus import read_ids_and_ranks
 from citeforge.engines.io.progress import progress
 from citeforge.engines.io.tables import (
     count_rows,
@@ -32,7 +32,7 @@ from citeforge.engines.retrieval.certain import CertainSearch
 from citeforge.engines.retrieval.corpus import CorpusModel
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
-from citeforge.engines.running.runner import LOCAL, make_runner
+from citeforge.engines.running.setup import LOCAL, make_runner
 from citeforge.schemas.benchmarks.manifest import COMPARED, FAR
 from citeforge.schemas.benchmarks.tables import (
     COSINES,
@@ -45,8 +45,8 @@ from citeforge.schemas.version import __version__
 
 Models = dict[str, dict[str, Any]]
 _DECIDED_PER_QUERY = 12
-"""Passages a query that are embedded twice where the first vectors are rough; measured on HAGRID's
-passages (docs/performance.md)."""
+"""Passages per query that are embedded twice if the first vectors are rough; measured on HAGRID
+(docs/performance.md)."""
 _RANDOM_PASSAGES = 50
 """Passages of the corpus, drawn once, whose median cosine is the level of random passages."""
 _QUERIES_AT_ONCE = 1000
@@ -72,13 +72,13 @@ class MadeMappings:
 
 
 def make_mappings(material: Material, place: Workspace, draw_seed: int) -> MadeMappings:
-    """Map queries to relevant passages and negatives: the source's, or mined and drawn ones.
+    """Make the mappings of a build: the source's own, or mined and drawn negatives.
 
     Args:
-        material: of the build.
-        place: where stages lie.
-        draw_seed: of the draws that tell labels to whoever can make them again; a secret in a build
-            whose labels are to be hidden.
+        material: material of the build.
+        place: working folder of the build.
+        draw_seed: seed of the draws; secret in a build with hidden labels, which the draws would
+            reveal.
 
     Raises:
         InputError: a mapping of the source names passages that there are not.
@@ -109,7 +109,7 @@ def make_mappings(material: Material, place: Workspace, draw_seed: int) -> MadeM
 def _source_mappings(
     material: Material, theirs: dict[str, pa.Table], positions: np.ndarray, draw_seed: int
 ) -> dict[str, pa.Table]:
-    """Take the source's own mappings; draw irrelevant passages where it has none."""
+    """Take the source's own mappings; draw irrelevant passages if it has none."""
     mining = material.recipe.mining
     tables = {RELEVANT: material.relevant}
     mined: dict[str, list[Mined]] = {q: [] for q in material.ids}
@@ -131,7 +131,7 @@ def _source_mappings(
 
 
 def _choose_miner(material: Material) -> tuple[Models, Rankings | None]:
-    """Identify the model that proposes negatives; rank passages too if it is a retriever."""
+    """Identify the model that proposes negatives; also return rankings if it is a retriever."""
     recipe = material.recipe
     if not recipe.mining.seemingly_relevant:
         return {}, None
@@ -145,7 +145,7 @@ def _choose_miner(material: Material) -> tuple[Models, Rankings | None]:
 
 
 def _mining_key(material: Material, models: Models) -> dict[str, Any]:
-    """Collect everything that mined negatives depend on, as the key of the cached stage."""
+    """Collect everything that mined negatives depend on, as the key of the stage."""
     recipe, vectors = material.recipe, material.sources.vectors
     return {
         "vectors": None if vectors is None else [v.sha256 for v in vectors],
@@ -183,7 +183,7 @@ def _mine(
         numbers = near_numbers(recipe, n_relevant) if recipe.hidden else None
         miner = SeeminglyRelevant(search, exclusions, numbers)
         cosines = miner.mine()
-        # What is known of cosines depends on the processor, and stands in a table of its own.
+        # Known digits of cosines depend on the processor, so they are in a table of their own.
         mined = [[Mined(m.position) for m in row] for row in cosines]
         exclusions.note_dropped("seemingly relevant", miner.dropped)
         for option, n in miner.above.items():
@@ -200,7 +200,7 @@ def _mine(
 
 
 def _open_search(material: Material, place: Workspace) -> tuple[CertainSearch, dict[str, Any]]:
-    """Open the vector search over the corpus; return it and how its vectors are computed."""
+    """Open the vector search over the corpus; also describe how its vectors are computed."""
     folder = material.sources.run.embeddings or place.stage("embeddings")
     if material.sources.vectors is not None:
         return _search_given_vectors(material, *material.sources.vectors, folder), {}
@@ -211,7 +211,7 @@ def _open_search(material: Material, place: Workspace) -> tuple[CertainSearch, d
 
 
 def _corpus_model(material: Material, folder: Path) -> CorpusModel:
-    """Set up the embedding of the corpus, in the numeric format that is fastest here.
+    """Make the model that embeds the corpus, in the numeric format that is fastest here.
 
     Raises:
         UsageError: ``--compute`` of an embedder that does not compute here.
@@ -245,7 +245,7 @@ def _search_given_vectors(
 
 
 def _count_refined(search: CertainSearch) -> dict[str, Any]:
-    """Report the error bound of each precision, and how many passages needed a finer one."""
+    """Report the error bound of each precision, and the passages that needed a finer one."""
     if len(search.bounds) == 1:
         return {}
     names = ("float64",) if len(search.bounds) == 2 else ("float32", "float64")
@@ -278,9 +278,9 @@ def mapping_table(
 def _with_passage_ids(
     corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Mined]]
 ) -> Iterator[tuple[str, str, Mined]]:
-    """Yield (query id, passage id, mined passage) in the order of the queries."""
+    """Yield (query id, passage id, mined passage), query by query."""
     flat = [(query, one) for query, row in zip(ids, passages, strict=True) for one in row]
-    names, _ = names_at(corpus, np.array([one.position for _, one in flat], np.int64))
+    names, _ = read_ids_and_ranks(corpus, np.array([one.position for _, one in flat], np.int64))
     return ((query, name, one) for (query, one), name in zip(flat, names, strict=True))
 
 
@@ -299,7 +299,7 @@ def count_easy_negatives(
         search: gives cosines.
         relevant: positions of the relevant passages of each query.
         mined: seemingly relevant passages of each query.
-        seed: of the draw.
+        seed: seed of the draw.
 
     Returns:
         How many were compared, and how many are not above, by their names in manifests.

@@ -1,4 +1,4 @@
-"""The sources of a RAGE build, what makes its vectors, and the material read from the sources."""
+"""Inputs of a RAGE build: sources, embedder, judge, and the material read from the sources."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ EmbedderMaker = Callable[[], Embedder]
 
 
 def recipe_embedder(recipe: RageRecipe, run: RunOptions) -> Embedder:
-    """Make the embedder that a recipe names."""
+    """Make the embedder that a recipe names, with its prefixes."""
     prefixes = None
     if recipe.query_prefix is not None or recipe.passage_prefix is not None:
         prefixes = Prefixes(recipe.query_prefix or "", recipe.passage_prefix or "", "given")
@@ -46,16 +46,16 @@ def recipe_embedder(recipe: RageRecipe, run: RunOptions) -> Embedder:
 
 @dataclass(frozen=True)
 class RageSources:
-    """Inputs of a RAGE build: sources, embedder, judge.
+    """Opened inputs of a RAGE build: sources, vectors, embedder, judge.
 
     Attributes:
-        recipe: of the build.
-        run: where and how.
+        recipe: recipe of the build.
+        run: options of the run.
         source: queries, judgements, gold and passages.
         extra: further passages to mine from.
-        vectors: of passages and queries, where they were made elsewhere.
+        vectors: vectors of passages and queries that the user supplies; None if there are none.
         embedder: gives what makes vectors; made at the first call.
-        judge: what decided relevance in a source of claims, as manifests name it.
+        judge: identity of the judge that decided relevance in a source of claims.
     """
 
     recipe: RageRecipe
@@ -68,21 +68,21 @@ class RageSources:
 
     @property
     def models(self) -> dict[str, dict[str, Any]]:
-        """Models by role that are known so far."""
+        """Models known so far, by role in the build."""
         return {} if self.judge is None else {"relevance judge": self.judge}
 
     def infos(self) -> list[SourceInfo]:
-        """Provenance of the sources so far."""
+        """Get the provenance of the sources, as known so far."""
         first = info_of(self.source, self.recipe.licence)
         if self.extra is None:
             return [first]
-        # Whoever licences the benchmark says nothing of a corpus that was made by others.
+        # The licence of the benchmark does not cover a corpus that was made by others.
         other = info_of(self.extra, None)
         other.licence = self.recipe.extra_licence or other.licence
         return [first, other]
 
     def config(self) -> dict[str, Any]:
-        """The manifest's ``config``: the recipe, and digests of files that it names."""
+        """Make the manifest's ``config``: the recipe, and digests of files that it names."""
         recipe = self.recipe
         facts: dict[str, Any] = {}
         judge = None if self.judge is None else str(self.judge["name"])
@@ -111,7 +111,7 @@ class RageSources:
         return draft
 
     def fingerprint(self) -> dict[str, Any]:
-        """Identify what made the vectors: the model, or the user who gives them."""
+        """Identify what made the vectors: the embedder, or the user's files."""
         if self.vectors is not None:
             name, passages = self.recipe.vectors_model, self.vectors[0]
             return {"name": name, "vectors": "given", "dimension": passages.dimension}
@@ -124,11 +124,11 @@ def open_sources(
     place: Workspace,
     make: EmbedderMaker | None = None,
 ) -> RageSources:
-    """Open the sources of a build.
+    """Open the sources, vectors and judge of a build; the embedder only if it is needed.
 
     Args:
         recipe: everything that the tables depend on.
-        run: where and how.
+        run: options of the run.
         place: folder of the build.
         make: makes the embedder; None for the recipe's.
 
@@ -156,19 +156,19 @@ def open_sources(
         vectors = open_both(recipe.vectors, recipe.query_vectors)
     embedder = cache(make or partial(recipe_embedder, recipe, run))
     if recipe.vectors is None and _mines_by_vectors(recipe, source):
-        embedder()  # whatever it lacks is said before any work
+        embedder()  # missing libraries or models are reported before any work
     return RageSources(recipe, run, source, extra, vectors, embedder, identity)
 
 
 def _mines_by_vectors(recipe: RageRecipe, source: Source) -> bool:
-    """Whether negatives are found by vectors: no other ranking and no mapping is given."""
+    """Whether negatives are mined by vectors: no ranking and no mapping is given."""
     if recipe.candidates is not None or not recipe.mining.seemingly_relevant:
         return False
     return recipe.remine or not source.mined()
 
 
 def _relevance_judge(recipe: RageRecipe, run: RunOptions) -> JudgeSession | None:
-    """Open the judge that decides relevance in a source of claims; None without one.
+    """Open the judge that decides relevance in ALCE's claims; None if the recipe names none.
 
     Raises:
         UsageError: the source has judgements.
@@ -187,10 +187,10 @@ def _relevance_judge(recipe: RageRecipe, run: RunOptions) -> JudgeSession | None
 
 @dataclass
 class Material:
-    """Queries, judgements, gold, and the passages of all sources.
+    """Queries, judgements, gold and passages of a build, read from the sources.
 
     Attributes:
-        sources: where they come from.
+        sources: opened inputs that they were read from.
         queries: schema QUERIES.
         relevant: judgements above zero, schema MAPPING.
         gold: schema GOLD.
@@ -219,7 +219,7 @@ class Material:
         return ids
 
     def locate(self, mapping: pa.Table) -> tuple[pa.Table, np.ndarray]:
-        """Look up a mapping's passages: (rows whose passages exist, position of each row or −1)."""
+        """Find a mapping's passages: (rows whose passage exists, corpus position per row or −1)."""
         ids = mapping["corpus-id"].unique()
         positions, indices = find_rows(self.corpus, "_id", ids)
         where = np.full(len(ids), -1, np.int64)
@@ -228,7 +228,7 @@ class Material:
         return mapping.filter(pa.array(rows >= 0)), rows
 
     def relevant_positions(self) -> np.ndarray:
-        """Corpus positions of relevant passages; unknown passages are refused or skipped."""
+        """Find corpus positions of relevant passages; unknown ones are refused or skipped."""
         relevant, rows = self.locate(self.relevant)
         missing = int((rows < 0).sum())
         if missing:
@@ -240,7 +240,7 @@ class Material:
         return positions
 
     def refuse_dangling(self, mapping: pa.Table, rows: np.ndarray) -> None:
-        """Raise the error of a row with an unknown passage, unless the recipe skips those.
+        """Raise the error of a row with an unknown passage, unless the recipe skips such rows.
 
         Raises:
             InputError: names the first.
@@ -261,7 +261,7 @@ class Material:
         )
 
     def exclusions(self, positions: np.ndarray) -> Exclusions:
-        """Find the passages that may not be negatives of each query."""
+        """Find the passages that must not be negatives of each query."""
         mining = self.recipe.mining
         answers: list[list[str]] = [[] for _ in self.ids]
         if mining.exclude_answers:
@@ -275,7 +275,7 @@ class Material:
 
 
 def read_material(sources: RageSources, place: Workspace) -> Material:
-    """Read queries and judgements, sample queries, and write the corpus or reuse a written one.
+    """Read and sample queries and judgements, and write the corpus or reuse a written one.
 
     Raises:
         InputError: a source is at fault; no queries, or some without a relevant passage.
@@ -299,10 +299,10 @@ def read_material(sources: RageSources, place: Workspace) -> Material:
 def _require_relevant(
     queries: pa.Table, relevant: pa.Table, counts: dict[str, int], recipe: RageRecipe
 ) -> None:
-    """Refuse queries without a relevant passage, or count them where the recipe allows them.
+    """Refuse queries without a relevant passage, or count them if the recipe allows them.
 
     Raises:
-        InputError: there are some, and nobody allowed them.
+        InputError: there are some, and the recipe does not allow them.
     """
     has = pc.is_in(queries["_id"], value_set=relevant["query-id"])
     without = queries.filter(pc.invert(has))["_id"]
@@ -321,6 +321,7 @@ def _require_relevant(
 
 
 def _write_or_reuse_corpus(sources: RageSources, place: Workspace) -> tuple[list[SourceInfo], Path]:
+    """Write the corpus, or reuse that of a finished stage: (provenance, its folder)."""
     infos, recipe = sources.infos(), sources.recipe
     key = {
         "sources": [[i.spec, i.files, i.revision] for i in infos],

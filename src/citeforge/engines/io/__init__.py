@@ -1,4 +1,4 @@
-"""Files, folders and stores: whole or absent, streamed, errors at the right line.
+"""Files, folders and stores: written completely or not at all, read as streams.
 
 May import schemas. Begin at `files`, then `jsonlines` and `tables`.
 """

@@ -1,4 +1,4 @@
-"""Archives from outside, unpacked without leaving their folder."""
+"""Unpacking of zip archives from outside, never beyond the target folder."""
 
 import errno
 import lzma
@@ -26,13 +26,13 @@ _DAMAGED = (
 
 
 def unpack_zip(archive: Path, folder: Path) -> Path:
-    """Unpack a zip file.
+    """Unpack a zip file into a folder, after checking every entry; return the data's folder.
 
     Every entry is looked at before the first byte is written.
 
     Args:
         archive: zip file.
-        folder: where to; made anew.
+        folder: folder to unpack into; made anew.
 
     Returns:
         The folder that holds the data: ``folder``, or its only sub-folder.
@@ -64,7 +64,7 @@ def unpack_zip(archive: Path, folder: Path) -> Path:
 
 
 def _check_room(archive: Path, size: int, folder: Path) -> None:
-    """Refuse to unpack more bytes than are free on the disk."""
+    """Refuse an archive whose unpacked size exceeds the free space of the disk."""
     # No entry is unpacked beyond the size that the archive says it has.
     there = next(p for p in folder.absolute().parents if p.exists())
     free = shutil.disk_usage(there).free
@@ -78,7 +78,7 @@ def _check_room(archive: Path, size: int, folder: Path) -> None:
 
 
 def _check_entry(archive: Path, entry: zipfile.ZipInfo) -> None:
-    """Refuse an entry that would be written outside of the folder."""
+    """Refuse a zip entry that would be written outside the folder, or is a symbolic link."""
     # `filename` is what zipfile makes of the name; the original may hold back slashes or NUL.
     name = entry.orig_filename.replace("\\", "/")
     path = PurePosixPath(name)

@@ -1,4 +1,4 @@
-"""Reading a corpus of Parquet shards by blocks, rows and ids; memory grows with what is taken."""
+"""Reading a corpus of Parquet shards by blocks, rows and ids; memory grows with the rows read."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,13 +15,13 @@ from citeforge.schemas.text import normalise_passages
 
 
 def embedding_texts(corpus: list[Path], shard_rows: int) -> Iterator[pa.Array]:
-    """Stream the text that embedders read of each passage, in arrays of ``shard_rows``."""
+    """Stream the texts to embed (title and text of each passage), ``shard_rows`` per array."""
     batches = iter_batches(corpus, ["title", "text"], rows=min(shard_rows, ROWS_PER_GROUP))
     return map(pa.concat_arrays, regroup(map(join_titles, batches), shard_rows))
 
 
 def join_titles(rows: pa.RecordBatch | pa.Table) -> pa.Array:
-    """Join title and text of each passage; a text that is the title comes once."""
+    """Join title and text of each passage; the text alone if the title is empty or equal to it."""
     joined = pc.binary_join_element_wise(rows["title"], rows["text"], " ")
     is_bare = pc.or_(pc.equal(rows["title"], ""), pc.equal(rows["title"], rows["text"]))
     texts = pc.if_else(is_bare, rows["text"], joined)
@@ -29,7 +29,7 @@ def join_titles(rows: pa.RecordBatch | pa.Table) -> pa.Array:
 
 
 def take_rows(corpus: list[Path], positions: npt.NDArray[np.int64], columns: list[str]) -> pa.Table:
-    """Read the rows at sorted positions; memory grows with the rows taken."""
+    """Read some columns of the corpus rows at sorted positions."""
     pieces = []
     start = at = 0
     for batch in iter_batches(corpus, columns):
@@ -44,13 +44,13 @@ def take_rows(corpus: list[Path], positions: npt.NDArray[np.int64], columns: lis
 def find_rows(
     corpus: list[Path], column: str, values: pa.Array, stage: str = "looking passages up"
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Find the rows of a corpus whose column has one of some values.
+    """Find the corpus rows whose id, or normalised text, is one of some values.
 
     Args:
         corpus: Parquet files.
         column: ``_id``, or ``text`` for equality under :func:`normalise_passages`.
         values: distinct values to look for.
-        stage: what is going on, for whoever waits.
+        stage: description of the work, for the progress line.
 
     Returns:
         (positions in the corpus, index of the value found there), in corpus order.
@@ -69,12 +69,12 @@ def find_rows(
     return np.concatenate(positions).astype(np.int64), np.concatenate(indices)
 
 
-def names_at(
+def read_ids_and_ranks(
     corpus: list[Path], positions: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.int64]]:
-    """Read the ids of passages at corpus positions, and their ranks in sorted order.
+    """Read the passage ids at corpus positions, and the rank of each id when sorted.
 
-    The places break ties.
+    The ranks break ties.
     """
     unique, inverse = np.unique(positions, return_inverse=True)
     ids = take_rows(corpus, unique, ["_id"])["_id"]

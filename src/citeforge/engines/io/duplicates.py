@@ -1,4 +1,4 @@
-"""Duplicate detection over millions of ids in eight bytes each."""
+"""Detection of duplicates among millions of ids, with eight bytes of memory per id."""
 
 from collections.abc import Iterable
 
@@ -7,18 +7,19 @@ import numpy.typing as npt
 
 
 class DuplicateFinder:
-    """Collects 64-bit hashes of ids; equal hashes are candidates, to be compared as text.
+    """Collects 64-bit hashes of ids; ids with equal hashes are candidates, later compared as text.
 
-    Python's string hash is keyed anew in every process, so nobody can craft collisions; it decides
-    nothing but which ids are looked at again.
+    Python's string hash has a new key in every process, so collisions cannot be crafted; it only
+    decides which ids are looked at again.
     """
 
     def __init__(self) -> None:
+        """Start without hashes."""
         # Sorted, each longer than the next: an id is merged some log2(ids / block) times.
         self._runs: list[npt.NDArray[np.int64]] = []
 
     def add(self, ids: list[str]) -> bool:
-        """Hash the ids of a block, and report whether one of the hashes was seen before.
+        """Add the hashes of a block of ids; return whether one of them was seen before.
 
         Returns:
             Whether the hash of one of them came before.
@@ -36,7 +37,7 @@ class DuplicateFinder:
         return is_repeated
 
     def suspects(self) -> frozenset[int]:
-        """Return the hashes that were seen more than once, and forget all hashes."""
+        """Return the hashes that were added more than once, and forget all hashes."""
         if not self._runs:
             return frozenset()
         hashes = _merge_sorted(self._runs)
@@ -52,11 +53,11 @@ def _merge_sorted(runs: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
 
 
 def first_duplicate(ids: Iterable[str], suspects: frozenset[int]) -> tuple[str, int, int] | None:
-    """First id that comes twice, with both 0-based positions; None when hashes only collided.
+    """Find the first id that comes twice, with both 0-based positions; None without duplicates.
 
     Args:
         ids: all ids again, in the same order.
-        suspects: what ``DuplicateFinder.suspects`` gave.
+        suspects: result of ``DuplicateFinder.suspects``.
     """
     place_of: dict[str, int] = {}
     for position, name in enumerate(ids):

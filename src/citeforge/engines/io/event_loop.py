@@ -1,4 +1,4 @@
-"""Coroutines run from plain functions."""
+"""Running of coroutines from synchronous functions."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, also where the caller is inside an event loop (notebooks).
+    """Run a coroutine to its end, in a thread if the caller is inside an event loop (notebooks).
 
     An interrupt from the keyboard cancels it.
     """
@@ -20,18 +20,14 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(work)
     tasks: list[asyncio.Task[Any] | None] = []
 
-    async def noted() -> T:
+    async def run_noted() -> T:
         """Run the coroutine, and note its task so that an interrupt can cancel it."""
         tasks.append(asyncio.current_task())
         return await work
 
-    def start() -> T:
-        """Run it in an event loop of this thread."""
-        return asyncio.run(noted())
-
     context = copy_context()
     with ThreadPoolExecutor(1) as thread:
-        result = thread.submit(lambda: context.run(start))
+        result = thread.submit(context.run, lambda: asyncio.run(run_noted()))
         try:
             return result.result()
         except KeyboardInterrupt:

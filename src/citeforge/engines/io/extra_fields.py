@@ -1,4 +1,4 @@
-"""Fields that a row has beside those of its format: refused, ignored, or kept as metadata."""
+"""Fields of a row that its format does not define: refused, ignored, or kept as metadata."""
 
 import re
 from collections.abc import Iterator
@@ -20,14 +20,14 @@ _Members = dict[str, msgspec.Raw]
 def read_known_fields(
     path: Path, row_type: type[Row], option: ExtraFields, counts: dict[str, int], what: str
 ) -> Iterator[tuple[int, Row]]:
-    """Read rows as :func:`read_rows` does; refuse, ignore or keep fields unknown to the format.
+    """Read JSON Lines rows; refuse, ignore or keep fields that the row type does not define.
 
     Args:
         path: file to read.
         row_type: structure of a row; it has a field ``metadata``.
         option: whether such fields are refused, ignored or kept.
         counts: takes in how many rows had some, at the end.
-        what: what the rows are.
+        what: plural noun for the rows.
 
     Raises:
         InputError: a malformed row, or one with such a field where they are refused.
@@ -37,7 +37,7 @@ def read_known_fields(
     n_lines = 0
 
     def rewrite(path: Path, number: int, line: bytes) -> bytes:
-        """Remove extra fields from a line; a line with another fault stays as it is."""
+        """Remove undefined fields from a line; a line with another fault stays unchanged."""
         nonlocal n_lines
         decode_text(path, number, line)
         extra: _Members = {}
@@ -60,7 +60,7 @@ def read_known_fields(
         all_names.update(re.sub(r"\[\d+\]", "", name) for name in extra)
         if option == "keep":
             members = msgspec.json.decode(content, type=_Members)
-            members["metadata"] = _joined(path, number, members.get("metadata"), extra)
+            members["metadata"] = _merge(path, number, members.get("metadata"), extra)
             content = msgspec.json.encode(members)
         return content
 
@@ -75,7 +75,7 @@ def read_known_fields(
 
 
 def metadata_text(value: msgspec.Raw, path: Path, line: int) -> str | None:
-    """Get metadata of a row as text, byte for byte; None where it has none.
+    """Decode the metadata of a row to JSON text, unchanged; None if it has none.
 
     Raises:
         InputError: it is not UTF-8.
@@ -89,7 +89,7 @@ def metadata_text(value: msgspec.Raw, path: Path, line: int) -> str | None:
 
 
 def _strip(value: msgspec.Raw, kind: Any, place: str, extra: _Members) -> bytes:
-    """Remove the fields that a type does not know from a value, and add them to ``extra``."""
+    """Remove the fields that a type does not define from JSON, and add them to ``extra``."""
     kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
     of = next((k for k in kinds if isinstance(k, inspect.StructType | inspect.ListType)), None)
     content = bytes(value)
@@ -110,8 +110,8 @@ def _strip(value: msgspec.Raw, kind: Any, place: str, extra: _Members) -> bytes:
     return msgspec.json.encode(members)
 
 
-def _joined(path: Path, number: int, metadata: msgspec.Raw | None, extra: _Members) -> msgspec.Raw:
-    """Join metadata of a row and its extra fields into one JSON object, byte for byte.
+def _merge(path: Path, number: int, metadata: msgspec.Raw | None, extra: _Members) -> msgspec.Raw:
+    """Join a row's metadata and its undefined fields into one JSON object, values unchanged.
 
     Raises:
         InputError: the metadata is no object, or has a field of the same name.

@@ -1,4 +1,4 @@
-"""Files that appear under their name only when they are whole, and their hashes."""
+"""Files that appear under their name only when complete; hashes of files; JSON documents."""
 
 import codecs
 import errno
@@ -23,13 +23,13 @@ from citeforge.schemas.errors import InputError, read_error
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _TEMPORARY = ".citeforge.tmp"
 _IS_POSIX = os.name == "posix"
-"""Windows renames no open file, and opens no folder."""
+"""Windows can neither rename open files nor open folders."""
 _JSON_BYTE = re.compile(r"\(byte (\d+)\)$")
 
 
 @contextmanager
 def atomic_file(path: Path, exclusive: bool = False, mode: int = 0o666) -> Iterator[IO[bytes]]:
-    """Open a temporary file that takes the name ``path`` when the block ends well.
+    """Open a temporary file that is renamed to ``path`` when the block ends without an error.
 
     The bytes are on the disk before the name appears, and an existing file is replaced in one
     step. On any error the temporary file is removed; what killed processes left in the folder is
@@ -37,7 +37,7 @@ def atomic_file(path: Path, exclusive: bool = False, mode: int = 0o666) -> Itera
 
     Args:
         path: final name.
-        exclusive: a file that has appeared there meanwhile stands, and this one goes.
+        exclusive: keep a file that has appeared there meanwhile, and drop this one.
         mode: permissions of the file, from its first byte; the system takes the umask off them.
 
     Raises:
@@ -46,7 +46,7 @@ def atomic_file(path: Path, exclusive: bool = False, mode: int = 0o666) -> Itera
     with storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         _sweep_once(path.parent.resolve())
-        handle, temporary = _temporary(path, mode)
+        handle, temporary = _make_temporary(path, mode)
     try:
         with storage_errors(path):
             with os.fdopen(handle, "wb") as file:
@@ -65,6 +65,7 @@ def atomic_file(path: Path, exclusive: bool = False, mode: int = 0o666) -> Itera
 
 
 def _rename(temporary: Path, path: Path, exclusive: bool) -> None:
+    """Rename a temporary file; with ``exclusive`` keep a file that is already there."""
     if not exclusive:
         temporary.replace(path)
         return
@@ -75,7 +76,7 @@ def _rename(temporary: Path, path: Path, exclusive: bool) -> None:
 
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
-    """Turn errors of the operating system at ``path`` into one clear line.
+    """Turn errors of the operating system inside the block into one clear line.
 
     Raises:
         InputError: the disk is full, or the place cannot be written.
@@ -86,7 +87,7 @@ def storage_errors(path: Path) -> Iterator[None]:
         raise storage_error(error, path) from error
 
 
-def _temporary(path: Path, mode: int) -> tuple[int, Path]:
+def _make_temporary(path: Path, mode: int) -> tuple[int, Path]:
     """Make a temporary file beside ``path``, locked so that :func:`sweep` does not remove it."""
     while True:
         # Not the whole name: a long one would get too long.
@@ -101,19 +102,19 @@ def _temporary(path: Path, mode: int) -> tuple[int, Path]:
 
 @cache
 def _sweep_once(folder: Path) -> None:
-    """Remove dead writers' temporary files from a folder, once per process."""
+    """Call :func:`sweep` on a folder, once per process."""
     sweep(folder)
 
 
 def sweep(folder: Path) -> None:
-    """Remove the temporary files in a folder whose writers are dead."""
+    """Remove the temporary files in a folder whose writing processes are dead."""
     for path in folder.glob(f".*{_TEMPORARY}"):
         try:
             handle = os.open(path, os.O_RDWR)
         except OSError:
-            continue  # gone by now, or somebody else's: not litter of ours
+            continue  # gone by now, or another user's
         try:
-            with suppress(OSError):  # without locks nobody knows whether its writer is dead
+            with suppress(OSError):  # without locks a dead writer cannot be told from a living one
                 if lock_descriptor(handle, blocking=False):
                     path.unlink(missing_ok=True)
         finally:
@@ -121,7 +122,7 @@ def sweep(folder: Path) -> None:
 
 
 def storage_error(error: OSError, path: Path | str | None) -> InputError:
-    """Describe an operating system's error at ``path`` in one line."""
+    """Make the error that describes an operating system's error at ``path`` in one line."""
     if error.errno in _FULL:
         return InputError(
             f"the disk is full or a size limit is reached ({error.strerror})",
@@ -140,7 +141,7 @@ def storage_error(error: OSError, path: Path | str | None) -> InputError:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make renames inside ``folder`` durable."""
+    """Flush a folder to disk, so that renames inside it survive a power failure."""
     if not _IS_POSIX:
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -151,7 +152,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_bytes(path: Path, content: bytes, mode: int = 0o666) -> None:
-    """Write a file atomically; ``mode`` says who may read it."""
+    """Write a file atomically, with the permissions ``mode``."""
     with atomic_file(path, mode=mode) as file:
         file.write(content)
 
@@ -162,17 +163,17 @@ def write_text(path: Path, text: str) -> None:
 
 
 def canonical_json(value: Any) -> str:
-    """JSON with sorted keys and no spaces: equal values give equal text."""
+    """Write a value as JSON with sorted keys and no spaces: equal values give equal text."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 def digest(value: Any) -> str:
-    """sha256 (64 hex digits) of a JSON-serialisable value."""
+    """Compute the sha256 (64 hex digits) of a value written as canonical JSON."""
     return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def sha256_file(path: Path) -> str:
-    """sha256 (64 hex digits) of a file's bytes.
+    """Compute the sha256 (64 hex digits) of a file's bytes.
 
     Raises:
         InputError: the file cannot be read.
@@ -192,7 +193,7 @@ def digest_folder(folder: Path) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """Parse a JSON file (RFC 8259: no NaN, no halves of surrogate pairs).
+    """Parse a JSON file (RFC 8259: no NaN, no lone surrogates, no repeated names).
 
     Raises:
         InputError: it is missing, not UTF-8, or not JSON; with the line at fault.
@@ -205,7 +206,7 @@ def read_json(path: Path) -> Any:
 
 
 def parse_json(content: bytes, path: Path) -> Any:
-    """Parse a JSON document that was read from a file.
+    """Parse the bytes of a JSON file; errors name the file and the line.
 
     Raises:
         InputError: it is not UTF-8, or not JSON; with the line at fault.
@@ -229,7 +230,7 @@ def parse_json(content: bytes, path: Path) -> Any:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a file or folder, if it is there."""
+    """Remove a file, or a folder with its content; do nothing if it does not exist."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

@@ -1,7 +1,7 @@
-"""Folders that appear under their name only when they are whole, made by one process at a time.
+"""Folders that appear under their name only when complete, made by one process at a time.
 
-``OUT`` grows in ``OUT.partial`` beside it, which holds a lock while somebody works there, and takes
-its name in one rename. A lock is the operating system's: it dies with its process.
+``OUT`` is made in ``OUT.partial`` beside it, which is locked meanwhile, and gets its name in one
+rename. Locks are the operating system's: they end with their process.
 """
 
 import errno
@@ -27,26 +27,26 @@ from citeforge.schemas.errors import InputError
 
 LOCK = "lock"
 OLD = "old"
-"""What stood at ``OUT`` while the new folder takes its name; put back when that was cut off."""
+"""Earlier content of ``OUT`` while the new folder gets its name; restored if the process dies."""
 PACKAGE = "package"
 AMENDING = ".amending"
-"""In a finished folder: files that are about to be replaced together."""
+"""Folder inside a finished one, for files that are about to be replaced together."""
 _READY = "ready"
 _LOCK_SECONDS = 0.2
-"""A lock file that its holder has just removed is tried again for so long."""
+"""Time for which a lock file that its holder has just removed is tried again."""
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 
 Strangers = Callable[[Path], list[str]]
-"""Names in a folder that are not ours; an error when the folder is not ours at all."""
+"""Lists the files of a folder that citeforge did not write; raises if it wrote none of them."""
 
 
 def partial_of(out: Path) -> Path:
-    """Path of the unfinished folder that is renamed to ``out`` when it is complete."""
+    """Get the path ``OUT.partial``: the working folder in which ``out`` is made."""
     return beside(out, ".partial")
 
 
 def beside(out: Path, ending: str) -> Path:
-    """Path next to ``out`` with an ending added to its name.
+    """Get the path next to ``out`` whose name is that of ``out`` with an ending added.
 
     Raises:
         InputError: ``out`` has no name of its own.
@@ -62,7 +62,7 @@ def beside(out: Path, ending: str) -> Path:
 
 
 def check_out(out: Path) -> None:
-    """Refuse an output path that a folder cannot be renamed to: a link, mount point or file.
+    """Refuse an output path that no folder can be renamed to: a link, mount point or file.
 
     Raises:
         InputError: a link, a mount point, or a file.
@@ -78,7 +78,7 @@ def check_out(out: Path) -> None:
 
 
 def is_taken(out: Path) -> bool:
-    """Whether a path is in use; an empty folder is not."""
+    """Whether a folder exists and is not empty."""
     return out.exists() and any(out.iterdir())
 
 
@@ -87,14 +87,14 @@ def file_lock(
     lock: Path, target: Path, wait: bool = False, shared: bool = False,
     instead: str = "another --out",
 ) -> Iterator[bool]:  # fmt: skip
-    """Lock ``target`` against other processes while the block runs.
+    """Lock ``target`` against other processes while the block runs, through a lock file.
 
     Args:
         lock: file that is locked; made in an existing folder, removed afterwards.
-        target: what the user named, for the message.
-        wait: until whoever works on it has ended, in place of the error.
+        target: path that the user named, for the message.
+        wait: wait until the other process has ended, in place of the error.
         shared: whether this process may hold it several times.
-        instead: what the user may name in place of the target, for the message.
+        instead: alternative to the target, for the message.
 
     Returns:
         Whether this is the process's first hold of it.
@@ -102,7 +102,7 @@ def file_lock(
     Raises:
         InputError: another process works on it; says which.
     """
-    # A link, in a folder that somebody else made, would have us write into its target.
+    # Through a link, in a folder of another user, we would write into its target.
     _refuse_link(lock)
     seconds = -1 if wait else _LOCK_SECONDS
     mutex = FileLock(lock, seconds, thread_local=False, is_singleton=shared, on_acquired=_write_pid)
@@ -126,7 +126,7 @@ def file_lock(
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
-        lock.unlink(missing_ok=True)  # nobody can hold it
+        lock.unlink(missing_ok=True)  # no process can hold it
         raise InputError(
             f"is on a file system without locks ({error.strerror})",
             path=target,
@@ -144,11 +144,11 @@ def file_lock(
 
 
 class _UnsignedLockError(OSError):
-    """A lock is held, and the full disk kept its holder from signing it."""
+    """A lock is held, but its holder could not write its name into the file (full disk)."""
 
 
 def _write_pid(handle: int) -> None:
-    """Write into a lock file which process holds it, and since when."""
+    """Write process number, host and time into a lock file."""
     since = datetime.now(UTC).isoformat(timespec="seconds")
     text = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since})
     try:
@@ -160,7 +160,7 @@ def _write_pid(handle: int) -> None:
 
 
 def _describe_holder(lock: Path) -> str:
-    """Describe the process that holds a lock."""
+    """Describe the process that holds a lock, from the content of the lock file."""
     try:
         content = read_json(lock)
         return f"process {content['pid']} on {content['host']} since {content['since']}"
@@ -170,13 +170,13 @@ def _describe_holder(lock: Path) -> str:
 
 @contextmanager
 def staging_directory(out: Path, names: Iterable[str] = (PACKAGE,)) -> Iterator[Path]:
-    """Lock the working folder ``OUT.partial`` while the block runs, and make it if needed.
+    """Make and lock the working folder ``OUT.partial`` while the block runs.
 
     A folder that was moved away and not yet replaced when its process died is put back.
 
     Args:
         out: final name.
-        names: names that a killed process of ours may have left in it.
+        names: names that a killed citeforge process may have left in it.
 
     Raises:
         InputError: ``out`` cannot be made, another process makes it, or ``OUT.partial`` holds
@@ -207,7 +207,7 @@ def staging_directory(out: Path, names: Iterable[str] = (PACKAGE,)) -> Iterator[
 
 
 def _undo_replacement(root: Path, out: Path) -> None:
-    """Put the old folder back if replacing it was cut off halfway."""
+    """Rename the old folder back if the process died while replacing it."""
     if (root / OLD).exists():
         if out.exists():
             remove_tree(root / OLD)
@@ -216,18 +216,18 @@ def _undo_replacement(root: Path, out: Path) -> None:
 
 
 def _remove_if_empty(root: Path) -> None:
-    """Remove the working folder if it is empty."""
-    with suppress(OSError):  # work worth resuming, or somebody else has begun there
+    """Remove the working folder unless something is left in it."""
+    with suppress(OSError):  # work worth resuming, or another process has begun there
         root.rmdir()
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether a name belongs to a file that is still being written."""
+    """Whether a file's name is that of a file still being written."""
     return path.name.startswith(".") and path.name.endswith(".tmp")
 
 
 def refuse_strangers(folder: Path, names: list[str]) -> None:
-    """Refuse to replace a folder with files that citeforge did not write.
+    """Raise the error of a folder with files that citeforge did not write.
 
     Raises:
         InputError: always; names them.
@@ -242,14 +242,14 @@ def refuse_strangers(folder: Path, names: list[str]) -> None:
 
 
 def files_below(folder: Path) -> Iterator[str]:
-    """List relative names of all files and links below a folder."""
+    """Yield the relative paths of all files and links below a folder, sorted."""
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not path.is_dir():
             yield path.relative_to(folder).as_posix()
 
 
 def put_in_place(folder: Path, out: Path) -> None:
-    """Rename a finished folder to its final name; an older one there is removed.
+    """Rename a finished folder to its final name, replacing an older one.
 
     Args:
         folder: inside the working folder of ``out``, which is held.
@@ -272,10 +272,10 @@ def atomic_directory(out: Path, strangers: Strangers | None = None) -> Iterator[
 
     Args:
         out: final name.
-        strangers: tells what is not ours in a folder that may be replaced; None to replace nothing.
+        strangers: lists foreign files of a folder that may be replaced; None to replace nothing.
 
     Raises:
-        InputError: something is there that is not ours, or another process is making it.
+        InputError: foreign files are there, or another process is making it.
     """
     with staging_directory(out) as root:
         folder = root / PACKAGE
@@ -303,10 +303,10 @@ def atomic_directory(out: Path, strangers: Strangers | None = None) -> Iterator[
 
 @contextmanager
 def amending(folder: Path) -> Iterator[dict[str, str]]:
-    """Replace some files of a finished folder together: all of them, or none.
+    """Yield a dictionary: file texts put in it replace files of a finished folder together.
 
     The new files are written into a folder inside, which takes the name ``.amending/ready`` when
-    they are whole; from then on the change is made, by whoever comes next if need be. Gives a
+    they are whole; from then on the change is made, by the next process if need be. Gives a
     dictionary that takes file names with their texts; they are written when the block ends well.
 
     Raises:
@@ -334,7 +334,7 @@ def amending(folder: Path) -> Iterator[dict[str, str]]:
 
 
 def finish_amendments(folder: Path) -> None:
-    """Finish an interrupted :func:`amending` whose new files were already complete.
+    """Finish an interrupted :func:`amending` whose new files were complete.
 
     Raises:
         InputError: the folder cannot be written.
@@ -353,7 +353,7 @@ def _refuse_link(path: Path) -> None:
 
 
 def _move_amendments(folder: Path) -> None:
-    """Move the complete new files of :func:`amending` to their names."""
+    """Move the complete new files of :func:`amending` to their final names."""
     ready = folder / AMENDING / _READY
     _refuse_link(ready)
     if ready.is_dir():

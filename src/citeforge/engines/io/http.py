@@ -1,4 +1,4 @@
-"""HTTP replies: Retry-After."""
+"""The header Retry-After of HTTP replies."""
 
 import email.utils
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ _LONGEST_WAIT = 366 * 86400.0
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a server asks to wait: Retry-After as seconds or as an HTTP date (RFC 9110).
+    """Read how many seconds a server asks to wait, from Retry-After (RFC 9110); None without it.
 
     A date is read against the server's own Date, so that a wrong clock here does no harm.
     """
@@ -28,6 +28,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _read_date(text: str) -> datetime | None:
+    """Parse an HTTP date, in UTC if it names no zone; None for a text that is no date."""
     try:
         date = email.utils.parsedate_to_datetime(text)
     except (TypeError, ValueError, OverflowError, IndexError):

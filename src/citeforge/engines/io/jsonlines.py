@@ -1,7 +1,6 @@
-"""JSON Lines: decoded by msgspec, errors at the right line, nothing repaired.
+"""Reading of JSON Lines with msgspec; errors name the line, and nothing is repaired.
 
-JSON objects in which a name stands twice are refused here, too: parsers differ in which of the two
-they take.
+JSON objects with a repeated name are refused, too: parsers differ in which value they take.
 """
 
 import bz2
@@ -26,11 +25,11 @@ from citeforge.schemas.text import printable
 
 
 class _RepeatedNameError(Exception):
-    """A JSON object has a name twice."""
+    """A JSON object has two members of one name."""
 
 
-def _unique(members: list[tuple[str, Any]]) -> None:
-    """Refuse a JSON object in which a name comes twice."""
+def _refuse_repeats(members: list[tuple[str, Any]]) -> None:
+    """Raise if two members of a JSON object have one name (``object_pairs_hook``)."""
     if len(dict(members)) != len(members):
         names: set[str] = set()
         for name, _ in members:
@@ -41,7 +40,7 @@ def _unique(members: list[tuple[str, Any]]) -> None:
 
 # Numbers are not read: an integer of 5,000 digits is no error here. What `decode` does beside this
 # costs as much again.
-_decoder: Any = json.JSONDecoder(object_pairs_hook=_unique, parse_int=len, parse_float=len)
+_decoder: Any = json.JSONDecoder(object_pairs_hook=_refuse_repeats, parse_int=len, parse_float=len)
 _scan = _decoder.scan_once
 
 
@@ -51,7 +50,7 @@ _ESCAPE = re.compile(
 
 
 def json_fault(content: bytes, error: Exception) -> str:
-    """Describe why msgspec refuses a document, naming half surrogate pairs as such.
+    """Describe why msgspec refuses a document; half of a surrogate pair is named as such.
 
     Its own message for these is that the document was truncated.
     """
@@ -64,7 +63,7 @@ def json_fault(content: bytes, error: Exception) -> str:
 
 
 def names_in_json(row_type: type[msgspec.Struct]) -> tuple[bytes, ...]:
-    """Return a record's field names as bytes in JSON, each quoted and with its colon."""
+    """List a record's field names as they start members in JSON text: ``b'"name":'``."""
     fields = getattr(row_type, "__struct_encode_fields__", ())  # a plain dict has none
     return tuple(f'"{name}":'.encode() for name in fields)
 
@@ -72,11 +71,11 @@ def names_in_json(row_type: type[msgspec.Struct]) -> tuple[bytes, ...]:
 def require_unique_names(
     content: bytes, path: Path, line: int | None = None, likely: Sequence[bytes] = ()
 ) -> None:
-    """Refuse a JSON document in which an object has a name twice, at any depth.
+    """Refuse a JSON document in which an object, at any depth, has a name twice.
 
     Args:
         content: JSON in UTF-8 that has been decoded without an error before.
-        path: where it stands, for the message.
+        path: file of the document, for the message.
         line: line of that file.
         likely: names that it may have (:func:`names_in_json`). A document that has no others is
             passed several times faster.
@@ -135,7 +134,7 @@ Row = TypeVar("Row", bound=msgspec.Struct)
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """Open a plain, gzip, bzip2 or xz file (by its first bytes) for reading.
+    """Open a file for reading; gzip, bzip2 and xz, known by their first bytes, are unpacked.
 
     Raises:
         InputError: the file cannot be read.
@@ -156,7 +155,7 @@ def read_rows(
     on_error: Callable[[InputError], None] | None = None,
     rewrite: Callable[[Path, int, bytes], bytes] = lambda _path, _number, line: line,
 ) -> Iterator[tuple[int, Row]]:
-    """(1-based line number, row) of a JSON Lines file (plain or compressed), streamed.
+    """Stream (1-based line number, row) from a JSON Lines file, plain or compressed.
 
     One JSON object per line, UTF-8; a byte order mark and CR before LF are no part of a line, and
     blank lines are passed over. Memory grows with the longest line only.
@@ -165,7 +164,7 @@ def read_rows(
         path: file to read.
         row_type: msgspec structure of a row; its field types are enforced.
         header: how a first line begins that is no row, and passed over.
-        on_error: told of every wrong line, which is then passed over; None to raise.
+        on_error: called with the error of a wrong line, which is then skipped; None to raise.
         rewrite: gives a line that is no such row another form, by file, number and content.
 
     Raises:
@@ -201,14 +200,14 @@ def read_rows(
 
 
 def _numbered_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Number the lines of a file, without its byte order mark; overlong ones are cut."""
+    """Number the lines of a file, without its byte order mark; too long lines come in parts."""
     lines = iter(partial(file.readline, LONGEST_LINE + 1), b"")
     first = next(lines, b"").removeprefix(codecs.BOM_UTF8)
     return enumerate(chain((first,) if first else (), lines), 1)
 
 
 def _checked_line(path: Path, number: int, line: bytes) -> bytes:
-    """Remove the end of a line, LF or CR LF; refuse an overlong line.
+    """Remove the line end (LF or CR LF) of a line; refuse a line that is too long.
 
     Raises:
         InputError: it is longer than ``LONGEST_LINE``.
@@ -226,7 +225,7 @@ def _checked_line(path: Path, number: int, line: bytes) -> bytes:
 
 
 def read_all(path: Path) -> bytes:
-    """Whole content of a small plain or compressed file, without a byte order mark.
+    """Read a small file, plain or compressed, without its byte order mark.
 
     Raises:
         InputError: it cannot be read, or compressed data is damaged or unpacks to more than
@@ -248,7 +247,7 @@ def read_all(path: Path) -> bytes:
 
 
 def read_start(path: Path, size: int) -> bytes:
-    """The first bytes of a plain or compressed file, at most ``size``, without a byte order mark.
+    """Read the first ``size`` bytes of a plain or compressed file, without a byte order mark.
 
     Raises:
         InputError: it cannot be read, or compressed data is damaged.
@@ -258,7 +257,7 @@ def read_start(path: Path, size: int) -> bytes:
 
 
 def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """(number, line) of a plain or compressed file, without line ends and byte order mark.
+    """Yield (number, line) of a plain or compressed file, without line ends and byte order mark.
 
     Raises:
         InputError: it cannot be read, compressed data is damaged, or a line is longer than
@@ -271,7 +270,7 @@ def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 @contextmanager
 def read_errors(path: Path) -> Iterator[None]:
-    """Turn errors of reading a file, of its compression too, into one clear line.
+    """Turn errors of reading or unpacking a file inside the block into one clear line.
 
     Raises:
         InputError: the compressed data is damaged, or the system cannot read the file.
@@ -281,14 +280,14 @@ def read_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         # bz2 says so by an OSError without a number.
         if error.errno is None:
-            raise _damaged(path, error) from error
+            raise _damaged_error(path, error) from error
         raise read_error(error, path) from error
     except (EOFError, zlib.error, lzma.LZMAError) as error:
-        raise _damaged(path, error) from error
+        raise _damaged_error(path, error) from error
 
 
-def _damaged(path: Path, error: Exception) -> InputError:
-    """Build the error of damaged compressed data."""
+def _damaged_error(path: Path, error: Exception) -> InputError:
+    """Make the error of damaged compressed data."""
     return InputError(
         f"the compressed data is damaged or cut short ({error})",
         path=path,
@@ -300,7 +299,7 @@ def _damaged(path: Path, error: Exception) -> InputError:
 def decode_line(
     path: Path, number: int, line: bytes, decoder: msgspec.json.Decoder[Row], row_type: type[Row]
 ) -> Row:
-    """Decode one line, or say exactly what is wrong with it.
+    """Decode one line to a row; raise an error that says what is wrong, and where.
 
     Raises:
         InputError: always with file and line.
@@ -323,7 +322,7 @@ def decode_line(
 
 
 def decode_text(path: Path, number: int, line: bytes) -> str:
-    """A line of a text file as a string.
+    """Decode a line of a text file as UTF-8; refuse other encodings.
 
     Raises:
         InputError: it is not UTF-8.
@@ -344,7 +343,7 @@ def decode_text(path: Path, number: int, line: bytes) -> str:
 def _validation_error(
     path: Path, number: int, message: str, row_type: type[msgspec.Struct]
 ) -> InputError:
-    """Turn a message of msgspec into an error with line, field and what is allowed."""
+    """Turn a validation message of msgspec into an error with line, field and allowed values."""
     # msgspec.structs.fields compiles the annotations anew in every call: 3 ms, for each bad line.
     fields = getattr(row_type, "__struct_encode_fields__", ())  # a plain dict has none
     names = ", ".join(fields)
@@ -373,7 +372,7 @@ def _validation_error(
 
 
 def _fields_at(row_type: type[msgspec.Struct], place: str) -> tuple[str, ...]:
-    """List the field names of a record at a place such as ``passages[0]`` of a row."""
+    """List the field names of the record at a place such as ``passages[0]`` of a row."""
     kinds: list[Any] = [msgspec.inspect.type_info(row_type)]
     for name in ["", *re.findall(r"\w+|\[", re.sub(r"\[[^\]]*\]", "[", place))]:
         kinds = [

@@ -1,4 +1,4 @@
-"""What the pages of a Parquet file can unpack to, from the headers that a reader goes by.
+"""Memory that the pages of a Parquet file can take, bounded by their headers.
 
 A file's footer may say anything; a page that unpacks to another size than its own header says is
 refused by Arrow. No text is longer than the page, or the page of the dictionary, that it stands in.
@@ -23,8 +23,8 @@ class Unpacked(NamedTuple):
     """Upper bounds of the bytes that columns take in memory.
 
     Attributes:
-        page: of the largest page, and so of the longest value.
-        file: of all values.
+        page: bytes of the largest page, and so at most of the longest value.
+        file: bytes of all values.
     """
 
     page: int
@@ -70,7 +70,7 @@ def _pages(data: mmap.mmap, column: pq.ColumnChunkMetaData) -> Iterator[tuple[in
         raise pa.ArrowInvalid("a column begins or ends nowhere")
     while at < end:
         try:
-            header, at = _struct(data, at, 1)
+            header, at = _read_struct(data, at, 1)
             size, stored = header[2], header[3]
             old, new = header.get(5, {}), header.get(8, {})
             values = old.get(1, 0) + new.get(1, 0)
@@ -83,8 +83,8 @@ def _pages(data: mmap.mmap, column: pq.ColumnChunkMetaData) -> Iterator[tuple[in
         at += stored
 
 
-def _struct(data: mmap.mmap, at: int, depth: int) -> tuple[dict[int, Any], int]:
-    """Parse a structure of Thrift's compact protocol; returns its fields and its end.
+def _read_struct(data: mmap.mmap, at: int, depth: int) -> tuple[dict[int, Any], int]:
+    """Parse a structure of Thrift's compact protocol; return its fields and its end position.
 
     Integers of 32 bits and structures are kept, of other fields only that they are there.
     """
@@ -96,19 +96,19 @@ def _struct(data: mmap.mmap, at: int, depth: int) -> tuple[dict[int, Any], int]:
         if step:
             field += step
         else:
-            number, at = _varint(data, at)
-            field = _signed(number)
+            number, at = _read_varint(data, at)
+            field = _decode_zigzag(number)
         if field in fields:  # Arrow might take the other
             raise pa.ArrowInvalid("the header of a page is ambiguous")
         fields[field] = None
         if wire_type in (4, _INT, 6):
-            number, at = _varint(data, at)
-            fields[field] = _signed(number) if wire_type == _INT else None
+            number, at = _read_varint(data, at)
+            fields[field] = _decode_zigzag(number) if wire_type == _INT else None
         elif wire_type == 8:
-            length, at = _varint(data, at)
+            length, at = _read_varint(data, at)
             at += length
         elif wire_type == _STRUCT and depth < 4:
-            fields[field], at = _struct(data, at, depth + 1)
+            fields[field], at = _read_struct(data, at, depth + 1)
         elif wire_type in _SIZES:
             at += _SIZES[wire_type]
         else:
@@ -116,8 +116,8 @@ def _struct(data: mmap.mmap, at: int, depth: int) -> tuple[dict[int, Any], int]:
     return fields, at + 1
 
 
-def _varint(data: mmap.mmap, at: int) -> tuple[int, int]:
-    """Read a number of variable length, and the place behind it."""
+def _read_varint(data: mmap.mmap, at: int) -> tuple[int, int]:
+    """Read an integer of variable length at a position; return it and the position after it."""
     number = shift = 0
     while True:
         byte = data[at]
@@ -130,6 +130,6 @@ def _varint(data: mmap.mmap, at: int) -> tuple[int, int]:
             raise pa.ArrowInvalid("the header of a page holds an endless number")
 
 
-def _signed(number: int) -> int:
+def _decode_zigzag(number: int) -> int:
     """Decode a zigzag-encoded integer."""
     return (number >> 1) ^ -(number & 1)

@@ -1,7 +1,7 @@
-"""How far long work has come: a bar on a terminal, a line a minute anywhere else.
+"""Progress of long work: a bar on a terminal, else a line per minute on standard error.
 
-Lines are written by a thread of their own: work that is stuck, or slow to do its first item, is
-what somebody who reads a log wants to know of.
+Lines are written by a thread of their own, so that a log also shows work that is stuck, or slow to
+finish its first item.
 """
 
 import sys
@@ -21,11 +21,11 @@ FIRST = 5.0
 """Seconds to the first line."""
 
 is_json: ContextVar[bool] = ContextVar("is_json", default=False)
-"""Whether lines are JSON objects: the fields of :class:`Line`."""
+"""Whether lines are JSON objects with the fields of :class:`ProgressLine`."""
 
 
 class Advance(Protocol):
-    """Called with the number of items done since the last call, and a note to show."""
+    """Function that reports items done since the last call, and a note to show."""
 
     def __call__(self, items: int, note: str | None = None, /) -> None: ...
 
@@ -34,8 +34,8 @@ class ProgressLine(msgspec.Struct, kw_only=True, frozen=True):
     """One line of progress: items done, rate and time left.
 
     Attributes:
-        stage: what is going on.
-        note: what of it, where there is more to say.
+        stage: description of the work.
+        note: detail of the work, if any.
         done: items so far.
         total: items in all; None when it is not known.
         unit: plural noun for the items.
@@ -54,6 +54,7 @@ class ProgressLine(msgspec.Struct, kw_only=True, frozen=True):
     peak_mb: int | None
 
     def __str__(self) -> str:
+        """Write the line as text: ``stage: done of total unit, rate, time left, memory``."""
         name = self.stage if self.note is None else f"{self.stage} · {self.note}"
         of = "" if self.total is None else f" of {self.total:,}"
         parts = [f"{name}: {self.done:,}{of} {self.unit}"]
@@ -68,12 +69,13 @@ class ProgressLine(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class ProgressLines:
-    """Progress lines on standard error: one per interval, and one at the end of long work.
+    """Writes progress lines to standard error: one per interval, and one when long work ends.
 
     JSON lines, which are for programs, tell the end of whatever was done.
     """
 
     def __init__(self, stage: str, total: int | None, unit: str) -> None:
+        """Prepare the lines of one stage; the timer starts with the ``with`` block."""
         self.stage, self.total, self.unit = stage, total, unit
         self.done = 0
         self.note: str | None = None
@@ -83,24 +85,26 @@ class ProgressLines:
         self._clock = Thread(target=self._tick, daemon=True)
 
     def __enter__(self) -> "ProgressLines":
+        """Start the timer."""
         self._clock.start()
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
+        """Stop the timer, and write a last line if the work was long."""
         self._over.set()
         self._clock.join()
         if kind is None and (self._last > self._start or (self._as_json and self.done)):
             self._write()
 
     def _tick(self) -> None:
-        """Write a line at every interval until the work ends."""
+        """Write a line at every interval until the work ends (runs in the timer thread)."""
         wait = FIRST
         while not self._over.wait(wait):
             self._write()
             wait = INTERVAL
 
     def advance(self, items: int, note: str | None = None, /) -> None:
-        """Add to the number of items done, and set the note; a timer writes the lines."""
+        """Add to the number of items done, and set the note; the timer writes the lines."""
         with self._lock:
             self.done += items
             self.note = note
@@ -115,7 +119,7 @@ class ProgressLines:
         sys.stderr.flush()
 
     def line(self, seconds: float) -> ProgressLine:
-        """Compute the progress after so many seconds."""
+        """Compute rate, time left and memory after so many seconds of work."""
         rate = self.done / seconds if self.done and seconds > 0 else None
         rest = None
         if rate is not None and self.total is not None:
@@ -133,7 +137,7 @@ class ProgressLines:
 
 
 def _peak_mb() -> int | None:
-    """Peak memory of this process in MB; None on Windows."""
+    """Get the peak memory of this process in MB; None on Windows."""
     try:
         import resource
     except ImportError:
@@ -145,10 +149,10 @@ def _peak_mb() -> int | None:
 
 @contextmanager
 def progress(label: str, total: int | None, unit: str) -> Iterator[Advance]:
-    """Show how far the block has come: a bar on a terminal, else lines on standard error.
+    """Show the progress of the block: a bar on a terminal, else lines on standard error.
 
     Args:
-        label: what is going on.
+        label: description of the work.
         total: number of items, or None when it is not known.
         unit: plural noun for the items.
     """
@@ -169,9 +173,10 @@ def progress(label: str, total: int | None, unit: str) -> Iterator[Advance]:
     from rich.text import Text
 
     class Rate(ProgressColumn):
-        """Items per second."""
+        """Column with the items per second."""
 
         def render(self, task: Task) -> Text:
+            """Write the speed of a task."""
             speed = task.finished_speed or task.speed
             return Text("" if speed is None else f"{speed:,.0f} {unit}/s")
 
@@ -182,6 +187,7 @@ def progress(label: str, total: int | None, unit: str) -> Iterator[Advance]:
         task = bar.add_task(label, total=total)
 
         def advance(items: int, note: str | None = None, /) -> None:
+            """Move the bar by the items done, and show the note."""
             text = label if note is None else f"{label} · {note}"
             bar.update(task, advance=items, description=text)
 

@@ -1,4 +1,4 @@
-"""The one table of reports, and how it is written: for a terminal, Markdown, LaTeX, CSV, HTML."""
+"""The table of all reports, written as terminal text, Markdown, LaTeX, CSV or HTML."""
 
 import csv
 import io
@@ -22,19 +22,20 @@ _LATEX = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{"
 
 @dataclass(frozen=True)
 class MarkedCell:
-    """Cell in bold, or with a mark behind it."""
+    """Cell whose value is bold, or has a mark behind it."""
 
     value: object
     is_bold: bool = False
     mark: str = ""
 
     def __str__(self) -> str:
+        """Write the value and its mark as plain text."""
         return f"{self.value} {self.mark}".rstrip()
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table without its format.
+    """A table of a report, independent of the output format.
 
     Attributes:
         head: titles of its columns.
@@ -42,7 +43,7 @@ class Table:
         left: columns that are aligned to the left, from the first; the others to the right.
         groups: what heads each column above its title, neighbours with the same once; none
             without.
-        title: what it shows.
+        title: title of the table.
         notes: how to read it.
         keys: columns that tell rows apart, from the first: each part of a split table has them.
     """
@@ -56,27 +57,27 @@ class Table:
     keys: int = 1
 
     def text(self, width: int | None = None, ruled: bool = True) -> list[str]:
-        """Lines for a terminal.
+        """Write the table as lines for a terminal, split into blocks of columns that fit its width.
 
         Columns that do not fit beside each other come in further tables beneath, each with the
         key columns again, and a long cell goes on in the next line: nothing is left out.
 
         Args:
-            width: of the terminal in cells; None where lines may be of any length.
-            ruled: whether a rule stands under the head.
+            width: width of the terminal in cells; None for lines of any length.
+            ruled: whether the head is underlined.
         """
         from rich.cells import cell_len  # here: commands that print no table do without
 
         cells = [[str(cell) for cell in row] for row in (self._titles(), *self.rows)]
         most = None if width is None else _widest_cell(cells, width, self.keys)
-        head, *rest = [_fold(row, most) for row in cells]
+        head, *rest = [_wrap_row(row, most) for row in cells]
         rows = [*head, *(line for lines in rest for line in lines)]
         widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
         lines: list[str] = []
-        for block in _blocks(widths, width, self.keys):
+        for block in _split_columns(widths, width, self.keys):
             if lines:
                 lines.append("")
-            texts = [_line(row, widths, block, self.left) for row in rows]
+            texts = [_align_row(row, widths, block, self.left) for row in rows]
             rule = ["-" * max(map(cell_len, texts))] if ruled else []
             # Lines that go on in columns of other blocks are empty here.
             lines += [*texts[: len(head)], *rule, *filter(None, texts[len(head) :])]
@@ -90,12 +91,14 @@ class Table:
         return Table([self.head[0], *names], rows, title=self.title, notes=self.notes)
 
     def markdown(self) -> str:
-        """Head and rows in Markdown; bars and line breaks in cells are made harmless."""
+        """Write the table in Markdown; bars and line breaks in cells are escaped."""
 
         def plain(cell: object) -> str:
+            """Escape bars and line breaks of a cell."""
             return str(cell).replace("|", "\\|").replace("\n", " ")
 
         def bold(text: str) -> str:
+            """Mark a text as bold in Markdown."""
             return f"**{text}**"
 
         rows = [self._titles(), ["---"] * len(self.head), *self.rows]
@@ -104,7 +107,7 @@ class Table:
         )
 
     def latex(self) -> list[str]:
-        """Lines for the package booktabs; notes stand beneath the rows."""
+        """Write the table as LaTeX lines (package booktabs), with the notes below the rows."""
 
         def line(cells: Sequence[object]) -> str:
             """Write one row in LaTeX."""
@@ -121,14 +124,14 @@ class Table:
         ]  # fmt: skip
 
     def csv(self) -> str:
-        """Head and rows as CSV: nothing for None and NaN, and no cell starts a formula."""
+        """Write the table as CSV; None and NaN are empty, and no cell can start a formula."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerows(map(_csv, row) for row in (self.head, *self.rows))
+        writer.writerows(map(_csv_value, row) for row in (self.head, *self.rows))
         return text.getvalue()
 
     def html(self) -> str:
-        """Write a table that scrolls in its frame, all texts escaped."""
+        """Write the table as escaped HTML that scrolls in its frame."""
 
         def line(cells: Sequence[object]) -> str:
             """Write one row in HTML."""
@@ -147,7 +150,7 @@ class Table:
         )
 
     def _titles(self) -> list[str]:
-        """Titles of the columns, with their groups in brackets."""
+        """List the column titles, each with the name of its group in brackets."""
         groups = self.groups or [""] * len(self.head)
         return [f"{t} ({g})" if g else t for t, g in zip(self.head, groups, strict=True)]
 
@@ -161,17 +164,18 @@ class Displayed(ABC):
 
     @abstractmethod
     def _headline(self) -> str:
-        """Text of the one line that a console shows."""
+        """Return the line that a console shows."""
 
     @abstractmethod
     def _tables(self) -> Iterable[Table]:
-        """Tables that a notebook shows, with their titles and notes."""
+        """Return the tables that a notebook shows, with their titles and notes."""
 
     def __repr__(self) -> str:
+        """Show the headline in a console."""
         return f"<{self._headline()}>"
 
     def _repr_html_(self) -> str:
-        """For notebooks: escaped, and without anything from outside."""
+        """Show the tables in a notebook, escaped and without external content."""
         parts: list[str | Table] = [self._headline()]
         room, n_hidden = MOST_ROWS, 0
         for table in self._tables():
@@ -186,7 +190,7 @@ class Displayed(ABC):
 
 
 def comment(text: str) -> str:
-    """Write a line that LaTeX ignores."""
+    """Write a text as a LaTeX comment line."""
     return "% " + " ".join(text.split())
 
 
@@ -204,19 +208,19 @@ def _format_cell(
 
 
 def _latex(value: object) -> str:
-    """Escape a text for LaTeX."""
+    """Escape a value for LaTeX."""
     return "".join(_LATEX.get(c, c) for c in str(value))
 
 
-def _csv(cell: object) -> object:
-    """Value of a cell for CSV: None for NaN, and no formulas."""
+def _csv_value(cell: object) -> object:
+    """Convert a cell to its CSV value: None for NaN, formulas escaped."""
     if isinstance(cell, float) and math.isnan(cell):
         return None
     return escape_formula(cell) if isinstance(cell, str) else cell
 
 
 def _group_lines(groups: Sequence[str]) -> list[str]:
-    """LaTeX lines above the column titles: group names, each with a rule under it."""
+    """Write LaTeX lines above the column titles: group names, each with a rule under it."""
     if not any(groups):
         return []
     above, rules, start = list[str](), list[str](), 1
@@ -229,7 +233,7 @@ def _group_lines(groups: Sequence[str]) -> list[str]:
 
 
 def _widest_cell(rows: Sequence[Sequence[str]], width: int, keys: int) -> int:
-    """Compute the width of cells at which all key columns fit beside any other column."""
+    """Compute the largest cell width at which the key columns fit beside any other column."""
     from rich.cells import cell_len
 
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
@@ -238,11 +242,11 @@ def _widest_cell(rows: Sequence[Sequence[str]], width: int, keys: int) -> int:
     return next((n for n in range(half, 4, -1) if sum(min(w, n) for w in widest) <= room), 4)
 
 
-def _fold(row: Sequence[str], most: int | None) -> list[list[str]]:
-    """Wrap the cells of a row to at most this width, into several lines; None for any width."""
+def _wrap_row(row: Sequence[str], most: int | None) -> list[list[str]]:
+    """Wrap the cells of a row to a width, over several lines; None for any width."""
     if most is None:
         return [list(row)]
-    parts = [_folded(cell, most) for cell in row]
+    parts = [_wrap_cell(cell, most) for cell in row]
     return [list(line) for line in zip_longest(*parts, fillvalue="")]
 
 
@@ -250,8 +254,8 @@ _CUT = re.compile(r"(?<=\s)(?=\S)|(?:(?<=[_./])|(?<=\w-))(?=[^\s_./-])(?<!\d\.(?
 """Where a cell may be cut: behind a space, ``_``, ``.``, ``-`` or ``/``, never within a number."""
 
 
-def _folded(cell: str, most: int) -> list[str]:
-    """The lines of a cell: cut at ``_CUT``, else within a word."""
+def _wrap_cell(cell: str, most: int) -> list[str]:
+    """Wrap the text of a cell at the places of ``_CUT``, else within a word."""
     from rich.cells import cell_len, chop_cells
 
     lines = [""]
@@ -263,8 +267,8 @@ def _folded(cell: str, most: int) -> list[str]:
     return [line.rstrip() for line in lines if line] or [""]
 
 
-def _line(row: Sequence[str], widths: Sequence[int], block: Sequence[int], left: int) -> str:
-    """Align the cells of some columns in one line of text."""
+def _align_row(row: Sequence[str], widths: Sequence[int], block: Sequence[int], left: int) -> str:
+    """Align the cells of some columns of a row in one line of text."""
     from rich.cells import cell_len
 
     cells = []
@@ -274,8 +278,8 @@ def _line(row: Sequence[str], widths: Sequence[int], block: Sequence[int], left:
     return (" " * _GAP).join(cells).rstrip()
 
 
-def _blocks(widths: Sequence[int], width: int | None, keys: int) -> list[list[int]]:
-    """Divide columns into blocks that fit the width; the key columns are in every block."""
+def _split_columns(widths: Sequence[int], width: int | None, keys: int) -> list[list[int]]:
+    """Split columns into blocks that fit the width; every block has the key columns."""
 
     def fill(limit: int) -> list[list[int]]:
         """Fill blocks of columns up to a width; every block starts with the keys."""

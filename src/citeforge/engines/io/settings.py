@@ -1,4 +1,4 @@
-"""Settings of a machine: limits, prices and timeouts that every command takes from one file."""
+"""Settings file of a machine (``citeforge.toml``): limits, prices and timeouts of all commands."""
 
 import os
 import tomllib
@@ -14,7 +14,7 @@ NAMED = "CITEFORGE_CONFIG"
 
 
 def settings_file() -> Path | None:
-    """Find the file of settings: ``CITEFORGE_CONFIG``, else ``citeforge.toml`` in this folder.
+    """Find the settings file: the one that CITEFORGE_CONFIG names, else ``citeforge.toml`` here.
 
     Returns:
         None where neither is there.
@@ -37,7 +37,7 @@ def settings_file() -> Path | None:
 
 
 def read_settings(path: Path, names: Collection[str]) -> dict[str, str]:
-    """Read the settings of a file, each as it would be typed on a command line.
+    """Read a settings file; each value as it would be typed on a command line.
 
     Args:
         path: TOML file with one value a key.
@@ -60,12 +60,12 @@ def read_settings(path: Path, names: Collection[str]) -> dict[str, str]:
                 allowed=f"settings: {', '.join(sorted(names))}",
                 code="unknown-field",
             )
-        words[key] = _word(path, key, value)
+        words[key] = _option_text(path, key, value)
     return words
 
 
-def _word(path: Path, key: str, value: Any) -> str:
-    """Write a setting as its option takes it on the command line."""
+def _option_text(path: Path, key: str, value: Any) -> str:
+    """Write the value of a setting as it would be typed on a command line."""
     if isinstance(value, list) and value and all(isinstance(v, int | float | str) for v in value):
         return ",".join(map(str, value))
     if isinstance(value, int | float | str):

@@ -1,4 +1,4 @@
-"""SQLite stores: one process writes at a time, and each fault of the file has one clear line."""
+"""SQLite stores: one process writes at a time, and each fault of the file gives one clear line."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ _OLD_STORE = "a store written by an earlier run"
 
 
 class Store:
-    """An SQLite file in WAL mode: written by one process at a time, read by any.
+    """An SQLite file in WAL mode, written by one process at a time, read by any.
 
     Attributes:
         APPLICATION: ``application_id`` that tells stores of this kind from other databases.
@@ -34,7 +34,7 @@ class Store:
     VERSION: ClassVar[int] = 1
 
     def __init__(self, path: Path, readonly: bool = False) -> None:
-        """Open a store; make one where there is none.
+        """Open a store; a missing one is created, unless it is opened read-only.
 
         Raises:
             InputError: missing (read-only), damaged, another database, newer, locked, unwritable,
@@ -48,7 +48,7 @@ class Store:
                     "does not exist", path=path, allowed=_OLD_STORE, code="missing-file"
                 )
             if not readonly and not (path.exists() and path.stat().st_size):
-                self._make()
+                self._create()
             self._check()
             if not readonly and not os.access(path, os.W_OK):
                 raise sqlite3.OperationalError("attempt to write a readonly database")
@@ -62,26 +62,27 @@ class Store:
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Close the file."""
         self.close()
 
     def close(self) -> None:
-        """Close the file, and let others write it."""
+        """Close the file, and let other processes write it."""
         self._close()
 
     def rows(self, statement: str, *values: Any) -> list[Any]:
-        """Run a statement; return all rows."""
+        """Run an SQL statement with values; return all result rows."""
         with store_errors(self.path):
             return self._db.execute(statement, values).fetchall()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Change everything, or nothing when the block ends in an error."""
+        """Run the block as one transaction: undone if the block ends in an error."""
         with store_errors(self.path):
             self._db.execute("BEGIN IMMEDIATE")
             with self._db:
                 yield self._db
 
-    def _make(self) -> None:
+    def _create(self) -> None:
         """Create an empty store under a temporary name, then rename it."""
         place = self.path.resolve()
         new = place.with_name(f".{place.name}.new")
@@ -126,6 +127,7 @@ class Store:
 
 @contextmanager
 def _write_lock(path: Path) -> Iterator[bool]:
+    """Lock a store for writing; yield whether it is this process's first lock on it."""
     lock = Path(f"{path.resolve()}.lock")
     with storage_errors(path):
         lock.parent.mkdir(parents=True, exist_ok=True)
@@ -134,12 +136,13 @@ def _write_lock(path: Path) -> Iterator[bool]:
 
 
 def _remove_database(path: Path) -> None:
+    """Remove a database file with its journal and WAL files."""
     for ending in ("", "-journal", "-wal", "-shm"):
         remove_tree(Path(f"{path}{ending}"))
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    """Open an SQLite database in a mode such as ``ro``."""
+    """Open an SQLite database in a mode such as ``ro`` or ``rw``."""
     return sqlite3.connect(
         f"{path.resolve().as_uri()}?mode={mode}", uri=True, timeout=BUSY_SECONDS,
         isolation_level=None, check_same_thread=False,
@@ -148,7 +151,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 @contextmanager
 def store_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into one clear line.
+    """Turn SQLite's errors inside the block into one clear line.
 
     Raises:
         InputError: corrupt, locked, read-only, or the disk is full.
@@ -173,19 +176,19 @@ def store_errors(path: Path) -> Iterator[None]:
             ) from error
         code = getattr(error, "sqlite_errorcode", None)
         io_error = code is not None and code & 0xFF == sqlite3.SQLITE_IOERR
-        if "full" in text or (io_error and _full(path)):
+        if "full" in text or (io_error and _is_disk_full(path)):
             raise InputError(
                 "the disk is full", path=path, allowed="free some space", code="disk-full"
             ) from error
         if code is None:  # Python's own: a text that is not UTF-8
-            raise _damaged(path, error) from error
+            raise _damaged_error(path, error) from error
         raise InputError(f"cannot be opened ({text})", path=path, code="storage") from error
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        raise _damaged(path, error) from error
+        raise _damaged_error(path, error) from error
 
 
-def _damaged(path: Path, error: Exception) -> InputError:
-    """Build the error of a damaged store."""
+def _damaged_error(path: Path, error: Exception) -> InputError:
+    """Make the error of a damaged store."""
     return InputError(
         f"is damaged, or not a store ({error})",
         path=path,
@@ -194,6 +197,6 @@ def _damaged(path: Path, error: Exception) -> InputError:
     )
 
 
-def _full(path: Path) -> bool:
-    """Whether the disk is full, which SQLite reports as an I/O error where it maps memory."""
+def _is_disk_full(path: Path) -> bool:
+    """Whether the disk is full, which SQLite reports as an I/O error on mapped memory."""
     return shutil.disk_usage(path.parent).free < _A_FEW_PAGES

@@ -1,4 +1,4 @@
-"""Parquet tables in shards: written whole or not at all."""
+"""Parquet tables in shards, written completely or not at all."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,13 +22,13 @@ P = TypeVar("P", pa.Array, pa.RecordBatch, "npt.NDArray[Any]")
 ROWS_PER_GROUP = 1 << 13
 ROWS_PER_SHARD = 1 << 20
 LARGEST_BATCH = 1 << 30
-"""Bytes of a page, or of a batch as it is in memory; more is no table but a bomb."""
+"""Largest size in bytes of a page, or of a batch in memory; more is a decompression bomb."""
 LARGEST_RATIO = 1 << 10
-"""Bytes in memory a byte of the file; more is a bomb where it is more than half a piece."""
+"""Most bytes in memory per byte of the file; more is a bomb if it exceeds half a piece."""
 _HARMLESS_RATIO = 1 << 6
-"""Likewise at most, by the headers of all pages, of a file that is not read piece by piece."""
+"""The same limit for files that are read at once, computed from the headers of all pages."""
 _PIECE_BYTES = 1 << 29
-"""Bytes in memory that rows decoded at once can have, if they are more than one row."""
+"""Most bytes in memory of rows decoded at once, unless a single row has more."""
 _ZSTD_LEVEL = 1
 _DAMAGED = "a fresh copy; citeforge verify says which files of a package are damaged"
 _FAR_LESS = f"a table of a benchmark holds far less; {_DAMAGED}"
@@ -47,6 +47,7 @@ class TableWriter:
     """
 
     def __init__(self, folder: Path, name: str, schema: pa.Schema) -> None:
+        """Prepare a table; its first shard is opened with the first row group."""
         self.folder = folder
         self.name = name
         self.schema = schema
@@ -64,7 +65,7 @@ class TableWriter:
         return self
 
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:
-        """Append rows; they must have the writer's schema."""
+        """Append rows of the writer's schema."""
         for piece in batch.to_batches() if isinstance(batch, pa.Table) else [batch]:
             while len(piece):
                 head = piece[: ROWS_PER_GROUP - self._pending_rows]
@@ -83,12 +84,13 @@ class TableWriter:
         self._encoding = self._encoder.submit(self._encode, table)
 
     def _wait(self) -> None:
-        """Wait until the last row group is encoded."""
+        """Wait until the encoder thread has written the last row group; raise its errors."""
         if self._encoding is not None:
             with storage_errors(self.folder / self.name):
                 self._encoding.result()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Write the remaining rows and name the shards; on an error remove all files."""
         try:
             if kind is None:
                 if self._pending:
@@ -103,7 +105,7 @@ class TableWriter:
                 path.unlink(missing_ok=True)
 
     def _encode(self, table: pa.Table) -> None:
-        """Write a row group; close the shard when it is full."""
+        """Write a row group in the encoder thread; close the shard when it is full."""
         if self._writer is None:
             self._open_part()
         self._writer.write_table(table, row_group_size=ROWS_PER_GROUP)
@@ -112,6 +114,7 @@ class TableWriter:
             self._close_part()
 
     def _open_part(self) -> None:
+        """Open the next shard under a temporary name."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f".{self.name}-{len(self._parts):05d}.parquet.tmp"
         self._parts.append(path)
@@ -129,6 +132,7 @@ class TableWriter:
         self._shard_rows = 0
 
     def _close_part(self) -> None:
+        """Close the open shard, if there is one, and flush it to disk."""
         if self._writer is not None:
             self._writer.close()
             self._file.flush()
@@ -137,7 +141,7 @@ class TableWriter:
             self._writer = None
 
     def _name_shards(self) -> None:
-        """Rename the shards to their final names, and hash them."""
+        """Rename the shards to their final names, and compute their hashes."""
         for old in self.folder.glob(f"{self.name}-?????-of-?????.parquet"):
             old.unlink()
         for number, path in enumerate(self._parts):
@@ -147,7 +151,7 @@ class TableWriter:
 
 
 def regroup(pieces: Iterable[P], size: int) -> Iterator[list[P]]:
-    """Group rows again into pieces of ``size``, and a last one with the rest.
+    """Regroup consecutive rows into groups of ``size`` rows, and a last one with the rest.
 
     Args:
         pieces: arrays or batches of any length; cut where a group ends.
@@ -167,7 +171,7 @@ def regroup(pieces: Iterable[P], size: int) -> Iterator[list[P]]:
 
 
 def write_table(folder: Path, name: str, table: pa.Table) -> dict[str, str]:
-    """Write one table in shards.
+    """Write a table in shards; return file names with sha256, none for a table without rows.
 
     Returns:
         File names with their sha256; empty when the table has no rows (an empty split breaks its
@@ -191,20 +195,20 @@ def table_of(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
 
 
 def rows_of(table: pa.Table | pa.RecordBatch, *columns: str) -> Iterator[tuple[Any, ...]]:
-    """Yield rows of a table as tuples; with names, of these columns in that order."""
+    """Yield the rows of a table as tuples, of all columns or of the named ones in that order."""
     names = columns or table.schema.names
     return zip(*(table[name].to_pylist() for name in names), strict=True)
 
 
 def rows_with(table: T, column: str, values: Iterable[str] | pa.Array | pa.ChunkedArray) -> T:
-    """Select the rows of a table or batch whose column has one of some values, in order."""
+    """Select the rows of a table or batch whose column has one of some values."""
     is_arrow = isinstance(values, pa.Array | pa.ChunkedArray)
     ids = values if is_arrow else pa.array(list(values), pa.string())
     return table.filter(pc.is_in(table[column], value_set=ids))
 
 
 def shard_paths(folder: Path, name: str) -> list[Path]:
-    """List the shards of a table in order."""
+    """List the shards of a table that are in a folder, in order."""
     return sorted(folder.glob(f"{name}-?????-of-?????.parquet"))
 
 
@@ -230,15 +234,15 @@ def iter_batches(
     for path in paths:
         # Read ahead, Arrow would hold what it has read of a file until the last row group.
         with parquet_errors(path), pq.ParquetFile(path, pre_buffer=False) as file:
-            _require(path, columns or [], file.schema_arrow.names)
+            _require_columns(path, columns or [], file.schema_arrow.names)
             there = file.schema_arrow
             fields = list(there) if columns is None else [there.field(n) for n in columns]
             # Other columns, whatever they hold, stay on the disk.
-            yield from _batches(path, file, rows, pa.schema([_target(f, schema) for f in fields]))
+            yield from _decode(path, file, rows, pa.schema([_typed(f, schema) for f in fields]))
 
 
-def _target(field: pa.Field, schema: pa.Schema | None) -> pa.Field:
-    """Choose the type of a column to read: the schema's, else without dictionaries or views."""
+def _typed(field: pa.Field, schema: pa.Schema | None) -> pa.Field:
+    """Choose the type a column is read with: the schema's, else one without dictionaries."""
     if schema is not None:
         return schema.field(field.name)
     if pa.types.is_dictionary(field.type):
@@ -246,7 +250,7 @@ def _target(field: pa.Field, schema: pa.Schema | None) -> pa.Field:
     return field.with_type(pa.string()) if pa.types.is_string_view(field.type) else field
 
 
-def _batches(
+def _decode(
     path: Path, file: pq.ParquetFile, rows: int, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """Decode columns in pieces so small that no file can exhaust the memory.
@@ -264,7 +268,7 @@ def _batches(
     at_once = rows if harmless else max(1, min(rows, _PIECE_BYTES // max(most.page, 1)))
 
     def pieces() -> Iterator[pa.RecordBatch]:
-        """Decode and check small pieces; refuse a file that unpacks to far more than its size."""
+        """Decode and check pieces; refuse a file that unpacks to far more than its size."""
         n_rows = n_bytes = of_file = 0
         for piece in file.iter_batches(batch_size=at_once, columns=schema.names):
             # Parquet keeps no promise about the bytes of its strings; Python would stumble
@@ -307,7 +311,7 @@ def read_table(paths: Iterable[Path], schema: pa.Schema) -> pa.Table:
 
 
 def count_rows(paths: Iterable[Path]) -> int:
-    """Count the rows of Parquet files by their metadata.
+    """Count the rows of Parquet files, from their metadata.
 
     Raises:
         InputError: a file is missing or is not Parquet.
@@ -329,8 +333,8 @@ def read_schema(path: Path) -> pa.Schema:
         return pq.read_schema(path)
 
 
-def _require(path: Path, names: list[str], there: list[str]) -> None:
-    """Refuse a file in which a column is missing or comes twice."""
+def _require_columns(path: Path, names: list[str], there: list[str]) -> None:
+    """Refuse a Parquet file in which a column is missing or comes twice."""
     missing = [n for n in names if n not in there]
     twice = next((n for n in names if there.count(n) > 1), None)
     if twice is not None:
@@ -351,7 +355,7 @@ def _require(path: Path, names: list[str], there: list[str]) -> None:
 
 
 def _require_filled(path: Path, table: pa.Table | pa.RecordBatch, schema: pa.Schema) -> None:
-    """Refuse a missing value in a column that allows none."""
+    """Refuse missing values in columns that allow none."""
     for name in table.schema.names:
         if not schema.field(name).nullable and table[name].null_count:
             raise InputError(
@@ -365,10 +369,10 @@ def _require_filled(path: Path, table: pa.Table | pa.RecordBatch, schema: pa.Sch
 
 @contextmanager
 def parquet_errors(path: Path) -> Iterator[None]:
-    """Turn errors of reading a Parquet file into one clear line.
+    """Turn errors of reading a Parquet file inside the block into one clear line.
 
     Raises:
-        InputError: what pyarrow says of a damaged or missing file, with its name.
+        InputError: the file is damaged or missing; gives pyarrow's reason.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Lines, CSV and YAML files of users; what is wrong is said with file and line."""
+"""Text, CSV and YAML files of users; errors name file and line."""
 
 import csv
 import re
@@ -16,7 +16,7 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Read (number, line) of a text file, without blank lines and line ends; UTF-8, maybe .gz.
+    """Yield (number, line) of a UTF-8 text file, maybe compressed, without blank lines.
 
     Raises:
         InputError: the file cannot be read, or a line is not UTF-8 or has no end.
@@ -28,7 +28,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def read_csv(path: Path, needed: tuple[str, ...] = ()) -> Iterator[tuple[int, dict[str, str]]]:
-    """Read (last line, row) of a CSV file with a header.
+    """Yield (last line number, row) of a CSV file with a header.
 
     Raises:
         InputError: it cannot be read, is no CSV, lacks one of the needed columns, has one twice, or
@@ -74,7 +74,7 @@ def _check_header(path: Path, header: list[str], needed: tuple[str, ...]) -> Non
 
 
 def read_yaml(path: Path) -> Any:
-    """Parse a YAML file.
+    """Parse a YAML file; references to lists and mappings, and repeated keys, are refused.
 
     Raises:
         InputError: it cannot be read, or is not YAML; with the line at fault.
@@ -85,6 +85,7 @@ def read_yaml(path: Path) -> Any:
         """YAML loader that refuses references to lists and mappings, and repeated keys."""
 
         def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+            """Refuse a reference (``*anchor``) to a list or mapping."""
             event = self.peek_event()  # type: ignore[no-untyped-call]
             node = super().compose_node(parent, index)
             if isinstance(event, yaml.AliasEvent) and not isinstance(node, yaml.ScalarNode):
@@ -93,6 +94,7 @@ def read_yaml(path: Path) -> Any:
             return node
 
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
+            """Refuse a mapping with a repeated key."""
             keys = set[str]()
             for key, _ in node.value:
                 if isinstance(key, yaml.ScalarNode):
@@ -136,11 +138,11 @@ def validated(
     allowed: str | None = None,
     version: tuple[str, int] | None = None,
 ) -> M:
-    """Validate a file's content as a record.
+    """Validate the content of a file as a pydantic record; errors name file, line and field.
 
     Args:
         record: pydantic model.
-        content: what the file holds.
+        content: content of the file.
         path: the file, for messages.
         place: part of the file that ``content`` is, for messages.
         allowed: what would be right.
@@ -182,7 +184,7 @@ def validated(
 def record_error(
     record: type[BaseModel], error: ValidationError, path: Path, root: Any, what: str
 ) -> InputError:
-    """Describe the first error of a file of fields: its line and what would be right.
+    """Make the error of a file that is no valid record: its first fault, line, allowed values.
 
     Args:
         record: pydantic model of the whole file.
@@ -220,7 +222,7 @@ def record_error(
 
 
 def _record_at(record: type[BaseModel], place: Sequence[int | str]) -> type[BaseModel] | None:
-    """Find the class of the record at a place within another record; None for a plain value."""
+    """Find the record class of a nested field; None if the field is a plain value."""
     inner: Any = record
     for part in place:
         if isinstance(inner, type) and issubclass(inner, BaseModel):
@@ -232,7 +234,7 @@ def _record_at(record: type[BaseModel], place: Sequence[int | str]) -> type[Base
 
 
 def _fields_text(record: type[BaseModel], name: str) -> str:
-    """Say what would be right for an unknown field: a similar one, or one of an inner record."""
+    """List a record's fields for an unknown one, and suggest a similar or a nested field."""
     fields = record.model_fields
     inner = next(
         (
@@ -248,10 +250,10 @@ def _fields_text(record: type[BaseModel], name: str) -> str:
 
 
 def yaml_line(path: Path, place: Sequence[int | str]) -> int | None:
-    """Find the line of a field in a YAML file, or of the innermost part that is there.
+    """Find the line of a field in a YAML file, or of its innermost part that is there.
 
     Returns:
-        None where nobody knows: the file is no YAML, or has nothing of the place.
+        None if the file is no YAML, or has nothing of the place.
     """
     import yaml
 
@@ -262,7 +264,7 @@ def yaml_line(path: Path, place: Sequence[int | str]) -> int | None:
 
 
 def line_of_place(node: Any, place: Sequence[int | str]) -> int | None:
-    """Find the line of a place below a YAML node, or of its innermost part that is there."""
+    """Find the line of a field below a YAML node, or of its innermost part that is there."""
     import yaml
 
     line = None
@@ -281,7 +283,7 @@ def line_of_place(node: Any, place: Sequence[int | str]) -> int | None:
 
 
 def count_text(count: int, noun: str) -> str:
-    """Write a number of things, as ``1 system`` or ``2 systems``."""
+    """Write a count with its noun, as ``1 system`` or ``2 systems``."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 

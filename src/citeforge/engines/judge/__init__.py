@@ -1,4 +1,4 @@
-"""Judges: what decides whether a premise entails a hypothesis.
+"""Judges: models and rules that decide whether a premise entails a hypothesis.
 
 May import schemas and other engines. Begin at `records`, then `session`.
 """

@@ -1,4 +1,4 @@
-"""One class an architecture of judge models."""
+"""The model classes of local judges, one per architecture."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ from citeforge.schemas.errors import UsageError
 
 
 def load_model(settings: NliSettings) -> NliModel:
-    """Load a model as its profile says.
+    """Load a judge model with the class of its profile's architecture.
 
     Raises:
         InputError: the folder does not hold such a model, or OpenVINO cannot convert it.
@@ -45,7 +45,7 @@ def load_model(settings: NliSettings) -> NliModel:
 
 
 def _suiting_dtype(settings: NliSettings) -> str:
-    """Choose the number type of a model: that of the settings, else bfloat16 on a GPU."""
+    """Choose the numeric type of a model: that of the settings, else bfloat16 on a GPU."""
     import torch
 
     half = settings.device.startswith("cuda") and torch.cuda.is_bf16_supported()
@@ -53,7 +53,7 @@ def _suiting_dtype(settings: NliSettings) -> str:
 
 
 class Seq2SeqModel(NliModel):
-    """Answers with a token (TRUE: Honovich et al. 2022; MiniCheck-Flan-T5: Tang et al. 2024).
+    """Encoder-decoder that answers with a token (TRUE: Honovich et al. 2022; MiniCheck-Flan-T5).
 
     One decoder step is enough. Where nothing is declared to be "unsupported", greedy decoding says
     "supported" exactly when that is the likeliest first token, and the margin is its logit minus
@@ -61,6 +61,7 @@ class Seq2SeqModel(NliModel):
     """
 
     def __init__(self, settings: NliSettings, config: Any) -> None:
+        """Load the model, and find the tokens that begin its verdict words."""
         from transformers import AutoModelForSeq2SeqLM
 
         model = AutoModelForSeq2SeqLM.from_pretrained(settings.folder, local_files_only=True)
@@ -70,7 +71,7 @@ class Seq2SeqModel(NliModel):
         self._yes, self._no = verdict_indices(p.supported, p.unsupported, self._first_token)
 
     def _first_token(self, text: object) -> list[int]:
-        """Give the id of the first token of a verdict word, as a list of one."""
+        """Get the id of the first token of a verdict word, as a list of one."""
         ids = self.tokenizer(str(text), add_special_tokens=False).input_ids
         if not ids or (not self.profile.unsupported and len(ids) != 1):
             raise ValueError(f'"{text}" is {len(ids)} tokens of this model')
@@ -79,6 +80,7 @@ class Seq2SeqModel(NliModel):
         return [int(ids[0])]
 
     def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]:
+        """Compute the margins of support from the logits of the first answer token."""
         import torch
 
         start = torch.full((len(ids), 1), self._start, device=ids.device)
@@ -95,9 +97,10 @@ class Seq2SeqModel(NliModel):
 
 
 class ClassifierModel(NliModel):
-    """A sequence classifier of a text pair, or of one text, in float32, or float64."""
+    """Sequence classifier of a text pair, or of one text, in float32 or float64."""
 
     def __init__(self, settings: NliSettings, config: Any) -> None:
+        """Load the classifier, and find the labels that mean support."""
         labels = {int(i): str(name) for i, name in (config.id2label or {}).items()}
         self._labels = [i for one in settings.profile.supported for i in label_indices(labels, one)]
         if not self._labels:
@@ -117,7 +120,7 @@ class ClassifierModel(NliModel):
             self.engine = openvino.version()
 
     def _load(self, settings: NliSettings, config: Any) -> Any:
-        """Load the classifier of a folder."""
+        """Load the classifier from its folder."""
         from transformers import AutoModelForSequenceClassification
 
         return AutoModelForSequenceClassification.from_pretrained(
@@ -125,18 +128,20 @@ class ClassifierModel(NliModel):
         )
 
     def _own_limit(self) -> int:
+        """Get the smallest of the limits of tokenizer, positions and base class."""
         limits = [super()._own_limit(), self.tokenizer.model_max_length]
         if self._positions:
             limits.append(self._positions)
         return int(min(limits))
 
     def _texts(self, pairs: Sequence[Pair]) -> tuple[list[str], ...]:
+        """Make the tokenizer's arguments: prompts, or premises and hypotheses."""
         if self.profile.prompt is not None:
             return super()._texts(pairs)
         return [p.premise for p in pairs], [p.hypothesis for p in pairs]
 
     def _cut(self, pair: Pair, size: int) -> Encoded:
-        """Encode a pair that is too long: shorten the premise, if need be the hypothesis."""
+        """Encode a pair that is too long: cut the premise first, then the hypothesis."""
         if self.profile.prompt is not None:
             return super()._cut(pair, size)
         alone = len(self.tokenizer(pair.hypothesis, verbose=False).input_ids)
@@ -146,11 +151,13 @@ class ClassifierModel(NliModel):
         return Encoded(encoded.input_ids, encoded.get("token_type_ids"), True)
 
     def _logits(self, ids: Any, mask: Any, types: Any) -> Any:
+        """Compute the logits of all labels."""
         extra = {} if types is None else {"token_type_ids": types}
         logits = self.model(input_ids=ids, attention_mask=mask, **extra).logits
         return at_least_float32(logits)
 
     def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]:
+        """Compute the margins of support from the labels' probabilities."""
         return self._above(self._logits(ids, mask, types).softmax(dim=1)[:, self._labels])
 
 
@@ -166,16 +173,18 @@ def label_indices(labels: dict[int, str], label: object) -> list[int]:
 
 
 class TokenClassifierModel(ClassifierModel):
-    """HHEM-2.1-open: a T5 encoder that labels tokens; the label of the first one is the verdict.
+    """HHEM-2.1-open: a T5 encoder that labels tokens; the first token's label is the verdict.
 
     Its repository holds weights under the prefix ``t5.``, and names the model that it was made of.
     """
 
     def _own_limit(self) -> int:
+        """Get the base class's limit, for T5 has relative positions."""
         # T5 has relative positions; the model card sets no limit.
         return NliModel._own_limit(self)
 
     def _load(self, settings: NliSettings, config: Any) -> Any:
+        """Build the token classifier from its configuration, and load its weights."""
         from transformers import AutoModelForTokenClassification
 
         model = AutoModelForTokenClassification.from_config(config)  # type: ignore[no-untyped-call]
@@ -188,27 +197,34 @@ class TokenClassifierModel(ClassifierModel):
         return model
 
     def _logits(self, ids: Any, mask: Any, types: Any) -> Any:
+        """Compute the logits of the first token's labels."""
         return super()._logits(ids, mask, types)[:, 0]
 
 
 class ThreeHeadsModel(ClassifierModel):
-    """AlignScore: RoBERTa, its pooler, and a head of three classes (Zha et al. 2023)."""
+    """AlignScore: RoBERTa with its pooler and a head of three classes (Zha et al. 2023)."""
 
     def __init__(self, settings: NliSettings, config: Any) -> None:
+        """Load the model, with names for its three classes."""
         config.id2label = {0: "aligned", 1: "neutral", 2: "contradicted"}
         super().__init__(settings, config)
 
     def _load(self, settings: NliSettings, config: Any) -> Any:
+        """Build RoBERTa with a head of three classes, and load its weights."""
         import torch
         from transformers import AutoModel
 
         class Network(torch.nn.Module):
+            """RoBERTa and a linear layer over its pooled output."""
+
             def __init__(self) -> None:
+                """Make the layers."""
                 super().__init__()
                 self.base_model = AutoModel.from_config(config)  # type: ignore[no-untyped-call]
                 self.tri_layer = torch.nn.Linear(config.hidden_size, 3)
 
             def forward(self, **features: Any) -> Any:
+                """Compute the logits, as an object with the attribute ``logits``."""
                 return SimpleNamespace(
                     logits=self.tri_layer(self.base_model(**features).pooler_output)
                 )
@@ -221,7 +237,7 @@ class ThreeHeadsModel(ClassifierModel):
 
 
 def _weights(settings: NliSettings) -> dict[str, Any]:
-    """Read the tensors of a model file, by name; no code in a pickle runs."""
+    """Read the tensors of a model file by name, without running code in it."""
     name = settings.profile.weights
     files = [settings.folder / name] if name else sorted(settings.folder.glob("*.safetensors"))
     path = next((f for f in files if f.is_file()), None)
@@ -235,7 +251,7 @@ def _weights(settings: NliSettings) -> dict[str, Any]:
 
 
 def _checkpoint(path: Path) -> dict[str, Any]:
-    """Load the tensors of a checkpoint file without running code of it."""
+    """Load the tensors of a checkpoint file without running code in it."""
     import pickle
 
     import torch
@@ -251,7 +267,7 @@ def _checkpoint(path: Path) -> dict[str, Any]:
 
 
 class CausalJudge(NliModel):
-    """A chat model that says one of the verdicts next (Bespoke-MiniCheck, Granite Guardian).
+    """Chat model whose next token is the verdict (Bespoke-MiniCheck, Granite Guardian).
 
     Every token that spells a verdict counts, whatever its case and the space before it. Where
     nothing is "unsupported", the margin is the probability of "supported" among all tokens minus
@@ -261,6 +277,7 @@ class CausalJudge(NliModel):
     pads_left = True
 
     def __init__(self, settings: NliSettings, config: Any) -> None:
+        """Load the model, and find all tokens that spell a verdict."""
         from transformers import AutoModelForCausalLM
 
         model = AutoModelForCausalLM.from_pretrained(settings.folder, local_files_only=True)
@@ -277,6 +294,7 @@ class CausalJudge(NliModel):
             raise ValueError(f"one of {words} is no single token of this model")
 
     def prompt(self, premise: str, hypothesis: str) -> str:
+        """Write the chat about a pair in the model's own template."""
         turns = [
             {"role": role, "content": text}
             for role, text in fill_messages(self.profile, premise, hypothesis)
@@ -287,10 +305,12 @@ class CausalJudge(NliModel):
         return text
 
     def _own_limit(self) -> int:
+        """Get the number of positions of the model."""
         own = getattr(self.model.config, "max_position_embeddings", None)
         return int(own or super()._own_limit())
 
     def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]:
+        """Compute the margins of support from the probabilities of the next token."""
         places = (mask.cumsum(dim=1) - 1).clamp(min=0)
         output = self.model(
             input_ids=ids, attention_mask=mask, position_ids=places, use_cache=False,

@@ -1,4 +1,4 @@
-"""Long premises in chunks, and hypotheses in sentences, as the models' own code cuts them."""
+"""Splitting of long premises into chunks, and of hypotheses into sentences."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ Count = Callable[[str], int]
 
 
 def parts(profile: JudgeProfile, pair: Pair, count: Count) -> list[list[Pair]]:
-    """Split a pair into the smaller pairs that the model is asked about.
+    """Split a pair into parts for the model: per sentence of the hypothesis, its premise chunks.
 
     Args:
         profile: how it is cut.
@@ -33,7 +33,7 @@ def parts(profile: JudgeProfile, pair: Pair, count: Count) -> list[list[Pair]]:
 
 
 class PairParts:
-    """Pairs of which parts are decided one by one; a part of several pairs is decided once.
+    """Decides pairs from decisions on their parts; a part shared by pairs is decided once.
 
     Attributes:
         parts: all of them, each once.
@@ -60,7 +60,7 @@ class PairParts:
 
 
 def combined(rows: Sequence[Sequence[Decision]], mean: bool = False) -> Decision:
-    """Combine the decisions on a pair's parts into one; a failed part fails it.
+    """Combine the decisions on a pair's parts: best chunk per sentence, then the worst sentence.
 
     The best chunk counts for each sentence; one that tells nothing leaves the decision to others.
     Of the sentences the least counts.
@@ -83,7 +83,7 @@ def combined(rows: Sequence[Sequence[Decision]], mean: bool = False) -> Decision
 
 
 def sentence_chunks(premise: str, chunks: Chunks, count: Count) -> list[str]:
-    """Chunks of whole sentences, none of them empty; a longer sentence is a chunk by itself.
+    """Split a premise into chunks of whole sentences; a longer sentence is one chunk.
 
     ``even-words`` is AlignScore's way, ``nltk-words`` FactCG's (whose empty chunk before a first
     sentence that is too long is not kept), the others are MiniCheck's.
@@ -125,7 +125,7 @@ def _punkt() -> Callable[[str], list[tuple[int, int]]]:
 
 
 def sentences(text: str) -> list[str]:
-    """Sentences as ``nltk.sent_tokenize`` gives them.
+    """Split a text into sentences as ``nltk.sent_tokenize`` does.
 
     Raises:
         InputError: NLTK or punkt's parameters are not installed.
@@ -134,7 +134,7 @@ def sentences(text: str) -> list[str]:
 
 
 def nltk_words(text: str) -> int:
-    """Number of tokens of ``nltk.word_tokenize``."""
+    """Count the tokens of ``nltk.word_tokenize``."""
     from nltk.tokenize import NLTKWordTokenizer
 
     words = NLTKWordTokenizer()

@@ -1,4 +1,4 @@
-"""Judge models of Hugging Face, asked as their profiles say."""
+"""Judges that are local Hugging Face models, run as their profiles say."""
 
 import os
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ _INSTEAD = "--judge lexical"
 
 @dataclass(frozen=True)
 class HfOptions:
-    """How a model is run.
+    """Options of a local judge model.
 
     Attributes:
         revision: commit, tag or branch of a Hub model.
@@ -65,7 +65,7 @@ class HfOptions:
 
 
 class HfJudge:
-    """A local model. Float32 on CPU, bfloat16 for T5 and chat models on GPU.
+    """Judge by a local model: float32 on CPU, bfloat16 for T5 and chat models on GPU.
 
     Pairs are sorted by length, padded to fixed buckets and cut into batches at fixed places; each
     batch is computed on one thread. A verdict whose margin is small enough to depend on its batch
@@ -73,6 +73,7 @@ class HfJudge:
     """
 
     def __init__(self, name: str, options: HfOptions | None = None) -> None:
+        """Set model and options; the model is loaded at the first use."""
         self.name = name
         self.options = options or HfOptions()
         profile = self.options.profile
@@ -88,7 +89,7 @@ class HfJudge:
 
     @cached_property
     def profile(self) -> JudgeProfile:
-        """Profile that defines the prompt and the verdicts.
+        """Profile that defines prompt and verdicts: given, built-in, or of a plain NLI classifier.
 
         Raises:
             InputError: none is given, and none is declared for such a model.
@@ -96,7 +97,7 @@ class HfJudge:
         return self._given or self._default_profile()
 
     def _default_profile(self) -> JudgeProfile:
-        """Profile of a plain NLI classifier, if the model has an entailment label."""
+        """Make the profile of a plain NLI classifier with a label for entailment."""
         from transformers import AutoConfig
 
         mnli = built_in_profiles()[PLAIN]
@@ -139,7 +140,7 @@ class HfJudge:
 
     @cached_property
     def _finer(self) -> "HfJudge":
-        """The same model at higher precision, for verdicts that are too close to call.
+        """The same judge in a finer numeric format, for verdicts that are too close to call.
 
         Float64 runs on the CPU, which every machine has.
         """
@@ -150,11 +151,13 @@ class HfJudge:
 
     @property
     def signature(self) -> str:
+        """Name, revision and profile of the model, for signatures of scores."""
         name = model_title(self.name)
         revision = next(iter(self._located.identity.values()))
         return f"hf:{name}@{revision[:12]}+{profile_version(self.profile)}"
 
     def identity(self) -> dict[str, Any]:
+        """Describe everything that a verdict depends on besides the pair."""
         model = self._model
         return {
             "name": model_title(self.name),
@@ -174,10 +177,12 @@ class HfJudge:
         return self.profile.architecture != "seq2seq" or bool(self.profile.unsupported)
 
     def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
+        """Count the tokens of the model's inputs for some pairs."""
         parts = [one for pair in pairs for row in self._model.parts(pair) for one in row]
         return sum(len(e.ids) for e in self._model.encode(parts))
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
+        """Decide pairs; close calls are decided again in a finer numeric format."""
         on_gpu = self._model.settings.device.startswith("cuda")
         size = self.options.batch_size or (32 if on_gpu else 8)
         dtype = self._model.dtype
@@ -185,7 +190,7 @@ class HfJudge:
         again = [pairs[i] for i in close]
 
         def keep_close(decisions: Sequence[tuple[int, Decision]]) -> None:
-            """Hand over the decisions on close calls under their original positions."""
+            """Pass on decisions on close calls, under their original indices."""
             keep([(close[at], decision) for at, decision in decisions])
 
         if again and not self._has_room():

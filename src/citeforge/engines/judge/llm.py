@@ -1,4 +1,4 @@
-"""An LLM as judge: asked as its profile says, through the client that never pays twice."""
+"""Judges that are LLMs, asked as their profiles say, with stored replies."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -22,14 +22,14 @@ from citeforge.schemas.judge_profile import LEVELS, JudgeProfile
 
 TRIES = 3
 ANSWER_TOKENS = 30
-"""Most tokens of a verdict."""
+"""Largest number of tokens of a verdict."""
 BINARY = "llm-binary"
 _OPPOSITES = {"yes": "no", "true": "false", "1": "0"}
-"""What a profile without ``unsupported`` takes for a no: anything else is no verdict."""
+"""Replies that mean "not supported" if the profile names none; other replies are no verdict."""
 
 
 class LlmJudge:
-    """Asks a chat model for a verdict at temperature 0; an unparsable reply is asked for again."""
+    """Judge that asks a chat model at temperature 0; unreadable replies are asked for again."""
 
     def __init__(
         self, llm: OpenAiLlm, profile: JudgeProfile | None = None, repeat: int = 0
@@ -37,7 +37,7 @@ class LlmJudge:
         """Set up an LLM as judge, with a profile that defines its prompt and verdicts.
 
         Args:
-            llm: who is asked.
+            llm: model to ask.
             profile: how; None for the model's own, else ``llm-binary``.
             repeat: 0-based number of the time that it is asked the same.
 
@@ -67,23 +67,26 @@ class LlmJudge:
 
     @property
     def signature(self) -> str:
+        """Name, effort and profile of the model, for signatures of scores."""
         effort = self.llm.options.reasoning_effort
         name = f"openai:{self.llm.model}" + ("" if effort is None else f"+effort={effort}")
         return f"{name}@{profile_version(self.profile)}"
 
     def repeated(self, repeat: int) -> "LlmJudge":
-        """Return this judge with another repeat number, with separately stored replies."""
+        """Return this judge with another repeat number, whose replies are stored apart."""
         return LlmJudge(self.llm, self.profile, repeat)
 
     def identity(self) -> dict[str, Any]:
+        """Describe everything that a verdict depends on besides the pair."""
         own = self.llm.identity() | ({"repeat": self._repeat} if self._repeat else {})
         return {**own, "profile": profile_version(self.profile)}
 
     def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
+        """Estimate the tokens of the first request about each pair."""
         return sum(map(estimate_prompt_tokens, self._first_requests(pairs)))
 
     def bill(self, pairs: Sequence[Pair]) -> RunPlan:
-        """Plan the calls about pairs; sends nothing."""
+        """Plan the LLM calls for pairs, without sending any."""
         return self.llm.plan(list(self._first_requests(pairs)), tries=TRIES)
 
     def _first_requests(self, pairs: Sequence[Pair]) -> Iterator[Request]:
@@ -95,10 +98,11 @@ class LlmJudge:
             repeats[pair] += 1
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
+        """Ask the LLM about pairs; unreadable replies are asked for again."""
         whole = PairParts([self._parts(pair) for pair in pairs])
 
         def learn(part: Pair, decision: Decision) -> None:
-            """Add the decision on a part, and hand over the pairs that it completes."""
+            """Add the decision on a part, and pass on the pairs that it completes."""
             if complete := whole.add(part, decision):
                 keep(complete)
 
@@ -109,7 +113,7 @@ class LlmJudge:
                 return
 
     def _round(self, pairs: list[Pair], attempt: int, learn: Any) -> list[Pair]:
-        """Ask about pairs once; returns those whose replies were unparsable, in order."""
+        """Ask about pairs once; return those whose replies were unreadable, in order."""
         again: list[int] = []
 
         def settle(position: int, result: Result) -> None:
@@ -133,6 +137,7 @@ class LlmJudge:
         return parts(self.profile.model_copy(update={"chunks": None}), pair, len)
 
     def _request(self, pair: Pair, sample: int) -> Request:
+        """Make the request about a pair; ``sample`` tells repeated requests apart."""
         turns = fill_messages(self.profile, *pair, self.llm.model)
         params: dict[str, Any] = {"temperature": 0.0, "max_tokens": ANSWER_TOKENS}
         if self._format is not None:
@@ -141,7 +146,7 @@ class LlmJudge:
 
 
 def _reply_format(profile: JudgeProfile) -> dict[str, Any] | None:
-    """The JSON schema of a verdict, for the request; None where the verdict is a word."""
+    """Make the JSON schema of a verdict for the request; None if the verdict is a word."""
     if not profile.field:
         return None
     values = profile.verdicts
@@ -163,7 +168,7 @@ def _reply_format(profile: JudgeProfile) -> dict[str, Any] | None:
 
 
 def read_decision(result: Result, profile: JudgeProfile) -> Decision | None:
-    """Read a verdict or failure from a reply; None if unreadable, so that it is asked again."""
+    """Read a verdict or failure from a reply; None if unreadable."""
     if not isinstance(result, LlmReply):
         unreadable = result.reason in ("truncated", "empty")
         return None if unreadable else JudgeFailure(result.message)
@@ -173,7 +178,7 @@ def read_decision(result: Result, profile: JudgeProfile) -> Decision | None:
 
 
 def _read_json(values: set[bool | int | str], profile: JudgeProfile) -> Verdict | None:
-    """Map the values of a JSON reply to one verdict; None for none, or for two that differ."""
+    """Map the values of a JSON reply to a verdict; None if there is none, or two differ."""
     levels = zip(
         LEVELS,
         (profile.supported, profile.partial, profile.unsupported, profile.contradicted),
@@ -190,7 +195,7 @@ def _read_json(values: set[bool | int | str], profile: JudgeProfile) -> Verdict 
 
 
 def _read_word(text: str, profile: JudgeProfile) -> Verdict | None:
-    """Read the verdict from a one-word reply; None if unclear; see :func:`read_words`."""
+    """Read the verdict from a one-word reply; None if unclear."""
     supported = {str(v).lower() for v in profile.supported}
     unsupported = {str(v).lower() for v in profile.unsupported}
     if not unsupported:

@@ -1,4 +1,4 @@
-"""What all local judge models have in common: texts to tokens, tokens to margins."""
+"""Base of local judge models: texts to tokens, tokens to margins of support."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -21,17 +21,17 @@ _LONGEST = 4096
 
 @dataclass(frozen=True)
 class NliSettings:
-    """What a model is loaded with; travels to worker processes.
+    """Settings a judge model is loaded with; sent to worker processes.
 
     Attributes:
         folder: its files.
-        device: where it runs.
+        device: device of the model.
         profile: how it is asked.
         threshold: least probability of support, exclusive.
         max_tokens: longest input; None for the model's own limit.
         foundation: folder with configuration and tokenizer; None for ``folder``.
-        dtype: of its numbers; None for what suits.
-        runtime: what computes it.
+        dtype: numeric type; None to choose by device.
+        runtime: library that computes it.
     """
 
     folder: Path
@@ -45,13 +45,13 @@ class NliSettings:
 
     @property
     def base(self) -> Path:
-        """Folder with configuration and tokenizer."""
+        """Folder with the model's configuration and tokenizer."""
         return self.foundation or self.folder
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """A pair as tokens.
+    """A pair of texts as tokens.
 
     Attributes:
         ids: input token ids, special ones included.
@@ -65,17 +65,17 @@ class Encoded:
 
 
 def at_least_float32(logits: Any) -> Any:
-    """Convert logits to float32; float64 stays."""
+    """Convert logits to float32, unless they are float64."""
     import torch
 
     return logits if logits.dtype == torch.float64 else logits.float()
 
 
 class NliModel(ABC):
-    """Base of the models that a local judge runs.
+    """Base class of the models that a local judge runs.
 
     Attributes:
-        engine: what computes it, and its version, when it is not torch.
+        engine: library that computes it, with its version; None for torch.
     """
 
     engine: str | None = None
@@ -84,6 +84,7 @@ class NliModel(ABC):
     _no: list[int]
 
     def __init__(self, settings: NliSettings, model: Any, dtype: str) -> None:
+        """Put the model on its device in its numeric type, and load its tokenizer."""
         import torch
         from transformers import AutoTokenizer
 
@@ -94,11 +95,11 @@ class NliModel(ABC):
         self.limit = settings.max_tokens or self.profile.max_tokens or self._own_limit()
 
     def _own_limit(self) -> int:
-        """Most tokens of an input that the model takes, if neither user nor profile says."""
+        """Get the largest input in tokens, if neither user nor profile sets one."""
         return _LONGEST
 
     def parts(self, pair: Pair) -> list[list[Pair]]:
-        """Split a pair: sentences of the hypothesis by chunks of the premise."""
+        """Split a pair: per sentence of the hypothesis, one pair for each chunk of the premise."""
         return parts(self.profile, pair, self._count)
 
     def _count(self, text: str) -> int:
@@ -106,12 +107,12 @@ class NliModel(ABC):
         return len(self.tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
 
     def prompt(self, premise: str, hypothesis: str) -> str:
-        """The text that the model reads."""
+        """Write the text that the model reads for a pair."""
         eos = str(self.tokenizer.eos_token)
         return fill_prompt(self.profile.prompt or "", premise, hypothesis, eos)
 
     def encode(self, pairs: Sequence[Pair]) -> list[Encoded]:
-        """Tokens of every pair, the premise cut where the input would be too long."""
+        """Tokenise pairs; the premise is cut if the input would be too long."""
         if not pairs:
             return []
         encoded = self.tokenizer(*self._texts(pairs), truncation=False, verbose=False)
@@ -122,7 +123,7 @@ class NliModel(ABC):
         ]
 
     def _texts(self, pairs: Sequence[Pair]) -> tuple[list[str], ...]:
-        """Return the tokenizer's arguments: one prompt per pair, or premises and hypotheses."""
+        """Make the tokenizer's arguments: one prompt per pair, or premises and hypotheses."""
         return ([self.prompt(p.premise, p.hypothesis) for p in pairs],)
 
     def _cut(self, pair: Pair, size: int) -> Encoded:
@@ -188,7 +189,7 @@ def verdict_indices(
 
     Args:
         supported: texts or indices that mean support.
-        unsupported: those that mean none.
+        unsupported: texts or indices that mean no support.
         of: gives the indices of one.
 
     Raises:

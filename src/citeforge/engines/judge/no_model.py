@@ -1,4 +1,4 @@
-"""Judges without a model: shares of words and numbers, and verdicts made elsewhere."""
+"""Judges without a model: by shared words and numbers, or by a table of verdicts."""
 
 import hashlib
 import re
@@ -24,7 +24,7 @@ _STOP = frozenset(
 
 
 class LexicalJudge:
-    """Entailed when the premise holds every number of the hypothesis and most of its words.
+    """Judge by words: a premise entails what shares its numbers and most of its words.
 
     The share of the hypothesis' distinct content words found in the premise must reach the
     threshold. A hypothesis without content words is not entailed.
@@ -35,12 +35,15 @@ class LexicalJudge:
     threshold = 0.75
 
     def identity(self) -> dict[str, Any]:
+        """Describe the judge: name, version and threshold."""
         return {"name": "lexical", "version": 1, "threshold": self.threshold}
 
     def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
+        """Return None: the judge counts no tokens."""
         return None
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
+        """Decide every pair by shared words and numbers."""
         words = cache(lambda text: frozenset(_WORD.findall(text.lower())))
         keep([(i, self._verdict(*map(words, pair))) for i, pair in enumerate(pairs)])
 
@@ -57,7 +60,7 @@ class LexicalJudge:
 
 
 class TableRow(msgspec.Struct, forbid_unknown_fields=True):
-    """A line: the texts or their sha256, and the verdict."""
+    """Row of a table of verdicts: the texts or their sha256, and the verdict."""
 
     verdict: bool | Literal["undecided"]
     premise: str | None = None
@@ -69,12 +72,12 @@ class TableRow(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def text_hash(text: str) -> str:
-    """sha256 (64 hex digits) of a text's UTF-8 bytes."""
+    """Compute the sha256 (64 hex digits) of a text's UTF-8 bytes."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class TableJudge:
-    """Looks verdicts up; a pair that is not in the table is a judge failure."""
+    """Judge that looks verdicts up in a file; pairs that are not in it are failures."""
 
     comparable = True
 
@@ -111,7 +114,7 @@ class TableJudge:
                 )
 
     def _key(self, row: TableRow, line: int) -> tuple[str, str]:
-        """Hash premise and hypothesis of a row that has each as text or as sha256."""
+        """Hash premise and hypothesis of a row, each given as text or as sha256."""
         hashes = []
         for text, sha, name in (
             (row.premise, row.premise_sha256, "premise"),
@@ -136,16 +139,19 @@ class TableJudge:
 
     @property
     def signature(self) -> str:
-        """Name of the file of verdicts with its digest, as signatures of scores show it."""
+        """Name of the file of verdicts with its digest, for signatures of scores."""
         return f"table:{self.path.name}@{self._sha256[:8]}"
 
     def identity(self) -> dict[str, Any]:
+        """Describe the judge: the digest of its table."""
         return {"name": "table", "sha256": self._sha256}
 
     def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
+        """Return None: the judge counts no tokens."""
         return None
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
+        """Look up the verdict on every pair; pairs that are not in the table fail."""
         missing = JudgeFailure(f"the pair is not in {self.path.name}")
         keep(
             [

@@ -1,4 +1,4 @@
-"""Judge profiles by name, by model, or out of a file."""
+"""Judge profiles: found by name or by model, or read from a file."""
 
 import re
 from functools import cache
@@ -18,13 +18,13 @@ PLAIN = "mnli"
 
 @cache
 def built_in_profiles() -> dict[str, JudgeProfile]:
-    """Read citeforge's own profiles, by name."""
+    """Read citeforge's built-in judge profiles, by name."""
     profiles = (read_profile(path) for path in sorted(_DATA.glob("*.yaml")))
     return {profile.name: profile for profile in profiles}
 
 
 def read_profile(path: Path) -> JudgeProfile:
-    """The profile of a YAML file.
+    """Read a judge profile from a YAML file.
 
     Raises:
         InputError: not YAML, an unknown or missing field, or verdicts that overlap.
@@ -53,18 +53,18 @@ def named_profile(name: str) -> JudgeProfile:
 
 
 def profile_of_model(model: str) -> JudgeProfile | None:
-    """Find the built-in profile for a repository of the Hub; None if it has none."""
+    """Find the built-in profile for a Hub model; None if there is none."""
     profiles = (p for p in built_in_profiles().values() if model in p.models)
     return next(profiles, None)
 
 
 def is_ours(profile: JudgeProfile) -> bool:
-    """Whether a profile is a built-in one, unchanged."""
+    """Whether a profile equals a built-in one."""
     return built_in_profiles().get(profile.name) == profile
 
 
 def profile_version(profile: JudgeProfile) -> str:
-    """Return ``NAME@HASH`` of a profile, with a hash of all fields that verdicts depend on."""
+    """Write ``NAME@HASH`` of a profile; the hash covers all fields that verdicts depend on."""
     content = profile.model_dump(
         mode="json", exclude={"name", "models", "comparable_with", "family", "source"}
     )
@@ -72,7 +72,7 @@ def profile_version(profile: JudgeProfile) -> str:
 
 
 def fill_prompt(text: str, premise: str, hypothesis: str, eos: str = "", note: str = "") -> str:
-    """Replace ``{premise}`` etc. in a prompt in one pass, so that texts may contain them too."""
+    """Replace ``{premise}`` and other fields in a prompt, in one pass."""
     texts = {"premise": premise, "hypothesis": hypothesis, "eos": eos, "note": note}
     return _PLACE.sub(lambda place: texts[place[1]], text)
 
@@ -80,13 +80,13 @@ def fill_prompt(text: str, premise: str, hypothesis: str, eos: str = "", note: s
 def fill_messages(
     profile: JudgeProfile, premise: str, hypothesis: str, model: str = ""
 ) -> tuple[tuple[str, str], ...]:
-    """The turns of a chat, as (role, text); texts are quoted where the profile says so.
+    """Write the messages of a chat, as (role, text), for a pair.
 
     Args:
-        profile: of a chat model.
+        profile: profile of a chat model.
         premise: text that supports, or does not.
         hypothesis: text that is to be supported.
-        model: who reads them.
+        model: name of the model that reads them.
     """
     note = ""
     if profile.quotes:

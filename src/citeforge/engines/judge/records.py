@@ -1,4 +1,4 @@
-"""Pairs, verdicts, and what a judge is."""
+"""Records of judging: pairs, verdicts and failures; and the protocol of judges."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ FINER = {"bfloat16": "float32", "float32": "float64"}
 
 
 class Pair(NamedTuple):
-    """Does the premise entail the hypothesis?"""
+    """A premise and a hypothesis: does the premise entail the hypothesis?"""
 
     premise: str
     hypothesis: str
@@ -24,13 +24,13 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a judge decided.
+    """Decision of a judge on a pair.
 
     Attributes:
         entailed: the decision.
         margin: distance from the other decision, in the judge's own unit; positive when entailed.
         truncated: whether the premise was too long for the model and was cut.
-        support: of judges with three levels: 1 for full support, 0.5 for partial, 0 for none, -1
+        support: for judges with three levels: 1 for full support, 0.5 for partial, 0 for none, -1
             for a contradiction; only full support is ``entailed``.
         undecided: the judge says that it cannot tell, as of a page without content; then nothing
             is ``entailed``.
@@ -50,22 +50,22 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class JudgeFailure:
-    """Why a pair has no verdict; counted, never guessed."""
+    """Reason why a pair has no verdict; counted, never guessed."""
 
     message: str
 
 
 Decision = Verdict | JudgeFailure
 Keep = Callable[[Sequence[tuple[int, Decision]]], None]
-"""Takes decisions as they come: (index of the pair, decision)."""
+"""Function that takes decisions as they are made: (index of the pair, decision)."""
 
 
 class Judge(Protocol):
-    """Decides pairs. Pairs are distinct and not stored yet."""
+    """Decides whether premises entail hypotheses, for distinct pairs without a stored verdict."""
 
     @property
     def signature(self) -> str:
-        """Name and revision of the judge, as signatures of scores show them."""
+        """Name and revision of the judge, for signatures of scores."""
         ...
 
     @property
@@ -74,15 +74,15 @@ class Judge(Protocol):
         ...
 
     def identity(self) -> dict[str, Any]:
-        """Everything that a verdict depends on besides the pair."""
+        """Describe everything that a verdict depends on besides the pair."""
         ...
 
     def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
-        """Tokens that the pairs take; None when the judge does not count any."""
+        """Count the tokens that judging the pairs takes; None if the judge counts none."""
         ...
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        """Decide every pair, handing decisions to ``keep`` as soon as they are made."""
+        """Decide every pair, passing decisions to ``keep`` as soon as they are made."""
         ...
 
 

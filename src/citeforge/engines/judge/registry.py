@@ -1,4 +1,4 @@
-"""Judges by name."""
+"""The registry of judges, and their settings."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -20,9 +20,9 @@ from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import RunOptions
 
 VLLM_URL = "http://localhost:8000/v1"
-"""Where `vllm serve` listens if nothing else is said."""
+"""Default address of `vllm serve`."""
 _FOR_LOCAL_MODELS = ("revision", "threshold", "max_tokens")
-"""Options that only models in this process have."""
+"""Options of local models only."""
 
 
 def in_this_process(make: Callable[[HfOptions], Judge], options: HfOptions) -> Judge:
@@ -32,7 +32,7 @@ def in_this_process(make: Callable[[HfOptions], Judge], options: HfOptions) -> J
 
 @dataclass(frozen=True)
 class JudgeSettings:
-    """What a judge is made with, besides its argument.
+    """Settings of a judge, besides its argument.
 
     Attributes:
         hf: how a model is asked, and how a local one is run.
@@ -48,7 +48,7 @@ class JudgeSettings:
 
 
 def make_judge(name: str, **settings: Any) -> Judge:
-    """Make the judge of a name such as ``openai:MODEL``.
+    """Make a judge by its name, such as ``openai:MODEL``.
 
     Args:
         name: one of JUDGES, or a plugin's.
@@ -66,7 +66,7 @@ def make_judge(name: str, **settings: Any) -> Judge:
 
 
 def _require_unset(hf: HfOptions, names: Sequence[str], reason: str) -> None:
-    """Refuse options that a judge would ignore for some reason.
+    """Refuse options that the named judge would ignore.
 
     Raises:
         UsageError: one of them is set.

@@ -1,4 +1,4 @@
-"""Asking a judge: duplicates once, pairs with a verdict on disk never, failures counted."""
+"""Judging with memory: each pair is judged once, verdicts are stored, failures are counted."""
 
 import copy
 import math
@@ -27,13 +27,13 @@ from citeforge.schemas.errors import InputError, UsageError
 
 
 class VerdictStore(ReplayStore):
-    """Verdicts by the hash of judge and pair, and how fast judges were; failures are not kept.
+    """Store of verdicts, keyed by judge and pair, and of judges' speed; failures are not kept.
 
     They stand in the table of replies, so that one file may hold both.
     """
 
     def get_verdicts(self, keys: Sequence[str]) -> dict[str, Verdict]:
-        """Stored verdicts of the keys that have one."""
+        """Read the stored verdicts of some keys; keys without one are left out."""
         rows = self.rows(
             "SELECT asked, content FROM kept WHERE kind = ? AND asked IN "
             "(SELECT value FROM json_each(?))",
@@ -42,26 +42,26 @@ class VerdictStore(ReplayStore):
         return {key: self._decode(key, text, _decode_verdict) for key, text in rows}
 
     def put_verdicts(self, verdicts: Iterable[tuple[str, Verdict]]) -> None:
-        """Store verdicts in one transaction; those that are there stay."""
+        """Store verdicts in one transaction; stored ones are not replaced."""
         rows = [(key, msgspec.json.encode(verdict).decode()) for key, verdict in verdicts]
         with self.transaction() as db:
             for key, text in rows:
                 db.execute(f"INSERT OR IGNORE {_ROW}", (key, _VERDICT_KIND, text, time.time()))
 
     def note_speed(self, identity: dict[str, Any], pairs: int, seconds: float) -> None:
-        """Remember how long a judge took, for estimates."""
+        """Add the time that a judge took to its totals, for estimates."""
         key, before = digest(identity), self._speed(identity)
         total = [before[0] + pairs, before[1] + seconds]
         row = (key, _SPEED_KIND, canonical_json(total), time.time())
         self.rows(f"INSERT OR REPLACE {_ROW}", *row)
 
     def seconds_per_pair(self, identity: dict[str, Any]) -> float | None:
-        """Mean seconds per pair of a judge in earlier runs; None before the first."""
+        """Compute the mean seconds per pair of a judge in earlier runs; None without any."""
         pairs, seconds = self._speed(identity)
         return seconds / pairs if pairs else None
 
     def _speed(self, identity: dict[str, Any]) -> tuple[int, float]:
-        """Pairs and seconds of all runs of a judge."""
+        """Read the totals of a judge: (pairs, seconds) of all runs."""
         select = "SELECT content FROM kept WHERE kind = ? AND asked = ?"
         rows = self.rows(select, _SPEED_KIND, digest(identity))
         return self._decode("speed", rows[0][0], _decode_speed) if rows else (0, 0.0)
@@ -79,12 +79,12 @@ _VERDICT = (
 
 @dataclass(frozen=True)
 class JudgePlan:
-    """What a run would ask.
+    """Plan of a judging run: pairs, stored verdicts, tokens, time and cost.
 
     Attributes:
         pairs: pairs, repeats counted.
         distinct: distinct ones with a premise, each once a repeat.
-        stored: of these, decided earlier.
+        stored: distinct pairs with a stored verdict.
         tokens: tokens of the rest; None when the judge counts none.
         seconds: estimate from earlier runs of this judge; None before the first.
         bill: calls and cost of the rest, of a judge that is an LLM.
@@ -98,7 +98,7 @@ class JudgePlan:
     bill: RunPlan | None = None
 
     def lines(self) -> list[str]:
-        """Lines for a terminal: pairs, stored verdicts, tokens, time and cost."""
+        """Write the plan as lines for a terminal."""
         tokens = "not counted by this judge" if self.tokens is None else f"{self.tokens:,}"
         seconds = (
             "known after a first run" if self.seconds is None else f"about {self.seconds:,.0f} s"
@@ -115,14 +115,14 @@ class JudgePlan:
 
 
 class JudgeSession:
-    """Decisions of one judge, remembered in memory and in a store.
+    """Session with one judge: decisions are remembered in memory and in a store.
 
     Attributes:
-        judge: who decides.
+        judge: judge of the session.
         repeats: how often it is asked about every pair.
         repeat: which of these times :meth:`ask` asks for, from 0.
-        only_plans: ask nobody: what is not stored fails, so that whatever a verdict might make
-            necessary is counted, too.
+        only_plans: do not ask the judge; pairs without a stored verdict fail, so that everything
+            that may depend on a verdict is counted, too.
         n_asked: pairs that the judge was asked in this session.
         n_stored: distinct pairs that the store knew.
         n_failed: distinct pairs on which the judge failed.
@@ -156,7 +156,7 @@ class JudgeSession:
         self._deciding = threading.Lock()
 
     def share(self) -> Self:
-        """Session for another thread: the same judge and its decisions, but counts of its own.
+        """Make a session for another thread: same judge and decisions, own counts.
 
         A session counts what one submission asks, so two submissions that are scored at the same
         time need one each. The judge and the store are still used by one thread at a time.
@@ -176,20 +176,20 @@ class JudgeSession:
         return next((name for name in names if name and _without_provider(name) in own), None)
 
     def begin(self) -> None:
-        """Start counting anew for :meth:`failures` and :meth:`cuts`, e.g. for a new submission."""
+        """Reset the counts of :meth:`failures` and :meth:`cuts`, such as for a new submission."""
         self._touched, self.repeat = set(), 0
 
     def failures(self) -> int:
-        """Distinct pairs asked about since :meth:`begin` on which the judge failed."""
+        """Count the distinct pairs since :meth:`begin` on which the judge failed."""
         return sum(isinstance(self._known[p], JudgeFailure) for p in self._touched)
 
     def cuts(self) -> int:
-        """Distinct pairs asked about since :meth:`begin` whose premise was cut."""
+        """Count the distinct pairs since :meth:`begin` whose premise was cut."""
         decisions = (self._known[p] for p in self._touched)
         return sum(isinstance(d, Verdict) and d.truncated for d in decisions)
 
     def ask(self, pairs: Iterable[Pair]) -> dict[Pair, Decision]:
-        """Decide all pairs, by stored verdicts or the judge.
+        """Decide all pairs, from stored verdicts or by the judge.
 
         An empty premise entails nothing, and the judge is not asked.
         """
@@ -207,7 +207,7 @@ class JudgeSession:
         return {pair: self._known[key] for pair, key in keys.items()}
 
     def plan(self, pairs: Iterable[Pair]) -> JudgePlan:
-        """Count what :meth:`ask` would ask the judge, and what that would cost; asks nothing."""
+        """Count what :meth:`ask` would ask the judge, and its cost, without asking."""
         everything = list(pairs)
         distinct = [p for p in dict.fromkeys(everything) if p.premise.strip()]
         keys = {verdict_key(own, p): p for own in self._identities for p in distinct}
@@ -222,11 +222,11 @@ class JudgeSession:
         return JudgePlan(len(everything), len(keys), len(stored), tokens, seconds, due)
 
     def plan_all(self) -> JudgePlan:
-        """Plan the judging of all pairs that this session was asked about; see :meth:`plan`."""
+        """Plan the judging of all pairs that :meth:`ask` was called with in this session."""
         return self.plan(dict.fromkeys(pair for _, pair in self._known))
 
     def _without_stored(self, pairs: list[Pair]) -> list[Pair]:
-        """Take stored verdicts of pairs, and list the pairs that have none."""
+        """Load the stored verdicts of pairs, and list the pairs that have none."""
         if self.store is None or not pairs:
             return pairs
         keys = list(map(self._key, pairs))
@@ -241,7 +241,7 @@ class JudgeSession:
         return rest
 
     def _decide(self, pairs: list[Pair]) -> None:
-        """Ask the judge for the verdicts of pairs, and store each as it comes."""
+        """Ask the judge about pairs, and store each verdict as it comes."""
         if not pairs:
             return
         if self.only_plans:
@@ -277,7 +277,7 @@ class JudgeSession:
             self.store.note_speed(self._identities[0], len(pairs), time.monotonic() - start)
 
     def _check_decision(self, index: int, decision: object, waiting: set[int], total: int) -> None:
-        """Refuse an invalid decision, which only a judge of a plugin can make.
+        """Refuse an invalid decision, which only a plugin's judge can make.
 
         Raises:
             InputError: a pair that is none, or was decided, or a decision that is none.
@@ -292,12 +292,13 @@ class JudgeSession:
             raise self._wrong(f"decided {decision!r}", _VERDICT)
 
     def _wrong(self, message: str, allowed: str) -> InputError:
-        """Build the error of a judge that breaks its contract."""
+        """Make the error of a judge that breaks its contract."""
         return InputError(
             f"the judge {self.judge.signature} {message}", allowed=allowed, code="broken-plugin"
         )
 
     def _key(self, pair: Pair) -> str:
+        """Compute the key of a pair's stored verdict, for the current repeat."""
         return verdict_key(self._identities[self.repeat], pair)
 
     def _learn(self, pair: Pair, decision: Decision) -> None:

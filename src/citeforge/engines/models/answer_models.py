@@ -1,4 +1,4 @@
-"""Models that correctness measures use: BERTScore and MAUVE's features."""
+"""Models that correctness measures use: BERTScore, and the features of MAUVE."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -15,24 +15,24 @@ _INSTEAD = "measures without a model"
 
 
 def locate(name: str) -> tuple[str, str]:
-    """Find a Hub model or local folder: (folder, revision).
+    """Find the files of a Hub model or local folder: (folder, revision).
 
     Raises:
-        InputError: it cannot be had.
+        InputError: it cannot be found or fetched.
     """
     model = find_model(name, None, _INSTEAD)
     return str(model.folder), next(iter(model.identity.values()))[:12]
 
 
 class BertScore:
-    """BERTScore without idf and without rescaling, best F over the references."""
+    """BERTScore without idf and rescaling; each output is scored against its best reference."""
 
     def __init__(self, model: str = BERTSCORE_MODEL, layer: int = BERTSCORE_LAYER) -> None:
         """Load the model.
 
         Raises:
             MissingExtraError: bert-score is not installed.
-            InputError: the model cannot be had.
+            InputError: the model cannot be found or fetched.
         """
         require("bert_score")
         folder, self.revision = locate(model)  # before seconds of imports
@@ -44,7 +44,7 @@ class BertScore:
     def best(
         self, outputs: Sequence[str], references: Sequence[Sequence[str]]
     ) -> list[tuple[float, float, float]]:
-        """(P, R, F) of each output against its reference with the best F.
+        """Compute (P, R, F) of each output against the reference with the best F.
 
         An empty text scores 0 and is never sent.
         """
@@ -57,7 +57,7 @@ class BertScore:
         best = [(0.0, 0.0, 0.0)] * len(outputs)
         states = self._states({text for _, *both in pairs for text in both})
         batches = batched(pairs, _BERTSCORE_BATCH)
-        matched = one_thread_each(lambda batch: _matched(batch, states), batches)
+        matched = one_thread_each(lambda batch: _match_pairs(batch, states), batches)
         for batch, values in zip(batches, matched, strict=True):
             for (i, _, _), scores in zip(batch, values, strict=True):
                 if scores[2] > best[i][2]:
@@ -65,7 +65,7 @@ class BertScore:
         return best
 
     def _states(self, texts: set[str]) -> dict[str, tuple[Any, Any]]:
-        """Compute token vectors and weights of each text.
+        """Compute token vectors and token weights of each text.
 
         bert-score's own loop, but that its batches follow the order of a Python set, which is
         another one in every run, and that each is computed on as many threads as there are.
@@ -79,7 +79,8 @@ class BertScore:
         batches = batched(order, _BERTSCORE_BATCH)
         collated = (collate_idf(batch, tokenizer, weights, device="cpu") for batch in batches)
 
-        def encoded(batch: tuple[Any, Any, Any, Any]) -> list[tuple[Any, Any]]:
+        def encode_batch(batch: tuple[Any, Any, Any, Any]) -> list[tuple[Any, Any]]:
+            """Embed the tokens of one batch: (vectors, weights) per text, without padding."""
             import torch
 
             ids, idf, lengths, mask = batch
@@ -89,15 +90,15 @@ class BertScore:
             return [(v[:n], w[:n]) for v, w, n in zip(vectors, idf, sizes, strict=True)]
 
         by_text: dict[str, tuple[Any, Any]] = {}
-        for batch, states in zip(batches, one_thread_each(encoded, collated), strict=True):
+        for batch, states in zip(batches, one_thread_each(encode_batch, collated), strict=True):
             by_text.update(zip(batch, states, strict=True))
         return by_text
 
 
-def _matched(
+def _match_pairs(
     batch: Sequence[tuple[int, str, str]], states: Mapping[str, tuple[Any, Any]]
 ) -> list[tuple[float, float, float]]:
-    """Compute BERTScore (P, R, F) of pairs of output and reference."""
+    """Compute BERTScore (P, R, F) of (output, reference) pairs from their token vectors."""
     import torch
     from bert_score.utils import greedy_cos_idf
     from torch.nn.utils.rnn import pad_sequence
@@ -115,11 +116,11 @@ def _matched(
 
 
 def mauve_value(human: Sequence[str], outputs: Sequence[str], model: str = MAUVE_MODEL) -> float:
-    """MAUVE of two sets of texts.
+    """Compute MAUVE between the human texts and the outputs, 0 to 1.
 
     Raises:
         MissingExtraError: mauve-text is not installed.
-        InputError: the model cannot be had.
+        InputError: the model cannot be found or fetched.
     """
     require("mauve")
     folder, _ = locate(model)  # before seconds of imports
@@ -147,7 +148,7 @@ def mauve_value(human: Sequence[str], outputs: Sequence[str], model: str = MAUVE
 
 
 def _last_states(network: Any, tokenizer: Any, texts: list[str]) -> Any:
-    """Compute each text's last hidden state, as mauve-text does: shape (texts, dimension)."""
+    """Compute the last hidden state of each non-empty text; shape (texts, dimension)."""
     import torch
     from torch.nn.utils.rnn import pad_sequence
 
@@ -158,7 +159,7 @@ def _last_states(network: Any, tokenizer: Any, texts: list[str]) -> Any:
     ]
 
     def compute_states(batch: Sequence[Any]) -> Any:
-        """Run the network on texts as token ids; states of their last tokens."""
+        """Run the network on a batch of token ids; return the states of the last tokens."""
         ids = pad_sequence(list(batch), batch_first=True, padding_value=0)
         mask = pad_sequence([torch.ones_like(t) for t in batch], batch_first=True)
         with torch.inference_mode():

@@ -1,4 +1,4 @@
-"""What numbers a local model computes in, by what the processor can do."""
+"""Choice of a local model's device and numeric format, by what the processor can do."""
 
 import os
 import platform
@@ -18,7 +18,7 @@ from citeforge.schemas.recipes.base import Chosen, Compute
 _DNNL_WITHOUT_BFLOAT16 = frozenset(
     "SSE41 AVX AVX2 AVX2_VNNI AVX2_VNNI_2 AVX512_CORE AVX512_CORE_VNNI".split()
 )
-"""Values of ``ONEDNN_MAX_CPU_ISA`` that take oneDNN's bfloat16 kernels away (CPU dispatcher control
+"""Values of ``ONEDNN_MAX_CPU_ISA`` that disable oneDNN's bfloat16 kernels (CPU dispatcher control
 of its manual)."""
 _DNNL_WITHOUT_VNNI = frozenset("SSE41 AVX AVX2 AVX512_CORE".split())
 _INTEGERS = ("avx512_vnni", "avx_vnni", "amx_int8")
@@ -33,7 +33,7 @@ lengths) to a torch module with the same outputs, for several threads at once.""
 
 @dataclass(frozen=True)
 class Accelerator:
-    """Library that computes local models on a CPU faster than torch, from a built-in plugin.
+    """Library (OpenVINO) that computes local models on a CPU faster than torch.
 
     Attributes:
         version: name and version, as identities have it.
@@ -79,11 +79,11 @@ def choose_compute(compute: Compute, device: str) -> Chosen:
 
 
 def require_openvino(device: str, option: str) -> Accelerator:
-    """Load OpenVINO, where it can compute.
+    """Load OpenVINO; refuse devices that it does not compute on.
 
     Args:
-        device: where a model is to run.
-        option: what asked for it.
+        device: device of the model.
+        option: option that asks for it, for errors.
 
     Raises:
         UsageError: the device is no CPU.
@@ -101,12 +101,13 @@ def require_openvino(device: str, option: str) -> Accelerator:
 
 
 def _has_openvino() -> bool:
+    """Whether the OpenVINO plugin and its libraries are installed."""
     is_declared = ("openvino", "") in plugins.entry_names("compute")
     return is_declared and all(find_spec(m) is not None for m in _LIBRARIES)
 
 
 def device_of(device: str) -> str:
-    """Resolve the device ``auto``: a GPU if there is one."""
+    """Resolve the device ``auto``: ``cuda`` if there is a GPU, else ``cpu``."""
     if device != "auto":
         return device
     if platform.system() == "Linux" and not any(map(any, map(Path("/dev").glob, _GPUS))):
@@ -117,6 +118,7 @@ def device_of(device: str) -> str:
 
 
 def _has_bfloat16(device: str) -> bool:
+    """Whether a device (CUDA or CPU) multiplies in bfloat16 in hardware."""
     if device.startswith("cuda"):
         import torch
 
@@ -125,31 +127,31 @@ def _has_bfloat16(device: str) -> bool:
 
 
 def cpu_has_bfloat16() -> bool:
-    """Whether this processor multiplies matrices in bfloat16 in hardware.
+    """Whether this processor multiplies matrices in bfloat16, and torch may use that.
 
     ``ATEN_CPU_CAPABILITY`` and ``ONEDNN_MAX_CPU_ISA`` can keep torch from what the processor has;
     bfloat16 would then be emulated, slower than float32.
     """
-    if not {"avx512_bf16", "amx_bf16"} & abilities():
+    if not {"avx512_bf16", "amx_bf16"} & cpu_flags():
         return False
     aten = os.environ.get("ATEN_CPU_CAPABILITY", "").lower()
     return aten not in ("default", "avx2") and _dnnl_limit() not in _DNNL_WITHOUT_BFLOAT16
 
 
 def cpu_has_vnni() -> bool:
-    """Whether the processor multiplies bytes (VNNI or AMX), and oneDNN may use that."""
-    return bool(abilities() & set(_INTEGERS)) and _dnnl_limit() not in _DNNL_WITHOUT_VNNI
+    """Whether this processor multiplies bytes (VNNI or AMX), and oneDNN may use that."""
+    return bool(cpu_flags() & set(_INTEGERS)) and _dnnl_limit() not in _DNNL_WITHOUT_VNNI
 
 
 def _dnnl_limit() -> str:
-    """Read the instruction set that oneDNN is limited to; empty without a limit."""
+    """Read the instruction set that the environment limits oneDNN to; empty without a limit."""
     # oneDNN reads its earlier name where the present one is missing or empty.
     get = os.environ.get
     return (get("ONEDNN_MAX_CPU_ISA") or get("DNNL_MAX_CPU_ISA") or "").upper()
 
 
-def abilities() -> set[str]:
-    """Read the flags of an x86-64 processor under Linux; empty elsewhere."""
+def cpu_flags() -> set[str]:
+    """Read the feature flags of an x86-64 processor under Linux; empty elsewhere."""
     info = Path("/proc/cpuinfo")
     if platform.machine() not in ("x86_64", "AMD64") or not info.is_file():
         return set()

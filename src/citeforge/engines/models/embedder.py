@@ -1,4 +1,4 @@
-"""What every embedder offers."""
+"""Protocols of embedders."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -22,22 +22,22 @@ class Embedder(Protocol):
     def fingerprint(self) -> dict[str, Any]:
         """Describe everything that a vector depends on, apart from its text and its batch.
 
-        What it is computed in and by stands under ``computed``; all else makes the model, and the
+        Numeric format and device are under ``computed``; all else identifies the model, and so the
         vectors that exact arithmetic would give.
         """
         ...
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        """Unit vectors, shape (n texts, dimension), one row a text, in order."""
+        """Embed texts: unit vectors, shape (n texts, dimension), one row per text, in order."""
         ...
 
 
 @runtime_checkable
 class Refinable(Embedder, Protocol):
-    """An embedder whose model computes in several kinds of numbers, float32 unless asked."""
+    """Embedder whose model can compute in several numeric formats; float32 unless asked."""
 
     def at(self, compute: Compute) -> Embedder:
-        """Get the same model in another numeric format; weights in others leave memory.
+        """Get the same model in another numeric format; weights in other formats leave memory.
 
         Args:
             compute: ``auto`` for what is quick where it runs.
@@ -48,7 +48,7 @@ class Refinable(Embedder, Protocol):
         ...
 
     def count_cut(self, pieces: Iterable[pa.Array], kind: Kind) -> tuple[int, int] | None:
-        """Count the texts that are cut: (number, tokens that the model reads); None if unknown."""
+        """Count texts longer than the model reads: (number, limit in tokens); None if unknown."""
         ...
 
 
@@ -59,10 +59,10 @@ def model_of(fingerprint: dict[str, Any]) -> dict[str, Any]:
 
 @runtime_checkable
 class Quantizable(Embedder, Protocol):
-    """An embedder that has a faster int8 approximation."""
+    """Embedder with a faster int8 approximation."""
 
     def quantized(self, calibration: Sequence[str]) -> Embedder:
-        """Make the int8 approximation.
+        """Make the int8 approximation, calibrated on some passages.
 
         Args:
             calibration: passages to calibrate it on.

@@ -23,13 +23,13 @@ _F32 = npt.NDArray[np.float32]
 
 
 class ExtractiveQa:
-    """Answer spans of an extractive QA model: at most 15 tokens, widened to whole words."""
+    """Finds answer spans with an extractive QA model: at most 15 tokens, whole words."""
 
     def __init__(self, model: str = QA_MODEL) -> None:
         """Load the model.
 
         Raises:
-            InputError: it cannot be had, or is no QA model.
+            InputError: it cannot be found or fetched, or is no QA model.
         """
         folder, self.revision = locate(model)
         transformers = quiet_transformers()
@@ -43,11 +43,11 @@ class ExtractiveQa:
         self._limit = min(self._tokenizer.model_max_length, _LONGEST_INPUT)
 
     def answer(self, question: str, context: str) -> str:
-        """Find the answer to a question in a context; see :meth:`answers`."""
+        """Find the answer to one question in a context; see :meth:`answers`."""
         return self.answers([(question, context)])[0]
 
     def answers(self, pairs: Sequence[tuple[str, str]]) -> list[str]:
-        """Find the likeliest answer span in each context; empty where no answer is likelier.
+        """Find the likeliest answer span of each (question, context); empty if "none" is likelier.
 
         Long contexts are read in overlapping windows; a span's probability is that of its own
         window, and "none" has the lowest that any window gives it.
@@ -56,7 +56,7 @@ class ExtractiveQa:
         return list(one_thread_each(self._best, read))
 
     def _best(self, read: tuple[Any | None, str]) -> str:
-        """Find the likeliest span over all windows of one context."""
+        """Find the likeliest span over all windows of one context; empty if "none" is likelier."""
         windows, context = read
         if windows is None:
             return ""
@@ -77,7 +77,7 @@ class ExtractiveQa:
         return text if best >= none else ""
 
     def _windows(self, question: str, context: str) -> Any | None:
-        """Cut a context into windows; None when the question leaves no room for it."""
+        """Tokenise a context in overlapping windows; None if the question leaves no room."""
         special = self._tokenizer.num_special_tokens_to_add(pair=True)
         n_question = len(self._tokenizer(question, add_special_tokens=False)["input_ids"])
         room = self._limit - special - n_question
@@ -94,7 +94,7 @@ class ExtractiveQa:
         )
 
     def _allowed(self, windows: Any, window: int) -> npt.NDArray[np.bool_]:
-        """Mask the tokens where a span may begin or end: the context's, and the first."""
+        """Mask the tokens where a span may begin or end: those of the context, and the first."""
         inside = np.array([s == 1 for s in windows.sequence_ids(window)])
         ids = np.array(windows["input_ids"][window])
         allowed: npt.NDArray[np.bool_] = inside | (ids == self._tokenizer.cls_token_id)
@@ -103,7 +103,7 @@ class ExtractiveQa:
     def _probabilities(
         self, windows: Any, window: int, allowed: npt.NDArray[np.bool_]
     ) -> tuple[_F32, _F32]:
-        """Probability of each token to begin and to end the answer."""
+        """Compute the probability of each token to begin, and to end, the answer."""
         import torch
 
         names = [n for n in self._tokenizer.model_input_names if n in windows]
@@ -118,7 +118,7 @@ class ExtractiveQa:
 
 
 def _whole_words(encoding: Any, first: int, last: int) -> tuple[int, int]:
-    """Widen two tokens to whole words: (first character, end), of the tokens if none."""
+    """Widen a span of tokens to whole words: (first character, end) in the context."""
     words = (encoding.token_to_word(first), encoding.token_to_word(last))
     if None not in words:
         low = encoding.word_to_chars(words[0], sequence_index=1)

@@ -1,4 +1,4 @@
-"""Finding a model's files: a folder on this disk, or a Hub repository."""
+"""Files of models: in a folder on this disk, or in a Hub repository."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,26 +17,26 @@ _UNLOADABLE = OSError, ValueError, TypeError, KeyError, RuntimeError, ImportErro
 
 @dataclass(frozen=True)
 class Located:
-    """A model on this disk: its folder and what identifies its content."""
+    """A model on this disk: its folder, and the hash or revision that identifies its content."""
 
     folder: Path
     identity: dict[str, str]
 
 
 def model_title(name: str) -> str:
-    """Name a model without the place of its folder."""
+    """Get the name of a model for reports: a folder's own name, or the Hub id."""
     return Path(name).name if Path(name).is_dir() else name
 
 
 def find_model(
     name: str, revision: str | None, instead: str, weights: str | None = None
 ) -> Located:
-    """Locate a model: a folder, identified by sha256 of its files, or a Hub model by its commit.
+    """Find a model's files: a folder (identified by its hash), or a Hub repository (by commit).
 
     Args:
         name: folder or repository, which is fetched or found in the Hub cache.
         revision: commit, tag or branch of a repository.
-        instead: what needs no such model, as an error names it.
+        instead: alternative without such a model, for errors.
         weights: file with the weights; None for all of the usual endings, empty for none.
 
     Raises:
@@ -83,10 +83,10 @@ def quiet_transformers() -> Any:
 def loading_errors(
     problem: str, path: str | Path, allowed: str | None = None, field: str | None = None
 ) -> Iterator[None]:
-    """Turn what a library raises of files that it cannot load into one clear line.
+    """Turn errors of a library that loads model files inside the block into one clear line.
 
     Args:
-        problem: what they are not.
+        problem: what is wrong, such as ``is not a model``.
         path: model that was asked for.
         allowed: what would be right.
         field: option that names the model.
@@ -104,12 +104,12 @@ def loading_errors(
 
 
 def http_errors() -> tuple[type[Exception], ...]:
-    """List errors of the HTTP libraries that huggingface_hub's versions use."""
+    """List the error classes of the HTTP libraries that huggingface_hub may use."""
     return _errors_of(httpx="HTTPError", httpx2="HTTPError", requests="RequestException")
 
 
 def _errors_of(**names: str) -> tuple[type[Exception], ...]:
-    """Import classes of errors from those of some libraries that are installed."""
+    """Import error classes by library and name, from those libraries that are installed."""
     errors: list[type[Exception]] = []
     for library, name in names.items():
         with suppress(ImportError):

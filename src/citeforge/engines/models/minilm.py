@@ -1,4 +1,4 @@
-"""The encoder of all-MiniLM-L6-v2 by transformers' BertModel.
+"""The encoder of all-MiniLM-L6-v2, by transformers' BertModel.
 
 ``sentence_transformers`` would compute the same, and takes three seconds longer to import
 (docs/performance.md).
@@ -20,14 +20,15 @@ MAX_TOKENS = 256
 
 
 class MiniLmEncoder:
-    """Texts to token ids, and token ids to mean vectors; called as a sentence-transformers model.
+    """Tokenises and embeds texts; has the methods of a sentence-transformers model.
 
     Attributes:
-        tokenizer: of transformers; cuts texts at MAX_TOKENS.
+        tokenizer: tokenizer of transformers; cuts texts at MAX_TOKENS.
         bert: torch module.
     """
 
     def __init__(self, folder: Path) -> None:
+        """Load tokenizer and weights from a folder."""
         transformers = quiet_transformers()
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(
             folder, model_max_length=MAX_TOKENS, local_files_only=True
@@ -45,12 +46,12 @@ class MiniLmEncoder:
         return self
 
     def preprocess(self, texts: Sequence[str]) -> dict[str, Tensor]:
-        """Tokenise a batch: ids and attention mask, as wide as its longest text."""
+        """Tokenise a batch: ids and attention mask, padded to its longest text."""
         tokens = self.tokenizer(list(texts), padding=True, truncation=True, return_tensors="pt")
         return dict(tokens)
 
     def __call__(self, features: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Compute unit vectors by the mean of tokens, under ``sentence_embedding``."""
+        """Compute unit vectors of a tokenised batch: the mean over its tokens, normalised."""
         import torch
 
         hidden = self.bert(**features).last_hidden_state

@@ -1,4 +1,4 @@
-"""Fixed pieces of float work, each on one thread, as many at a time as there are cores.
+"""Floating-point work in fixed pieces, each on one thread, for results equal on all machines.
 
 A sum of floats depends on how threads share it out. A piece that one thread computes does not, so
 the number of cores can change the time that a list of pieces takes, and never a bit of the results.
@@ -18,14 +18,14 @@ _PIECES_BETWEEN_TRIMS = 128
 
 
 def batched(items: Sequence[T], size: int) -> list[Sequence[T]]:
-    """Cut items into batches at fixed places, since results may depend on the batch."""
+    """Cut items into batches of a fixed size, since results may depend on the batch."""
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def one_thread_each(
     work: Callable[[T], R], pieces: Iterable[T], device: str = "cpu"
 ) -> Iterator[R]:
-    """Apply ``work`` to each piece on one thread, as many at once as cores; results in order.
+    """Apply ``work`` to pieces, each on one thread, as many at once as cores; yield in order.
 
     Threads are enough: torch computes without the interpreter's lock. There are as many as torch
     would use in one operation here (``OMP_NUM_THREADS``, else the number of cores). The caller's
@@ -34,7 +34,7 @@ def one_thread_each(
     Args:
         work: a function that may run in several threads at once. A fast tokeniser may not.
         pieces: taken one by one in the calling thread, a few ahead of the work.
-        device: where ``work`` computes. Off the CPU one piece after another runs in the calling
+        device: device of ``work``. Off the CPU one piece after another runs in the calling
             thread: a GPU shares out each piece itself.
 
     Yields:
@@ -70,7 +70,7 @@ def one_thread_each(
 
 
 def return_free_memory() -> None:
-    """Return freed memory to the system, where the C library is glibc.
+    """Return freed memory to the operating system (glibc only).
 
     glibc keeps what threads free in an arena of each; with tensors of all sizes, an embedding of
     100,000 passages held 800 MB more so (docs/performance.md).
@@ -80,12 +80,12 @@ def return_free_memory() -> None:
 
 
 def in_halves(work: Callable[[slice], R], rows: slice, device: str) -> list[R | None]:
-    """Apply ``work`` to rows: to all at once, or to halves of halves where memory runs out.
+    """Apply ``work`` to rows at once, or to halves of halves if memory runs out.
 
     Args:
         work: computes some rows.
         rows: from ``start`` to ``stop``; at least one.
-        device: where ``work`` computes.
+        device: device of ``work``.
 
     Returns:
         One result a piece, in order; None for a single row for which memory does not suffice.

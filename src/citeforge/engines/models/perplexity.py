@@ -1,4 +1,4 @@
-"""Perplexity of texts: what measures it, and how it is named.
+"""Perplexity models: engines of ``--perplexity``.
 
 The embedded model is interpolated trigrams with Witten-Bell smoothing, through nltk.lm.
 """
@@ -25,12 +25,12 @@ ORDER = 3
 
 
 def tokens_of(text: str) -> list[str]:
-    """Lower-case words and punctuation marks."""
+    """Split a text into words and punctuation marks, in lower case."""
     return _TOKEN.findall(text.lower())
 
 
 class NgramModel:
-    """N-gram model that is trained on the paragraphs that a data set begins with."""
+    """N-gram model, trained on the first paragraphs of a data set."""
 
     def __init__(self, training: Iterable[str]) -> None:
         """Train the model.
@@ -55,6 +55,7 @@ class NgramModel:
         self._log = lru_cache(maxsize=1 << 20)(self._score)
 
     def identity(self) -> dict[str, Any]:
+        """Describe the model for manifests: settings, version and digest of its training texts."""
         return {
             "name": "ngram",
             "order": ORDER,
@@ -64,7 +65,7 @@ class NgramModel:
         }
 
     def _score(self, context: tuple[str, ...], word: str) -> float:
-        """Log probability of a word after a context."""
+        """Compute the log probability of a word after a context."""
         probability: float = self._model.score(word, context)
         # A word that was never seen keeps a uniform share of what is left.
         return math.log(max(probability, 1.0 / (len(self._model.vocab) + 1) ** 2))
@@ -74,6 +75,7 @@ class NgramModel:
         return [self._perplexity(tokens_of(t)) for t in texts]
 
     def _perplexity(self, tokens: list[str]) -> float:
+        """Compute the perplexity of the tokens of a text."""
         if not tokens:
             return math.inf
         words = [t if t in self._model.vocab else "<UNK>" for t in tokens]
@@ -86,10 +88,10 @@ class NgramModel:
 
 
 class Perplexity(Protocol):
-    """Gives exp of the mean negative log probability of a text's tokens."""
+    """Computes exp of the mean negative log probability of a text's tokens."""
 
     def identity(self) -> dict[str, Any]:
-        """Name and settings of the model, for manifests."""
+        """Describe the model for manifests: name and settings."""
         ...
 
     def of(self, texts: Sequence[str]) -> list[float]:
@@ -99,7 +101,7 @@ class Perplexity(Protocol):
 
 @dataclass(frozen=True)
 class PerplexitySettings:
-    """What an engine is made with, besides its argument; only the n-gram model is trained."""
+    """Settings of a perplexity model, besides its argument; ``training`` is for n-grams only."""
 
     training: Iterable[str]
     device: str = "auto"
@@ -109,7 +111,7 @@ class PerplexitySettings:
 
 
 def make_perplexity(name: str, training: Iterable[str], **settings: Any) -> Perplexity:
-    """Make the engine of ``--perplexity``, with fields of :class:`PerplexitySettings`.
+    """Make the perplexity model of a name, with fields of :class:`PerplexitySettings`.
 
     Raises:
         UsageError: another name.
@@ -119,7 +121,7 @@ def make_perplexity(name: str, training: Iterable[str], **settings: Any) -> Perp
 
 
 def perplexity_name(name: str) -> str:
-    """Name the engine of ``--perplexity`` for manifests, without folders."""
+    """Write the name of a perplexity model for manifests, without folders."""
     return f"hf:{Path(name).name}" if name.startswith("hf:") else name
 
 

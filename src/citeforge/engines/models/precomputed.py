@@ -1,4 +1,4 @@
-"""Vectors that were made elsewhere: NumPy or Parquet files, or a folder of them.
+"""Vectors that the user computed: NumPy or Parquet files, or a folder of them.
 
 Each row is checked (numbers, a direction, the passage it is of) before anything is built on it.
 Files are streamed: memory does not grow with them.
@@ -30,14 +30,14 @@ Matrix = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class PrecomputedVectors:
-    """Vectors on disk.
+    """Files with vectors that the user computed.
 
     Attributes:
         path: as the user named it.
         files: the files in order.
         rows: vectors in all of them.
         dimension: values a vector.
-        sha256: of the file, or of the folder's files.
+        sha256: hash of the file, or of the folder's files.
     """
 
     path: Path
@@ -48,11 +48,11 @@ class PrecomputedVectors:
 
     @property
     def has_ids(self) -> bool:
-        """Whether rows have ids of the texts that they belong to."""
+        """Whether each row has the id of its text (Parquet), or only its order counts (NumPy)."""
         return self.files[0].suffix == ".parquet"
 
     def require_rows(self, total: int) -> None:
-        """Refuse a file that has not one vector for each of ``total`` texts.
+        """Refuse files that do not have exactly ``total`` vectors.
 
         Raises:
             InputError: another number.
@@ -67,7 +67,7 @@ class PrecomputedVectors:
 
 
 def open_vectors(path: Path) -> PrecomputedVectors:
-    """Open files of vectors: read their shape, format and hashes.
+    """Open files of vectors: read their shapes, and compute their hash.
 
     Raises:
         InputError: it does not exist, holds none, files of several kinds, no matrix of floats, or
@@ -105,7 +105,7 @@ def open_vectors(path: Path) -> PrecomputedVectors:
 
 
 def open_both(passages: Path, queries: Path) -> tuple[PrecomputedVectors, PrecomputedVectors]:
-    """Open vectors of passages and of queries, which must fit each other.
+    """Open the vectors of passages and of queries; refuse unequal dimensions.
 
     Raises:
         InputError: as for :func:`open_vectors`, or they have not one dimension.
@@ -123,9 +123,9 @@ def open_both(passages: Path, queries: Path) -> tuple[PrecomputedVectors, Precom
 
 
 def _table_shape(path: Path) -> tuple[int, int]:
-    """Read the number of rows and the dimension of a Parquet file."""
+    """Read (number of rows, dimension) of a Parquet file of vectors."""
     n_rows = count_rows([path])
-    column, schema = _column(path)
+    column, schema = _vector_column(path)
     if "_id" not in schema.names:
         raise InputError(
             "is missing", path=path, field="_id", allowed=ALLOWED, code="missing-field"
@@ -151,8 +151,8 @@ def _table_shape(path: Path) -> tuple[int, int]:
     raise InputError("has no rows", path=path, allowed=ALLOWED, code="bad-vectors")
 
 
-def _column(path: Path) -> tuple[str, pa.Schema]:
-    """Find the column of a Parquet file that has the vectors; also give its schema."""
+def _vector_column(path: Path) -> tuple[str, pa.Schema]:
+    """Find the column with the vectors in a Parquet file: (name, schema of the file)."""
     schema = read_schema(path)
     name = next((n for n in _COLUMNS if n in schema.names), None)
     if name is None:
@@ -171,8 +171,8 @@ def _column(path: Path) -> tuple[str, pa.Schema]:
     return name, schema
 
 
-def _npy(path: Path) -> np.memmap[Any, Any]:
-    """Map the matrix of a .npy file, without reading it; objects in it are never loaded.
+def _open_npy(path: Path) -> np.memmap[Any, Any]:
+    """Map the matrix of a .npy file into memory; refuse what is no matrix of floats.
 
     Raises:
         InputError: it is not of that format, holds no matrix of floats, or was cut short.
@@ -206,22 +206,22 @@ def _npy(path: Path) -> np.memmap[Any, Any]:
     return matrix
 
 
-_SHAPES = {".npy": lambda path: _npy(path).shape, ".parquet": _table_shape}
+_SHAPES = {".npy": lambda path: _open_npy(path).shape, ".parquet": _table_shape}
 
 
 def passage_shards(
     source: PrecomputedVectors, ids: Iterator[pa.Array], total: int, folder: Path, advance: Advance
 ) -> list[VectorShard]:
-    """Take vectors of a corpus as shards.
+    """Check the vectors of a corpus against its passages, and return them as shards.
 
     float16 and float32 in a .npy file are taken where they lie; all else is written as float32.
 
     Args:
         source: the vectors.
-        ids: of the passages, in order, in the pieces that make a shard each.
+        ids: passage ids in order, one array per shard.
         total: number of passages.
         folder: for shards that are written.
-        advance: told the number of vectors checked.
+        advance: called with the number of vectors checked.
 
     Raises:
         InputError: another number of vectors than passages, another order or other ids, a number
@@ -248,12 +248,12 @@ def passage_shards(
 
 
 def query_rows(source: PrecomputedVectors, all_ids: Sequence[str], ids: Sequence[str]) -> Matrix:
-    """Read unit vectors of some queries, float32.
+    """Read the unit vectors of some queries, in float32.
 
     Args:
         source: the vectors: with ids in any order, or without in the order of ``all_ids``.
         all_ids: queries of the source.
-        ids: those of the build.
+        ids: queries of the build.
 
     Raises:
         InputError: as for :func:`passage_shards`; or a query has none, or two.
@@ -282,6 +282,7 @@ def query_rows(source: PrecomputedVectors, all_ids: Sequence[str], ids: Sequence
 def _raise_id_mismatch(
     source: PrecomputedVectors, start: int, theirs: pa.Array, ours: pa.Array
 ) -> None:
+    """Raise the error of the first row whose id differs from the corpus."""
     pairs = enumerate(zip(theirs.to_pylist(), ours.to_pylist(), strict=True), start + 1)
     line, their, our = next((line, their, our) for line, (their, our) in pairs if their != our)
     raise InputError(
@@ -295,7 +296,7 @@ def _raise_id_mismatch(
 
 
 def _check(source: PrecomputedVectors, vectors: Matrix, start: int | None, names: pa.Array) -> None:
-    """Refuse given vectors that are all zeros, or contain NaN or infinity."""
+    """Refuse vectors that are all zeros, or contain NaN or infinity."""
     bad, empty = ~np.isfinite(vectors).all(axis=1), ~vectors.any(axis=1)
     for rows, what in ((bad, "contains NaN or an infinity"), (empty, "is all zeros")):
         if rows.any():
@@ -310,6 +311,7 @@ def _check(source: PrecomputedVectors, vectors: Matrix, start: int | None, names
 
 
 def _unit(vectors: Matrix) -> npt.NDArray[np.float32]:
+    """Scale vectors to length 1, without overflow, as float32."""
     wide: npt.NDArray[np.float64] = vectors.astype(np.float64)
     # By a power of two, which changes no digit: squares of 1e200 and of 1e-200 are no numbers.
     wide = np.ldexp(wide, -np.frexp(np.abs(wide).max(axis=1, keepdims=True))[1])
@@ -319,10 +321,11 @@ def _unit(vectors: Matrix) -> npt.NDArray[np.float32]:
 
 
 class _Rows:
-    """Rows of the files, one after another: ids, where the files have them, and vectors."""
+    """Reads the rows of all files one after another: ids (if any) and vectors."""
 
     def __init__(self, source: PrecomputedVectors) -> None:
-        self._batches = _batches(source)
+        """Start at the first row."""
+        self._rows_left = _read_batches(source)
         self._ids, self._vectors = pa.nulls(0, pa.string()), np.empty((0, source.dimension))
 
     def read_rows(self, n: int) -> tuple[pa.Array, Matrix]:
@@ -330,7 +333,7 @@ class _Rows:
         ids, pieces = [], []
         while n:
             if not len(self._ids):
-                self._ids, self._vectors = next(self._batches)
+                self._ids, self._vectors = next(self._rows_left)
             ids.append(self._ids[:n])
             pieces.append(self._vectors[:n])
             self._ids, self._vectors = self._ids[n:], self._vectors[n:]
@@ -338,16 +341,16 @@ class _Rows:
         return pa.concat_arrays(ids), np.concatenate(pieces)
 
 
-def _batches(source: PrecomputedVectors) -> Iterator[tuple[pa.Array, Matrix]]:
-    """Read rows in batches of some thousands; .npy files have no ids."""
+def _read_batches(source: PrecomputedVectors) -> Iterator[tuple[pa.Array, Matrix]]:
+    """Yield (ids, vectors) of all files in batches; the ids of .npy files are nulls."""
     n_before = 0
     for path in source.files:
         if source.has_ids:
-            for batch in iter_batches([path], ["_id", _column(path)[0]], rows=_BATCH_ROWS):
-                yield batch[0].cast(pa.string()), _matrix(source, batch[1], n_before)
+            for batch in iter_batches([path], ["_id", _vector_column(path)[0]], rows=_BATCH_ROWS):
+                yield batch[0].cast(pa.string()), _to_matrix(source, batch[1], n_before)
                 n_before += len(batch)
             continue
-        matrix = _npy(path)
+        matrix = _open_npy(path)
         for start in range(0, len(matrix), _BATCH_ROWS):
             shape = min(_BATCH_ROWS, len(matrix) - start), source.dimension
             # Not by the map itself: what it holds would count as memory of this process.
@@ -360,8 +363,8 @@ def _batches(source: PrecomputedVectors) -> Iterator[tuple[pa.Array, Matrix]]:
             yield pa.nulls(shape[0], pa.string()), values.reshape(shape)
 
 
-def _matrix(source: PrecomputedVectors, lists: pa.Array, n_before: int) -> Matrix:
-    """Turn lists of a table into rows of a matrix; they must be of one length, without gaps."""
+def _to_matrix(source: PrecomputedVectors, lists: pa.Array, n_before: int) -> Matrix:
+    """Convert lists of numbers to rows of a matrix; refuse gaps and unequal lengths."""
     lists = lists.cast(pa.list_(pa.float64()))
     n, dimension = len(lists), source.dimension
     sizes = pc.list_value_length(lists).to_pylist()
@@ -380,9 +383,9 @@ def _matrix(source: PrecomputedVectors, lists: pa.Array, n_before: int) -> Matri
 
 
 def _in_place(source: PrecomputedVectors, start: int, n: int, key: str) -> VectorShard | None:
-    """Use rows where they are, if they are float16 or float32 in one .npy file."""
+    """Make a shard of rows where they are, if they are in one .npy file; else None."""
     for path in source.files if not source.has_ids else ():
-        matrix = _npy(path)
+        matrix = _open_npy(path)
         if start >= 0 and start + n <= len(matrix) and matrix.dtype.str in ("<f2", "<f4"):
             at = matrix.offset + start * matrix.strides[0]
             return VectorShard(path, n, source.dimension, key, at, matrix.dtype.str)

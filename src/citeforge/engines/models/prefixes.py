@@ -1,4 +1,4 @@
-"""What stands before queries and passages for a model: its prefixes, or prompts."""
+"""Prefixes (prompts) that embedding models expect before queries and passages."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,7 @@ _BY_MODEL = {
     ),
     **dict.fromkeys("nomic-embed-text-v1 nomic-embed-text-v1.5".split(), _NOMIC),
 }
-"""Models that bring no prompts, by their names without the owner's, as their pages say."""
+"""Prefixes of models without prompts of their own, from their pages; names without owner."""
 _OF_QUERIES = ("query", "search_query", "s2p_query", "retrieval.query", "web_search_query")
 _OF_PASSAGES = ("document", "passage", "corpus", "search_document", "retrieval.passage")
 """Names of prompts in sentence-transformers' files."""
@@ -42,7 +42,8 @@ class Prefixes:
     Attributes:
         query: before queries.
         passage: before passages.
-        origin: who says so: the user, the model's own file, our table of models, or nobody.
+        origin: where they come from: the user (``given``), the model's own file, the table of
+            known models, or nowhere.
     """
 
     query: str = ""
@@ -54,14 +55,14 @@ class Prefixes:
         return {"query": self.query, "passage": self.passage}[kind]
 
     def facts(self) -> dict[str, str]:
-        """The prefixes as fingerprints record them."""
+        """Describe the prefixes for fingerprints."""
         return {
             "query_prefix": self.query, "passage_prefix": self.passage, "prefixes": self.origin
         }  # fmt: skip
 
 
 def prefixes_of(name: str, folder: Path | None = None) -> Prefixes:
-    """Find a model's prefixes: those of its own file, else those of a table of models.
+    """Find a model's prefixes: those of its own file, else those of a table of known models.
 
     Args:
         name: Hub id, or folder that is named as the model.
@@ -78,7 +79,7 @@ def prefixes_of(name: str, folder: Path | None = None) -> Prefixes:
 
 
 def _own_prompts(path: Path) -> Prefixes | None:
-    """Read the prefixes in a model's own file; None where it names none."""
+    """Read the prefixes in a model's own file; None if it names none."""
     if not path.is_file():
         return None
     content = read_json(path)

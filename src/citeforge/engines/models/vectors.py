@@ -1,4 +1,4 @@
-"""Vectors on disk: shards of them, each with a marker that says what it was made from."""
+"""Vectors on disk: shards, each with a marker file that says what it was made from."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,8 +27,8 @@ from citeforge.schemas.errors import InputError
 SHARD_ROWS = 8192
 SUFFIX = ".vectors"
 _FORMATS = {"bfloat16": "<f2", "int8": "<f2", "float64": "<f8"}
-"""What vectors are computed in to how they are stored, float32 where nothing is said: float16 errs
-less than bfloat16 does."""
+"""Numeric format of computed vectors to that of stored ones; float32 for all others. Float16 has
+smaller errors than bfloat16."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class VectorShard:
     dtype: str = "<f4"
 
     def read(self, rows: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.floating]:
-        """All vectors, or some of them alone; shape (n rows, dimension).
+        """Read all vectors of the shard, or those at some rows; shape (n rows, dimension).
 
         Raises:
             InputError: the file is shorter than it was.
@@ -70,7 +70,7 @@ class VectorShard:
 
 
 def digest_texts(texts: pa.Array) -> str:
-    """Compute sha256 of a string array (lengths and bytes) without a Python object per text."""
+    """Compute the sha256 of a string array, from the lengths and bytes of its texts."""
     fresh = pa.concat_arrays([texts.cast(pa.large_string())])
     _, offsets, data = fresh.buffers()
     ends = np.frombuffer(offsets, np.int64, len(fresh) + 1, fresh.offset * 8)
@@ -95,12 +95,12 @@ def ensure_shards(
     configuration and its bytes have the marker's digest; else that shard is made again.
 
     Args:
-        folder: where the shards live.
+        folder: folder of the shards.
         name: first part of their file names.
         shards_of_texts: string arrays, one a shard, cut at fixed places by the caller.
         embedder: called only for missing shards.
         kind: whether the texts are queries or passages.
-        advance: told the number of texts done.
+        advance: called with the number of texts done.
         name_of: names the text at a position, for errors.
 
     Returns:
@@ -112,23 +112,26 @@ def ensure_shards(
     """
     folder.mkdir(parents=True, exist_ok=True)
     fingerprint = embedder.fingerprint()
-    recipe = _shard_recipe(fingerprint, kind)
+    dtype = _FORMATS.get(fingerprint.get("computed", {}).get("dtype"), "<f4")
+    recipe: dict[str, object] = {"embedder": fingerprint, "kind": kind, "format": dtype}
     shards: dict[int, VectorShard] = {}
     missing: list[_Missing] = []
 
     def to_embed() -> Iterator[pa.Array]:
+        """Yield the texts of missing shards, and collect the stored shards."""
         start = 0
         for number, texts in enumerate(shards_of_texts):
-            key, path = _shard_key(recipe, texts), folder / f"{name}-{number:05d}{SUFFIX}"
-            if (stored := _stored(path, key)) is not None:
+            path = folder / f"{name}-{number:05d}{SUFFIX}"
+            key = digest({"recipe": recipe, "texts": digest_texts(texts), "rows": len(texts)})
+            if (stored := _read_stored(path, key)) is not None:
                 shards[number] = stored
                 advance(len(texts))
             else:
-                missing.append(_Missing(number, path, key, start, len(texts)))
+                missing.append(_Missing(number, path, key, start))
                 yield texts
             start += len(texts)
 
-    for index, vectors in _embedded(embedder, to_embed(), kind, advance):
+    for index, vectors in _embed_each(embedder, to_embed(), kind, advance):
         place = missing[index]
         _require_directions(vectors, place.start, kind, name_of, fingerprint)
         shards[place.number] = _write(place.path, vectors, place.key, recipe)
@@ -136,19 +139,18 @@ def ensure_shards(
 
 
 class _Missing(NamedTuple):
-    """Shard that has yet to be made."""
+    """Shard that has yet to be made: its number, file, key and first text."""
 
     number: int
     path: Path
     key: str
     start: int
-    rows: int
 
 
-def _embedded(
+def _embed_each(
     embedder: Embedder, pieces: Iterator[pa.Array], kind: Kind, advance: Advance
 ) -> Iterator[tuple[int, Vectors]]:
-    """Yield (index, vectors) of each piece, in order unless many are computed at once."""
+    """Yield (index, vectors) of each piece of texts, in order unless many run at once."""
     many = getattr(embedder, "encode_each", None)
     if many is not None:
         for index, vectors in many(pieces, kind):
@@ -185,17 +187,8 @@ def _require_directions(
         )
 
 
-def _shard_recipe(fingerprint: dict[str, Any], kind: Kind) -> dict[str, object]:
-    computed = fingerprint.get("computed", {}).get("dtype")
-    return {"embedder": fingerprint, "kind": kind, "format": _FORMATS.get(computed, "<f4")}
-
-
-def _shard_key(recipe: dict[str, object], texts: pa.Array) -> str:
-    return digest({"recipe": recipe, "texts": digest_texts(texts), "rows": len(texts)})
-
-
-def _stored(path: Path, key: str) -> VectorShard | None:
-    """Get a shard that was made before; None where it is missing, damaged or of another key."""
+def _read_stored(path: Path, key: str) -> VectorShard | None:
+    """Read a stored shard; None if it is missing, damaged or has another key."""
     with suppress(InputError, KeyError, TypeError, ValueError):
         content = read_json(path.with_suffix(".json"))
         if content["key"] == key and content["sha256"] == sha256_file(path):
@@ -205,13 +198,14 @@ def _stored(path: Path, key: str) -> VectorShard | None:
 
 
 def keep_shard(path: Path, vectors: npt.NDArray[np.float32], key: str, given: str) -> VectorShard:
-    """Write vectors that were made elsewhere as a shard, unless it is there with this key."""
-    return _stored(path, key) or _write(path, vectors, key, {"given": given, "format": "<f4"})
+    """Write vectors that the user computed as a shard, unless it is there with this key."""
+    return _read_stored(path, key) or _write(path, vectors, key, {"given": given, "format": "<f4"})
 
 
 def _write(
     path: Path, vectors: npt.NDArray[np.floating], key: str, recipe: dict[str, object]
 ) -> VectorShard:
+    """Write vectors and their marker as a shard, in the format of the recipe."""
     dtype = str(recipe["format"])
     content = vectors.astype(dtype).tobytes()
     write_bytes(path, content)
@@ -229,18 +223,18 @@ def _write(
 
 
 def iter_blocks(shards: Sequence[VectorShard], block_rows: int) -> Iterator[Vectors]:
-    """Stream unit vectors in float32, in blocks of at most ``block_rows``."""
+    """Stream the unit vectors of shards in float32, in blocks of at most ``block_rows``."""
     for pieces in regroup((shard.read() for shard in shards), block_rows):
         yield unit_rows(np.concatenate(pieces, dtype=np.float32, casting="same_kind"))
 
 
 def unit_vectors(shards: Sequence[VectorShard]) -> Vectors:
-    """Read all unit vectors of shards into memory."""
+    """Read the unit vectors of all shards into memory."""
     return np.concatenate(list(iter_blocks(shards, SHARD_ROWS)))
 
 
 def unit_rows(block: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Scale rows to length 1 in place; a row of zeros stays."""
+    """Scale the rows of a block to length 1, in place; rows of zeros stay."""
     # In float32 the squares of given vectors may be infinite, or zero.
     norms = np.sqrt(np.einsum("ij,ij->i", block, block, dtype=np.float64))
     norms[norms == 0] = 1
@@ -251,7 +245,7 @@ def unit_rows(block: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 def gather(
     shards: Sequence[VectorShard], positions: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
-    """Read vectors at sorted positions in float64, one shard in memory at a time."""
+    """Read the vectors at sorted positions, in float64, one shard in memory at a time."""
     dimension = shards[0].dimension if shards else 0
     vectors = np.empty((len(positions), dimension))
     start = at = 0

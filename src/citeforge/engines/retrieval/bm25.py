@@ -1,4 +1,4 @@
-"""BM25 by bm25s, over title and text."""
+"""BM25 retrieval by the library bm25s, over title and text."""
 
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -25,11 +25,11 @@ class Bm25:
     """
 
     def __init__(self, ids: Sequence[str], texts: Sequence[str]) -> None:
-        """Index passages.
+        """Index passages for search.
 
         Args:
-            ids: of the passages.
-            texts: what is searched, one a passage.
+            ids: passage ids.
+            texts: texts to search, one per passage.
         """
         with extras_named():
             import bm25s
@@ -45,13 +45,13 @@ class Bm25:
 
     @staticmethod
     def of(corpus: list[Path]) -> "Bm25":
-        """Index a corpus of Parquet shards (schema CORPUS)."""
+        """Index the passages of Parquet shards (schema CORPUS)."""
         ids = [i for b in iter_batches(corpus, ["_id"]) for i in b["_id"].to_pylist()]
         texts = (t for chunk in embedding_texts(corpus, SHARD_ROWS) for t in chunk.to_pylist())
         return Bm25(ids, list(texts))
 
     def identity(self) -> dict[str, Any]:
-        """Variant, parameters and version."""
+        """Describe the retriever for manifests: variant, parameters and version."""
         return {
             "name": "bm25",
             "variant": "lucene",
@@ -64,7 +64,7 @@ class Bm25:
     def rank(
         self, queries: Mapping[str, str], depth: int = DEPTH, filled: bool = False
     ) -> Rankings:
-        """Rank passages with a word of the query by score; if ``filled``, then the others by id."""
+        """Rank the passages with a word of each query; if ``filled``, all others follow, by id."""
         rankings: Rankings = {}
         with progress("ranking with BM25", len(queries), "queries") as advance:
             for query, text in queries.items():

@@ -1,4 +1,4 @@
-"""Search whose lists are those of exact arithmetic, whatever the processor computes in.
+"""Vector search whose results equal exact arithmetic, whatever numeric format comes first.
 
 A cosine is known up to a bound. Vectors of all passages are made in whatever numbers are quick
 (bfloat16, int8, float32). Where the bounds of two passages overlap and their order matters, both
@@ -29,15 +29,15 @@ TIE = 1e-12
 """Cosines in float64 that are no further apart are equal: float64 errs by some 1e-15 here, and
 different texts differ by far more."""
 _ROUGH_MARGIN, _FLOAT32_MARGIN = 1.5, 4.0
-"""A bound is the largest error seen, times this. Few pairs are measured in float64, and a wide
-bound of float32 costs little."""
+"""Factors on the largest measured error, which give the bounds. Few pairs are measured in float64,
+and a wide bound of float32 costs little."""
 _DEVIATIONS = 6
-"""Or so many times their root mean square, where the sample has few: for one query it has 200."""
+"""Factor on the root mean square of the errors; the bound for small samples (one query: 200)."""
 _LEAST_BOUND = 1e-6
-"""Where a sample is small, or its errors happen to be."""
+"""Smallest bound, for small samples or small errors."""
 _ROUGH_PASSAGES, _ROUGH_QUERIES = 200, 1000
 _FLOAT32_SAMPLE = 16
-"""Passages, and queries, of the sample that float32 is measured on; all pairs of both."""
+"""Number of passages, and of queries, whose pairs float32 is measured on."""
 
 Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
@@ -48,7 +48,7 @@ EmbedQueries = Callable[[Rows], npt.NDArray[np.float64]]
 
 
 class CertainSearch:
-    """Cosines of queries and passages, with bounds on their errors that shrink on demand.
+    """Cosines of queries and passages with error bounds, made finer where the bounds leave doubt.
 
     A passage has a level: 0 for the vectors that all have, then finer ones. Vectors that were
     given, or that a server made, are the only ones there are: their cosines have no error.
@@ -61,11 +61,11 @@ class CertainSearch:
     def __init__(
         self, shards: list[VectorShard], first_stage: FirstStage = retrieve_candidates
     ) -> None:
-        """Take vectors; until `refine_by` is called there are no more exact ones.
+        """Set the vectors to search; without `refine_by` no finer ones can be made.
 
         Args:
             shards: vectors of the corpus, in order.
-            first_stage: what searches them in float32.
+            first_stage: function that searches them in float32.
         """
         self.size = sum(shard.rows for shard in shards)
         self.bounds = np.zeros(1)
@@ -74,12 +74,12 @@ class CertainSearch:
         self._refined: list[list[tuple[Rows, list[VectorShard]]]] = [[]]
 
     def refine_by(self, corpus: list[Path], levels: int, embed: EmbedPassages) -> None:
-        """Set the corpus and the function that embeds passages more exactly.
+        """Set the corpus and the function that embeds its passages in finer numeric formats.
 
         Args:
             corpus: Parquet files of the passages.
-            levels: 1 where all vectors are in float64; 2 where they are in float32, and float64
-                follows; 3 where they are rougher, and float32 lies between.
+            levels: 1 if all vectors are in float64; 2 if they are in float32, with float64 as the
+                finer format; 3 if they are rougher, with float32 and float64 as finer formats.
             embed: makes finer vectors.
         """
         self._corpus, self._embed_passages = corpus, embed
@@ -90,7 +90,7 @@ class CertainSearch:
     def set_queries(
         self, queries: npt.NDArray[np.float32], embed: EmbedQueries | None = None
     ) -> "CertainSearch":
-        """Set the queries to search for, and measure error bounds on a sample of their pairs.
+        """Set the queries to search for, and measure error bounds on a sample of pairs.
 
         Args:
             queries: unit vectors, shape (n queries, dimension).
@@ -108,12 +108,12 @@ class CertainSearch:
                 self._make_exact(np.arange(len(queries)))
                 return self
             if len(self.bounds) > 2:
-                rows, positions = self._sample(_ROUGH_PASSAGES, _ROUGH_QUERIES)
+                rows, positions = self._sample_pairs(_ROUGH_PASSAGES, _ROUGH_QUERIES)
                 self.refine(rows, positions, to=1)
                 errors = self._rough_errors(rows, positions)
                 mean = float((errors**2).sum() / max(len(errors), 1))
                 self._widen(0, _DEVIATIONS * mean**0.5 + self.bounds[1])
-            self.refine(*self._sample(_FLOAT32_SAMPLE, _FLOAT32_SAMPLE))
+            self.refine(*self._sample_pairs(_FLOAT32_SAMPLE, _FLOAT32_SAMPLE))
         return self
 
     @property
@@ -122,7 +122,7 @@ class CertainSearch:
         return [int((self._level >= level).sum()) for level in range(len(self.bounds))]
 
     def nominate(self, rows: Rows, k: int) -> tuple[Scores, Rows]:
-        """Find the k candidate passages of some queries that score best at level 0.
+        """Find the k passages of some queries with the highest rough (level 0) cosines.
 
         Args:
             rows: the queries.
@@ -139,7 +139,7 @@ class CertainSearch:
         return scores[:, -1].astype(np.float64) + NOMINATION_ERROR, positions
 
     def scores(self, rows: Rows, positions: Rows) -> tuple[Scores, Scores]:
-        """Give the best known cosines of (query, passage) pairs, and bounds of their errors."""
+        """Compute the best known cosines of (query, passage) pairs, and bounds of their errors."""
         levels = self._level[positions]
         scores, bounds = np.empty(len(rows), np.float64), self.bounds[levels]
         for level, refined in enumerate(self._refined):
@@ -157,7 +157,7 @@ class CertainSearch:
         return scores, bounds
 
     def refine(self, rows: Rows, positions: Rows, to: int | None = None) -> None:
-        """Embed the passages of some pairs more exactly; at the finest level their queries, too.
+        """Embed the passages of pairs in finer formats; with the finest, also their queries.
 
         Bounds widen where the new cosines show larger errors of the old ones.
 
@@ -181,16 +181,16 @@ class CertainSearch:
             self._widen(0, _ROUGH_MARGIN * rough + self.bounds[1])
 
     def _widen(self, level: int, bound: float) -> None:
-        """Raise the error bound of a level to at least this."""
+        """Raise the error bound of a level to at least ``bound``."""
         self.bounds[level] = max(self.bounds[level], bound)
 
     def _rough_errors(self, rows: Rows, positions: Rows) -> Scores:
-        """Compute how far the cosines of pairs at level 0 are from the best known ones."""
+        """Compute the errors of the level-0 cosines of pairs against the best known ones."""
         rough = self._rescore(self._shards, rows, positions)
         return np.abs(self.scores(rows, positions)[0] - rough)
 
     def _embed_finer(self, positions: Rows, level: int) -> None:
-        """Embed passages again at a level of exactness, and keep their vectors."""
+        """Embed passages again in the numeric format of a level, and keep the vectors."""
         texts = join_titles(take_rows(self._corpus, positions, ["title", "text"]))
         refined = self._refined[level]
         shards = self._embed_passages(level, f"refined-{level}-{len(refined)}", texts)
@@ -198,7 +198,7 @@ class CertainSearch:
         self._level[positions] = level
 
     def _make_exact(self, rows: Rows) -> None:
-        """Embed queries in float64 that are not yet."""
+        """Embed queries in float64, except those that are already."""
         fresh = rows[self._exact_row[rows] < 0]
         if len(fresh):
             known = len(self._exact_queries)
@@ -207,7 +207,7 @@ class CertainSearch:
             self._exact_row[fresh] = np.arange(known, known + len(fresh))
 
     def _rescore(self, shards: Sequence[VectorShard], rows: Rows, positions: Rows) -> Scores:
-        """Compute the scores of pairs of query and passage from stored vectors, in float64."""
+        """Compute cosines of (query, passage) pairs from the given shards, in float64."""
         exact = self._exact_row[rows]
         scores = np.empty(len(rows), np.float64)
         for mine, queries, of in (
@@ -217,8 +217,8 @@ class CertainSearch:
             scores[mine] = rescore(queries, shards, of[mine], positions[mine])
         return scores
 
-    def _sample(self, passages: int, queries: int) -> tuple[Rows, Rows]:
-        """Draw passages and queries at random; give all pairs of them."""
+    def _sample_pairs(self, passages: int, queries: int) -> tuple[Rows, Rows]:
+        """Draw passages and queries at random; return all pairs of them."""
         draw = generator(0, "sample of errors")
         positions = np.array(distinct_below(self.size, passages, draw, ()), np.int64)
         rows = np.array(distinct_below(len(self._queries), queries, draw, ()), np.int64)
@@ -226,7 +226,7 @@ class CertainSearch:
 
 
 def best_first(scores: Scores, places: Rows) -> Rows:
-    """Sort scores, highest first; ties (within TIE) in the order of ``places``. Give indices."""
+    """Sort scores, highest first; ties (within TIE) in the order of ``places``. Return indices."""
     order = np.lexsort((places, -scores))
     falling = scores[order]
     groups = np.cumsum(np.append(False, falling[:-1] - falling[1:] > TIE))
@@ -234,7 +234,7 @@ def best_first(scores: Scores, places: Rows) -> Rows:
 
 
 def undecided(low: Scores, high: Scores, classes: Rows) -> npt.NDArray[np.bool_]:
-    """Select the scores to make finer next, so that classes are told apart by their bounds.
+    """Select the scores to compute in a finer format next, as bounds of two classes overlap.
 
     Where bounds of two classes overlap, some contain the middle between both classes. Of these the
     ones on one side are selected; the others often need nothing once these are known.
@@ -242,7 +242,7 @@ def undecided(low: Scores, high: Scores, classes: Rows) -> npt.NDArray[np.bool_]
     Args:
         low: least that each score may be.
         high: most.
-        classes: of each, as the scores say: those of a lower number are to be higher.
+        classes: class of each score, by rank: scores of a lower class are higher.
 
     Returns:
         Whether each score is selected; never one that is exact.

@@ -34,7 +34,7 @@ from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Compute
 
 _FINER: dict[str, tuple[Compute, ...]] = {"float64": (), "float32": ("fp64",)}
-"""Numbers of the first vectors to those that decide what these leave open."""
+"""Numeric format of the first vectors to the formats that decide what these leave open."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class CorpusModel:
     Attributes:
         embedder: turns texts into vectors.
         corpus: Parquet files of the passages (schema CORPUS).
-        folder: where vectors of passages are kept.
+        folder: folder for vectors of passages.
         compute: numbers that all passages are embedded in; the lists do not depend on it.
         shard_rows: texts a shard of vectors.
-        first_stage: what searches vectors in float32.
-        query_folder: where all other vectors are kept; None for ``folder``, which no other process
+        first_stage: function that searches vectors in float32.
+        query_folder: folder for all other vectors; None for ``folder``, which no other process
             may then use.
     """
 
@@ -61,7 +61,7 @@ class CorpusModel:
     query_folder: Path | None = None
 
     def __post_init__(self) -> None:
-        """Check that the embedder can compute in the requested numbers.
+        """Check that the embedder can compute in the requested numeric format.
 
         Raises:
             UsageError: numbers are requested of an embedder that does not compute here.
@@ -80,12 +80,12 @@ class CorpusModel:
 
     @property
     def passages(self) -> list[VectorShard]:
-        """Vectors of all passages."""
+        """Vectors of all passages; embedded at the first call."""
         return self._embedded[0]
 
     @cached_property
     def _embedded(self) -> tuple[list[VectorShard], dict[str, Any]]:
-        """Vectors of all passages, and facts about numbers and device of their computation."""
+        """Embed all passages; return their vectors, and facts about format and device."""
         first = self.embedder
         if isinstance(first, Refinable):
             first = first.at(self.compute)
@@ -103,7 +103,7 @@ class CorpusModel:
         return shards, computed
 
     def computed(self) -> dict[str, Any]:
-        """Give facts on how passages were embedded (numbers, device); empty if not here."""
+        """Get the numeric format and device of the passage vectors; empty if not computed here."""
         return self._embedded[1]
 
     def search(self, queries: pa.Array) -> CertainSearch:
@@ -116,7 +116,7 @@ class CorpusModel:
         vectors = unit_vectors(self._embed_texts("queries", queries, embedder.at("fp32"), "query"))
 
         def embed_queries(rows: Rows) -> npt.NDArray[np.float64]:
-            """Embed queries by their rows, in float64."""
+            """Embed the queries at some rows, in float64."""
             texts = queries.take(pa.array(rows))
             shards = self._embed_texts("exact-queries", texts, embedder.at("fp64"), "query")
             return gather(shards, np.arange(len(rows)))
@@ -125,20 +125,21 @@ class CorpusModel:
 
     @cached_property
     def _search(self) -> CertainSearch:
-        """Search over the passages, which the embedder can refine if it has finer numbers."""
+        """Search over the passages; refinable if the embedder has finer numeric formats."""
         search = CertainSearch(self.passages, self.first_stage)
         embedder = self.embedder
         if isinstance(embedder, Refinable):
             finer = _FINER.get(str(self.computed().get("dtype")), ("fp32", "fp64"))
 
             def embed_passages(level: int, name: str, texts: pa.Array) -> list[VectorShard]:
+                """Embed texts in the numeric format of a level, kept under a name."""
                 return self._embed_texts(name, texts, embedder.at(finer[level - 1]), "passage")
 
             search.refine_by(self.corpus, len(finer) + 1, embed_passages)
         return search
 
     def count_cut(self, queries: pa.Array) -> dict[str, int]:
-        """Count texts longer than the model reads; keys are the names in manifests."""
+        """Count texts longer than the model reads, by the names of the counts in manifests."""
         if not isinstance(self.embedder, Refinable):
             return {}
         counts = {}
@@ -165,7 +166,7 @@ class CorpusModel:
             )
 
     def _draw_calibration(self) -> list[str]:
-        """Draw passages at random, to calibrate int8 on."""
+        """Draw the passages at random on which int8 is calibrated."""
         drawn = distinct_below(self.size, CALIBRATION, generator(0, "calibration"), ())
         positions = np.sort(np.array(drawn, np.int64))
         texts: list[str] = join_titles(
@@ -174,5 +175,5 @@ class CorpusModel:
         return texts
 
     def _read_id(self, position: int) -> str:
-        """Id of the passage at a position, for error messages."""
+        """Read the id of the passage at a position, for error messages."""
         return str(take_rows(self.corpus, np.array([position]), ["_id"])["_id"][0])

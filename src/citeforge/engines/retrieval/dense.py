@@ -1,4 +1,4 @@
-"""Dense retrieval: the highest cosines, as exact arithmetic would order them; ties by id."""
+"""Dense retrieval: passages with the highest exact cosines; ties by id."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from citeforge.engines.io.corpus import names_at
+from citeforge.engines.io.corpus import read_ids_and_ranks
 from citeforge.engines.models.embedder import model_of
 from citeforge.engines.retrieval.certain import TIE, CertainSearch
 from citeforge.engines.retrieval.corpus import CorpusModel
@@ -19,11 +19,11 @@ _RESERVE_NOMINATIONS = 6
 _MATRIX_ENTRIES = 1 << 21
 """Entries of a nomination matrix (queries times nominations) that are held at once."""
 DECIMALS = 3
-"""Digits of a cosine that a ranking keeps; each is that of exact arithmetic."""
+"""Decimals of a cosine in rankings; each digit is that of exact arithmetic."""
 
 
 class DenseCorpus:
-    """Search by embeddings over a corpus of Parquet shards (schema CORPUS)."""
+    """Dense retriever over a corpus of Parquet shards (schema CORPUS)."""
 
     def __init__(self, model: CorpusModel) -> None:
         """Embed the passages that have no vectors yet."""
@@ -31,17 +31,17 @@ class DenseCorpus:
         _ = model.passages
 
     def identity(self) -> dict[str, Any]:
-        """Identity of the embedder."""
+        """Describe the retriever for manifests: embedder and kind of search."""
         return {**model_of(self._model.embedder.fingerprint()), "search": "exact, cosine"}
 
     def rank(self, queries: Mapping[str, str], depth: int = DEPTH) -> Rankings:
-        """Rank the nearest passages; fewer than ``depth`` only when the corpus has fewer."""
+        """Rank the nearest passages of each query; at most ``depth``."""
         if not queries:
             return {}
         search = self._model.search(pa.array(list(queries.values()), pa.string()))
         corpus = self._model.corpus
         positions, scores = nearest(search, corpus, len(queries), depth)
-        names, _ = names_at(corpus, positions.ravel())
+        names, _ = read_ids_and_ranks(corpus, positions.ravel())
         rows = names.reshape(positions.shape).tolist()
         return {
             query: ranked(query, zip(ids, values, strict=True))
@@ -52,10 +52,10 @@ class DenseCorpus:
 def nearest(
     search: CertainSearch, corpus: list[Path], n_queries: int, depth: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Find positions of the nearest passages, ties by id, with their rounded cosines.
+    """Find the positions of each query's nearest passages, ties by id, and rounded cosines.
 
     Args:
-        search: of the queries.
+        search: search over the corpus, with the queries set.
         corpus: Parquet files of the passages.
         n_queries: how many queries it has.
         depth: how many passages.
@@ -74,7 +74,7 @@ def nearest(
         for start in range(0, len(rows), step):
             part = rows[start : start + step]
             others, positions = search.nominate(part, k)
-            where[part], cosines[part], low = _ordered(search, corpus, part, positions, number)
+            where[part], cosines[part], low = _order(search, corpus, part, positions, number)
             settled[start : start + step] = low > others + search.bounds[0]
         # Lists stand by the bounds: where these have grown, all are looked at again.
         grown = bool((search.bounds > bounds_before).any())
@@ -82,17 +82,17 @@ def nearest(
     return where, cosines
 
 
-def _ordered(
+def _order(
     search: CertainSearch,
     corpus: list[Path],
     queries: npt.NDArray[np.int64],
     positions: npt.NDArray[np.int64],
     number: int,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Order the best nominated passages independently of the processor: positions, cosines."""
+    """Order nominated passages by exact cosine; refine those that the bounds leave open."""
     shape = positions.shape
     rows, flat = np.repeat(np.arange(shape[0]), shape[1]), positions.ravel()
-    _, places = names_at(corpus, flat)
+    _, places = read_ids_and_ranks(corpus, flat)
     while True:
         scores, bounds = search.scores(queries[rows], flat)
         order = np.lexsort((places, -scores, rows)).reshape(shape)

@@ -21,7 +21,7 @@ from citeforge.schemas.errors import InputError, extras_named
 
 Floats = npt.NDArray[np.float32]
 _ON_CPU, _ON_GPU = 1 << 10, 1 << 14
-"""Queries a product; on a CPU, scores of more would not stay in the cache."""
+"""Queries per matrix product; on a CPU, scores of more would not stay in the cache."""
 
 
 class TopScores:
@@ -33,6 +33,7 @@ class TopScores:
     """
 
     def __init__(self, queries: int, k: int) -> None:
+        """Start with k scores of minus infinity per query."""
         self.k = k
         self.scores: Floats = np.full((queries, k), -np.inf, np.float32)
         self.where: npt.NDArray[np.int64] = np.full((queries, k), -1, np.int64)
@@ -48,17 +49,18 @@ class TopScores:
 
 @dataclass
 class TorchSearch:
-    """Exact search by matrix products on ``device``.
+    """Block search by matrix products in torch on ``device``.
 
     Attributes:
         queries: unit vectors, shape (n queries, dimension).
-        device: of torch: ``cuda``, ``cuda:1``, ``cpu``, …
+        device: torch device: ``cuda``, ``cuda:1``, ``cpu``, …
     """
 
     queries: Floats
     device: str
 
     def __post_init__(self) -> None:
+        """Move the queries to the device."""
         import torch
 
         self._torch = torch
@@ -73,7 +75,7 @@ class TorchSearch:
         right = self._torch.from_numpy(block).to(self.device).T
 
         def best_of(rows: slice) -> tuple[Any, Any]:
-            """Give scores and places of the k best vectors for some queries."""
+            """Compute scores and rows of the k best vectors for some queries."""
             values, places = (self._left[rows] @ right).topk(k, dim=1)
             return values.cpu(), places.cpu()
 
@@ -158,11 +160,12 @@ def retrieve_candidates(
 
 @dataclass
 class Faiss:
-    """``faiss.knn``, on a GPU where there is one."""
+    """Block search by ``faiss.knn``, on a GPU if there is one."""
 
     queries: Floats
 
     def __post_init__(self) -> None:
+        """Import FAISS, and reserve a GPU if there is one."""
         with extras_named():
             import faiss
         self._faiss = faiss
@@ -177,14 +180,14 @@ class Faiss:
 
 
 def has_gpu() -> bool:
-    """Whether FAISS computes on a GPU here."""
+    """Whether FAISS is installed for GPUs, and finds one."""
     with extras_named():
         import faiss
     return hasattr(faiss, "StandardGpuResources") and faiss.get_num_gpus() > 0
 
 
 def choose_first_stage(queries: Floats, work: float, device: str = "auto") -> BlockSearch:
-    """Choose the search for candidates: on a GPU if there is one, else torch or FAISS.
+    """Choose the block search for the first stage: torch or FAISS, on a GPU if there is one.
 
     On a CPU FAISS where torch is missing, for fewer than 4 queries, and for 352 and more; products
     anywhere else. All find the same passages, but for ties and the last digits of float32.

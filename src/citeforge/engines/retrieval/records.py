@@ -1,4 +1,4 @@
-"""What a retriever gives: ranked passages of each query."""
+"""Records and protocol of retrievers: ranked passages per query."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -43,5 +43,5 @@ class Retriever(Protocol):
 
 
 def ranked(query_id: str, scores: Iterable[tuple[str, float]]) -> list[Retrieved]:
-    """Make records of passages with their scores, best first."""
+    """Make records of a query's passages with ranks from 1, given (id, score), best first."""
     return [Retrieved(query_id, name, rank, score) for rank, (name, score) in enumerate(scores, 1)]

@@ -1,4 +1,4 @@
-"""Retrievers by their names, and what they are made with."""
+"""The registry of retrievers, and their settings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,6 +19,7 @@ from citeforge.schemas.recipes.base import Compute
 
 
 def _no_embedder() -> Embedder:
+    """Raise the error of dense retrieval without an embedder."""
     raise UsageError("dense retrieval requires --embedder", code="missing-option")
 
 
@@ -29,10 +30,10 @@ class RetrieverSettings:
     Attributes:
         corpus: Parquet shards (schema CORPUS) of what is searched.
         embedder: makes the embedder of dense retrieval, when it is needed.
-        folder: where its vectors are kept.
+        folder: folder for its vectors.
         compute: numbers that all passages are embedded in.
         shard_rows: passages a shard of vectors.
-        first_stage: what searches them.
+        first_stage: function that searches them.
     """
 
     corpus: list[Path]

@@ -22,12 +22,12 @@ Pairs = Sequence[tuple[str, str]]
 """(query, passage) texts."""
 
 BATCH = 32
-"""Pairs a batch; batches are cut at fixed places, because a score depends on its batch."""
+"""Pairs per batch; batches are cut at fixed places, because a score depends on its batch."""
 _ALLOWED = "a cross-encoder for ranking, with one score, or a monoT5"
 
 
 class Reranker(Protocol):
-    """Model that scores pairs of query and passage; scores of all queries are comparable."""
+    """Model that scores (query, passage) pairs; scores of different queries are comparable."""
 
     def identity(self) -> dict[str, Any]:
         """Describe everything that a score depends on, apart from its pair and its batch."""
@@ -41,7 +41,7 @@ class Reranker(Protocol):
 def make_reranker(
     name: str, device: str = "auto", instead: str = "retrieval without --reranker"
 ) -> Reranker:
-    """Load a reranker from a folder or the Hub: a T5 as monoT5, all else as cross-encoder.
+    """Load a reranker from a folder or the Hub: a T5 as monoT5, all others as cross-encoders.
 
     Args:
         name: folder or repository.
@@ -49,7 +49,7 @@ def make_reranker(
         instead: embedded choice that an error names.
 
     Raises:
-        InputError: it cannot be had, or is neither.
+        InputError: it cannot be loaded, or is neither.
         MissingExtraError: the libraries for it are not installed.
     """
     for module in ("torch", "transformers", "sentence_transformers"):
@@ -64,22 +64,23 @@ def make_reranker(
 
 
 class _LocalReranker(ABC):
-    """A located model on a device, which scores pairs in batches on one thread each."""
+    """Reranker that runs here: it scores batches of pairs, each on one thread."""
 
     kind: ClassVar[str]
 
     def __init__(self, name: str, located: Located, device: str) -> None:
+        """Set the name, files and device of the model; it is loaded at the first use."""
         self.name = name
         self.located = located
         self._device = device
 
     @cached_property
     def device(self) -> str:
-        """Device that computes."""
+        """Device that the model computes on."""
         return device_of(self._device)
 
     def identity(self) -> dict[str, Any]:
-        """Name and kind of the model, and what identifies its files."""
+        """Describe the model: its name, kind, and the hash or revision of its files."""
         return {"name": model_title(self.name), "kind": self.kind, **self.located.identity}
 
     @abstractmethod
@@ -89,10 +90,10 @@ class _LocalReranker(ABC):
     @property
     @abstractmethod
     def _score(self) -> Callable[[Any], Any]:
-        """Load the model; return a function from tokenised batches to a tensor of scores."""
+        """Load the model; return a function from a tokenised batch to a tensor of scores."""
 
     def scores(self, pairs: Pairs) -> list[float]:
-        """Score pairs, longest first, and return the scores in the order of the pairs.
+        """Score pairs in batches, longest first; return the scores in the order of the pairs.
 
         Raises:
             InputError: the model is none that gives one score a pair.
@@ -102,6 +103,7 @@ class _LocalReranker(ABC):
         score = self._score
 
         def work(tokens: Any) -> list[float]:
+            """Score one tokenised batch."""
             with torch.inference_mode():
                 values: list[float] = score(tokens).tolist()
             return values
@@ -115,7 +117,7 @@ class _LocalReranker(ABC):
 
 
 class CrossEncoderReranker(_LocalReranker):
-    """Any sentence-transformers ``CrossEncoder`` with one score a pair.
+    """Any sentence-transformers ``CrossEncoder`` with one score per pair.
 
     Scores are what the model's own activation gives, usually in [0, 1].
     """
@@ -125,17 +127,19 @@ class CrossEncoderReranker(_LocalReranker):
     def __init__(
         self, name: str, located: Located, device: str, runtime: Runtime = "torch"
     ) -> None:
+        """Set the model and its runtime (torch or OpenVINO)."""
         super().__init__(name, located, device)
         is_asked = runtime == "openvino"
         self._openvino = require_openvino(device, "--runtime openvino") if is_asked else None
 
     def identity(self) -> dict[str, Any]:
+        """Describe the model, and OpenVINO's version if it computes."""
         engine = {} if self._openvino is None else {"engine": self._openvino.version()}
         return super().identity() | engine
 
     @cached_property
     def _model(self) -> Any:
-        """Load the cross-encoder."""
+        """Load the cross-encoder; refuse one with several scores per pair."""
         from sentence_transformers import CrossEncoder
 
         with loading_errors("cannot be loaded", self.name, _ALLOWED):
@@ -153,14 +157,16 @@ class CrossEncoderReranker(_LocalReranker):
         return model
 
     def _tokens(self, pairs: Pairs) -> Any:
+        """Tokenise pairs as the cross-encoder does."""
         return self._model.preprocess(pairs)
 
     @cached_property
     def _score(self) -> Callable[[Any], Any]:
-        """Load the model; gives a function from tokens to log-probabilities of relevance."""
+        """Load the model; return a function from a tokenised batch to its scores."""
         model = self._model
 
         def score(tokens: dict[str, Any]) -> Any:
+            """Apply the model and its activation function to a batch."""
             features = {k: v.to(model.device) if hasattr(v, "to") else v for k, v in tokens.items()}
             return model.activation_fn(model(features)["scores"].float()).flatten()
 
@@ -184,6 +190,7 @@ class MonoT5(_LocalReranker):
 
     @cached_property
     def _tokeniser(self) -> Any:
+        """Load the tokenizer of the model."""
         from transformers import AutoTokenizer
 
         allowed = "the files of its tokenizer (T5's) in the same folder"
@@ -191,6 +198,7 @@ class MonoT5(_LocalReranker):
             return AutoTokenizer.from_pretrained(self.located.folder, local_files_only=True)
 
     def _tokens(self, pairs: Pairs) -> Any:
+        """Write pairs in monoT5's template, cut to 512 tokens, and tokenise them."""
         texts = [f"Query: {query} Document: {passage}{_END}" for query, passage in pairs]
         *ids, end = self._tokeniser(
             [*texts, _END.strip()], truncation=False, verbose=False
@@ -200,6 +208,7 @@ class MonoT5(_LocalReranker):
 
     @cached_property
     def _score(self) -> Callable[[Any], Any]:
+        """Load the model; return a function from a tokenised batch to log-probabilities."""
         import torch
 
         transformers = quiet_transformers()
@@ -222,6 +231,7 @@ class MonoT5(_LocalReranker):
         begin = model.config.decoder_start_token_id
 
         def score(tokens: Any) -> Any:
+            """Compute the log-probability of "true" against "false" for each pair."""
             inputs = {n: tokens[n].to(self.device) for n in ("input_ids", "attention_mask")}
             start = torch.full((len(inputs["input_ids"]), 1), begin, device=self.device)
             logits = model(**inputs, decoder_input_ids=start, use_cache=False).logits[:, 0, places]

@@ -1,4 +1,4 @@
-"""A look at the installation: in plain lines, with what to type next."""
+"""Checks of the installation, in plain lines with what to type next."""
 
 import os
 import platform
@@ -24,8 +24,8 @@ class Finding:
     Attributes:
         what: its name.
         good: whether it is there; None when it is absent, False when it is there and unusable.
-        text: what was found.
-        advice: what to type next, if anything.
+        text: result in words.
+        advice: command to type next, if any.
     """
 
     what: str
@@ -36,11 +36,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Examination:
-    """Further check of the installation, which a plugin declares (``citeforge.doctor``).
+    """Further check of the installation, declared by a plugin (``citeforge.doctor``).
 
     Attributes:
-        name: what it is about.
-        look: looks; told whether it may ask the network.
+        name: subject of the check.
+        look: makes the check, given whether it may use the network.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Examination:
 
 
 def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list[Finding]:
-    """Look at everything.
+    """Check libraries, models, endpoint, Hub and store; return one finding each.
 
     Args:
         base_url: endpoint; None for the environment's.
@@ -73,7 +73,7 @@ def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list
 
 
 def _libraries() -> Iterator[Finding]:
-    """Say which optional libraries are installed."""
+    """Report which optional libraries are installed."""
     for name in ("torch", "transformers", "sentence-transformers", "datasets", "spacy", "ray"):
         try:
             yield Finding(name, True, version(name))
@@ -93,7 +93,7 @@ def _libraries() -> Iterator[Finding]:
 
 
 def _models() -> Iterator[Finding]:
-    """Say which embedder needs no network, and what models are computed on."""
+    """Report whether the offline embedder works, and what models are computed on."""
     from citeforge.engines.models.compute import cpu_has_bfloat16
     from citeforge.engines.models.embed import OFFLINE, make_embedder
 
@@ -114,7 +114,7 @@ def _models() -> Iterator[Finding]:
 
 
 def _endpoint(base_url: str | None, ask_network: bool) -> Iterator[Finding]:
-    """Say whether a key is set and, if asked, whether the endpoint answers."""
+    """Report whether a key is set and, if asked, whether the LLM endpoint answers."""
     from citeforge.engines.llm.options import KEY_VARIABLE, URL_VARIABLE
 
     url, key = base_url or os.environ.get(URL_VARIABLE), os.environ.get(KEY_VARIABLE)
@@ -148,7 +148,7 @@ def _endpoint(base_url: str | None, ask_network: bool) -> Iterator[Finding]:
 
 
 def _hub() -> Finding:
-    """Say whether the Hugging Face Hub answers."""
+    """Report whether the Hugging Face Hub answers."""
     from huggingface_hub import constants, get_session
 
     if constants.HF_HUB_OFFLINE:
@@ -163,7 +163,7 @@ def _hub() -> Finding:
 
 
 def _store(path: Path) -> Finding:
-    """Say what a replay store holds."""
+    """Report how many answers a replay store has."""
     from citeforge.engines.llm.replay import ReplayStore
 
     try:

@@ -1,4 +1,4 @@
-"""How much of one text stands literally in another: overlapping chunks, pieces of a passage."""
+"""Literal overlap of two texts, measured by hashed runs of five words (shingles)."""
 
 import re
 from zlib import crc32
@@ -31,7 +31,7 @@ def shingles(text: str) -> Shingles:
 
 
 def shared(one: Shingles, other: Shingles) -> float:
-    """Overlap coefficient of two texts, 0 to 1: share of the shorter one's shingles in both."""
+    """Compute the overlap coefficient: share of the smaller set of shingles that is in both."""
     least = min(len(one), len(other))
     if least == 0:
         return 0.0

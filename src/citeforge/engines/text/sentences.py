@@ -1,4 +1,4 @@
-"""The strict segmenter: nupunkt's sentences, corrected by rules.
+"""The default segmenter: nupunkt's sentences, corrected by rules.
 
 nupunkt decides where a full stop ends a sentence. What it leaves to others is done here: sentence
 ends of other scripts, quotations that go on, enumerators, abbreviations before words that start
@@ -16,7 +16,7 @@ from typing import Any
 from citeforge.engines.text.segment import Span, lines_of, trimmed
 
 RULES_VERSION = 2
-"""Stands in signatures, so that scores by other rules are not taken for these."""
+"""Part of signatures, so that scores by other rules are told apart."""
 
 _CLOSERS = "\"'”’»)\\]}”’」』】》〉）］"
 _OPENERS = "\"'“‘«(\\[{「『【《〈（［¿¡*_"
@@ -32,7 +32,7 @@ _GOES_ON = re.compile(
 
 
 def _word_lists() -> Iterator[frozenset[str]]:
-    """Read the lists of ``data/sentence_words.txt``, in its order."""
+    """Read the word lists of ``data/sentence_words.txt``, in the order of the file."""
     path = Path(__file__).parent / "data" / "sentence_words.txt"
     for line in path.read_text(encoding="utf-8").splitlines()[1:]:
         yield frozenset(line.partition(":")[2].split())
@@ -75,7 +75,7 @@ _MAX_LENGTH = 100_000
 
 
 class SentenceSegmenter:
-    """Sentences end at newlines; within a line nupunkt's, corrected by rules.
+    """Splits text into sentences at line ends and, within lines, as nupunkt and rules decide.
 
     Reads every script that ends sentences with a mark of its own; the full stop is read as
     nupunkt's English model reads it. Linear in the length of the text.
@@ -83,15 +83,18 @@ class SentenceSegmenter:
 
     @cached_property
     def _tokenizer(self) -> Any:
+        """Load nupunkt's tokenizer."""
         import nupunkt
 
         return nupunkt.load("default")
 
     @property
     def signature(self) -> str:
+        """Version of nupunkt and of the rules."""
         return f"nupunkt-{'.'.join(version('nupunkt').split('.')[:2])}r{RULES_VERSION}"
 
     def split(self, text: str) -> list[Span]:
+        """List (start, end) of each sentence, in order, without surrounding white space."""
         lines = ((start, text[start:end]) for start, end in lines_of(text))
         return [s for start, line in lines if line.strip() for s in self._split_line(line, start)]
 
@@ -111,7 +114,7 @@ class SentenceSegmenter:
         return [(offset + s[0], offset + s[1]) for s in spans if s is not None]
 
     def _possible_ends(self, line: str) -> set[int]:
-        """Find the places in a line where a sentence may end."""
+        """Find the positions in a line where a sentence may end."""
         cuts: set[int] = set()
         for start, end in _cut_long_line(line):
             piece = line[start:end]
@@ -122,12 +125,14 @@ class SentenceSegmenter:
             moved.add(reference.end() if reference else cut)
         moved.update(m.end() for m in _OTHER_SCRIPTS.finditer(line))
         moved.update(m.end() for m in _GLUED.finditer(line) if _starter_follows(line, m.end()))
-        moved.update(m.end() for m in _FULL_STOP.finditer(line) if _may_end(line, m.end()))
+        moved.update(
+            m.end() for m in _FULL_STOP.finditer(line) if _may_end_at_abbreviation(line, m.end())
+        )
         return moved
 
 
-def _may_end(line: str, cut: int) -> bool:
-    """Whether a sentence may end after what nupunkt takes for an abbreviation."""
+def _may_end_at_abbreviation(line: str, cut: int) -> bool:
+    """Whether a sentence may end at ``cut``, after what nupunkt takes for an abbreviation."""
     last = _LAST_WORD.search(line, max(0, cut - _WINDOW), cut)
     if last is None:
         return False
@@ -145,12 +150,12 @@ def _may_end(line: str, cut: int) -> bool:
 
 
 def _may_be_last(name: str) -> bool:
-    """Whether a word is an abbreviation that may end a sentence."""
+    """Whether a word in lower case is an abbreviation that may end a sentence."""
     return name in _MAYBE_LAST or _ACRONYM.fullmatch(name) is not None
 
 
 def _cut_long_line(line: str) -> Iterator[Span]:
-    """Cut a long line at spaces into pieces for nupunkt."""
+    """Yield (start, end) of pieces of a long line, cut at spaces, short enough for nupunkt."""
     start = 0
     while len(line) - start > _MAX_LENGTH:
         end = line.rfind(" ", start + _MAX_LENGTH // 2, start + _MAX_LENGTH) + 1
@@ -161,20 +166,21 @@ def _cut_long_line(line: str) -> Iterator[Span]:
 
 
 def _starter_follows(line: str, at: int) -> bool:
-    """Whether a word that often starts sentences follows at a place."""
+    """Whether the next word is one that often starts sentences."""
     following = _NEXT_WORD.match(line, at)
     return following is not None and following.group(1).lower() in _STARTERS
 
 
 def _is_end(line: str, start: int, cut: int) -> bool:
-    """Whether a sentence that starts at ``start`` ends at the possible end ``cut``."""
+    """Whether the sentence that begins at ``start`` ends at the candidate position ``cut``."""
     left = line[max(start, cut - _WINDOW) : cut]
     if not any(c.isalnum() for c in left):
         return False
     if cut - start <= _WINDOW and _ENUMERATOR.fullmatch(left):
         return False
     if _OTHER_SCRIPTS.search(left.rstrip()[-3:]):
-        return _GOES_ON.match(line, _before_closing_quote(line, cut)) is None
+        is_quoted = line[cut - 1] in "」』”’"
+        return _GOES_ON.match(line, cut - is_quoted) is None
     following = _NEXT_WORD.match(line, cut)
     if following is None:
         return False  # a smiley, a quote, stars
@@ -201,7 +207,7 @@ def _is_end(line: str, start: int, cut: int) -> bool:
 
 
 def _stop_ends(last: str, word: str, letter: bool, line: str, cut: int) -> bool:
-    """Whether the full stop behind ``last`` ends a sentence when ``word`` follows.
+    """Whether the full stop after the word ``last`` ends a sentence when ``word`` follows.
 
     ``letter``: a capital there is the name of a thing (vitamin C.), not a person's initial.
     """
@@ -220,7 +226,7 @@ def _stop_ends(last: str, word: str, letter: bool, line: str, cut: int) -> bool:
 
 
 def _inside_brackets(line: str, start: int, cut: int) -> bool:
-    """Whether a round bracket that opened in the sentence closes soon after ``cut``."""
+    """Whether ``cut`` is inside round brackets that opened in the sentence and close soon."""
     opened = line.rfind("(", max(start, cut - _BRACKETS), cut)
     if opened < 0 or not line[start:opened].strip() or line.find(")", opened, cut) >= 0:
         return False
@@ -229,7 +235,7 @@ def _inside_brackets(line: str, start: int, cut: int) -> bool:
 
 
 def _inside_quotes(line: str, start: int, cut: int) -> bool:
-    """Whether a quotation open at ``cut`` ends soon, and the sentence continues after it."""
+    """Whether ``cut`` is inside a quotation after which the sentence continues."""
     if line.count('"', max(start, cut - _BRACKETS), cut) % 2 == 0:
         return False
     closed = line.find('"', cut, cut + _BRACKETS)
@@ -241,13 +247,8 @@ def _inside_quotes(line: str, start: int, cut: int) -> bool:
     )
 
 
-def _before_closing_quote(line: str, cut: int) -> int:
-    """Move back from ``cut`` to the place before a closing quotation mark, if there is one."""
-    return cut - 1 if cut and line[cut - 1] in "」』”’" else cut
-
-
 def _find_enumeration(line: str) -> tuple[set[int], set[int]]:
-    """Find enumerations in a line: (places before their items, places inside their marks)."""
+    """Find enumerations in a line: (starts of later items, positions inside item marks)."""
     chain: list[re.Match[str]] = []
     for match in _ITEM.finditer(line):
         if not match.group():
@@ -266,7 +267,7 @@ def _find_enumeration(line: str) -> tuple[set[int], set[int]]:
 
 
 def _continues_enumeration(before: re.Match[str], item: re.Match[str]) -> bool:
-    """Whether an item continues the enumeration of the item before it."""
+    """Whether an item mark continues the enumeration of the mark before (``2.`` after ``1.``)."""
     if (before["bullet"] is None) != (item["bullet"] is None):
         return False
     if before["value"] is None or item["value"] is None:

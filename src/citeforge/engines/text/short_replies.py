@@ -1,4 +1,4 @@
-"""Short answers in replies of LLMs: a member of a JSON object, a word, a mark.
+"""Reading of short LLM replies: a member of a JSON object, one of some words, a rating.
 
 Models put them into fences, after a sentence, or in bold. A reply that says two different things
 says nothing.
@@ -39,13 +39,13 @@ def read_field(text: str, field: str, values: Collection[Value]) -> set[Value]:
     Args:
         text: reply without thoughts; the object may stand anywhere in it.
         field: name of the member, in any case.
-        values: legal values; ``"true"`` counts as ``true``. One that stands alone counts, too.
+        values: legal values; ``"true"`` counts as ``true``. A value without an object counts, too.
 
     Returns:
         The values that were found; empty where there is none.
     """
-    by_word = {_fold(value): value for value in values}
-    found = {_fold(v) for row in json_objects(text) for k, v in row.items() if k.lower() == field}
+    by_word = {_lower(value): value for value in values}
+    found = {_lower(v) for row in json_objects(text) for k, v in row.items() if k.lower() == field}
     if not found:  # no JSON: {entailed: True}, or the value alone
         legal = "|".join(map(re.escape, sorted(by_word, key=len, reverse=True)))
         pattern = rf"\b{re.escape(field)}\b[\s\"'*]*[:=][\s\"'*]*({legal})\b"
@@ -55,13 +55,13 @@ def read_field(text: str, field: str, values: Collection[Value]) -> set[Value]:
     return {by_word[word] for word in found if word in by_word}
 
 
-def _fold(value: object) -> str:
-    """Give a value as lower-case text, so that ``True`` and ``"true"`` are equal."""
+def _lower(value: object) -> str:
+    """Write a value in lower case, so that ``True`` and ``"true"`` are equal."""
     return str(value).strip().lower()
 
 
 def json_objects(text: str) -> Iterator[dict[str, Any]]:
-    """Find the JSON objects in a text, outermost ones, in order."""
+    """Yield the outermost JSON objects in a text, in order."""
     decoder, at = json.JSONDecoder(), text.find("{")
     while at >= 0:
         try:
@@ -75,7 +75,7 @@ def json_objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def read_words(text: str, words: Collection[str]) -> str | None:
-    """Find which of some lower-case words a reply says; None for none, or for two that differ.
+    """Find which one of some words a reply says; None if it says none, or two.
 
     It is the first word, or follows a label such as ``Answer:``.
     """
@@ -87,7 +87,7 @@ def read_words(text: str, words: Collection[str]) -> str | None:
 
 
 def read_mark(text: str) -> float | None:
-    """Read an integer rating from 1 to 5 in a reply; None for none, or for two that differ.
+    """Read an integer rating from 1 to 5 in a reply; None if there is none, or two differ.
 
     Forms: ``4``, ``4/5``, ``4.0``, ``Score: 4``, ``I would rate this 4 on a scale of 1 to 5``.
     """

@@ -1,4 +1,4 @@
-"""Thoughts of reasoning models: told apart from the answer that follows them.
+"""Separation of the thoughts of reasoning models from their answers.
 
 The forms are those that models write into the text of a reply where the server does not take them
 out: tags (DeepSeek, Qwen, Mistral, Kimi, Cohere, …) and the channels of gpt-oss. Code is left
@@ -7,7 +7,6 @@ alone: an answer may quote a tag in backticks.
 
 import re
 from dataclasses import dataclass
-from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +14,7 @@ class SplitReply:
     """A model's reply, split into its thoughts and its answer.
 
     Attributes:
-        answer: what is said to the user; empty where a thought never ends.
+        answer: text for the user; empty if a thought never ends.
         thoughts: in order, without their tags; no empty ones.
         is_cut: whether the last thought never ends, so that there is no answer.
     """
@@ -25,35 +24,29 @@ class SplitReply:
     is_cut: bool = False
 
 
-class _Tags(NamedTuple):
-    """Pair of tags around the thoughts of a model."""
-
-    opening: str
-    closing: str
-
-
 _NAMES = (
     "think|thinking|thought|thoughts|reasoning|seed:think|longcat_think|reflection|scratchpad|"
     "thought_process|chain_of_thought|inner_monologue"
 )
 _TAGS = (
-    _Tags(rf"<(?:{_NAMES})>", rf"</(?:{_NAMES})>"),
-    _Tags(r"\[THINK\]", r"\[/THINK\]"),
-    _Tags(r"◁think▷", r"◁/think▷"),
-    _Tags(r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),
-    _Tags(r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),
+    (rf"<(?:{_NAMES})>", rf"</(?:{_NAMES})>"),
+    (r"\[THINK\]", r"\[/THINK\]"),
+    (r"◁think▷", r"◁/think▷"),
+    (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),
+    (r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),
 )
-_OPENING = re.compile("|".join(t.opening for t in _TAGS), re.IGNORECASE)
-_CLOSING = re.compile("|".join(t.closing for t in _TAGS), re.IGNORECASE)
+"""Opening and closing tags around the thoughts of a model."""
+_OPENING = re.compile("|".join(opening for opening, _ in _TAGS), re.IGNORECASE)
+_CLOSING = re.compile("|".join(closing for _, closing in _TAGS), re.IGNORECASE)
 _EITHER = re.compile(f"{_OPENING.pattern}|{_CLOSING.pattern}", re.IGNORECASE)
 _SIGNS = ("<", "◁", "THINK]", "think]", "Think]", "my response:")
-"""Without one of these there is no tag."""
+"""Texts without one of these have no tag."""
 _WRAPPED = re.compile(
     r"\s*(?:<answer>(.*?)(?:</answer>\s*)?|<\|START_RESPONSE\|>(.*?)(?:<\|END_RESPONSE\|>\s*)?"
     r"|<\|begin_of_solution\|>(.*?)(?:<\|end_of_solution\|>\s*)?)\Z",
     re.DOTALL | re.IGNORECASE,
 )
-"""The answer in tags of its own."""
+"""An answer in tags of its own."""
 _CODE = re.compile(r"^(```+|~~~+).*?(?:^\1|\Z)|(`+)(?!`).+?(?<!`)\2(?!`)", re.DOTALL | re.MULTILINE)
 _CHANNEL = re.compile(
     r"(?:<\|start\|>assistant)?<\|channel\|>\s*(\w+)[^<]*<\|message\|>(.*?)"
@@ -62,7 +55,7 @@ _CHANNEL = re.compile(
 )
 """A message of gpt-oss (OpenAI's response format "harmony"): its channel, and its text."""
 _BARE_CHANNELS = re.compile(r"\Aanalysis(.*?)(?:assistantfinal(.*))?\Z", re.DOTALL)
-"""The same after a server dropped the special tokens."""
+"""Such messages after a server dropped the special tokens."""
 _TWO_PARTS = re.compile(
     r"\s*(?:<(?P<tag>\w{2,30})>(?P<before>(?:(?!</(?P=tag)>).)*)</(?P=tag)>\s*"
     r"<(?P<end>answer|final|final_answer|response)>(?P<answer>.*?)(?:</(?P=end)>)?"
@@ -96,7 +89,7 @@ def split_thoughts(text: str) -> SplitReply:
     end = closings[-1].end() if closings else 0
     for opening in _OPENING.finditer(text, end):
         if _starts_line(text, opening.start()) and not _is_within(opening.start(), code):
-            # Nothing closes it. What stands before it, after an earlier thought, is no answer yet.
+            # It is never closed. The text before it, after an earlier thought, is no answer yet.
             return SplitReply(
                 "", _pieces(text[: opening.start()], text[opening.end() :]), is_cut=True
             )
@@ -106,7 +99,7 @@ def split_thoughts(text: str) -> SplitReply:
 
 
 def _split_channels(text: str) -> SplitReply:
-    """Tell thoughts from the answer in the messages of gpt-oss."""
+    """Split a reply of gpt-oss, whose messages name their channel, into thoughts and answer."""
     messages = [(m[1], m[2].strip()) for m in _CHANNEL.finditer(text)]
     final = [said for channel, said in messages if channel == "final"]
     thoughts = tuple(said for channel, said in messages if channel != "final" and said)
@@ -114,7 +107,7 @@ def _split_channels(text: str) -> SplitReply:
 
 
 def _strip_answer_tags(text: str) -> str:
-    """Take away the tags around an answer, if there are any."""
+    """Remove the tags around an answer, if there are any."""
     match = _WRAPPED.match(text)
     return text if match is None else next(p for p in match.groups() if p is not None).strip()
 
@@ -126,6 +119,7 @@ def _pieces(*texts: str) -> tuple[str, ...]:
 
 
 def _is_within(place: int, spans: list[tuple[int, int]]) -> bool:
+    """Whether a position is inside one of some (start, end) spans."""
     return any(start <= place < end for start, end in spans)
 
 

@@ -5,8 +5,8 @@ from collections import Counter
 import pyarrow as pa
 
 from citeforge.builders.derive import Docs
-from citeforge.builders.rage.build import Mappings
 from citeforge.builders.rage.exclusions import short_answers
+from citeforge.builders.rage.mixture import Mappings
 from citeforge.builders.rage.sources import Material
 from citeforge.engines.io.files import read_json
 from citeforge.engines.io.tables import rows_of

@@ -26,8 +26,7 @@ from citeforge.engines.llm.writers import llm_for_dry_run, make_llm
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.retrieval.corpus import CorpusModel
 from citeforge.engines.retrieval.dense import DenseCorpus
-from citeforge.engines.running.runner import make_runner
-from citeforge.engines.running.setup import judge_session, replay_path, replay_store
+from citeforge.engines.running.setup import judge_session, make_runner, replay_path, replay_store
 from citeforge.ir_convert.registry import info_of
 from citeforge.ir_convert.source import Source
 from citeforge.plugins.documents.asker import PromptedLlm

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.models.embedder import Embedder
-from citeforge.engines.running.runner import Runner
+from citeforge.engines.running.setup import Runner
 from citeforge.plugins.ray.options import RayOptions
 from citeforge.schemas.recipes.base import Compute
 

@@ -1,4 +1,4 @@
-"""Building any kind of benchmark by its recipe, and a package again from its manifest alone."""
+"""Rebuilding of a package from its manifest alone."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,9 +12,7 @@ from citeforge.builders.packaging.changes import recipe_of
 from citeforge.engines.io.folders import beside
 from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.io.tables import iter_batches
-from citeforge.engines.llm.budget import RunPlan
-from citeforge.engines.running.runner import make_runner
-from citeforge.package.kinds import Kind, find_kind, kinds, plugin_of
+from citeforge.package.kinds import kind_of_recipe, plugin_of
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.benchmarks.manifest import Manifest, is_hashed
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
@@ -22,68 +20,14 @@ from citeforge.schemas.recipes.base import Hideable, Judging, Recipe, RunOptions
 from citeforge.schemas.recipes.flags import flags_of
 
 _PACKAGES = ("benchmark", "twins")
-"""Fields that name a package; manifests keep its name, not where it lay."""
+"""Fields that name a package; manifests keep its name, not its path."""
 Confirm = Callable[[Sequence[str]], None]
-"""Given what somebody else's recipe uses, comes back where a person allows that, or raises."""
-
-
-def build(recipe: Recipe, run: RunOptions) -> Manifest:
-    """Build a package, or continue a build that was cut off.
-
-    Returns:
-        The manifest of the finished package.
-
-    Raises:
-        InputError: a source, a model, a plugin or the output folder is at fault.
-        UsageError: a recipe of an unknown kind, or options that do not go together.
-    """
-    kind = _kind(recipe)
-    if kind.recipe is None:
-        raise UsageError(f"{recipe.kind} benchmarks cannot be built", code="wrong-kind")
-    make_runner(run).require()
-    _refuse_batch(recipe, run)
-    if run.secret_from is not None and not (isinstance(recipe, Hideable) and recipe.hidden):
-        raise UsageError("--secret-from requires --hidden", code="missing-option")
-    return kind.build(recipe, run)
-
-
-def plan_build(recipe: Recipe, run: RunOptions) -> RunPlan:
-    """Count what a build would ask of a model, and its cost; nothing is asked.
-
-    Raises:
-        InputError: a source or a plugin is at fault.
-        UsageError: nothing is asked in builds of this kind, or not of this model.
-    """
-    kind = _kind(recipe)
-    if not kind.has_plan:
-        kinds_with_plan = [k.name for k in kinds().values() if k.has_plan]
-        raise UsageError(
-            f"--dry-run works for builds of {', '.join(kinds_with_plan)} only", code="wrong-kind"
-        )
-    _refuse_batch(recipe, run)
-    return kind.plan(recipe, run)
-
-
-def _refuse_batch(recipe: Recipe, run: RunOptions) -> None:
-    """Refuse ``--batch`` for kinds that cannot use it."""
-    if run.batch and recipe.no_batch:
-        raise UsageError(
-            f"--batch: not for build {recipe.kind}: {recipe.no_batch}, and a batch may take a day",
-            code="option-without-effect",
-        )
-
-
-def _kind(recipe: Recipe) -> Kind:
-    """Look up the kind of benchmark that a recipe builds."""
-    kind = find_kind(recipe.kind)
-    if kind is None:
-        raise UnknownValueError("benchmark kind", recipe.kind, kinds())
-    return kind
+"""Called with what a recipe uses: returns if the user allows it, else raises."""
 
 
 @dataclass(frozen=True, repr=False)
 class Rebuilt(Displayed):
-    """A package and what was made by its recipe.
+    """Result of a rebuild: the manifests of the old and the new package.
 
     Attributes:
         old: manifest of the package.
@@ -95,27 +39,28 @@ class Rebuilt(Displayed):
 
     @property
     def equal(self) -> bool:
-        """Whether all tables are the same, byte for byte."""
+        """Whether all tables are equal, byte for byte."""
         return self.old.benchmark_hash == self.new.benchmark_hash
 
     @property
     def differing_tables(self) -> list[str]:
-        """Tables that differ, or that only one of the two has; not those of MEASURED."""
+        """Tables that differ or that only one package has, measured ones (cosines) aside."""
         names = {n for m in (self.old, self.new) for n in m.files if is_hashed(n)}
         return sorted(n for n in names if self.old.files.get(n) != self.new.files.get(n))
 
     def _headline(self) -> str:
-        """Say how many tables of the package came out different when it was built again."""
+        """Say how many tables differ."""
         n = len(self.differing_tables)
         outcome = f"{n:,} tables differ" if n else "all tables are equal"
         return f"{self.old.name} made again: {outcome}"
 
     def _tables(self) -> Iterator[Table]:
+        """List the tables that differ."""
         yield Table(["tables that differ"], [[name] for name in self.differing_tables])
 
 
 def first_difference(old: Path, new: Path, tables: Sequence[str]) -> str:
-    """The first row in which two packages differ.
+    """Describe the first row in which two packages differ; "" if only the files differ.
 
     Args:
         old: folder of one.
@@ -129,14 +74,14 @@ def first_difference(old: Path, new: Path, tables: Sequence[str]) -> str:
         missing = [folder for folder in (old, new) if not (folder / name).is_file()]
         if missing:
             return f"{name} is missing from {missing[0]}"
-        pairs = zip_longest(_rows(old / name), _rows(new / name))
+        pairs = zip_longest(_read_rows(old / name), _read_rows(new / name))
         for number, (one, other) in enumerate(pairs, 1):
             if one != other:
                 return f"{name}, row {number}: {str(one)[:300]} is {str(other)[:300]} in {new}"
     return ""
 
 
-def _rows(table: Path) -> Iterator[dict[str, Any]]:
+def _read_rows(table: Path) -> Iterator[dict[str, Any]]:
     """Stream the rows of a Parquet file."""
     for batch in iter_batches([table]):
         yield from batch.to_pylist()
@@ -160,14 +105,14 @@ def uses_of(recipe: Recipe, except_for: Collection[str] = ()) -> list[str]:
     Defaults are left out.
 
     Args:
-        recipe: somebody's.
-        except_for: fields that the user has filled in.
+        recipe: recipe of another user.
+        except_for: fields that the user gives values for.
     """
     origin = plugin_of(recipe.kind)
     uses = [] if origin is None else [f"the plugin {origin}"]
     for flag in flags_of(type(recipe)):
         value = flag.of(recipe)
-        # Nobody knows which options of a plugin name files.
+        # Any option of a plugin may name files.
         is_input = (flag.option.input or origin is not None) and flag.place[0] not in except_for
         if is_input and value not in (None, (), flag.field.default):
             text = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
@@ -180,18 +125,18 @@ def uses_of(recipe: Recipe, except_for: Collection[str] = ()) -> list[str]:
 def rebuild(
     folder: Path, run: RunOptions, inputs: Sequence[str] = (), confirm: Confirm = refuse
 ) -> Rebuilt:
-    """Build by the recipe in a manifest.
+    """Build again by the recipe in a manifest, and compare the tables.
 
     Args:
         folder: package; of its files only the manifest is read, and the secret where it has one.
-        run: where and how. Stores beside the package (``DIR.replay.db``, ``DIR.verdicts.db``) are
-            taken when none are named, so that nothing is asked again.
-        inputs: ``FIELD=VALUE``, or ``VALUE`` of the main one, where sources lie elsewhere now.
-        confirm: asked before anything that the manifest names, and ``inputs`` does not, is read.
+        run: options of the run. If it names no stores, those beside the package are used
+            (``DIR.replay.db``, ``DIR.verdicts.db``), so that nothing is asked again.
+        inputs: ``FIELD=VALUE``, or ``VALUE`` of the main input, for sources that have moved.
+        confirm: called before anything that the manifest names, and ``inputs`` does not, is read.
 
     Raises:
-        UsageError: nobody has confirmed.
-        InputError: the manifest does not hold all choices, or a source is not where it was.
+        UsageError: the user has not confirmed.
+        InputError: the manifest lacks choices, or a source has moved.
         UnknownValueError: no such input.
     """
     old = load_manifest(folder)
@@ -203,9 +148,9 @@ def rebuild(
             allowed="a package made by `citeforge build`",
             code="missing-field",
         )
-    own = dict(_split(recipe, text) for text in inputs)
-    recipe = _with_inputs(recipe, own)
-    recipe = _with_inputs(recipe, _profiles(recipe, folder))
+    own = dict(_split_assignment(recipe, text) for text in inputs)
+    recipe = _replace_inputs(recipe, own)
+    recipe = _replace_inputs(recipe, _find_profiles(recipe, folder))
     stores = {
         field: path
         for field, end in (("store", ".replay.db"), ("verdicts", ".verdicts.db"))
@@ -215,14 +160,17 @@ def rebuild(
     uses = [*uses_of(recipe, own), *(f"--{name} {path}" for name, path in stores.items())]
     if uses:
         confirm(uses)
-    recipe = _with_inputs(recipe, _packages(recipe, folder, old.config.get("benchmark_hash")))
+    recipe = _replace_inputs(
+        recipe, _find_packages(recipe, folder, old.config.get("benchmark_hash"))
+    )
     if isinstance(recipe, Hideable) and recipe.hidden and run.secret_from is None:
         stores["secret_from"] = folder
-    return Rebuilt(old, build(recipe, run.model_copy(update=stores)))
+    run = run.model_copy(update=stores)
+    return Rebuilt(old, kind_of_recipe(recipe).check_and_build(recipe, run))
 
 
-def _split(recipe: Recipe, text: str) -> tuple[str, str]:
-    """Split ``FIELD=VALUE``; without a field it is the main input."""
+def _split_assignment(recipe: Recipe, text: str) -> tuple[str, str]:
+    """Split ``FIELD=VALUE``; a value without a field is the recipe's main input."""
     inputs = [f.place[0] for f in flags_of(type(recipe)) if f.option.input and len(f.place) == 1]
     name, sign, value = text.partition("=")
     if sign and name.isidentifier():
@@ -233,7 +181,7 @@ def _split(recipe: Recipe, text: str) -> tuple[str, str]:
     return main, text
 
 
-def _with_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> Recipe:
+def _replace_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> Recipe:
     """Replace inputs of a recipe, and validate it again."""
     try:
         return type(recipe).model_validate({**dict(recipe), **inputs})
@@ -241,8 +189,8 @@ def _with_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> Recipe:
         raise UsageError(f"--source: {error.errors()[0]['msg']}", code="bad-option") from error
 
 
-def _profiles(recipe: Recipe, folder: Path) -> dict[str, Judging]:
-    """Find the files of judge profiles: at their paths, or beside the old package."""
+def _find_profiles(recipe: Recipe, folder: Path) -> dict[str, Judging]:
+    """Find the judge profiles of a recipe: at their paths, or beside the old package."""
     profiles = {}
     for field, judging in recipe:
         name = judging.judge_profile if isinstance(judging, Judging) else None
@@ -253,7 +201,7 @@ def _profiles(recipe: Recipe, folder: Path) -> dict[str, Judging]:
     return profiles
 
 
-def _packages(recipe: Recipe, folder: Path, expected: str | None) -> dict[str, Path]:
+def _find_packages(recipe: Recipe, folder: Path, expected: str | None) -> dict[str, Path]:
     """Find the packages that a recipe starts from: at their paths, or beside the old one.
 
     Raises:
