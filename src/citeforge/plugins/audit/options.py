@@ -12,7 +12,7 @@ from citeforge.schemas.recipes.rage import CONTAINED
 
 
 class AuditOptions(Judging):
-    """Options of ``audit``: what to check besides the package, and with which models."""
+    """Options of ``audit``: optional checks, and the models that make them."""
 
     judge: Annotated[str | None, Option(input=True)] = Field(
         None, description=f"Do negatives entail gold answers? {listed(JUDGES)}."
