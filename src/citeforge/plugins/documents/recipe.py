@@ -1,4 +1,4 @@
-"""``build documents``: everything that its tables depend on."""
+"""The recipe of ``build documents``."""
 
 from pathlib import Path
 from typing import Annotated, ClassVar, Self
@@ -21,10 +21,10 @@ from citeforge.schemas.recipes.base import (
 from citeforge.schemas.recipes.rage import DEFAULT_MIXTURE, Mining, Mixture
 
 REFUSALS = "rules:de,en,es,fr,it,nl,pt,zh"
-"""How refusals of all who answer are detected."""
+"""Detector of refusals, of systems and of the LLM that tries questions."""
 SINGLE, PAIR, LIST, ABSENT = FORMS = ("single", "pair", "list", "absent")
-"""Questions that one passage answers, two answer together, several answers belong to, and none
-answers."""
+"""Forms of questions: one passage answers, two passages together answer, the answer is a list, the
+documents do not answer."""
 
 
 class QuestionShares(Part):
@@ -41,6 +41,7 @@ class QuestionShares(Part):
 
     @model_validator(mode="after")
     def _require_a_share(self) -> Self:
+        """Refuse shares without any question that the documents answer."""
         if not (self.single or self.pair or self.lists):
             raise ValueError("--single, --pair or --list must be above 0")
         return self
@@ -112,7 +113,7 @@ class DocumentsRecipe(Licensed):
 
     @property
     def wanted(self) -> dict[str, int]:
-        """Form to number of questions; what is left by rounding goes to the largest remainders."""
+        """Number of questions by form, rounded so that they add up to ``n_queries``."""
         own = self.shares
         shares = (own.single, own.pair, own.lists, own.absent)
         exact = {f: self.n_queries * s / sum(shares) for f, s in zip(FORMS, shares, strict=True)}

@@ -1,4 +1,4 @@
-"""Tables of documents and questions."""
+"""Schemas of the tables of documents, repeated passages and questions."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ QUESTIONS = pa.schema(
     ]
 )
 TABLES = {"documents": DOCUMENTS, "repeats": REPEATS, "questions": QUESTIONS}
-"""Config to schema of the tables that only this kind has."""
+"""Config to schema of the tables that only the kind ``documents`` has."""
 
 
 def question_column(package: Package, column: str) -> dict[str, Any]:
-    """One column of every question that was written, accepted or not, by the question's id."""
+    """Read a column of all questions that were written: question id to value."""
     return dict(rows_of(package.table("questions", "all"), "_id", column))
