@@ -1,4 +1,4 @@
-"""Options of systems: records from which command lines and headers of submissions are made."""
+"""Options of systems, as records; commands and headers of submissions are made from them."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -32,7 +32,7 @@ class LlmOptions(Part):
 
     @property
     def later_calls(self) -> int:
-        """Number of calls that an answer takes at most after its first round."""
+        """Most LLM calls that an answer takes after its first round."""
         return 0
 
 
