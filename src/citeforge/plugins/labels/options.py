@@ -1,4 +1,4 @@
-"""Options of the commands about labels, one record each."""
+"""Options of the commands ``labels …``, one record each."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -24,7 +24,7 @@ class LabelFiles(Part):
 
 
 class MetaEvalOptions(LabelFiles):
-    """Options of ``labels meta-eval``: whom a judge or measure is compared with."""
+    """Options of ``labels meta-eval``: labels or preferences to compare a judge or measure with."""
 
     benchmark: Path | None = None
     """HAGRID benchmark, for its attributable labels."""
