@@ -218,7 +218,7 @@ def _line(task: Task, reply: Reply) -> dict[str, Any]:
 
 
 def _passage_fields(passage: Passage) -> dict[str, Any]:
-    """Return a passage as a line of a submission contains it."""
+    """Convert a passage to the fields that a line of a submission has."""
     row: dict[str, Any] = {"text": passage.text}
     if passage.id:
         row["docid"] = passage.id

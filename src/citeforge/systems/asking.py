@@ -15,7 +15,7 @@ def from_passages(template: str, setting: Setting[LlmOptions]) -> MakeSteps:
     """
 
     def steps(task: Task) -> Steps:
-        """Ask for the answer to one query."""
+        """Yield the request for one query, and return its answer."""
 
         def prompt(docs: Sequence[PromptDoc]) -> str:
             """Fill in the template with some passages."""
@@ -42,7 +42,7 @@ def from_graphs(setting: Setting[LlmOptions]) -> MakeSteps:
     """
 
     def steps(task: Task) -> Steps:
-        """Ask for the answer to one query."""
+        """Yield the request for one query, and return its answer."""
         facts = [t for graph in task.item.graphs for t in graph.triples]
 
         def prompt(some: Sequence[Triple]) -> str:

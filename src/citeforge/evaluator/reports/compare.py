@@ -65,7 +65,7 @@ _ALPHA, _POWER = 1.959963984540054, 0.8416212335729143
 
 
 HEADER_OR_ANSWER = re.compile(rb'\s*\{\s*"(?:submission"\s*:\s*\{|query_id"|output")')
-"""Pattern of the begin of a submission, which no score file matches."""
+"""Pattern of the start of a submission, which no score file matches."""
 BY_QUERY = "(by query)"
 BY_QUERY_NOTE = (
     f"{BY_QUERY}: the mean difference of the queries' own values; the measure's value is made of "

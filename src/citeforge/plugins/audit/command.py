@@ -6,7 +6,7 @@ from citeforge.cli.command import Command
 
 
 def _load() -> click.Command:
-    """Import the command, which imports its libraries."""
+    """Import the command, only when it is used."""
     from citeforge.plugins.audit.commands import audit
 
     return audit

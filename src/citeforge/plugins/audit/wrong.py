@@ -92,7 +92,7 @@ def classify_citations(
     unsettled = dict.fromkeys((i, n) for i, s in enumerate(statements) for n in range(len(s.cited)))
 
     def settle(number: int, holds: Callable[[CitedStatement, int], bool | None]) -> None:
-        """Put citations into a class unless ``holds`` gives False; settle those with True."""
+        """Add class ``number`` to each open citation unless ``holds`` is False; True closes it."""
         for i, n in tuple(unsettled):
             answer = holds(statements[i], n)
             if answer is not False:
@@ -101,7 +101,7 @@ def classify_citations(
                 del unsettled[i, n]
 
     def settle_by(number: int, premises: Callable[[CitedStatement, int], Sequence[str]]) -> None:
-        """Put citations into a class if one of their premises entails the statement."""
+        """Add class ``number`` to open citations with a premise that entails the statement."""
         judge.ask(Pair(t, statements[i].text) for i, n in unsettled
                   for t in premises(statements[i], n))  # fmt: skip
         settle(number, lambda s, n: _any_entails(judge, premises(s, n), s.text))

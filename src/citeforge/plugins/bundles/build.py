@@ -243,7 +243,7 @@ def _replace_passages(slots: Docs, gone: Docs, spare: Docs) -> Docs:
 
 
 def find_problems(package: Package) -> Problems:
-    """Yield (file, problem) of cells that the manifest does not list or that differ wrongly."""
+    """Yield (file, problem) for cells that the manifest lacks or that break the design."""
     try:
         bundle = design.bundle_of(package.manifest)
     except (KeyError, ValidationError) as error:

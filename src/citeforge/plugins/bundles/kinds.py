@@ -50,7 +50,7 @@ class BundleKind(RageKind):
         return read_bundle if reads == "bundle" else read_passages
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
-        """Yield (file, problem) of a package, of its cells, too."""
+        """Yield (file, problem) for errors in a package, including those in its cells."""
         from citeforge.plugins.bundles.build import find_problems
 
         yield from super().problems(package)

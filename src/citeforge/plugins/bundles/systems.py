@@ -24,7 +24,7 @@ Habit = Callable[[Cells, str, int, Random], Answer]
 
 
 def _make_control(name: str, family: str, what: str, habit: Habit) -> System:
-    """Declare a control system for one kind of bundle, whose answers a habit makes."""
+    """Declare a control system for one kind of bundle; ``habit`` is the function that answers."""
     make = partial(_answer_cells, family=family, habit=habit)
     return System(name, "", f"{family}: {what}", make, family=family, design=True, is_control=True)
 
@@ -33,7 +33,7 @@ def _answer_cells(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, family: str,
     habit: Habit,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """Yield the lines of a submission to a bundle, whose answers a habit makes.
+    """Yield the lines of a submission to a bundle; ``habit`` makes each answer.
 
     Raises:
         UsageError: the benchmark is no such bundle.

@@ -101,7 +101,7 @@ class PromptedLlm:
         return Request(messages, params, sample, task, values, needs_text=False)
 
     def ask(self, requests: Sequence[Request]) -> list[TextReply]:
-        """Send requests to the LLM; return their replies in order, each request sent once."""
+        """Send requests to the LLM, and return the replies in order; equal requests cost once."""
         replies = []
         for result in self.llm.complete(requests):
             self.tokens[0] += result.prompt_tokens

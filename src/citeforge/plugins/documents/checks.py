@@ -108,7 +108,7 @@ def _words(text: str) -> set[str]:
 
 
 def _find_pointer(question: Question) -> str | None:
-    """Find words such as "the passage" in a question, which its evidence lacks; None for none."""
+    """Find a phrase like "the passage" in a question that its evidence lacks; None for none."""
     texts = " ".join(e.text for e in question.evidence).lower()
     pointers = (m[0] for m in _POINTERS.finditer(question.text))
     return next((words for words in pointers if words.lower() not in texts), None)

@@ -49,7 +49,7 @@ class DocumentsKind(RageKind):
         return read_document_answers
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
-        """Yield (file, problem) of a package; its accepted questions must be its queries."""
+        """Yield (file, problem) for errors in a package, including its table of questions."""
         yield from super().problems(package)
         accepted = question_column(package, "accepted")
         if [name for name, is_accepted in accepted.items() if is_accepted] != package.query_ids:

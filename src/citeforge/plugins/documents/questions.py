@@ -73,7 +73,7 @@ class Question:
 
     @property
     def hypotheses(self) -> list[str]:
-        """Statement, and quotes if there are several answers: a passage that entails one helps."""
+        """Hypotheses that a helpful passage entails: statement; for pairs and lists also quotes."""
         return [self.statement, *(self.quotes if self.form in (PAIR, LIST) else ())]
 
     def row(self) -> dict[str, object]:

@@ -99,7 +99,7 @@ class QuestionMaker:
         return questions
 
     def _find_partners(self, passages: Sequence[Evidence]) -> dict[str, Evidence]:
-        """Find a near passage for each, preferably below another heading or in another file."""
+        """Find for each passage a near one, preferably below another heading or in another file."""
         ranked = self.search.rank({p.id: p.text for p in passages}, _NEAREST_PARTNERS)
         partners = {}
         for name, hits in ranked.items():
@@ -170,7 +170,7 @@ class QuestionMaker:
             passages_of: question to the passages shown in each try; of several tries without
                 passages, all but the first are sampled at a temperature.
             is_wrong: whether a reply rejects its question.
-            words: begin of the reason; ``{}`` is the id of the first passage shown.
+            words: start of the reason; ``{}`` is the id of the first passage shown.
         """
         work = [(q, list(passages_of(q))) for q in _accepted(questions)]
         replies = iter(self.asker.ask([
@@ -288,7 +288,7 @@ def _is_entailed(decision: Decision) -> bool:
 
 
 def _quote_reply(reply: TextReply) -> str:
-    """Quote the begin of a reply, or its failure, for the reason of a rejection."""
+    """Quote the start of a reply, or its failure, for the reason of a rejection."""
     return f"({reply.failure})" if reply.failure else repr(reply.text[:120])
 
 

@@ -116,7 +116,7 @@ class LabelCorrection(Correction):
                     "linear_judged": judged_parts.tolist(),
                     "linear_human": _labelled_values(human_parts, units),
                 }
-            entry.corrected = _record(
+            entry.corrected = _make_corrected(
                 measure, value, PPI, signed,
                 tuning=round(value.tuning, 10),
                 labels_value=displayed_value(alone.value, entry.scale),
@@ -173,7 +173,7 @@ class RateCorrection(Correction):
                 warnings.append(f"{name} is not corrected: {why}")
                 continue
             signed = replace(signature, correction=f"{ROGAN_GLADEN},{self.source}")
-            entry.corrected = _record(measure, estimate, ROGAN_GLADEN, signed)
+            entry.corrected = _make_corrected(measure, estimate, ROGAN_GLADEN, signed)
         return warnings
 
 
@@ -329,7 +329,7 @@ def _sampling_warnings(name: str, units: Units, sample: Sample) -> list[str]:
     ]
 
 
-def _record(
+def _make_corrected(
     measure: Measure, estimate: PpiEstimate, method: str, signature: Signature, **more: Any
 ) -> Corrected:
     """Convert an estimate to a corrected value of a score file."""
