@@ -204,37 +204,26 @@ def read_qrels(path: Path, skip_contradictions: bool = False) -> Judgements:
         InputError: header, columns, score or encoding are wrong, or a pair has two scores.
     """
     judged = Judgements(str(path), skip_contradictions=skip_contradictions)
+    wrong = partial(InputError, path=path, code="wrong-type")
     for number, raw in raw_lines(path):
         if not raw.strip():
             continue
         fields = decode_text(path, number, raw).split("\t")
         if len(fields) != 3 or not all(fields):
-            raise InputError(
+            raise wrong(
                 f"has {len(fields)} tab-separated columns or an empty one",
-                path=path,
                 line=number,
                 allowed="query-id, corpus-id, score",
-                code="wrong-type",
             )
         if number == 1:
             if fields != _HEADER:
-                raise InputError(
-                    f"the first row is {fields}",
-                    path=path,
-                    line=1,
-                    allowed="the header query-id, corpus-id, score",
-                    code="wrong-type",
-                )
+                allowed = "the header query-id, corpus-id, score"
+                raise wrong(f"the first row is {fields}", line=1, allowed=allowed)
             continue
         query, passage, score = fields
         try:
             judged.add(number, query, passage, int(score.removesuffix(".0")))
         except ValueError as error:
-            raise InputError(
-                f"{score!r} is not a whole number",
-                path=path,
-                line=number,
-                field="score",
-                code="wrong-type",
-            ) from error
+            message = f"{score!r} is not a whole number"
+            raise wrong(message, line=number, field="score") from error
     return judged

@@ -25,6 +25,7 @@ from citeforge.systems.editing import (
 )
 from citeforge.systems.options import EditedOptions, LlmOptions
 from citeforge.systems.prompts import Prompts, TokenWindow, make_counter
+from citeforge.systems.registry import SYSTEMS
 from citeforge.systems.system import MakeSteps, Reply, Setting, Task
 from citeforge.systems.writing import answer_line, count_endings
 
@@ -83,8 +84,8 @@ class PreparedJobs:
 
 
 def prepare(
-    system: System, make: Make, benchmark: Benchmark, contexts: Sequence[str], runs: int,
-    seed: int, llm: Llm, options: Part, limit: int | None,
+    system: System, benchmark: Benchmark, contexts: Sequence[str], runs: int, seed: int,
+    llm: Llm, options: Part, limit: int | None,
 ) -> PreparedJobs:  # fmt: skip
     """Make the jobs of a system, without asking; see :func:`citeforge.systems.run.run_system`.
 
@@ -116,6 +117,7 @@ def prepare(
     counts: Counter[str] = Counter()
     facts: dict[str, Any] = {}
     jobs: list[tuple[Task, MakeSteps]] = []
+    make: Make = SYSTEMS.factory(system.name)
     for context in contexts:
         setting = Setting(benchmark, context, options, llm, seed, prompts, window, counts, facts)
         steps = make(setting)
@@ -132,7 +134,6 @@ def prepare(
 
 def ask(
     system: System,
-    make: Make,
     benchmark: Benchmark,
     contexts: Sequence[str],
     runs: int,
@@ -150,7 +151,7 @@ def ask(
     """
     edited = options if isinstance(options, EditedOptions) else EditedOptions()
     require_editing(edited, judge)
-    prepared = prepare(system, make, benchmark, contexts, runs, seed, llm, options, limit)
+    prepared = prepare(system, benchmark, contexts, runs, seed, llm, options, limit)
     jobs, counts, own = prepared.jobs, prepared.counts, prepared.options
     tasks = [task for task, _ in jobs]
     what = f"{len(tasks):,} answers of {system.name} (context sets: {', '.join(contexts)})"

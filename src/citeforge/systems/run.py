@@ -92,9 +92,7 @@ def run_system(
         return Outcome(title or name, write_submission(out, header, chain([first], rows)))
     llm = _require_llm(name, llm)
     settings = options if options is not None else system.options()
-    answers = ask(
-        system, SYSTEMS.factory(name), benchmark, sets, runs, seed, llm, settings, limit, judge
-    )
+    answers = ask(system, benchmark, sets, runs, seed, llm, settings, limit, judge)
     if answers.failures and len(answers.failures) == len(answers.tasks):
         query, failure = answers.failures[0]
         raise FailuresError(
@@ -123,8 +121,7 @@ def plan_system(
         raise UsageError(f"--dry-run: {name} asks no LLM", code="option-without-effect")
     llm = _require_llm(name, llm)
     settings = options if options is not None else system.options()
-    make = SYSTEMS.factory(name)
-    return plan_jobs(prepare(system, make, benchmark, sets, runs, seed, llm, settings, limit), llm)
+    return plan_jobs(prepare(system, benchmark, sets, runs, seed, llm, settings, limit), llm)
 
 
 def _checked_system(

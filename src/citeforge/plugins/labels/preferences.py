@@ -10,6 +10,7 @@ import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -139,16 +140,14 @@ def read_preferences(
     comparisons: dict[tuple[str, tuple[str, str]], tuple[int, PreferencePair]] = {}
     for number, row in rows:
         line, item = (number, None) if unit == "line" else (None, f"item {number}")
+        wrong = partial(InputError, path=path, line=line, field=item)
         try:
             names = msgspec.convert(row, _Row)
             values = msgspec.convert(row.get(people), Values)
             both = msgspec.convert((row.get(measure) if measure else (None, None)), _OneOrNone)
         except msgspec.ValidationError as error:
-            raise InputError(
+            raise wrong(
                 f"not a comparison ({error})",
-                path=path,
-                line=line,
-                field=item,
                 allowed=f"query_id or question, systems or models (two names), {people} and "
                 f"{measure or 'nothing else'} (two numbers each)",
                 code="schema-mismatch",
@@ -156,11 +155,8 @@ def read_preferences(
         systems = names.systems or names.models
         question = names.query_id or names.question
         if systems is None or not question or systems[0] == systems[1]:
-            raise InputError(
+            raise wrong(
                 "the question or its two systems are missing",
-                path=path,
-                line=line,
-                field=item,
                 allowed="query_id or question, and systems or models with two names",
                 code="missing-field",
             )
@@ -169,11 +165,8 @@ def read_preferences(
             one = PreferencePair(question, systems[::-1], values[::-1], _both_or_none(both[::-1]))
         first, same = comparisons.setdefault(one.key, (number, one))
         if same != one:
-            raise InputError(
+            raise wrong(
                 f"another decision on {' and '.join(systems)} for {question!r} than {unit} {first}",
-                path=path,
-                line=line,
-                field=item,
                 allowed="one file per annotator, one decision per comparison",
                 code="contradiction",
             )

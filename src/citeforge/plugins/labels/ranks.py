@@ -95,7 +95,8 @@ def corrected_ranks(files: Sequence[ScoreFile]) -> list[CorrectedRanks]:
     for name in dict.fromkeys(m.name for f in files for m in f.measures):
         pairs = [(f, m) for f in files for m in f.measures
                  if m.name == name and _is_corrected(m) and not f.is_control]  # fmt: skip
-        if len({f.system for f, _ in pairs}) < 2 or len({f.system for f, _ in pairs}) < len(pairs):
+        systems = [f.system for f, _ in pairs]
+        if len(set(systems)) < max(2, len(systems)):
             continue
         if any(differing_parts(pairs[0][1].signature, m.signature) for _, m in pairs):
             continue
@@ -108,7 +109,6 @@ def corrected_ranks(files: Sequence[ScoreFile]) -> list[CorrectedRanks]:
             ranks = rank_by_intervals([_simultaneous_interval(m, len(pairs)) for _, m in pairs])
         if not is_higher_better:  # the last one is the best
             ranks = [(len(pairs) + 1 - high, len(pairs) + 1 - low) for low, high in ranks]
-        systems = [f.system for f, _ in pairs]
         orders.append(CorrectedRanks(name, dict(zip(systems, ranks, strict=True)), paired))
     return orders
 

@@ -23,7 +23,7 @@ from citeforge.plugins.labels.options import AnnotationOptions
 from citeforge.schemas.benchmarks.tables import UNSURE
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.record import FrozenRecord
-from citeforge.schemas.scores import AnswerDetail, PassageDetail, ScoreFile
+from citeforge.schemas.scores import AnswerDetail, ScoreFile
 
 T = TypeVar("T")
 ITEM, LABEL = "item", "label"
@@ -155,17 +155,13 @@ def _negative_items(
     texts = base.texts({p for _, p in drawn})
     questions = dict(rows_of(base.queries, "_id", "text"))
     for query, passage in drawn:
-        title, text = texts[passage]
-        texts_of_row = {
-            "question": questions[query],
-            "passage": f"{title}: {text}" if title else text,
-        }
+        columns = {"question": questions[query], "passage": _join_title(*texts[passage])}
         where: dict[str, object] = {"query_id": query, "passage": passage}
         if task.unit == UNSURE:
             where["question"] = questions[query]
         if strata is not None:
             where["stratum"] = strata[query, passage]
-        yield where, texts_of_row
+        yield where, columns
 
 
 def sample_negatives(
@@ -390,17 +386,19 @@ def _list_units(task: AnnotationTask, answer: AnswerDetail) -> Iterator[SheetIte
     for number, statement in enumerate(answer.statements):
         base = {"question": answer.query, "statement": statement.text}
         if task.unit == "statement":
-            passages = "\n\n".join(_passage_text(answer.passages[c]) for c in statement.cited)
+            cited_passages = (answer.passages[c] for c in statement.cited)
+            passages = "\n\n".join(_join_title(p.title, p.text) for p in cited_passages)
             yield {"statement": number}, {**base, "passages": passages}
             continue
         for cited in statement.cited:
             place: dict[str, object] = {"statement": number, "citation": cited}
-            yield place, {**base, "passage": _passage_text(answer.passages[cited])}
+            shown = answer.passages[cited]
+            yield place, {**base, "passage": _join_title(shown.title, shown.text)}
 
 
-def _passage_text(passage: PassageDetail) -> str:
-    """Join the title and text of a passage."""
-    return f"{passage.title}: {passage.text}" if passage.title else passage.text
+def _join_title(title: str, text: str) -> str:
+    """Put the title of a passage, if it has one, before its text."""
+    return f"{title}: {text}" if title else text
 
 
 def _label_studio_config(task: AnnotationTask) -> str:

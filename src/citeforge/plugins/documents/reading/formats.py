@@ -25,7 +25,7 @@ LOCKED = "locked with a password"
 NO_TEXT = "without text, such as scans"
 _SAMPLE_BYTES = 1 << 18
 """Bytes from which an encoding is guessed."""
-_BOMS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
 _HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
 _HIDDEN = [
     "//nav", "//noscript", "//*[@hidden]",
@@ -185,7 +185,7 @@ def _decode(data: bytes, notes: Notes) -> str:
     Raises:
         UnreadableError: the bytes are not text in any known encoding.
     """
-    encoding = next((name for bom, name in _BOMS.items() if data.startswith(bom)), "utf-8-sig")
+    encoding = "utf-16" if data.startswith((codecs.BOM_LE, codecs.BOM_BE)) else "utf-8-sig"
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError:

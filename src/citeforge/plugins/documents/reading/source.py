@@ -52,8 +52,7 @@ READERS: dict[str, tuple[str, DocumentReader]] = {
     ".jsonl": ("JSON Lines", read_json_lines),
 }
 """Ending of a file to (name of the format, its reader)."""
-IN_LINES = frozenset({".jsonl"})
-"""Endings of files that are read line by line, whatever their size."""
+
 HIDDEN, LINK = "hidden", "a link"
 """Reasons why a file or folder is skipped."""
 
@@ -159,7 +158,7 @@ class DocumentFolder(PassagesAlone):
         except OSError as error:
             document.problem = _open_problem(error)
             return document
-        if ending not in IN_LINES and document.bytes > self.limit:
+        if ending != ".jsonl" and document.bytes > self.limit:  # JSON Lines is read line by line
             document.problem = LARGE
             document.notes.append(f"{document.bytes:,} bytes")
             return document
