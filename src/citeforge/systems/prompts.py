@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -107,8 +108,8 @@ class TokenWindow:
         text = render(items)
         if self.holds(text):
             return text, len(items)
-        n = self._count_that_fit(items, render)
-        if n:
+        sizes = range(1, len(items))
+        if n := bisect_left(sizes, True, key=lambda size: not self.holds(render(items[:size]))):
             return render(items[:n]), n
         least = render(items[:1])
         what = "one passage" if items else "no passages"
@@ -119,14 +120,6 @@ class TokenWindow:
             "demonstrations or a shorter instruction would do",
             code="too-long",
         )
-
-    def _count_that_fit(self, items: Sequence[T], render: Callable[[Sequence[T]], str]) -> int:
-        """Count the first items whose prompt fits, by bisection; fewer than all."""
-        low, high = 0, max(len(items) - 1, 0)
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if self.holds(render(items[:middle])) else (low, middle - 1)
-        return low
 
 
 def _estimate(text: str) -> int:
