@@ -53,21 +53,21 @@ class Asking(Part):
     tries: int = Field(3, ge=1)
     """Questions written at most for each one wanted."""
     closed_book: int = Field(3, ge=0)
-    """Times that the LLM is asked without any passage; a question it then answers goes."""
+    """Tries of the LLM without any passage; a question that it then answers is dropped."""
     longest_copy: int = Field(7, ge=1)
     """Most words in a row that a question takes from its passage."""
     neighbours: int = Field(50, ge=1)
     """Nearest passages of a question in which the answer is looked for."""
     shown: int = Field(5, ge=1)
-    """Of these, how many the LLM reads to see whether the question needs its evidence."""
+    """How many of these the LLM reads, to test whether the question needs its evidence."""
 
 
 class DocumentsRecipe(Licensed):
     """Questions about your documents, with the passages that answer them: no queries needed.
 
-    An LLM writes questions about passages, and checks take those that are not sound; every
-    rejected question is kept with the reason. Nothing is paid for twice: replies are kept in
-    OUT.replay.db (or --store), verdicts in OUT.verdicts.db (or --verdicts).
+    An LLM writes questions about passages, and checks reject unsound ones; every rejected question
+    is kept with the reason. Nothing is paid for twice: replies are kept in OUT.replay.db (or
+    --store), verdicts in OUT.verdicts.db (or --verdicts).
     """
 
     kind: ClassVar[str] = "documents"
@@ -75,11 +75,11 @@ class DocumentsRecipe(Licensed):
     no_batch: ClassVar[str] = "questions are written and checked in rounds until there are enough"
 
     source: Annotated[str, Option(input=True)]
-    """folder:PATH, or another source of passages (corpus:PATH), which are taken as they are."""
+    """folder:PATH, or another source of passages (corpus:PATH), which are not cut."""
     llm: Annotated[str, Option(input=True)] = Field(
-        description=f"Writes questions and tries to answer them: {listed(ANSWERING)}."
+        description=f"LLM that writes questions and tries to answer them: {listed(ANSWERING)}."
     )
-    """What writes questions and tries to answer them."""
+    """LLM that writes questions and tries to answer them."""
     n_queries: Annotated[int, Option("--queries")] = Field(200, ge=1)
     """Questions wanted."""
     shares: QuestionShares = QuestionShares()
@@ -89,11 +89,11 @@ class DocumentsRecipe(Licensed):
     asking: Asking = Asking()
     """How many questions are written and how strictly they are checked."""
     judging: Judging = Judging()
-    """Which judge decides whether passages entail answers."""
+    """Judge that decides whether passages entail answers."""
     embedder: Annotated[str, Option(input=True)] = Field(
         "offline", description=f"{listed(EMBEDDERS)}."
     )
-    """What turns texts into vectors."""
+    """Embedder of questions and passages."""
     embedder_revision: str | None = None
     """Commit, tag or branch of a Hub model."""
     passage_size: int = Field(PASSAGE_SIZE, ge=100)
@@ -109,7 +109,7 @@ class DocumentsRecipe(Licensed):
     decided: Annotated[Path | None, Option(metavar="audit.json", input=True)] = None
     """Drop negatives that an audit decided are relevant."""
     labels: Annotated[tuple[Path, ...], Option(metavar="LABELS.jsonl", input=True)] = ()
-    """What people say of passages (labels import), repeatable: relevant ones become so."""
+    """People's relevance labels of passages (labels import), repeatable."""
 
     @property
     def wanted(self) -> dict[str, int]:

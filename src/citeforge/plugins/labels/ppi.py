@@ -255,7 +255,7 @@ class _Parts:
         return float(of_cluster @ of_cluster) * n / max(1, n - 1), n
 
     def _settled_influence(self, judged: Floats, human: Floats, weight: float) -> Floats:
-        """Compute each answer's influence on the share of answers that need no verdict."""
+        """Compute each answer's influence through the share of answers that need no verdict."""
         u = self.units
         settled = float(judged[u.settled].mean())
         error = float((human - weight * judged)[u.labelled].mean()) if u.labelled.any() else 0.0
