@@ -55,7 +55,7 @@ def read_sheet_labels(
 
 
 def _read_table(path: Path) -> Iterator[tuple[int, str, str, str]]:
-    """Yield (line, item, annotator, label) from a CSV file, which may itself name one annotator."""
+    """Yield (line, item, annotator, label) from a CSV file (its name if no annotator is named)."""
     for line, row in read_csv(path, (ITEM, LABEL)):
         yield (
             line,
