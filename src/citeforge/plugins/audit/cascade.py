@@ -38,7 +38,7 @@ Rows = dict[tuple[str, str], Decided]
 def decide_suspects(
     base: Base, texts: dict[str, str], flaws: Iterable[Flaw], cheap: str, strong: JudgeSession
 ) -> Rows:
-    """Let the strong judge decide about every suspect negative; return its decisions by pair.
+    """Let the strong judge decide about suspect negatives; return decisions by (query, passage).
 
     A suspect is relevant if its passage entails a gold answer of the query; for a query without
     gold answers, if the passage entails that it answers the question.

@@ -147,7 +147,7 @@ def find_flaws(
 
 
 def _first_stage(judge: JudgeSession | None, options: AuditOptions) -> str:
-    """Name what found the suspects: rules, and the judge and cross-encoder if there are any."""
+    """Name the origins of suspects: rules, and the judge and cross-encoder if there are any."""
     names = ["rules"]
     if judge is not None:
         names.append(judge.judge.signature)

@@ -243,7 +243,7 @@ def _replace_passages(slots: Docs, gone: Docs, spare: Docs) -> Docs:
 
 
 def find_problems(package: Package) -> Problems:
-    """Yield (file, problem) for cells that the manifest lacks or that break the design."""
+    """Yield (file, problem) for cells that are missing or break the design of the bundle."""
     try:
         bundle = design.bundle_of(package.manifest)
     except (KeyError, ValidationError) as error:

@@ -10,7 +10,7 @@ import yaml
 from markdown_it import MarkdownIt
 
 _PARSER = MarkdownIt("commonmark")
-_PARSER.core.ruler.enableOnly(["normalize", "block"])  # what is inside a line does not matter here
+_PARSER.core.ruler.enableOnly(["normalize", "block"])  # inline markup is not needed
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _FRONT = re.compile(
     r"\ufeff?(---|\+\+\+)[ \t]*(?:\r\n|\n)(.*?)^(?:\1|\.\.\.)[ \t]*(?:\r\n|\n|\Z)",
