@@ -46,7 +46,7 @@ def decide_suspects(
     Args:
         base: the benchmark.
         texts: passages by id.
-        flaws: those of a kind in SUSPECT make a negative a suspect.
+        flaws: flaws of which those listed in SUSPECT make a negative a suspect.
         cheap: name of the rules and models that found them.
         strong: the judge that decides.
     """
