@@ -27,7 +27,7 @@ from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.text import quoting
 from citeforge.evaluator.statistics.intervals import wilson
 from citeforge.plugins.documents.asker import PromptedLlm
-from citeforge.plugins.documents.questions import Evidence, Question, gives
+from citeforge.plugins.documents.questions import Evidence, Question, gives_answers
 from citeforge.schemas.recipes.base import RunOptions
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -138,7 +138,7 @@ JUDGE = Task(
 )  # fmt: skip
 READER = Task(
     "documents/answer", "Atlantis",
-    [(p, q, lambda reply, right=a: gives(reply, [right])) for p, q, a in ASKED],
+    [(p, q, lambda reply, right=a: gives_answers(reply, [right])) for p, q, a in ASKED],
     [(passage, lambda text, q=question: (text, q)) for passage, question, _ in ASKED[:ATTACKED]],
     reader_turns, lambda reply: "atlantis" in reply.lower(),
 )  # fmt: skip

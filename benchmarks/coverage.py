@@ -21,8 +21,8 @@ from citeforge.evaluator.statistics.estimates import Floats, estimate_value, mea
 from citeforge.evaluator.statistics.intervals import Range
 from citeforge.evaluator.statistics.significance import holm, paired_t, permutation_tests
 from citeforge.plugins.audit.cascade import Stratum, pooled_share
-from citeforge.plugins.labels.calibration import rates_of, rogan_gladen
-from citeforge.plugins.labels.ppi import Units, powered, t_test
+from citeforge.plugins.labels.calibration import compute_rates, rogan_gladen
+from citeforge.plugins.labels.ppi import Units, estimate_ppi, t_test
 
 SIZES = (30, 100, 300)
 GOOD, BAD, HARSH = (0.95, 0.95), (0.6, 0.7), (0.6, 0.9)
@@ -95,7 +95,8 @@ def corrected_coverage(
                 continue
             human = populations[here].human[name]
             both = [
-                powered(units, human.combine, tuning, within=human.within) for tuning in (None, 0.0)
+                estimate_ppi(units, human.combine, tuning, within=human.within)
+                for tuning in (None, 0.0)
             ]
             hits += [p.low <= true[here] <= p.high for p in both]
             widths.append((both[0].high - both[0].low) / (both[1].high - both[1].low))
@@ -122,7 +123,7 @@ def difference_coverage(
         raw = estimate_value(mean_sample(judged[rows][None]))
         sums = [mean_sample(d[rows][None]) for d in (judged, human)]
         units = Units(sums[0].sums[0], sums[1].sums[0], labelled, np.zeros(n, bool))
-        corrected = powered(units, sums[0].combine)
+        corrected = estimate_ppi(units, sums[0].combine)
         counts["raw"] += raw.low <= judged.mean() <= raw.high
         counts["raw against people"] += raw.low <= human.mean() <= raw.high
         counts["corrected"] += corrected.low <= human.mean() <= corrected.high
@@ -137,7 +138,7 @@ def rates_coverage(n: int, labels: int, simulations: int, seed: int) -> Shares:
     for _ in range(simulations):
         level = rng.choice(LEVELS)
         other = [_statements(rng, rng.choice(LEVELS)) for _ in range(labels)]
-        rates = rates_of([list(zip(h.tolist(), j.tolist(), strict=True)) for h, j in other])
+        rates = compute_rates([list(zip(h.tolist(), j.tolist(), strict=True)) for h, j in other])
         verdicts = [_statements(rng, level)[1] for _ in range(n)]
         sums = np.array([[j.mean()] for j in verdicts])
         asked = np.stack([np.ones((n, 1)), np.zeros((n, 1))])

@@ -18,12 +18,12 @@ from citeforge.evaluator.statistics.intervals import Range
 from citeforge.plugins.labels.files import EXPERTQA, FULL
 from citeforge.plugins.labels.ppi import (
     LEAST_LABELS,
-    Powered,
+    PpiEstimate,
     Units,
-    interval_of,
-    powered,
+    compute_interval,
+    estimate_ppi,
 )
-from citeforge.plugins.labels.ranks import ranks_of_intervals
+from citeforge.plugins.labels.ranks import rank_by_intervals
 
 SHARE = Range(0, 1)
 _MARK = re.compile(r"\s*\[\d+\]")
@@ -163,24 +163,24 @@ def draw(
 
 def _value(
     answers: Answers, labelled: np.ndarray, tuning: float | None, mask: np.ndarray | None = None
-) -> Powered:
+) -> PpiEstimate:
     chosen = np.ones(len(labelled), bool) if mask is None else mask
     units = Units(
         answers.judged[chosen], answers.human[chosen], labelled[chosen],
         np.zeros(int(chosen.sum()), bool),
     )  # fmt: skip
-    return powered(units, lambda s: s[..., 0], tuning, SHARE)
+    return estimate_ppi(units, lambda s: s[..., 0], tuning, SHARE)
 
 
 def _order(
-    estimates: dict[str, Powered], people: dict[str, float], level: float
+    estimates: dict[str, PpiEstimate], people: dict[str, float], level: float
 ) -> tuple[int, int]:
     """(pairs of systems whose intervals do not overlap, those in another order than by people)."""
     ends = {
-        s: interval_of(e.value, e.stderr, e.df, e.n_labels, SHARE, level)
+        s: compute_interval(e.value, e.stderr, e.df, e.n_labels, SHARE, level)
         for s, e in estimates.items()
     }
-    ranks = dict(zip(ends, ranks_of_intervals(list(ends.values())), strict=True))
+    ranks = dict(zip(ends, rank_by_intervals(list(ends.values())), strict=True))
     found = wrong = 0
     for a, b in itertools.permutations(ends, 2):
         if ends[a][0] > ends[b][1]:

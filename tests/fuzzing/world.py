@@ -427,9 +427,9 @@ def _stores() -> None:
     from citeforge.engines.llm.records import LlmReply
     from citeforge.engines.llm.replay import encode_answer
     from citeforge.schemas.recipes.command_options import PromptingOptions
-    from citeforge.systems.answering import read_prompts, requests_of
+    from citeforge.systems.answering import make_requests, read_prompts
 
-    asked = requests_of(read_prompts(Path("prompts.jsonl")), PromptingOptions(llm="openai:m"))
+    asked = make_requests(read_prompts(Path("prompts.jsonl")), PromptingOptions(llm="openai:m"))
     jsonl(Path("answers-export.jsonl"), [
         {"key": r.key(model), "payload": r.payload(model), "sample": r.sample, "created": 0.0,
          "answer": json.loads(encode_answer(LlmReply("Io [1].", model=model)))} for r in asked

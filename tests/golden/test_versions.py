@@ -17,7 +17,7 @@ from citeforge.evaluator.gate_policy import read_policy
 from citeforge.evaluator.reports.compare import load_scores
 from citeforge.kg.domain import load_domain
 from citeforge.package.manifest import load_manifest
-from citeforge.plugins.audit.run import read_known
+from citeforge.plugins.audit.run import read_accepted
 from citeforge.plugins.leaderboard.boards import read_boards
 from citeforge.schemas.benchmarks.audit import Audit
 from conftest import ROOT, Inline, refused
@@ -155,7 +155,7 @@ def test_audit_and_accepted_flaws() -> None:
     audit = Audit.model_validate_json((V1 / "audit.json").read_text())
     assert audit.false_negatives is not None
     assert audit.flaws["near-duplicate"][0].key == ("near-duplicate", "q1", "d2")
-    assert read_known(V1 / "known-flaws.jsonl") == {("near-duplicate", "q1", "d2")}
+    assert read_accepted(V1 / "known-flaws.jsonl") == {("near-duplicate", "q1", "d2")}
 
 
 def test_a_leaderboard() -> None:

@@ -20,7 +20,7 @@ from citeforge.plugins.labels.returned import import_sheets
 from citeforge.plugins.labels.sheets import export_sheet
 from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.command_options import PromptingOptions
-from citeforge.systems.answering import answer_prompts, plan_prompts, read_prompts, requests_of
+from citeforge.systems.answering import answer_prompts, make_requests, plan_prompts, read_prompts
 from conftest import ROOT, Inline, refused, write_jsonl
 
 
@@ -150,7 +150,7 @@ def test_judge(inline: Inline, tmp_path: Path) -> None:
 def test_llm(inline: Inline, package: Path, tmp_path: Path) -> None:
     inline.ok("export", "prompts", package, "--out", "p.jsonl")
     prompts = tmp_path / "p.jsonl"
-    requests = requests_of(read_prompts(prompts), PromptingOptions(llm="openai:m"))
+    requests = make_requests(read_prompts(prompts), PromptingOptions(llm="openai:m"))
     with ReplayStore(tmp_path / "a.db") as store:
         for n, request in enumerate(requests):
             cut = "length" if n == 0 else None

@@ -1,4 +1,4 @@
-"""Outside formats, read: one file a format.
+"""Read sources of benchmarks in other formats, one file per format.
 
 May import schemas and engines. Begin at `source`, then `registry`.
 """

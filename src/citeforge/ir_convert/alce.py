@@ -1,4 +1,4 @@
-"""ALCE items: ASQA, QAMPARI and ELI5 questions with their retrieved documents."""
+"""Read ALCE's items: questions of ASQA, QAMPARI and ELI5 with retrieved documents."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ from citeforge.schemas.text import contains_answer, normalise_answer, premise_of
 
 Task = Literal["asqa", "qampari", "eli5"]
 _GOLD: dict[Task, str] = {"asqa": "qa_pairs", "qampari": "answers", "eli5": "claims"}
-"""Data set to the field of its items that no other one has."""
+"""Data set to the field that only its items have."""
 
 
 class AlceDocument(msgspec.Struct, gc=False):
@@ -56,7 +56,7 @@ class Annotation(msgspec.Struct, gc=False):
 
 
 class AlceItem(msgspec.Struct, gc=False):
-    """One question with its documents and whatever gold its data set has."""
+    """A question with its documents, and the gold of its data set."""
 
     question: str
     docs: list[AlceDocument] = []
@@ -71,7 +71,7 @@ class AlceItem(msgspec.Struct, gc=False):
 
     @property
     def query_id(self) -> str:
-        """The item's own id, or one made from its question."""
+        """Id of the item, or else a hash of its question."""
         for value in (self.sample_id, self.id):
             if value is not None:
                 return str(value)
@@ -79,32 +79,32 @@ class AlceItem(msgspec.Struct, gc=False):
 
     @property
     def short_answers(self) -> list[str]:
-        """All short answers, in order, without repeats."""
+        """All short answers, in order, without repetitions."""
         groups = [p.short_answers for p in self.qa_pairs or []] + list(self.answers or [])
         return list(dict.fromkeys(a for group in groups for a in group))
 
 
 def passage_id(doc: AlceDocument) -> str:
-    """Get a document's id; a missing one becomes ``sha256(title, newline, text)[:16]``."""
+    """Return a document's id, or else a hash: ``sha256(title, newline, text)[:16]``."""
     if doc.id is not None:
         return str(doc.id)
     return hashlib.sha256(f"{doc.title}\n{doc.text}".encode()).hexdigest()[:16]
 
 
 def read_items(path: Path, allow_blank: bool = False, name: str = "") -> list[AlceItem]:
-    """Read a list of items, or an object with such a list under ``data`` or another name.
+    """Read the items of an ALCE file: a list, or an object with the list under ``data`` or a name.
 
     Args:
         path: JSON file.
-        allow_blank: questions may have no text.
-        name: of the list, where the object has several, as ALCE's demonstrations have.
+        allow_blank: whether questions may have no text.
+        name: name of the list, if the object has several, as ALCE's demonstrations have.
 
     Raises:
-        InputError: not JSON, another layout, several lists and none named, or an item with a wrong
-            field.
+        InputError: not JSON, another layout, several lists of which none is named, or an item with
+            a wrong field.
     """
     raw = parse_json(read_all(path), path)
-    rows = raw if isinstance(raw, list) else _list_in(raw, path, name)
+    rows = raw if isinstance(raw, list) else _find_items(raw, path, name)
     items: list[AlceItem] = []
     numbers: dict[str, int] = {}
     for number, row in enumerate(rows, 1):
@@ -130,11 +130,11 @@ def read_items(path: Path, allow_blank: bool = False, name: str = "") -> list[Al
     return items
 
 
-def _list_in(content: Any, path: Path, name: str) -> list[Any]:
-    """Find the list of items in an object.
+def _find_items(content: Any, path: Path, name: str) -> list[Any]:
+    """Find the list of items in a JSON object.
 
     Raises:
-        InputError: it has none, or several of which none is named.
+        InputError: it has no list, or several of which none is named.
     """
     members = content if isinstance(content, dict) else {}
     lists: dict[str, list[Any]] = {
@@ -160,10 +160,10 @@ def _list_in(content: Any, path: Path, name: str) -> list[Any]:
 
 
 def task_of(items: list[AlceItem], path: Path) -> Task:
-    """Find out which of the three data sets a file is, by the gold of its items.
+    """Detect the data set of a file (ASQA, QAMPARI or ELI5) from the gold of its items.
 
     Raises:
-        InputError: no item has gold that one data set alone has; an answer may be of any.
+        InputError: no item has gold of one data set alone; plain answers occur in all three.
     """
     for item in items:
         for task, field in _GOLD.items():
@@ -182,12 +182,12 @@ def task_of(items: list[AlceItem], path: Path) -> Task:
 
 
 def open_alce(argument: str, split: str | None, options: ReadOptions) -> "AlceSource":
-    """Open ``alce:PATH``: a file of ASQA or QAMPARI; with a judge, of ELI5, too.
+    """Open the source ``alce:PATH``: a file of ASQA or QAMPARI; with a judge, also of ELI5.
 
     ``alce:PATH#NAME`` names a list in the file, the data set, or both (``demos.json#asqa``).
 
     Raises:
-        InputError: not such a file, or ELI5 without the judge that its relevance needs.
+        InputError: not such a file, or ELI5 without a judge, which decides relevance.
     """
     source = load_alce(argument, split, options)
     if source.task == "eli5" and options.judge is None:
@@ -202,7 +202,7 @@ def open_alce(argument: str, split: str | None, options: ReadOptions) -> "AlceSo
 
 
 def load_alce(argument: str, split: str | None, options: ReadOptions) -> "AlceSource":
-    """Open a file of any ALCE data set, ELI5 included.
+    """Open a file of any ALCE data set, for builds that need no relevance of ELI5.
 
     Raises:
         InputError: not such a file.
@@ -216,18 +216,19 @@ def load_alce(argument: str, split: str | None, options: ReadOptions) -> "AlceSo
 
 
 class AlceSource(FileSource):
-    """Records of an ALCE file. See :class:`citeforge.ir_convert.source.Source`.
+    """Records of an ALCE file; a :class:`~citeforge.ir_convert.source.Source`.
 
-    A passage is relevant when its text carries a short answer of the question, both under
-    ALCE's answer normalisation; one of ELI5, when it entails a claim by the judge.
+    A passage is relevant if its text contains a short answer of the question, both normalised as
+    ALCE does; for ELI5, if it entails a claim according to the judge.
 
     Attributes:
-        items: those with a question.
+        items: items with a question.
     """
 
     def __init__(
         self, path: Path, items: list[AlceItem], task: Task, info: SourceInfo, options: ReadOptions
     ) -> None:
+        """Take the items of a file, and record the rule of relevance in ``info``."""
         self.path = path
         self.task = task
         self.items = [item for item in items if item.question.strip()]
@@ -244,20 +245,24 @@ class AlceSource(FileSource):
         )
 
     def passages(self) -> Iterator[pa.RecordBatch]:
+        """Yield the documents of all items in batches, each once."""
         return placed_passages(self._documents, self.source.counts, self.options.skip_empty)
 
     def _documents(self) -> Iterator[PlacedPassage]:
+        """Yield the documents of all items, each with its place."""
         for number, item in enumerate(self._all, 1):
             for doc in item.docs:
                 yield Place(self.path, number), passage_id(doc), doc.title, doc.text, None
 
     def queries(self) -> pa.Table:
+        """Return the questions."""
         rows = [(item.query_id, item.question, None) for item in self.items]
         return table_of(rows, QUERIES)
 
     def relevant(self) -> pa.Table:
+        """Return the relevant (query, passage) pairs, with the answers that each contains."""
         if self.task == "eli5" and self.options.judge is not None:
-            return self._entailing(self.options.judge)
+            return self._find_entailing(self.options.judge)
         rows: dict[tuple[str, str], str] = {}
         for item in self.items:
             for doc in item.docs:
@@ -269,8 +274,8 @@ class AlceSource(FileSource):
         columns = [(q, p, answers, 1.0, None) for (q, p), answers in rows.items()]
         return table_of(columns, MAPPING)
 
-    def _entailing(self, judge: JudgeSession) -> pa.Table:
-        """Find passages that entail claims; a passage's score is the number of claims."""
+    def _find_entailing(self, judge: JudgeSession) -> pa.Table:
+        """Find the passages that entail claims; the score is the number of claims."""
         pairs = [
             (item.query_id, passage_id(doc), Pair(premise_of(doc.title, doc.text), claim))
             for item in self.items
@@ -290,19 +295,20 @@ class AlceSource(FileSource):
         return table_of(rows, MAPPING)
 
     def gold(self) -> pa.Table:
+        """Return the gold of all items."""
         rows = [
             {"query_id": item.query_id, "position": position, **piece}
             for item in self.items
-            for position, piece in enumerate(_gold_of(item))
+            for position, piece in enumerate(_gold_rows(item))
         ]
         return pa.Table.from_pylist(rows, schema=GOLD)
 
     def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
-        """Return the file that errors name for a judgement; its line is not known."""
+        """Return the file as the place of a judgement, for error messages; its line is unknown."""
         return str(self.path), None
 
 
-def _gold_of(item: AlceItem) -> Iterator[dict[str, Any]]:
+def _gold_rows(item: AlceItem) -> Iterator[dict[str, Any]]:
     """Yield the gold rows of an item: short answers, long answers, lists and claims."""
     for pair in item.qa_pairs or []:
         extra = {"context": pair.context, "wikipage": pair.wikipage}

@@ -1,6 +1,4 @@
-"""AttriEval's data sets, as ``datasets`` saved them to disk, and MS MARCO's QA rows:
-``passages{passage_text, is_selected}``.
-"""
+"""Read AttriEval's data sets, saved by ``datasets``, and MS MARCO's QA rows in the same layout."""
 
 import hashlib
 from collections.abc import Iterator
@@ -22,15 +20,15 @@ Row = TypeVar("Row", bound=msgspec.Struct)
 
 
 def read_saved(path: Path, row_type: type[Row]) -> Iterator[tuple[int, Row]]:
-    """Read (number, row) of a folder made by ``Dataset.save_to_disk``.
+    """Yield (number, row) from a folder made by ``Dataset.save_to_disk``.
 
     Args:
         path: folder.
-        row_type: msgspec structure of a row; its field types are enforced.
+        row_type: msgspec structure of a row, whose field types are enforced.
 
     Raises:
-        InputError: not such a folder, damaged, several splits, or a field of another type; names
-            the row and the field.
+        InputError: not such a folder, damaged, or with several splits; or a field has another type
+            (names row and field).
     """
     import datasets
 
@@ -40,7 +38,7 @@ def read_saved(path: Path, row_type: type[Row]) -> Iterator[tuple[int, Row]]:
         OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError,
         pa.ArrowException,
     ) as error:  # fmt: skip
-        # What `datasets` and pyarrow say of damaged files has no common type.
+        # Errors of `datasets` and pyarrow about damaged files have no common type.
         raise _not_saved(path, error) from error
     if isinstance(data, datasets.DatasetDict):
         raise InputError(
@@ -50,7 +48,7 @@ def read_saved(path: Path, row_type: type[Row]) -> Iterator[tuple[int, Row]]:
             code="missing-option",
         )
     try:
-        # The file is mapped as it stands: without this, damaged offsets would be followed.
+        # The file is memory-mapped: without this check, damaged offsets would be followed.
         data.data.table.validate(full=True)
         rows = enumerate(data.with_format("arrow").iter(1), 1)
         for number, table in rows:
@@ -70,6 +68,7 @@ def read_saved(path: Path, row_type: type[Row]) -> Iterator[tuple[int, Row]]:
 
 
 def _not_saved(path: Path, error: Exception) -> InputError:
+    """Make the error for a folder that is not a readable saved data set."""
     detail = "" if isinstance(error, FileNotFoundError) else f" ({str(error)[:200]})"
     return InputError(
         f"is not a readable saved data set{detail}",
@@ -87,7 +86,7 @@ class _Passages(msgspec.Struct):
 
 
 class _Row(msgspec.Struct):
-    """A row; further fields are not needed here."""
+    """A row of AttriEval or MS MARCO; further fields are not needed here."""
 
     query: str
     passages: _Passages
@@ -97,14 +96,14 @@ class _Row(msgspec.Struct):
 
 
 def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> JudgedSource:
-    """Open ``attrieval:PATH``: a folder that ``datasets`` saved, or JSON Lines of such rows.
+    """Open the source ``attrieval:PATH``: a folder saved by ``datasets``, or rows as JSON Lines.
 
-    A passage is known by its text; selected ones are relevant, the others of the same query are
-    its seemingly relevant ones, ranked as they are listed: a retriever found them, and people did
-    not select them. ``org_answers`` (or MS MARCO's ``answers``) become gold.
+    Passages are identified by their text. Selected ones are relevant; the others of the query are
+    seemingly relevant, ranked in their order: a retriever found them, and people did not select
+    them. ``org_answers`` (or MS MARCO's ``answers``) become gold.
 
     Raises:
-        InputError: another layout.
+        InputError: the file has another layout.
     """
     path = Path(argument)
     rows = list(read_saved(path, _Row) if path.is_dir() else read_rows(path, _Row))

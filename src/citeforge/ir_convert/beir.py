@@ -1,4 +1,4 @@
-"""BEIR folders: ``corpus.jsonl``, ``queries.jsonl``, ``qrels/<split>.tsv``, plain or .gz."""
+"""Read BEIR folders: ``corpus.jsonl``, ``queries.jsonl``, ``qrels/<split>.tsv``, or ``.gz``."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -28,7 +28,7 @@ _HEADER = ["query-id", "corpus-id", "score"]
 
 
 class BeirPassage(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """A line of ``corpus.jsonl``; an id that is a number becomes its digits."""
+    """A line of ``corpus.jsonl``; a number as id becomes its digits."""
 
     id: str | int = msgspec.field(name="_id")
     text: str = msgspec.field()
@@ -45,16 +45,16 @@ class BeirQuery(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 def open_beir(argument: str, split: str | None, options: ReadOptions) -> "BeirSource":
-    """Open ``beir:PATH[#NAME]``, a folder or a zip file; NAME is one of several data sets in it.
+    """Open the source ``beir:PATH[#NAME]``: a folder or zip file, and the name of its data set.
 
     Raises:
-        InputError: nothing there, the zip is unsafe, or there are several data sets.
+        InputError: there is no folder, the zip is unsafe, or it has several data sets.
         UnknownValueError: no such data set, or the data set has no such split.
     """
     path, _, name = (argument, "", "") if Path(argument).exists() else argument.partition("#")
     folder = Path(path)
     if folder.is_file() and folder.suffix == ".zip":
-        # A build may read two archives: each has a folder of its own.
+        # A build may read two archives, so each gets its own folder.
         unpacked = options.workdir / f"unpacked-{digest(str(folder.resolve()))[:12]}"
         folder = unpack_zip(folder, unpacked)
     if not folder.is_dir():
@@ -64,11 +64,11 @@ def open_beir(argument: str, split: str | None, options: ReadOptions) -> "BeirSo
             allowed="a BEIR folder with corpus.jsonl, or a .zip of it",
             code="not-a-folder",
         )
-    return BeirSource(_data_set(folder, path, name), argument, split, options)
+    return BeirSource(_find_data_set(folder, path, name), argument, split, options)
 
 
-def _data_set(folder: Path, path: str, name: str) -> Path:
-    """Find the folder of a data set: the folder itself, or one below it.
+def _find_data_set(folder: Path, path: str, name: str) -> Path:
+    """Find the folder of a data set: the given folder, or one below it.
 
     Raises:
         InputError: it has several, and none is named.
@@ -93,11 +93,12 @@ def _data_set(folder: Path, path: str, name: str) -> Path:
 
 
 class BeirSource(JudgedSource):
-    """Records of a BEIR folder."""
+    """Records of a BEIR folder; a source of judged pairs."""
 
     def __init__(
         self, folder: Path, argument: str, split: str | None, options: ReadOptions
     ) -> None:
+        """Find the files of a split (``test`` by default), and read its judgements."""
         split = split or "test"
         self.folder = folder
         info = SourceInfo(spec=f"beir:{argument}", kind="beir", split=split)
@@ -110,6 +111,7 @@ class BeirSource(JudgedSource):
         super().__init__(info, {}, judged, stream, options, files, id_field="_id")
 
     def queries(self) -> pa.Table:
+        """Read the queries that have a judgement; repeated ones are merged."""
         self.topics = path = find_file(self.folder, "queries.jsonl")
         judged = {query for query, _ in self.judged.scores}
         rows: dict[str, tuple[int, str]] = {}
@@ -133,10 +135,10 @@ class BeirSource(JudgedSource):
 
 
 def find_file(folder: Path, *names: str) -> Path:
-    """Find the first file of some names, plain or ``.gz``, in a folder.
+    """Find a file in a folder by some names, tried in order, plain or ``.gz``.
 
     Raises:
-        InputError: none is there.
+        InputError: there is none.
     """
     for name in names:
         for path in (folder / name, folder / f"{name}.gz"):
@@ -151,10 +153,10 @@ def find_file(folder: Path, *names: str) -> Path:
 
 
 def find_qrels(folder: Path, split: str) -> Path:
-    """Find the file of a split's judgements.
+    """Find the file with a split's judgements.
 
     Raises:
-        UnknownValueError: no such split; lists those that are there.
+        UnknownValueError: no such split; lists the splits.
     """
     files: dict[str, Path] = {}
     for path in sorted((folder / "qrels").glob("*.tsv*")):
@@ -176,12 +178,12 @@ def find_qrels(folder: Path, split: str) -> Path:
 def read_corpus(
     path: Path, options: ReadOptions, counts: dict[str, int]
 ) -> Iterator[PlacedPassage]:
-    """Stream the passages of a ``corpus.jsonl``.
+    """Yield the passages of a ``corpus.jsonl``, each with its place.
 
     Args:
         path: the file, plain or .gz.
         options: whether fields that BEIR does not have are refused, ignored or kept.
-        counts: takes in how many rows had some.
+        counts: the number of rows with such fields is added.
 
     Raises:
         InputError: a malformed row.
@@ -192,47 +194,36 @@ def read_corpus(
 
 
 def read_qrels(path: Path, skip_contradictions: bool = False) -> Judgements:
-    """Read ``qrels/<split>.tsv`` (plain or .gz).
+    """Read the judgements of a ``qrels/<split>.tsv``, plain or .gz.
 
     Args:
-        path: header row, then tab-separated query-id, corpus-id, integer score.
-        skip_contradictions: of two scores of one pair, keep the higher one.
+        path: file of a header row, then tab-separated query-id, corpus-id, integer score.
+        skip_contradictions: whether to keep the higher of two scores of a pair.
 
     Raises:
-        InputError: header, columns, score or encoding wrong, or one pair with two scores.
+        InputError: header, columns, score or encoding are wrong, or a pair has two scores.
     """
     judged = Judgements(str(path), skip_contradictions=skip_contradictions)
+    wrong = partial(InputError, path=path, code="wrong-type")
     for number, raw in raw_lines(path):
         if not raw.strip():
             continue
         fields = decode_text(path, number, raw).split("\t")
         if len(fields) != 3 or not all(fields):
-            raise InputError(
+            raise wrong(
                 f"has {len(fields)} tab-separated columns or an empty one",
-                path=path,
                 line=number,
                 allowed="query-id, corpus-id, score",
-                code="wrong-type",
             )
         if number == 1:
             if fields != _HEADER:
-                raise InputError(
-                    f"the first row is {fields}",
-                    path=path,
-                    line=1,
-                    allowed="the header query-id, corpus-id, score",
-                    code="wrong-type",
-                )
+                allowed = "the header query-id, corpus-id, score"
+                raise wrong(f"the first row is {fields}", line=1, allowed=allowed)
             continue
         query, passage, score = fields
         try:
             judged.add(number, query, passage, int(score.removesuffix(".0")))
         except ValueError as error:
-            raise InputError(
-                f"{score!r} is not a whole number",
-                path=path,
-                line=number,
-                field="score",
-                code="wrong-type",
-            ) from error
+            message = f"{score!r} is not a whole number"
+            raise wrong(message, line=number, field="score") from error
     return judged

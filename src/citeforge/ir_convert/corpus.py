@@ -1,4 +1,4 @@
-"""Passages alone, in files of anybody's making: ``corpus:PATH``, to mine from."""
+"""The source ``corpus:PATH``: files of passages without queries, from which negatives are mined."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain, islice
@@ -27,7 +27,7 @@ ALLOWED = "a .jsonl, .jsonl.gz or .parquet file, or a folder of them (in it, or 
 
 
 class PassageRow(msgspec.Struct, gc=False):
-    """A line of a corpus under any of its usual names; further fields are not needed here."""
+    """A line of a corpus, with the usual names of its fields; further ones are not needed here."""
 
     text: str | None = None
     contents: str | None = None
@@ -41,21 +41,21 @@ class PassageRow(msgspec.Struct, gc=False):
 
     @property
     def name(self) -> str:
-        """The id; empty for none."""
+        """Id of the passage; empty if it has none."""
         ids = (self.underscored, self.id, self.docid, self.doc_id, self.pid)
         return next((str(v) for v in ids if v is not None), "")
 
     @property
     def body(self) -> str:
-        """The text; empty for none."""
+        """Text of the passage; empty if it has none."""
         return next((v for v in (self.text, self.contents, self.passage) if v is not None), "")
 
 
 def open_corpus_files(argument: str, split: str | None, options: ReadOptions) -> "CorpusFiles":
-    """Open ``corpus:PATH``.
+    """Open the source ``corpus:PATH``: a file of passages, or all such files in a folder.
 
     Raises:
-        InputError: no such file, or a folder without one.
+        InputError: there is no such file, or none in the folder.
     """
     path = Path(argument)
     if not path.exists():
@@ -72,40 +72,46 @@ def open_corpus_files(argument: str, split: str | None, options: ReadOptions) ->
 
 
 class PassagesAlone(FileSource):
-    """Source without queries and judgements: asking for them is an error."""
+    """Base of sources with passages but no queries and judgements, which raise an error."""
 
     contents = "passages"
 
     def __init__(self, info: SourceInfo, files: Mapping[str, Path]) -> None:
+        """Take the provenance, and the files to hash for it."""
         self.source, self.files = info, files
 
     def queries(self) -> pa.Table:
+        """Raise an InputError: the source has no queries."""
         raise without_queries(self.source.spec, self.contents)
 
     relevant = queries
 
     def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
+        """Return the name of the source; it has no judgements."""
         return self.source.spec, None
 
 
 class CorpusFiles(PassagesAlone):
-    """Passages of files, streamed. See :class:`citeforge.ir_convert.source.Source`."""
+    """Passages of JSON Lines and Parquet files, streamed; a source without queries."""
 
     def __init__(self, files: list[Path], argument: str, options: ReadOptions) -> None:
+        """Take the files, in order, and the argument that named them."""
         self.options = options
         info = SourceInfo(spec=f"corpus:{argument}", kind="corpus")
         super().__init__(info, {path.name: path for path in files})
 
     def passages(self) -> Iterator[pa.RecordBatch]:
+        """Yield the passages of all files in batches, each id once."""
         return checked_passages(
             self._read, self._place_of, self.source.counts, self.options.skip_empty
         )
 
     def _read(self) -> Iterator[pa.RecordBatch]:
+        """Yield the unchecked rows of all files in batches."""
         return chain.from_iterable(map(self._batches, self.files.values()))
 
     def _place_of(self, number: int) -> Place:
-        """Find file and line of a row, counted from 0 over all files."""
+        """Find the file and line of a row by its number, from 0 over all files."""
         rows = (
             Place(path, line)
             for path in self.files.values()
@@ -114,6 +120,7 @@ class CorpusFiles(PassagesAlone):
         return next(islice(rows, number, None))
 
     def _batches(self, path: Path) -> Iterator[pa.RecordBatch]:
+        """Yield the unchecked rows of one file in batches of schema CORPUS."""
         if path.suffix == ".parquet":
             columns = map_columns(read_schema(path).names)
             for batch in iter_batches([path], list(columns)):

@@ -1,4 +1,4 @@
-"""HAGRID: questions with judged quotes and human-checked answers that cite them."""
+"""Read HAGRID: questions with judged quotes, and answers with citations and labels."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -30,12 +30,12 @@ HUB_FILE = "hagrid-v1.0-en/{split}.jsonl"
 
 
 Label = Annotated[int, msgspec.Meta(ge=-128, le=127)]
-"""As wide as the column that keeps it."""
+"""Label that fits into its 8-bit column."""
 SentenceIndex = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
 
 class Quote(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """Passage judged relevant; ``idx`` is not used, since answers cite positions in the list."""
+    """A passage judged relevant; ``idx`` is ignored, since answers cite positions in the list."""
 
     idx: int
     docid: str | int
@@ -43,7 +43,7 @@ class Quote(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
     @property
     def passage_id(self) -> str:
-        """The id as text."""
+        """Id of the passage as text."""
         return str(self.docid)
 
 
@@ -68,7 +68,7 @@ class HagridAnswer(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 class HagridQuestion(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """A line of the file."""
+    """A line of a HAGRID file: a question with quotes and answers."""
 
     query_id: int | str
     query: str
@@ -78,10 +78,10 @@ class HagridQuestion(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 def open_hagrid(argument: str, split: str | None, options: ReadOptions) -> "HagridSource":
-    """Open ``hagrid:PATH``, a JSON Lines file in HAGRID's layout.
+    """Open the source ``hagrid:PATH``: a JSON Lines file in HAGRID's layout.
 
     Raises:
-        InputError: not a file.
+        InputError: there is no such file.
     """
     path = Path(argument)
     if not path.is_file():
@@ -95,9 +95,9 @@ def open_hagrid(argument: str, split: str | None, options: ReadOptions) -> "Hagr
 
 
 def open_hagrid_hub(argument: str, split: str | None, options: ReadOptions) -> "HagridSource":
-    """Open ``hagrid-hub:SPLIT``: the file of that split in the Hub repository.
+    """Open the source ``hagrid-hub:SPLIT``: the file of that split in HAGRID's Hub repository.
 
-    The repository is script-based, which ``datasets`` 4 and later refuse; its files are plain.
+    ``datasets`` 4 and later refuse the repository, which has a loading script; so its file is read.
     """
     from citeforge.ir_convert.hub import download, split_revision
 
@@ -108,13 +108,14 @@ def open_hagrid_hub(argument: str, split: str | None, options: ReadOptions) -> "
 
 
 class HagridSource(FileSource):
-    """Records of a HAGRID file. See :class:`citeforge.ir_convert.source.Source`.
+    """Records of a HAGRID file; a :class:`~citeforge.ir_convert.source.Source`.
 
-    Quotes are the judged-relevant passages; all gold answers are kept, and their citations are
-    resolved to passage ids by position in the quotes (1-based).
+    Quotes are the relevant passages; all gold answers are kept, and their citations, positions in
+    the quotes from 1, become passage ids.
     """
 
     def __init__(self, path: Path, info: SourceInfo, options: ReadOptions) -> None:
+        """Take the file, and record the rule of relevance in ``info``."""
         self.path = path
         self.options = options
         self.source, self.files = info, {path.name: path}
@@ -122,7 +123,7 @@ class HagridSource(FileSource):
 
     @cached_property
     def _rows(self) -> dict[str, tuple[int, HagridQuestion]]:
-        """Id to line and question, blank ones among them where they are allowed."""
+        """Id to (line, question); includes blank questions, if they are allowed."""
         rows: dict[str, tuple[int, HagridQuestion]] = {}
         n_repeats = 0
         for line, row in read_known_fields(
@@ -145,18 +146,21 @@ class HagridSource(FileSource):
         return rows
 
     def _questions(self) -> list[tuple[int, str, HagridQuestion]]:
-        """Line, id and question, without those that are skipped."""
+        """List (line, id, question) of the questions with text."""
         return [(line, name, row) for name, (line, row) in self._rows.items() if row.query.strip()]
 
     def passages(self) -> Iterator[pa.RecordBatch]:
+        """Yield the quotes of all questions in batches, each id once."""
         return placed_passages(self._quotes, self.source.counts, self.options.skip_empty)
 
     def _quotes(self) -> Iterator[PlacedPassage]:
+        """Yield the quotes of all questions, each with its place."""
         for line, row in self._rows.values():
             for quote in row.quotes:
                 yield Place(self.path, line), quote.passage_id, "", quote.text, None
 
     def queries(self) -> pa.Table:
+        """Return the questions with text."""
         rows = [
             (name, row.query, metadata_text(row.metadata, self.path, line))
             for line, name, row in self._questions()
@@ -164,6 +168,7 @@ class HagridSource(FileSource):
         return table_of(rows, QUERIES)
 
     def relevant(self) -> pa.Table:
+        """Return the (query, passage) pairs of all quotes with text."""
         pairs = dict.fromkeys(
             (name, quote.passage_id)
             for _, name, row in self._questions()
@@ -174,12 +179,13 @@ class HagridSource(FileSource):
         return table_of(rows, MAPPING)
 
     def gold(self) -> pa.Table:
+        """Return the gold answers, with cited passages; count citations without a quote."""
         unresolved = 0
         rows: list[dict[str, Any]] = []
         for _, name, row in self._questions():
             ids = [quote.passage_id for quote in row.quotes]
             for position, answer in enumerate(row.answers):
-                citations, missed = resolve(answer.answer, ids)
+                citations, missed = resolve_citations(answer.answer, ids)
                 unresolved += missed
                 rows.append(
                     {
@@ -199,22 +205,23 @@ class HagridSource(FileSource):
         return pa.Table.from_pylist(rows, schema=GOLD)
 
     def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
-        """Give the file, and the line of the query."""
+        """Return the file, and the line of the query, as the place of a judgement."""
         row = self._rows.get(query_id)
         return str(self.path), None if row is None else row[0]
 
 
-def resolve(text: str, ids: list[str]) -> tuple[list[str], int]:
-    """Find the passages that a gold text cites by position, and count marks without one."""
+def resolve_citations(text: str, ids: list[str]) -> tuple[list[str], int]:
+    """Find the ids of the passages that a text cites by position; count citations without one."""
     inside, outside, _ = Grammar(base=1).cited(text, len(ids))
     return list(dict.fromkeys(ids[i] for i in sorted(inside))), outside
 
 
 def _sentence(sentence: HagridSentence, ids: list[str]) -> dict[str, Any]:
+    """Convert a sentence of an answer to a structure of the gold table."""
     return {
         "text": sentence.text,
         "index": sentence.index,
         "informative": sentence.informative,
         "attributable": sentence.attributable,
-        "citations": resolve(sentence.text, ids)[0],
+        "citations": resolve_citations(sentence.text, ids)[0],
     }

@@ -1,5 +1,7 @@
-"""Data sets of the Hugging Face Hub, or local copies, read through ``datasets``: BEIR's and RAGE's
-layouts, and passages alone. Errors say what to do offline."""
+"""Read data sets of the Hugging Face Hub, or local copies, through ``datasets``.
+
+In BEIR's and RAGE's layouts, or passages alone. Errors say what to do offline.
+"""
 
 import json
 import re
@@ -37,26 +39,20 @@ _IDS = ("_id", "id", "docid", "doc_id", "pid")
 _TEXTS = ("text", "contents", "passage")
 _OF_LANGUAGE = re.compile(r"(?P<lang>.+)[-_]corpus|corpus[-_](?P<other>.+)")
 _MOST_CONFIGS = 30
-"""Names of configs in an error."""
-
-
-def _last(mark: str, text: str) -> tuple[str, str, str]:
-    """Text before and after the last mark; all of it before where there is none."""
-    before, found, after = text.rpartition(mark)
-    return (before, found, after) if found else (text, "", "")
+"""Most names of configs in an error."""
 
 
 def split_revision(argument: str) -> tuple[str, str | None]:
-    """``name@revision`` → (name, revision)."""
+    """Split ``name@revision`` into name and revision; the latter is None if there is none."""
     name, _, revision = argument.partition("@")
     return name, revision or None
 
 
 def download(repo: str, filename: str, revision: str | None) -> tuple[Path, str]:
-    """Fetch one file of a data set repository, or find it in the Hub cache.
+    """Download a file of a data set repository, or find it in the Hub's cache.
 
     Returns:
-        (local path, commit it belongs to).
+        (local path, commit of the file).
 
     Raises:
         InputError: unknown repository or file, or no network.
@@ -76,10 +72,11 @@ class Repository:
     """A data set on the Hub, or a local folder of the same layout.
 
     Attributes:
-        name: ``ORG/NAME``, or the folder.
-        revision: of the Hub; None for the newest.
-        content: sha256 of a local folder's files; None on the Hub, where a commit says it.
-        language: names its configs (``hi-corpus``, ``corpus-hi``); None for plain names.
+        name: ``ORG/NAME``, or the path of the folder.
+        revision: revision on the Hub; None for the newest.
+        content: SHA-256 of a local folder's files; None on the Hub, where a commit identifies it.
+        language: language in the names of its configs (``hi-corpus``, ``corpus-hi``); None if they
+            have none.
     """
 
     name: str
@@ -88,24 +85,25 @@ class Repository:
     language: str | None = None
 
     @classmethod
-    def of(cls, argument: str, ending: str = "") -> "Repository":
+    def parse(cls, argument: str, ending: str = "") -> "Repository":
         """Parse ``NAME[@revision][#LANGUAGE]``, and hash a local folder.
 
         Args:
-            argument: names the repository or the folder.
-            ending: put behind the name.
+            argument: name of the repository, or path of the folder.
+            ending: suffix that is added to the name.
         """
-        rest, _, language = (argument, "", "") if Path(argument).exists() else _last("#", argument)
+        has_language = "#" in argument and not Path(argument).exists()
+        rest, _, language = argument.rpartition("#") if has_language else (argument, "", "")
         name, revision = split_revision(rest)
         folder = Path(f"{name}{ending}")
         content = digest_folder(folder) if folder.is_dir() else None
         return cls(f"{name}{ending}", revision, content, language or None)
 
     def config(self, name: str) -> Any:
-        """Load one config as a ``DatasetDict``: that of the language, where there is one.
+        """Load a config as a ``DatasetDict``; with a language, the config of that language.
 
         Returns:
-            The splits, or None when the data set has no such config.
+            The splits, or None if the data set has no such config.
 
         Raises:
             InputError: the repository cannot be read.
@@ -117,33 +115,34 @@ class Repository:
         names += [self.language] if name == "default" else []
         return next(filter(None, map(self._load, names)), None)
 
-    def missing(self, *configs: str) -> InputError:
-        """Error for a data set that has none of some configs; lists those that it has."""
+    def missing_error(self, *configs: str) -> InputError:
+        """Make the error for a data set without any of some configs, which lists its configs."""
         import datasets
 
         try:
             names = sorted(datasets.get_dataset_config_names(self.name, revision=self.revision))
-        except Exception:  # what `datasets` says of repositories has no common type
+        except Exception:  # errors of `datasets` about repositories have no common type
             names = []
         found = {m["lang"] or m["other"] for n in names if (m := _OF_LANGUAGE.fullmatch(n))}
-        languages = sorted(found - set(filter(None, (self.language,))))
+        languages = sorted(found - {self.language})
         listed = ", ".join(names[:_MOST_CONFIGS]) + (", …" if len(names) > _MOST_CONFIGS else "")
         suffix = "" if self.language is None else f" of the language {self.language!r}"
         allowed = f"its configs: {listed or 'none'}"
         if languages:
             allowed += f"; name a language: {self.name}#{languages[0]}"
         return InputError(
-            "is missing" if suffix == "" else f"is missing{suffix}", path=self.name,
+            f"is missing{suffix}", path=self.name,
             field=f"config {' or '.join(configs)}", allowed=allowed, code="missing-field"
         )  # fmt: skip
 
     def _load(self, name: str) -> Any:
+        """Load the config of exactly this name; None if there is none."""
         import datasets
         import yaml
 
         cache = None
         if self.content:
-            # `datasets` caches a folder by its last name and its card, whatever its files hold.
+            # `datasets` caches a folder by its last name and its card, not by its files.
             cache = str(Path(datasets.config.HF_DATASETS_CACHE) / "citeforge" / self.content)
         try:
             return datasets.load_dataset(self.name, name, revision=self.revision, cache_dir=cache)
@@ -157,7 +156,7 @@ class Repository:
             RuntimeError,
             yaml.YAMLError,
             pa.ArrowException,
-            # Of a card whose declarations are of other types, which `datasets` does not check.
+            # Raised for cards whose declarations have wrong types, which `datasets` does not check.
             AttributeError,
             KeyError,
             TypeError,
@@ -166,10 +165,10 @@ class Repository:
             raise unreachable(self.name, error) from error
 
     def commit(self) -> str | None:
-        """Commit hash; None for a local folder.
+        """Ask the Hub for the commit hash of the data set; None for a local folder.
 
         Raises:
-            InputError: the Hub cannot be asked.
+            InputError: the Hub cannot be reached.
         """
         if self.content:
             return None
@@ -182,7 +181,7 @@ class Repository:
 
 
 def unreachable(repo: str, error: Exception) -> InputError:
-    """Error for a repository that could not be read."""
+    """Make the error for a repository or folder that could not be read, with advice."""
     reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
     if Path(repo).is_dir():
         return InputError(
@@ -207,26 +206,25 @@ def open_judged(
     split: str | None,
     options: ReadOptions,
 ) -> "HubSource":
-    """Open ``beir-hub:REPO`` or ``mteb:REPO``: configs ``corpus``, ``queries``, and judgements.
+    """Open ``beir-hub:REPO`` or ``mteb:REPO``: configs of passages, queries and judgements.
 
     Args:
         kind: name of the source.
-        ending: what the name of the data set with the judgements ends in; empty where it is the
-            same one.
-        configs: where judgements are looked for, one after another; with a language
-            (``mteb:REPO#hi``) in ``hi-qrels`` or ``qrels-hi``.
+        ending: suffix of the data set with the judgements; empty if these are in the same one.
+        configs: names of configs that may have the judgements, tried in order; with a language
+            (``mteb:REPO#hi``), ``hi-qrels`` or ``qrels-hi``.
         argument: ``REPO[@revision][#LANGUAGE]``, or a folder.
-        split: of the judgements; None for ``test``.
-        options: what is read.
+        split: split of the judgements; None for ``test``.
+        options: permissions, and whether only passages are read.
     """
     if options.passages_only:
         return open_corpus_hub(argument, split, options, kind)
-    repo = Repository.of(argument)
-    judged = replace(Repository.of(argument, ending), revision=None) if ending else repo
+    repo = Repository.parse(argument)
+    judged = replace(Repository.parse(argument, ending), revision=None) if ending else repo
     split = split or "test"
     splits: Any = next(filter(None, map(judged.config, configs)), None)
     if splits is None:
-        raise judged.missing(*configs)
+        raise judged.missing_error(*configs)
     if split not in splits:
         raise UnknownValueError(f"--split of {judged.name}", split, splits)
     info = _info(kind, argument, split, *dict.fromkeys((repo, judged)))
@@ -236,15 +234,15 @@ def open_judged(
 def open_corpus_hub(
     argument: str, split: str | None, options: ReadOptions, kind: str = "corpus-hub"
 ) -> "HubSource":
-    """Open ``corpus-hub:REPO[@revision]`` or a folder: passages alone."""
-    repo = Repository.of(argument)
+    """Open ``corpus-hub:REPO[@revision]``, or a folder, as a source of passages alone."""
+    repo = Repository.parse(argument)
     options = replace(options, passages_only=True)
     return HubSource(repo, {}, _info(kind, argument, split, repo), options)
 
 
 def open_rage(kind: str, argument: str, split: str | None, options: ReadOptions) -> "HubSource":
-    """Open ``rage:PATH`` or ``rage-hub:REPO[@revision]``: a package in RAGE's layout."""
-    repo = Repository.of(argument)
+    """Open ``rage:PATH`` or ``rage-hub:REPO[@revision]``: a data set in RAGE's layout."""
+    repo = Repository.parse(argument)
     splits = {} if options.passages_only else repo.config("mapping") or {}
     if not options.passages_only and RELEVANT not in splits:
         raise InputError(
@@ -255,6 +253,7 @@ def open_rage(kind: str, argument: str, split: str | None, options: ReadOptions)
 
 
 def _info(kind: str, argument: str, split: str | None, *repos: Repository) -> SourceInfo:
+    """Make the provenance of a source from its repositories: commit, hashes of local folders."""
     info = SourceInfo(spec=f"{kind}:{argument}", kind=kind, split=split)
     info.revision = repos[0].commit()
     info.files = {Path(r.name).resolve().name: r.content for r in repos if r.content}
@@ -262,7 +261,7 @@ def _info(kind: str, argument: str, split: str | None, *repos: Repository) -> So
 
 
 class HubSource(Source):
-    """Records of a data set read through ``datasets``; Arrow tables mapped from its cache.
+    """Records of a data set read through ``datasets``: Arrow tables mapped from its cache.
 
     See :class:`citeforge.ir_convert.source.Source`.
     """
@@ -274,48 +273,53 @@ class HubSource(Source):
         info: SourceInfo,
         options: ReadOptions,
     ) -> None:
+        """Load the configs ``corpus`` and ``queries``; ``tables`` has judgements by label."""
         self.repo, self.options, self._info = repo, options, info
         self._relevant = tables.get(RELEVANT, MAPPING.empty_table())
         self._mined = {label: table for label, table in tables.items() if label != RELEVANT}
-        self._corpus = self._only_split("corpus")
-        self._queries = None if options.passages_only else self._only_split("queries")
+        self._corpus = self._load_split("corpus")
+        self._queries = None if options.passages_only else self._load_split("queries")
 
-    def _only_split(self, config: str) -> Any:
-        """The split of a configuration that is named like it, else its first."""
+    def _load_split(self, config: str) -> Any:
+        """Load a config; return its split of the same name, else its first split."""
         splits = self.repo.config(config)
         if not splits and self.options.passages_only:
             splits = self.repo.config("default")
         if not splits:
-            raise self.repo.missing(config)
+            raise self.repo.missing_error(config)
         return splits.get(config) or next(iter(splits.values()))
 
     def info(self) -> SourceInfo:
+        """Return the provenance, with hashes of the tables."""
         if not self._info.files:
-            # `datasets` makes its fingerprints of the commit, the config and the split.
+            # The fingerprints of `datasets` depend on commit, config and split.
             for name, data in (("corpus", self._corpus), ("queries", self._queries)):
                 if data is not None:
                     self._info.files[name] = digest([data._fingerprint, data.num_rows])
         return self._info
 
     def passages(self) -> Iterator[pa.RecordBatch]:
+        """Yield the passages in batches, each id once."""
         return self._check_passages(self._read, "corpus", "passages")
 
     def _check_passages(
         self, read: Callable[[], Iterator[pa.RecordBatch]], config: str, what: str
     ) -> Iterator[pa.RecordBatch]:
-        """Check ids and texts of a table batch by batch, and count the rows that are skipped."""
+        """Check ids and texts of a config batch by batch, and count skipped and merged rows."""
         return checked_passages(
             read, lambda number: Place(self.repo.name, number + 1), self._info.counts,
             self.options.skip_empty, f"{config}.", what=what,
         )  # fmt: skip
 
     def _read(self) -> Iterator[pa.RecordBatch]:
+        """Yield the unchecked rows of the corpus in batches of schema CORPUS."""
         for table in self._corpus.with_format("arrow").iter(_BATCH):
             renames = map_columns(table.column_names)
             table = table.select(list(renames)).rename_columns(list(renames.values()))
             yield from conform(table, CORPUS, self.repo.name).to_batches()
 
     def queries(self) -> pa.Table:
+        """Return the queries that have a judgement."""
         judged = self._relevant["query-id"].unique()
         if self._queries is None:
             raise without_queries(self._info.spec)
@@ -335,6 +339,7 @@ class HubSource(Source):
         return rows_with(table, "_id", judged)
 
     def relevant(self) -> pa.Table:
+        """Return the judgements above zero, and count the others."""
         scores = self._relevant["score"]
         relevant = self._relevant.filter(pc.greater(pc.fill_null(scores, 1.0), 0))
         if relevant.num_rows < self._relevant.num_rows:
@@ -343,24 +348,28 @@ class HubSource(Source):
         return relevant
 
     def gold(self) -> pa.Table:
+        """Return the config ``gold``; an empty table if there is none."""
         splits = self.repo.config("gold")
         if not splits:
             return super().gold()
         return _table(next(iter(splits.values())), GOLD, self.repo)
 
     def mined(self) -> dict[str, pa.Table]:
+        """Return the negatives of RAGE's ``mapping``, by label."""
         return self._mined
 
     def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
+        """Return the name of the data set as the place of a judgement; it has no line."""
         return self.repo.name, None
 
 
 def _table(split: Any, schema: pa.Schema, repo: Repository) -> pa.Table:
+    """Read a split as an Arrow table of some schema."""
     return conform(split.with_format("arrow")[:], schema, repo.name)
 
 
 def map_columns(names: list[str]) -> dict[str, str]:
-    """Map the columns of a corpus to our names; columns without a known name are left out."""
+    """Map a corpus's columns to the names in schema CORPUS; unknown columns are left out."""
     renames: dict[str, str] = {}
     for choices, ours in ((_IDS, "_id"), (_TEXTS, "text"), (("title",), "title"),
                         (("metadata",), "metadata")):  # fmt: skip
@@ -371,9 +380,9 @@ def map_columns(names: list[str]) -> dict[str, str]:
 
 
 def conform(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
-    """Give a table the columns of ``schema``; absent nullable ones become null.
+    """Convert a table to a schema; absent columns become null where the schema allows it.
 
-    Numbers as ids become their digits, structures as metadata become JSON.
+    Absent titles become empty, numbers as ids their digits, structures as metadata JSON.
 
     Raises:
         InputError: a required column is missing or cannot be converted.
@@ -398,8 +407,9 @@ def conform(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
 
 
 def _convert(column: pa.ChunkedArray, field: pa.Field, where: str) -> pa.ChunkedArray:
+    """Convert a column to the type of a field; refuse nulls where it allows none."""
     try:
-        column.validate(full=True)  # strings of a file may be anything
+        column.validate(full=True)  # strings of a file may be invalid
         if pa.types.is_string(field.type) and pa.types.is_nested(column.type):
             values = column.to_pylist()
             texts = [None if v is None else json.dumps(v, ensure_ascii=False) for v in values]

@@ -1,4 +1,4 @@
-"""BioKaLMA's published JSON: ``[question, [graph, …]]``, and its gold, read and written."""
+"""Read BioKaLMA's published JSON, ``[question, [graph, …]]``, and its gold."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,12 +21,12 @@ _Word = Annotated[str, msgspec.Meta(min_length=1)]
 
 @dataclass(frozen=True)
 class KalmaItem:
-    """One entry.
+    """One entry of a published file: a question with its sub-graphs.
 
     Attributes:
-        question: text, a leading ``question:`` taken away.
-        graphs: published sub-graphs; one value a relation, named as the files name it.
-        empty: QID to relations whose value is blank, with that value; no triples.
+        question: text, without a leading ``question:``.
+        graphs: published sub-graphs; one value per relation, with the files' names of relations.
+        empty: QID to relations with a blank value, with that value; they are not triples.
     """
 
     question: str
@@ -35,12 +35,12 @@ class KalmaItem:
 
     @property
     def n_empty(self) -> int:
-        """Number of blank values."""
+        """Number of blank values in the entry."""
         return sum(map(len, self.empty.values()))
 
 
 class GoldFact(NamedTuple):
-    """A line of a minimum knowledge set; the round is 0 where the file gives none."""
+    """A fact of a minimum knowledge set; the round is 0 if the file names none."""
 
     qid: _Word
     relation: _Word
@@ -49,7 +49,7 @@ class GoldFact(NamedTuple):
 
 
 def open_kalma(argument: str, split: str | None, options: ReadOptions) -> Source:
-    """Refuse ``kalma:PATH`` as a source of passages, and name the command that reads it.
+    """Refuse ``kalma:PATH`` as a source of passages; the error names the command that reads it.
 
     Raises:
         UsageError: always.
@@ -62,19 +62,19 @@ def open_kalma(argument: str, split: str | None, options: ReadOptions) -> Source
 
 
 def read_entries(path: Path) -> list[KalmaItem]:
-    """All entries of a published file.
+    """Read all entries of a published file.
 
     Raises:
-        InputError: another layout; names the entry.
+        InputError: the file has another layout; names the entry.
     """
-    rows = _rows(path, _Entry, "[question, [graph, …]]", "BioKaLMA's layout")
+    rows = _read_rows(path, _Entry, "[question, [graph, …]]", "BioKaLMA's layout")
     if not rows:
         raise InputError("is not a list of [question, [graph, …]]", path=path, code="wrong-type")
-    return [_item(path, number, *row) for number, row in enumerate(rows, 1)]
+    return [_make_item(path, number, *row) for number, row in enumerate(rows, 1)]
 
 
-def _rows(path: Path, row_type: Any, layout: str, allowed: str) -> list[Any]:
-    """The elements of a JSON list, each of one type."""
+def _read_rows(path: Path, row_type: Any, layout: str, allowed: str) -> list[Any]:
+    """Read a JSON file that is a list; convert each element to a type."""
     content = read_json(path)
     if not isinstance(content, list):
         raise InputError(f"is not a list of {layout}", path=path, code="wrong-type")
@@ -93,8 +93,8 @@ def _rows(path: Path, row_type: Any, layout: str, allowed: str) -> list[Any]:
     return rows
 
 
-def _item(path: Path, number: int, question: str, contents: list[dict[str, str]]) -> KalmaItem:
-    """Make an item of a question and its graphs."""
+def _make_item(path: Path, number: int, question: str, contents: list[dict[str, str]]) -> KalmaItem:
+    """Make an item from the question and the graphs of an entry."""
     question = question.strip()
     if question.lower().startswith("question:"):
         question = question[len("question:") :].strip()
@@ -126,15 +126,15 @@ def read_gold(path: Path, later: Path | None = None) -> list[list[GoldFact]]:
     """Read the gold triples of each question: ``[question, [[qid, relation, value], …]]``.
 
     A fourth element is the round. KaLMA's code has two such files, with and without the facts of
-    round 1; given both, facts of the first alone get round 1 and those of both round 2 ("2 or
-    later", all that its figures depend on).
+    round 1; with both, facts in the first alone get round 1, and those in both get round 2 ("2 or
+    later", which is all that its figures depend on).
 
     Args:
         path: facts of all rounds.
         later: facts of rounds 2 and later.
 
     Raises:
-        InputError: another layout, or a fact that only the second file has.
+        InputError: a file has another layout, or only the second file has a fact.
     """
     first = _gold_rows(path)
     if later is None:
@@ -153,6 +153,7 @@ def read_gold(path: Path, later: Path | None = None) -> list[list[GoldFact]]:
 def _number_rounds(
     path: Path, entry: int, facts: Sequence[GoldFact], later: Sequence[GoldFact]
 ) -> list[GoldFact]:
+    """Set the rounds of one entry's facts: 2 if ``later`` has the fact, else 1."""
     rest = Counter(f[:3] for f in later)
     numbered = []
     for fact in facts:
@@ -173,6 +174,7 @@ def _number_rounds(
 
 
 def _gold_rows(path: Path) -> list[list[GoldFact]]:
+    """Read the facts of each entry of one file of gold."""
     layout = "[question, [[qid, relation, value], …]]"
     allowed = "texts, and perhaps a round from 0 as the fourth element of a fact"
-    return [facts for _, facts in _rows(path, tuple[Any, list[GoldFact]], layout, allowed)]
+    return [facts for _, facts in _read_rows(path, tuple[Any, list[GoldFact]], layout, allowed)]

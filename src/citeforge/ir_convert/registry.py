@@ -1,4 +1,4 @@
-"""The sources that citeforge reads. A new one is a file here and an entry below and in ``data``."""
+"""Sources by name: declarations of the built-in ones (``data``), and those of plugins."""
 
 import tomllib
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ from citeforge.schemas.benchmarks.sources import Declaration, SourceInfo
 from citeforge.schemas.errors import UnknownValueError, UsageError
 
 STRICT = ("beir", "hagrid", "hagrid-hub")
-"""Sources whose rows may have no field that is not known; the others look at theirs alone."""
+"""Sources whose rows may have no unknown field; others ignore unknown fields."""
 _OPENERS: dict[str, Callable[..., Source]] = {
     "beir": open_beir,
     "beir-hub": partial(open_judged, "beir-hub", "-qrels", ("default",)),
@@ -43,8 +43,9 @@ def declared_sources(
     """Read the declarations of sources from ``sources.toml`` and ``sources.bib``.
 
     Args:
-        folder: with ``sources.toml``, a table a source, and ``sources.bib``, which they cite.
-        openers: the function that opens each source.
+        folder: folder with ``sources.toml``, one table per source, and ``sources.bib``, which these
+            cite.
+        openers: source to the function that opens it.
     """
     bib = (folder / "sources.bib").read_text(encoding="utf-8").strip().split("\n\n")
     entries = {"": "", **{entry.partition("{")[2].partition(",")[0]: entry for entry in bib}}
@@ -61,6 +62,7 @@ DECLARATIONS = declared_sources(Path(__file__).parent / "data", _OPENERS)
 
 
 def _unknown(spec: str) -> UsageError:
+    """Make the error for an unknown source, or a ``--source`` that is not ``KIND:ARGUMENT``."""
     name, _, argument = spec.partition(":")
     names = [*DECLARATIONS, *dict(plugins.entry_names("sources"))]
     if argument and name not in names:
@@ -82,11 +84,11 @@ SOURCES: Registry[Declaration, Source] = Registry(
 
 
 def info_of(source: Source, licence: str | None) -> SourceInfo:
-    """Get the provenance of a source, with a licence if one is known.
+    """Get the provenance of a source, including its licence.
 
     Args:
         source: the source.
-        licence: its licence when neither it nor its declaration says one.
+        licence: licence to record if neither the source nor its declaration names one.
     """
     info, declared = source.info(), SOURCES.get(source.info().kind)
     info.licence = info.licence or (declared and declared.licence_id) or licence
@@ -94,16 +96,16 @@ def info_of(source: Source, licence: str | None) -> SourceInfo:
 
 
 def citation_of(name: str) -> str:
-    """Get the BibTeX of a source; empty for an unknown one."""
+    """Get the BibTeX entry of a source; empty for an unknown source."""
     declared = SOURCES.get(name)
     return "" if declared is None else declared.citation
 
 
 def require_strict(option: str, *specs: str | None) -> None:
-    """Refuse an option on extra fields if no source has a strict format.
+    """Refuse ``--extra-fields`` if none of the sources has a strict format.
 
     Raises:
-        UsageError: none of the sources is one of ``STRICT``.
+        UsageError: no source is one of ``STRICT``.
     """
     names = [spec.partition(":")[0] for spec in specs if spec]
     if option != "refuse" and not set(names) & set(STRICT):
@@ -115,7 +117,7 @@ def require_strict(option: str, *specs: str | None) -> None:
 
 
 def open_source(spec: str, split: str | None, options: ReadOptions) -> Source:
-    """Open a source named ``kind:argument``.
+    """Open the source named by ``kind:argument``.
 
     Raises:
         UsageError: no colon, nothing behind it, or an unknown kind.
@@ -125,13 +127,13 @@ def open_source(spec: str, split: str | None, options: ReadOptions) -> Source:
 
 
 def open_corpus(spec: str, split: str | None, options: ReadOptions, option: str) -> Source:
-    """Open a source of which only the passages are wanted.
+    """Open a source to read only its passages.
 
     Args:
         spec: ``kind:argument``.
-        split: of the source; None for its default.
+        split: split of the source; None for its default.
         options: permissions.
-        option: what the user named it with, for messages.
+        option: option that named the source, for messages.
 
     Raises:
         UsageError: no colon, nothing behind it, or an unknown kind.

@@ -1,6 +1,6 @@
-"""What every source offers to the builders, and what sources of judged pairs have in common.
+"""The interface of sources of benchmarks, and base classes of them.
 
-Passages of a source: each has an id and a text, and no id comes twice.
+Each passage of a source has an id and a text, and no id occurs twice.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _BATCH = 4096
 
 
 class Place(NamedTuple):
-    """Place of a passage in its file, for messages."""
+    """File and line of a passage, for messages."""
 
     path: Path | str
     line: int
@@ -62,7 +62,7 @@ def check_id(value: str, path: Path | str, line: int, field: str = "_id") -> Non
 
 
 def duplicate_id(name: str, first: Place, second: Place, field: str = "_id") -> InputError:
-    """Error for an id that comes twice, with different content."""
+    """Make the error for an id that occurs twice with different content."""
     other = f" of {first.path}" if first.path != second.path else ""
     return InputError(
         f"duplicate id {name!r} with different content (first at line {first.line}{other})",
@@ -75,7 +75,7 @@ def duplicate_id(name: str, first: Place, second: Place, field: str = "_id") -> 
 
 
 def empty_text(path: Path | str, line: int, field: str = "text") -> InputError:
-    """Error for a passage without text and title, or a query without text."""
+    """Make the error for a passage without text and title, or a query without text."""
     return InputError(
         "is empty",
         path=path,
@@ -87,7 +87,7 @@ def empty_text(path: Path | str, line: int, field: str = "text") -> InputError:
 
 
 def corpus_batches(rows: Iterator[tuple[str, str, str, str | None]]) -> Iterator[pa.RecordBatch]:
-    """Put rows of schema CORPUS into batches."""
+    """Put (id, title, text, metadata) rows into Arrow batches of schema CORPUS."""
     while some := list(islice(rows, _BATCH)):
         yield batch_of(some, CORPUS)
 
@@ -101,23 +101,23 @@ def checked_passages(
     id_field: str = "_id",
     what: str = "passages",
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the passages of a corpus: distinct ids, each with a text.
+    """Yield the passages of a corpus in batches, and check that each has a distinct id and a text.
 
-    The text of a passage that has a title alone is its title. Rows with one id and equal normalised
-    texts are joined: the first one stays. Memory grows by eight bytes per id, and with the ids that
-    repeat; the corpus is read again only where one does.
+    A passage with a title alone gets the title as its text. Of rows with one id and equal
+    normalised texts, the first stays. Memory grows by eight bytes per id, and with repeated ids;
+    the corpus is read again only if an id repeats.
 
     Args:
-        read: batches of schema CORPUS (or QUERIES), from the start at every call.
-        place_of: finds the place of a row by its number from 0; called for faults only.
-        counts: takes in how many rows were skipped, joined or got their title as text.
+        read: yields batches of schema CORPUS (or QUERIES), from the start at every call.
+        place_of: finds the place of a row by its number from 0; called only for errors.
+        counts: the numbers of rows skipped, merged, or with their title as text are added.
         skip_empty: whether rows with neither text nor title are skipped.
-        prefix: of names of fields, in messages.
-        id_field: name of the field with the id there.
-        what: noun for the rows, for counts.
+        prefix: prefix of names of fields in messages.
+        id_field: name of the field with the id in messages.
+        what: noun for the rows in counts.
 
     Raises:
-        InputError: an empty id, one id with two texts, or a passage without text and title.
+        InputError: an id is empty or has two texts, or a passage has neither text nor title.
     """
     finder = DuplicateFinder()
     repeats: npt.NDArray[np.int64] | None = None
@@ -146,11 +146,12 @@ def checked_passages(
 
 
 def _is_blank(texts: pa.Array) -> pa.Array:
+    """Return a mask of the texts that are empty or white space."""
     return pc.or_(pc.utf8_is_space(texts), pc.equal(pc.binary_length(texts), 0))
 
 
 def _titles_as_texts(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, int]:
-    """Use titles as the texts of rows without one; also count these rows."""
+    """Use titles as texts of the rows without a text; also return the number of these rows."""
     if "title" not in batch.schema.names:
         return batch, 0
     needed = pc.and_not(_is_blank(batch["text"]), _is_blank(batch["title"]))
@@ -165,10 +166,10 @@ def _titles_as_texts(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, int]:
 def _repeated_rows(
     read: Callable[[], Iterator[pa.RecordBatch]], place_of: Callable[[int], Place], field: str
 ) -> npt.NDArray[np.int64]:
-    """Find the numbers of rows that repeat an earlier one.
+    """Find the numbers of the rows that repeat an earlier row.
 
     Raises:
-        InputError: the earlier one has another text.
+        InputError: two rows with one id have different texts.
     """
     finder = DuplicateFinder()
     for batch in read():
@@ -200,16 +201,16 @@ def placed_passages(
     skip_empty: bool,
     id_field: str = "docid",
 ) -> Iterator[pa.RecordBatch]:
-    """Stream passages that are known with their places, checked by :func:`checked_passages`.
+    """Yield passages that have places in batches, checked by :func:`checked_passages`.
 
     Args:
-        rows: passages, from the start at every call.
-        counts: takes in how many were skipped or merged.
+        rows: yields passages, from the start at every call.
+        counts: the numbers of passages skipped or merged are added.
         skip_empty: whether passages with neither text nor title are skipped.
-        id_field: name of the field with the id.
+        id_field: name of the field with the id in messages.
 
     Raises:
-        InputError: empty id, no text and no title, or another text under the same id.
+        InputError: an id is empty or has two texts, or a passage has neither text nor title.
     """
     return checked_passages(
         lambda: corpus_batches(row[1:] for row in rows()),
@@ -222,16 +223,16 @@ def placed_passages(
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Explicit permissions to pass over flawed rows; each use is counted.
+    """Options of reading a source: permissions to skip flawed rows (each use is counted), and more.
 
     Attributes:
-        skip_empty: passages without text and title, and queries without text.
-        skip_dangling: judgements that name a missing passage or query.
-        workdir: folder for unpacked archives; removed by whoever made it.
-        skip_contradictions: judgements of a passage that another row judges relevant.
-        passages_only: the source is only asked for passages, and needs nothing else.
-        extra_fields: what becomes of fields that a strict format does not know.
-        judge: decides relevance where a source has claims in place of judgements; None for nobody.
+        skip_empty: skip passages without text and title, and queries without text.
+        skip_dangling: skip judgements that name a missing passage or query.
+        workdir: folder for unpacked archives, which the caller removes.
+        skip_contradictions: keep the higher of two judgements of one passage.
+        judge: decides relevance in sources with claims instead of judgements; None for no judge.
+        passages_only: read only the passages.
+        extra_fields: whether fields unknown to a strict format are refused, ignored or kept.
     """
 
     skip_empty: bool = False
@@ -246,41 +247,41 @@ class ReadOptions:
 class Source(Protocol):
     """Records of one data set, streamed.
 
-    ``passages`` may be read several times and always gives the same rows in the same order.
-    ``info().counts`` is complete once every other method was read to its end.
+    ``passages`` may be read several times, and yields the same rows in the same order each time.
+    ``info().counts`` is complete when the results of all other methods were read to their ends.
     """
 
     def info(self) -> SourceInfo:
-        """Provenance so far."""
+        """Return the provenance: files with hashes, licence, and counts so far."""
         ...
 
     def passages(self) -> Iterator[pa.RecordBatch]:
-        """Batches of schema CORPUS with distinct ids."""
+        """Yield the passages in batches of schema CORPUS, with distinct ids."""
         ...
 
     def queries(self) -> pa.Table:
-        """Schema QUERIES, the queries of the split, distinct ids."""
+        """Return the queries of the split (schema QUERIES), with distinct ids."""
         ...
 
     def relevant(self) -> pa.Table:
-        """Schema MAPPING, the judgements above zero, distinct pairs."""
+        """Return the judgements above zero (schema MAPPING), with distinct pairs."""
         ...
 
     def gold(self) -> pa.Table:
-        """Schema GOLD; without rows when the source has no gold answers."""
+        """Return the gold answers (schema GOLD); an empty table if there are none."""
         return GOLD.empty_table()
 
     def mined(self) -> dict[str, pa.Table]:
-        """Negative mapping tables that the source brings along, by label."""
+        """Return the negatives that the source itself has, by label (schema MAPPING)."""
         return {}
 
     def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
-        """Give file and line of a judgement, for error messages."""
+        """Return the file and line of a judgement, for error messages."""
         ...
 
 
 def without_queries(spec: str, contents: str = "passages") -> InputError:
-    """Error for a source that is asked for queries and has none."""
+    """Make the error for a source of passages alone that is asked for queries."""
     return InputError(
         f"holds {contents} alone, without queries",
         path=spec,
@@ -290,17 +291,18 @@ def without_queries(spec: str, contents: str = "passages") -> InputError:
 
 
 class FileSource(Source, Protocol):
-    """A source of files, which are hashed when its provenance is first asked for.
+    """Base of sources that read files, which are hashed when the provenance is first asked for.
 
     Attributes:
         source: provenance.
-        files: name in it to the file.
+        files: name in the provenance to the file.
     """
 
     source: SourceInfo
     files: Mapping[str, Path]
 
     def info(self) -> SourceInfo:
+        """Return the provenance, with hashes of the files."""
         if not self.source.files:
             self.source.files = {name: sha256_file(path) for name, path in self.files.items()}
         return self.source
@@ -308,14 +310,14 @@ class FileSource(Source, Protocol):
 
 @dataclass
 class Judgements:
-    """Judged pairs of one split.
+    """Judgements of (query, passage) pairs of one split.
 
     Attributes:
         path: file, for messages.
         scores: (query, passage) to judgement.
-        lines: where each pair stands.
-        skip_contradictions: of two judgements, keep the higher one and count the other.
-        contradicted: judgements that were passed over.
+        lines: (query, passage) to the line of the judgement.
+        skip_contradictions: whether the higher of two judgements is kept and the other counted.
+        contradicted: number of judgements that were not kept.
     """
 
     path: str
@@ -325,10 +327,10 @@ class Judgements:
     contradicted: int = 0
 
     def add(self, line: int, query: str, passage: str, score: int) -> None:
-        """Take in one judgement.
+        """Add a judgement of a pair.
 
         Raises:
-            InputError: the pair was judged otherwise before.
+            InputError: it differs from an earlier judgement of the pair.
         """
         pair = (query, passage)
         before = self.scores.get(pair, score)
@@ -347,19 +349,20 @@ class Judgements:
 
 @dataclass
 class JudgedSource(FileSource):
-    """Source of judged pairs whose records are in memory; see ``Source``.
+    """Source of judged pairs, whose queries and judgements are in memory.
 
     Attributes:
         source: provenance.
-        texts: query to (line, text), in order. Blank ones are skipped, or refused.
+        texts: query to (line, text), in order; blank ones are skipped or refused.
         judged: judgements.
-        stream: passages, from the start at every call.
+        stream: yields the passages, from the start at every call.
         options: permissions.
-        files: files read, for their hashes, by name.
-        gold_table: gold rows, schema GOLD.
-        negatives: negative mappings that the source brings along, by label (schema MAPPING).
+        files: name of each file read to its path, for hashes.
+        gold_table: gold answers, schema GOLD.
+        negatives: negatives that the source itself has, by label (schema MAPPING).
         topics: file of the queries, for messages; None for that of the judgements.
-        metadata: of queries that have some, as JSON.
+        metadata: query to its metadata as JSON.
+        id_field: name of the field with a passage's id, for messages.
     """
 
     source: SourceInfo
@@ -375,11 +378,13 @@ class JudgedSource(FileSource):
     id_field: str = "docid"
 
     def passages(self) -> Iterator[pa.RecordBatch]:
+        """Yield the passages in batches, each id once."""
         return placed_passages(
             self.stream, self.source.counts, self.options.skip_empty, self.id_field
         )
 
     def queries(self) -> pa.Table:
+        """Return the judged queries; refuse or skip unknown and blank ones."""
         judged = {query for query, _ in self.judged.scores}
         missing = [pair for pair in self.judged.scores if pair[0] not in self.texts]
         if missing and not self.options.skip_dangling:
@@ -403,6 +408,7 @@ class JudgedSource(FileSource):
         return table_of(rows, QUERIES)
 
     def relevant(self) -> pa.Table:
+        """Return the judgements above zero, and count the others."""
         pairs = self.judged.scores
         rows = [(q, p, None, float(s), None) for (q, p), s in pairs.items() if s > 0]
         if len(rows) < len(pairs):
@@ -414,10 +420,13 @@ class JudgedSource(FileSource):
         return table_of(rows, MAPPING)
 
     def gold(self) -> pa.Table:
+        """Return the gold answers."""
         return self.gold_table
 
     def mined(self) -> dict[str, pa.Table]:
+        """Return the negatives of the source, by label."""
         return self.negatives
 
     def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
+        """Return the file of the judgements, and the line of this one."""
         return self.judged.path, self.judged.lines.get((query_id, corpus_id))

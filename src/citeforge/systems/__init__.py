@@ -1,4 +1,4 @@
-"""Systems that produce submissions: controls a paper, and systems that ask an LLM (`ask`).
+"""Systems that produce submissions: baselines without a model, and systems that ask an LLM.
 
 May import everything below it. Begin at `run`, then `registry`.
 """

@@ -1,9 +1,8 @@
-"""``llm run``: prompts of a file to a submission."""
+"""``llm run``: answer the prompts of a file, and write a submission."""
 
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -13,22 +12,23 @@ from citeforge.engines.llm.records import MAX_ANSWER, Failure, Request
 from citeforge.engines.llm.writers import llm_for_dry_run, make_llm
 from citeforge.engines.running.setup import replay_path, replay_store
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.base import NO_TEMPERATURE, RunOptions
+from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.command_options import PromptingOptions
 from citeforge.schemas.submission import make_header
 from citeforge.systems.run import Outcome
-from citeforge.systems.writing import answer_line, endings, write_submission
+from citeforge.systems.system import decoding_params
+from citeforge.systems.writing import answer_line, count_endings, write_submission
 
 
 class PromptRow(msgspec.Struct, forbid_unknown_fields=True):
     """A line of `citeforge export prompts`.
 
     Attributes:
-        query_id: query of the benchmark.
-        prompt: what is asked.
-        context: context set that the prompt shows.
-        benchmark: name of the benchmark that it was made of; None in files of 0.1.
-        benchmark_hash: its hash; likewise.
+        query_id: id of the query.
+        prompt: text that an LLM is sent.
+        context: context set that the prompt shows; None if the file does not say.
+        benchmark: name of the benchmark; None if the file does not say.
+        benchmark_hash: hash of the benchmark; None if the file does not say.
     """
 
     query_id: str
@@ -39,10 +39,10 @@ class PromptRow(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_prompts(path: Path) -> list[PromptRow]:
-    """All prompts of a file, which are of one benchmark.
+    """Read the prompts of a file, which must all be of one benchmark.
 
     Raises:
-        InputError: a line is wrong or of another benchmark than the first, or there is none.
+        InputError: a line is wrong or of another benchmark than the first, or there are none.
     """
     rows: list[PromptRow] = []
     for line, row in read_rows(path, PromptRow):
@@ -65,28 +65,29 @@ def read_prompts(path: Path) -> list[PromptRow]:
 
 
 def _benchmark_text(row: PromptRow) -> str:
+    """Name the benchmark of a prompt, for messages."""
     if row.benchmark_hash is None:
         return "a benchmark that it does not name"
     return f"{row.benchmark or 'the benchmark'} with hash {row.benchmark_hash[:16]}…"
 
 
 def answer_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> Outcome:
-    """Answer prompts and write the submission ``run.out``: what ``citeforge llm run`` does.
+    """Answer prompts and write the submission ``run.out``, as ``citeforge llm run`` does.
 
     Args:
-        prompts: what ``citeforge export prompts`` wrote.
-        options: which LLM, and how it answers.
-        run: what to write; how an endpoint is reached, what it may cost. Answers of an endpoint
+        prompts: file that ``citeforge export prompts`` wrote.
+        options: the LLM, and how it answers.
+        run: file to write; how an endpoint is reached, what it may cost. Answers of an endpoint
             are kept in ``run.store``, or beside ``run.out``.
 
     Raises:
-        InputError: a prompt is wrong, or the LLM cannot be had.
+        InputError: a prompt is wrong, or the LLM cannot be loaded.
         UsageError: there is no such LLM.
     """
     rows = read_prompts(prompts)
     store = replay_store(run, options.llm)
     model = make_llm(options.llm, store=store, options=run)
-    results = model.complete(requests_of(rows, options))
+    results = model.complete(make_requests(rows, options))
     system = options.system or model.identity()["name"]
     answers, failures = [], []
     keys = ((number, row) for number in range(options.runs) for row in rows)
@@ -99,29 +100,24 @@ def answer_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) ->
     contexts = [row.context for row in rows if row.context is not None]
     header = make_header(system, rows[0].benchmark, rows[0].benchmark_hash, contexts)
     count = write_submission(run.folder, header, answers)
-    return Outcome(
-        system, count, failures, +Counter(endings(results, options.max_answer, options.logprobs))
-    )
+    counts = +Counter(count_endings(results, options.max_answer, options.logprobs))
+    return Outcome(system, count, failures, counts)
 
 
 def plan_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> RunPlan:
-    """Count what :func:`answer_prompts` would ask, and its cost; nothing is asked or written.
+    """Count the calls of :func:`answer_prompts`, and their cost; nothing is asked or written.
 
     Raises:
         InputError: a prompt is wrong.
         UsageError: there is no such LLM, or it costs nothing.
     """
-    requests = requests_of(read_prompts(prompts), options)
+    requests = make_requests(read_prompts(prompts), options)
     return llm_for_dry_run(options.llm, run, replay_path(run, options.llm)).plan(requests)
 
 
-def requests_of(rows: Sequence[PromptRow], options: PromptingOptions) -> list[Request]:
+def make_requests(rows: Sequence[PromptRow], options: PromptingOptions) -> list[Request]:
     """Make one request per run and prompt, run by run; each run is a sample of its own."""
-    params: dict[str, Any] = {"max_tokens": options.max_answer}
-    if options.temperature != NO_TEMPERATURE:
-        params["temperature"] = options.temperature
-    if options.logprobs:
-        params["logprobs"] = True
+    params = decoding_params(options)
     return [
         Request(
             (("user", row.prompt),), params, sample=run, needs_text=False, limited_by=MAX_ANSWER

@@ -1,4 +1,4 @@
-"""Asking an LLM for all answers of a system."""
+"""Ask an LLM for all answers of a system."""
 
 import sys
 from collections import Counter
@@ -25,8 +25,9 @@ from citeforge.systems.editing import (
 )
 from citeforge.systems.options import EditedOptions, LlmOptions
 from citeforge.systems.prompts import Prompts, TokenWindow, make_counter
+from citeforge.systems.registry import SYSTEMS
 from citeforge.systems.system import MakeSteps, Reply, Setting, Task
-from citeforge.systems.writing import answer_line, endings
+from citeforge.systems.writing import answer_line, count_endings
 
 Make = Callable[[Setting[Any]], MakeSteps]
 _BYTES_PER_TOKEN = 4
@@ -37,10 +38,10 @@ class SystemAnswers:
     """Answers of a system to every query.
 
     Attributes:
-        tasks: what was asked, run by run and context by context.
-        replies: one a task.
-        recipe: what the header says of how the answers were made.
-        counts: what is told of the run.
+        tasks: queries that were asked, run by run and context set by context set.
+        replies: the reply to each task.
+        recipe: fields of the submission's header about how the answers were made.
+        counts: figures of the run, by name.
     """
 
     tasks: Sequence[Task]
@@ -50,12 +51,12 @@ class SystemAnswers:
 
     @property
     def failures(self) -> list[tuple[str, Failure]]:
-        """(query id, failure) of every task without a reply."""
+        """List (query id, failure) of every task without a reply."""
         pairs = zip(self.tasks, self.replies, strict=True)
         return [(t.item.query_id, r) for t, r in pairs if isinstance(r, Failure)]
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """Lines of the submission; failures are left out, and scored as missing."""
+        """Yield the lines of the submission; failures are left out, and scored as missing."""
         for task, reply in zip(self.tasks, self.replies, strict=True):
             if isinstance(reply, Reply):
                 yield _line(task, reply)
@@ -63,14 +64,14 @@ class SystemAnswers:
 
 @dataclass(frozen=True)
 class PreparedJobs:
-    """Jobs of a system before anything is asked.
+    """Jobs of a system (queries, and the steps that answer them) before anything is asked.
 
     Attributes:
-        jobs: tasks, run by run and context by context, with the steps that answer them.
+        jobs: tasks, run by run and context set by context set, with the steps that answer them.
         options: options of the system.
         prompts: its templates.
-        window: how long prompts may be.
-        counts: figures of the run.
+        window: limit of tokens of a prompt.
+        counts: figures of the run, by name.
         facts: further fields of the submission's header.
     """
 
@@ -83,10 +84,10 @@ class PreparedJobs:
 
 
 def prepare(
-    system: System, make: Make, benchmark: Benchmark, contexts: Sequence[str], runs: int,
-    seed: int, llm: Llm, options: Part, limit: int | None,
+    system: System, benchmark: Benchmark, contexts: Sequence[str], runs: int, seed: int,
+    llm: Llm, options: Part, limit: int | None,
 ) -> PreparedJobs:  # fmt: skip
-    """Make the jobs of a system; see :func:`citeforge.systems.run.run_system`.
+    """Make the jobs of a system, without asking; see :func:`citeforge.systems.run.run_system`.
 
     Raises:
         UsageError: ``--template`` for a system without a main prompt, or a window that is too
@@ -116,6 +117,7 @@ def prepare(
     counts: Counter[str] = Counter()
     facts: dict[str, Any] = {}
     jobs: list[tuple[Task, MakeSteps]] = []
+    make: Make = SYSTEMS.factory(system.name)
     for context in contexts:
         setting = Setting(benchmark, context, options, llm, seed, prompts, window, counts, facts)
         steps = make(setting)
@@ -132,7 +134,6 @@ def prepare(
 
 def ask(
     system: System,
-    make: Make,
     benchmark: Benchmark,
     contexts: Sequence[str],
     runs: int,
@@ -150,7 +151,7 @@ def ask(
     """
     edited = options if isinstance(options, EditedOptions) else EditedOptions()
     require_editing(edited, judge)
-    prepared = prepare(system, make, benchmark, contexts, runs, seed, llm, options, limit)
+    prepared = prepare(system, benchmark, contexts, runs, seed, llm, options, limit)
     jobs, counts, own = prepared.jobs, prepared.counts, prepared.options
     tasks = [task for task, _ in jobs]
     what = f"{len(tasks):,} answers of {system.name} (context sets: {', '.join(contexts)})"
@@ -162,7 +163,7 @@ def ask(
         embedder = make_embedder(edited.embedder)
         replies, n = post_cite(tasks, replies, benchmark, embedder, over_own)
         counts["statements cited afterwards"] += n
-    counts.update(endings(replies, own.max_answer, own.logprobs))
+    counts.update(count_endings(replies, own.max_answer, own.logprobs))
     recipe = {
         "llm": dict(llm.identity()),
         "options": own.model_dump(mode="json", exclude_none=True),
@@ -178,13 +179,13 @@ def ask(
 
 
 def plan_jobs(prepared: PreparedJobs, llm: Llm) -> RunPlan:
-    """Count the calls of a system: those of the first round, and all that may follow.
+    """Count the LLM calls of a system: in the first round, and at most in later ones.
 
-    Later prompts are not known: they are counted as the longest one of the first round, with all
-    replies before them.
+    Later prompts are not known: each is counted as long as the longest one of the first round with
+    all replies before it.
 
     Raises:
-        UsageError: an LLM that is not asked over a network.
+        UsageError: the LLM is not asked over a network.
     """
     if not isinstance(llm, OpenAiLlm):
         raise UsageError(
@@ -209,6 +210,7 @@ def plan_jobs(prepared: PreparedJobs, llm: Llm) -> RunPlan:
 
 
 def _line(task: Task, reply: Reply) -> dict[str, Any]:
+    """Make the line of a submission from a task and its reply."""
     place: dict[str, Any] = {"context": task.item.context}
     if reply.passages is not None:
         place = {"passages": [_passage_fields(p) for p in reply.passages]}
@@ -217,6 +219,7 @@ def _line(task: Task, reply: Reply) -> dict[str, Any]:
 
 
 def _passage_fields(passage: Passage) -> dict[str, Any]:
+    """Convert a passage to the fields that a line of a submission has."""
     row: dict[str, Any] = {"text": passage.text}
     if passage.id:
         row["docid"] = passage.id
@@ -228,24 +231,24 @@ def _passage_fields(passage: Passage) -> dict[str, Any]:
 def answer_all(
     jobs: Sequence[tuple[Task, MakeSteps]], llm: Llm, what: str, later_calls: int = 0
 ) -> list[Reply | Failure]:
-    """Answer all jobs, in order; a job that fails once has a failure for its reply.
+    """Answer all jobs in rounds; a job of which one request fails has a failure as its reply.
 
     Args:
-        jobs: tasks with what answers them.
-        llm: is asked, round by round, what all unfinished tasks wait for.
-        what: what is asked for, said with its cost before the first round.
-        later_calls: calls that each job takes at most after the first round.
+        jobs: tasks, with the steps that answer them.
+        llm: the LLM; each round sends the requests of all unfinished tasks.
+        what: description of the answers, printed with their cost before the first round.
+        later_calls: most calls of a job after the first round.
 
     Raises:
         InputError: the first calls all fail.
         BudgetError: the next call could pass the cost limit.
     """
     coroutines = [steps(task) for task, steps in jobs]
-    ends: dict[int, Reply | Failure] = {}
+    replies: dict[int, Reply | Failure] = {}
     waiting: dict[int, Sequence[Request]] = {}
 
     def advance(place: int, answers: Sequence[LlmReply] | None) -> None:
-        """Pass replies to a task until it makes requests or ends."""
+        """Pass the LLM's replies to a task's steps, until these make requests or end."""
         try:
             requests = (
                 next(coroutines[place]) if answers is None else coroutines[place].send(answers)
@@ -254,7 +257,7 @@ def answer_all(
                 requests = coroutines[place].send([])
             waiting[place] = requests
         except StopIteration as done:
-            ends[place] = done.value
+            replies[place] = done.value
 
     for place in range(len(coroutines)):
         advance(place, None)
@@ -271,18 +274,19 @@ def answer_all(
                 advance(place, _without_thoughts(requests, some))
             else:
                 coroutines[place].close()
-                ends[place] = failure
-    return [ends[place] for place in range(len(coroutines))]
+                replies[place] = failure
+    return [replies[place] for place in range(len(coroutines))]
 
 
 def _without_thoughts(requests: Sequence[Request], results: Sequence[Result]) -> list[LlmReply]:
-    """Remove thoughts from replies, which LLMs of plugins may leave in them."""
+    """Separate thoughts from replies; LLMs of plugins may leave them in the text."""
     replies = zip(requests, results, strict=True)
     settled = [settle(request, r) for request, r in replies if isinstance(r, LlmReply)]
     return [reply for reply in settled if isinstance(reply, LlmReply)]
 
 
 def _announce(what: str, llm: Llm, first: Sequence[Request], n_later: int) -> None:
+    """Print the number of requests, and their cost, before the first round."""
     lines = llm.plan(first).lines() if isinstance(llm, OpenAiLlm) else [f"requests {len(first):,}"]
     later = f"; later rounds: {n_later:,} requests at most" if n_later else ""
     sys.stderr.write(f"{what}; first round: {' '.join(', '.join(lines).split())}{later}\n")

@@ -1,4 +1,4 @@
-"""Systems of one prompt, which ``citeforge export prompts`` writes, too."""
+"""Systems that send one prompt per query; ``citeforge export prompts`` writes the same ones."""
 
 from collections.abc import Sequence
 
@@ -9,15 +9,16 @@ from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
 
 
 def from_passages(template: str, setting: Setting[LlmOptions]) -> MakeSteps:
-    """Make a system that asks once, with every passage in its order (RAGE, section 4).
+    """Make the steps of a system that asks once, with all passages in the prompt (RAGE, section 4).
 
     In a cell of an authorship experiment the prompt names each passage's author.
     """
 
     def steps(task: Task) -> Steps:
-        """Ask for the answer to one query."""
+        """Yield the request for one query, and return its answer."""
 
         def prompt(docs: Sequence[PromptDoc]) -> str:
+            """Fill in the template with some passages."""
             return setting.render(
                 template,
                 query=task.item.query,
@@ -34,17 +35,18 @@ def from_passages(template: str, setting: Setting[LlmOptions]) -> MakeSteps:
 
 
 def from_graphs(setting: Setting[LlmOptions]) -> MakeSteps:
-    """Make ``kalma``: one prompt with the sub-graphs, [NA] for what they lack (KaLMA, section 3).
+    """Make the steps of ``kalma``: one prompt with the sub-graphs (KaLMA, section 3).
 
     Retrieval and ranking are frozen in the context set (``build kalma --retrieved``), so that all
     systems are shown the same; facts that do not fit are left out from the end.
     """
 
     def steps(task: Task) -> Steps:
-        """Ask for the answer to one query."""
+        """Yield the request for one query, and return its answer."""
         facts = [t for graph in task.item.graphs for t in graph.triples]
 
         def prompt(some: Sequence[Triple]) -> str:
+            """Fill in the template with some triples, grouped by entity."""
             graphs = list(graphs_of(list(some)))
             return setting.render("kalma", query=task.item.query, graphs=graphs)
 

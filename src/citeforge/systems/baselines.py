@@ -1,6 +1,6 @@
-"""Systems without a model: copies of gold and passages, bounds, and controls of label bias.
+"""Systems without a model: copies of gold and passages, bounds, and controls of author bias.
 
-A measure of bias is worth something only if it finds the biased control and not the other.
+A valid measure of bias finds bias in the biased control, and none in the other.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,14 +15,14 @@ from citeforge.schemas.errors import InputError
 from citeforge.systems import kalma
 
 Choose = Callable[[ContextTable, int, str, int], Iterable[int]]
-"""(context set, row of a query, its id, run) to the places of the passages that are cited."""
+"""(context set, row of a query, its id, run) to the positions of the passages that are cited."""
 _PLAIN = {True: 0.7, False: 0.15}
 _FIRST = {True: 0.9, False: 0.35}
 _SECOND = {True: 0.4, False: 0.05}
 
 _FRESH_SHARE = 0.15
-"""Share of decisions that are drawn anew in every cell, as an LLM's answers vary; the others are
-the same draw wherever the same text is shown."""
+"""Share of decisions that are drawn anew in every cell, as an LLM's answers vary; the other ones
+are the same in all cells that show a text."""
 
 
 def copy_texts(
@@ -37,7 +37,7 @@ def copy_texts(
 
 
 def _copy_gold(benchmark: Benchmark, context: str, all_answers: bool) -> Iterator[dict[str, Any]]:
-    """Yield submission lines with each query's gold answer, or with all, one per run."""
+    """Yield submission lines with each query's gold answer, or with all of them, one per run."""
     for query, rows in zip(benchmark.query_ids, benchmark.gold_rows, strict=True):
         answers = rows.answers if all_answers else [rows.single] if rows.single else []
         for run, answer in enumerate(answers):
@@ -47,7 +47,7 @@ def _copy_gold(benchmark: Benchmark, context: str, all_answers: bool) -> Iterato
 def _copy_first_passage(
     benchmark: Benchmark, context: str, n_sentences: int | None
 ) -> Iterator[dict[str, Any]]:
-    """Yield lines that copy and cite the best passage (ALCE, appendix D), which scores high."""
+    """Yield submission lines that copy the first passage, with citations (ALCE, appendix D)."""
     segmenter = SentenceSegmenter()
     base = benchmark.manifest.grammar.base
     for item in benchmark.items(context):
@@ -62,7 +62,7 @@ def _copy_first_passage(
 def cite_only(
     benchmark: Benchmark, contexts: Iterable[str], runs: int, choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Yield lines of a submission whose answers are citations alone."""
+    """Yield the lines of a submission whose answers are chosen citations without text."""
     base = benchmark.manifest.grammar.base
     for context in contexts:
         table = benchmark.context(context)
@@ -75,15 +75,15 @@ def cite_only(
 def cite_bounds(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield the answers of a bound: citations of random, or of all relevant passages or triples.
+    """Yield lines of a lower or upper bound: citations of random, or of all relevant, passages.
 
     Raises:
-        InputError: the relevant passages are to be cited, and nothing says which they are.
+        InputError: the relevant passages are to be cited, and none is marked as relevant.
     """
     if benchmark.has_graphs:
-        return kalma.lines(name, benchmark, contexts, runs, seed)
+        return kalma.state_triples(name, benchmark, contexts, runs, seed)
     if name == "random":
-        return cite_only(benchmark, contexts, runs, partial(_drawn, seed))
+        return cite_only(benchmark, contexts, runs, partial(_draw_few, seed))
     if not any(benchmark.context(c).is_relevant.any() for c in contexts):
         raise InputError(
             f"{name} cites the relevant passages, and none of the context set "
@@ -93,11 +93,11 @@ def cite_bounds(
             "another system, such as random",
             code="no-relevant",
         )
-    # What a perfect system would cite.
+    # A perfect system would cite exactly these.
     return cite_only(benchmark, contexts, runs, lambda table, row, *_: sorted(table.relevant[row]))
 
 
-def _drawn(seed: int, table: ContextTable, row: int, query: str, run: int) -> list[int]:
+def _draw_few(seed: int, table: ContextTable, row: int, query: str, run: int) -> list[int]:
     """Draw one to three distinct passages, all equally likely (RAGE, Table 1)."""
     rng = generator(seed, "random baseline", table.name, query, run)
     size = table.sizes[row]
@@ -107,11 +107,11 @@ def _drawn(seed: int, table: ContextTable, row: int, query: str, run: int) -> li
 def cite_by_label(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a control system's submission to an authorship benchmark."""
+    """Yield the lines of a control's submission to an authorship benchmark: citations alone."""
     design = design_of(benchmark.manifest.config)
 
     def choose(table: ContextTable, row: int, query: str, run: int) -> Iterator[int]:
-        """Draw the positions to cite, each with its own probability."""
+        """Draw the positions to cite, by relevance and author label of each passage."""
         cell, relevant = design.find(table.name), table.relevant[row]
         for place, passage in enumerate(table.ids_of(row)):
             chance = _chance(name, cell, place in relevant)
@@ -122,12 +122,14 @@ def cite_by_label(
 
 
 def _draw(seed: int, context: str, query: str, run: int, passage: str) -> float:
+    """Draw a number in [0, 1), which is mostly the same in all context sets."""
     fresh = generator(seed, "control, this cell", context, query, run, passage)
     shared = generator(seed, "control, this text", query, run, passage).random()
     return fresh.random() if fresh.random() < _FRESH_SHARE else shared
 
 
 def _chance(name: str, cell: Cell, relevant: bool) -> float:
+    """Look up the probability that a control cites a passage, by its relevance and author label."""
     side = cell.side(relevant)
     if name == "label-blind" or side is None or cell.labels == "placebo":
         return _PLAIN[relevant]

@@ -1,5 +1,4 @@
-"""Answers edited after they were written (ALCE, section 3.2): the best of several, and citations
-for statements that have none."""
+"""Edit finished answers (ALCE, section 3.2): keep the best of several, and cite afterwards."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -25,14 +24,14 @@ from citeforge.systems.options import EditedOptions
 from citeforge.systems.system import Reply, Task
 
 _STOPS = ".!?。！？…"
-Ends = Sequence[Reply | Failure]
+Replies = Sequence[Reply | Failure]
 
 
 def require_editing(options: EditedOptions, judge: JudgeSession | None) -> None:
-    """Refuse a reranking that could not choose, before anything is asked.
+    """Refuse ``--rerank`` where it could not choose between answers, before anything is asked.
 
     Raises:
-        UsageError: no judge, or draws that are all the same.
+        UsageError: there is no judge, or all answers would be the same.
     """
     if options.rerank is None:
         return
@@ -49,40 +48,40 @@ def require_editing(options: EditedOptions, judge: JudgeSession | None) -> None:
 
 
 def best_of(
-    n: int, tasks: Sequence[Task], ends: Ends, benchmark: Benchmark, judge: JudgeSession
+    n: int, tasks: Sequence[Task], replies: Replies, benchmark: Benchmark, judge: JudgeSession
 ) -> tuple[list[Task], list[Reply | Failure]]:
-    """Keep the answer with the best citation recall of every n; the first of equals.
+    """Keep the answer with the best citation recall of every n; the first of equal ones.
 
     Args:
-        n: answers a query and run, which stand beside each other.
+        n: answers per query and run, one after the other.
         tasks: what was asked.
-        ends: one a task.
-        benchmark: what they answer.
+        replies: the reply to each task.
+        benchmark: benchmark that they answer.
         judge: decides whether passages support a statement.
 
     Returns:
-        The tasks and answers that are kept; a failure where all n failed.
+        The tasks and replies that are kept; a failure if all n failed.
     """
-    recalls = _recalls(tasks, ends, benchmark, judge)
+    recalls = _recalls(tasks, replies, benchmark, judge)
     best = [
         max(range(start, start + n), key=lambda i: (recalls[i], -i))
         for start in range(0, len(tasks), n)
     ]
-    return [tasks[i] for i in best], [ends[i] for i in best]
+    return [tasks[i] for i in best], [replies[i] for i in best]
 
 
 def _recalls(
-    tasks: Sequence[Task], ends: Ends, benchmark: Benchmark, judge: JudgeSession
+    tasks: Sequence[Task], replies: Replies, benchmark: Benchmark, judge: JudgeSession
 ) -> list[float]:
     """Compute ALCE.CitRec of every answer, in [0, 1]; failures rank below all."""
     tools = Tools(judge, SentenceSegmenter())
     inputs = Inputs(benchmark, [], benchmark.grammar, benchmark.data_set, tools)
     recalls = [-math.inf] * len(tasks)
     places, answers = [], []
-    for place, (task, end) in enumerate(zip(tasks, ends, strict=True)):
-        if isinstance(end, Reply):
+    for place, (task, reply) in enumerate(zip(tasks, replies, strict=True)):
+        if isinstance(reply, Reply):
             row = benchmark.row_of[task.item.query_id]
-            answered = Answered(row, task.item.query, end.text, counted_passages(task, end))
+            answered = Answered(row, task.item.query, reply.text, counted_passages(task, reply))
             places.append(place)
             answers.append((answered, strict_claims(answered, inputs)))
     judge.begin()
@@ -97,40 +96,40 @@ def counted_passages(task: Task, reply: Reply) -> tuple[Passage, ...]:
 
 
 def cites_candidates(options: EditedOptions, benchmark: Benchmark) -> bool:
-    """Whether ``--post-cite`` looks among what was retrieved for each question."""
+    """Whether ``--post-cite`` chooses among all candidates retrieved for a question."""
     applies = options.post_cite and options.post_cite_over == "candidates"
     return applies and "candidates" in benchmark.splits
 
 
 def _add_candidates(
-    tasks: Sequence[Task], ends: Ends, benchmark: Benchmark
+    tasks: Sequence[Task], replies: Replies, benchmark: Benchmark
 ) -> tuple[list[Reply | Failure], dict[int, Sequence[Passage]]]:
-    """Give each answer a list of all candidates of its question to cite (ALCE, section 3.2).
+    """Collect the passages that each answer may cite: those shown, then further candidates.
 
-    The passages that were shown come first and keep their numbers. Numbers that no passage had are
-    raised, so that none of the added passages gets one of them.
+    Passages that were shown keep their numbers. Citation numbers without a passage are raised, so
+    that no candidate gets one of them.
 
     Returns:
-        The answers and failures, in order, and place to the passages that its answer may cite.
+        The replies, and place of each to the passages that it may cite.
     """
     queries = {task.item.query_id for task in tasks}
     ranked = {query: row for query, row in benchmark.candidates().items() if query in queries}
     texts = benchmark.texts({r.docid for row in ranked.values() for r in row})
-    results = list(ends)
+    results = list(replies)
     pools: dict[int, Sequence[Passage]] = {}
-    for place, (task, end) in enumerate(zip(tasks, ends, strict=True)):
-        if isinstance(end, Reply):
-            passages = counted_passages(task, end)
+    for place, (task, reply) in enumerate(zip(tasks, replies, strict=True)):
+        if isinstance(reply, Reply):
+            passages = counted_passages(task, reply)
             names = {p.id for p in passages}
             others = (r.docid for r in ranked[task.item.query_id] if r.docid not in names)
             pools[place] = [*passages, *(Passage(i, *texts[i]) for i in others)]
-            text = _raise_numbers(end.text, benchmark.grammar, len(passages), len(pools[place]))
-            results[place] = replace(end, text=text, passages=passages)
+            text = _raise_numbers(reply.text, benchmark.grammar, len(passages), len(pools[place]))
+            results[place] = replace(reply, text=text, passages=passages)
     return results, pools
 
 
 def _raise_numbers(text: str, grammar: Grammar, n_passages: int, by: int) -> str:
-    """Add ``by`` to each citation number in a text that no shown passage has."""
+    """Add ``by`` to each citation number in a text that belongs to no shown passage."""
     first = grammar.base + n_passages
     for mark in reversed(grammar.parse(text, n_passages).markers):
         if any(n >= first for n in mark.numbers):
@@ -141,33 +140,34 @@ def _raise_numbers(text: str, grammar: Grammar, n_passages: int, by: int) -> str
 
 
 def post_cite(
-    tasks: Sequence[Task], ends: Ends, benchmark: Benchmark, embedder: Embedder, over_own: bool
-) -> tuple[list[Reply | Failure], int]:
-    """Give each statement without a citation the passage whose vector is nearest to its own.
+    tasks: Sequence[Task], replies: Replies, benchmark: Benchmark, embedder: Embedder,
+    over_own: bool,
+) -> tuple[list[Reply | Failure], int]:  # fmt: skip
+    """Add a citation to each statement without one: of the passage with the nearest vector.
 
     Args:
         tasks: what was asked.
-        ends: one a task; failures stay.
-        benchmark: what they answer.
+        replies: the reply to each task; failures stay.
+        benchmark: benchmark that they answer.
         embedder: compares statements, as queries, with passages (title and text).
-        over_own: choose among what was shown, not among the candidates of the question.
+        over_own: choose among the passages shown, not among the candidates of the question.
 
     Returns:
-        The answers, and how many statements were given a citation.
+        The replies, and the number of statements that were given a citation.
     """
-    edited = list(ends)
+    edited = list(replies)
     pools: dict[int, Sequence[Passage]] = {
-        place: counted_passages(task, end)
-        for place, (task, end) in enumerate(zip(tasks, ends, strict=True))
-        if isinstance(end, Reply)
+        place: counted_passages(task, reply)
+        for place, (task, reply) in enumerate(zip(tasks, replies, strict=True))
+        if isinstance(reply, Reply)
     }
     if not over_own:
-        edited, pools = _add_candidates(tasks, ends, benchmark)
+        edited, pools = _add_candidates(tasks, replies, benchmark)
     segmenter, grammar = SentenceSegmenter(), benchmark.grammar
     bare: list[tuple[int, Statement]] = []
-    for place, end in enumerate(edited):
-        if isinstance(end, Reply) and (pool := pools[place]):
-            reading = strict_statements(end.text, grammar, segmenter, len(pool))
+    for place, reply in enumerate(edited):
+        if isinstance(reply, Reply) and (pool := pools[place]):
+            reading = strict_statements(reply.text, grammar, segmenter, len(pool))
             bare += [(place, s) for s in reading.statements if not s.numbers]
     nearest = _nearest(bare, pools, embedder)
     for place, pairs in groupby(zip(bare, nearest, strict=True), key=lambda pair: pair[0][0]):
@@ -191,7 +191,7 @@ def _nearest(
     pools: Mapping[int, Sequence[Passage]],
     embedder: Embedder,
 ) -> list[Passage]:
-    """Find the passage nearest to each statement; the first of equals."""
+    """Find the passage nearest to each statement by cosine; the first of equal ones."""
     if not bare:
         return []
     words = {p: f"{p.title} {p.text}".strip() for place, _ in bare for p in pools[place]}
@@ -207,6 +207,6 @@ def _nearest(
 
 
 def _before_stop(text: str, statement: Statement) -> tuple[int, int]:
-    """Find the white space, or the empty span, before the full stop of a statement."""
+    """Find the span of white space (maybe empty) before a statement's final punctuation."""
     end = len(text[: statement.spans[-1][1]].rstrip(_STOPS))
     return len(text[:end].rstrip()), end

@@ -1,4 +1,4 @@
-"""Baselines for KaLMA benchmarks: sentences made of triples, with their citations."""
+"""Baselines for KaLMA benchmarks, whose answers state triples and cite them."""
 
 from collections.abc import Iterator
 from random import Random
@@ -17,22 +17,22 @@ _MARKS = {
     "absent-blind": {True: 0.4, False: 0.4},
     "absent-aware": {True: 0.9, False: 0.05},
 }
-"""Chance of an [NA], by whether the fact is absent."""
+"""System to the probability that it marks a fact [NA], by whether the fact is absent."""
 
 
-def lines(
+def state_triples(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a baseline's submission to a KaLMA benchmark.
+    """Yield the lines of a baseline's submission to a KaLMA benchmark: cited triples as sentences.
 
     Args:
         name: ``random`` (1 to 8 distinct shown triples, drawn uniformly; lower bound),
             ``echo-relevant`` (every shown triple of the minimum knowledge set, [NA] for absent
             ones; upper bound), or a control of absent knowledge: ``absent-blind`` marks what it
             says as absent whether it is or not, ``absent-aware`` nearly only where it is.
-        benchmark: what it answers, a kalma benchmark.
-        contexts: context sets that it is shown.
-        runs: runs, numbered from 0.
+        benchmark: a KaLMA benchmark.
+        contexts: context sets that it answers.
+        runs: number of runs.
         seed: seed of all draws.
     """
     declared = benchmark.manifest.config.get("domain")
@@ -44,15 +44,15 @@ def lines(
                 if name == "random":
                     rng = generator(seed, "random baseline", context, query, run)
                     drawn = rng.sample(mine.triples, min(rng.randint(1, 8), len(mine.triples)))
-                    text = " ".join(_cited(t, domain) for t in drawn)
+                    text = " ".join(_cite_triple(t, domain) for t in drawn)
                 else:
                     rng = generator(seed, "control of absent knowledge", name, context, query, run)
-                    text = _marked(mine, domain, _MARKS[name], rng)
+                    text = _state_gold(mine, domain, _MARKS[name], rng)
                 yield {"query_id": query, "output": text, "context": context, "run": run}
 
 
-def _marked(graphs: ShownGraphs, domain: Domain, marks: dict[bool, float], rng: Random) -> str:
-    """State every gold fact, shown or not, with its citation; mark some as absent."""
+def _state_gold(graphs: ShownGraphs, domain: Domain, marks: dict[bool, float], rng: Random) -> str:
+    """State every gold fact of a query; cite it, or mark it as absent with some probability."""
     gold = {key for key, _ in graphs.gold}
     parts = []
     for triple, is_absent in [
@@ -62,10 +62,11 @@ def _marked(graphs: ShownGraphs, domain: Domain, marks: dict[bool, float], rng: 
         if rng.random() < marks[is_absent]:
             parts.append(f"{sentence} [NA].")
         else:
-            parts.append(f"{sentence}." if is_absent else _cited(triple, domain))
+            parts.append(f"{sentence}." if is_absent else _cite_triple(triple, domain))
     return " ".join(parts)
 
 
-def _cited(triple: Triple, domain: Domain) -> str:
+def _cite_triple(triple: Triple, domain: Domain) -> str:
+    """State a triple as a sentence, with its citation."""
     sentence = domain.verbalise(triple).removesuffix(".")
     return f"{sentence} {render(triple.qid, [(triple.relation, triple.value)])}."

@@ -1,4 +1,4 @@
-"""Options of systems: records from which command lines and headers of submissions are made."""
+"""Options of systems, as records; commands and headers of submissions are made from them."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -16,14 +16,14 @@ class LlmOptions(Part):
     """0 takes the likeliest token; runs differ from 0.3 on or so; none leaves it
     out of requests."""
     top_p: float | None = Field(None, gt=0, le=1)
-    """Nucleus sampling; not sent when it is not given."""
+    """Nucleus sampling (default: not sent)."""
     max_answer: int = Field(512, ge=1)
     """Most tokens of a reply."""
     logprobs: bool = False
     """Keep log probabilities of citation tokens."""
     window: int | None = Field(None, ge=16)
     """Tokens of prompt and reply that the model can hold; passages that do not fit are dropped
-    from the end and counted (default: what the model says, else no limit)."""
+    from the end and counted (default: the model's own window, else no limit)."""
     tokenizer: Annotated[str | None, Option(metavar="MODEL")] = None
     """Hub id or folder whose tokenizer measures prompts (default: the model's own where it runs
     here, else a token for every three bytes)."""
@@ -32,7 +32,7 @@ class LlmOptions(Part):
 
     @property
     def later_calls(self) -> int:
-        """Number of calls that an answer takes at most after its first round."""
+        """Most LLM calls that an answer takes after its first round."""
         return 0
 
 
@@ -40,13 +40,13 @@ class EditedOptions(LlmOptions):
     """Options of systems whose answers can be edited afterwards (ALCE, section 3.2)."""
 
     rerank: int | None = Field(None, ge=2)
-    """Draw so many answers a query, and keep the one with the best citation recall by --judge."""
+    """Draw this many answers per query, and keep that of the best citation recall by --judge."""
     post_cite: bool = False
     """Give each statement without a citation the passage that is nearest by --embedder."""
     post_cite_over: Literal["candidates", "context"] = "candidates"
-    """Where --post-cite looks: among the candidates of the question (the paper: 100) where the
-    benchmark names some, or among what was shown alone."""
+    """Passages that --post-cite chooses among: the candidates of the question (the paper: 100) if
+    the benchmark names some, or only those shown."""
     embedder: str = Field("offline", description=f"{listed(EMBEDDERS)}.")
-    """What --post-cite compares by."""
+    """Embedder of --post-cite."""
     judging: Judging = Judging()
-    """What --rerank asks."""
+    """Judge of --rerank."""

@@ -1,7 +1,8 @@
-"""Prompts of systems: Jinja files, known by their hashes, and cut to what a model can hold."""
+"""Prompts of systems: Jinja templates with hashes, cut to a model's context window."""
 
 import hashlib
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,17 +15,17 @@ from citeforge.schemas.errors import UsageError, require
 
 T = TypeVar("T")
 Count = Callable[[str], int]
-"""A text to its tokens."""
+"""A text to its number of tokens."""
 _BYTES_PER_TOKEN = 3
 _PER_MESSAGE = 8
-"""Tokens around a message."""
+"""Tokens that a chat format adds to a message."""
 
 
 class Prompts:
-    """The templates that a system uses; each is read once, and its hash kept.
+    """Templates that a system uses; each is read once, and its hash recorded.
 
     Attributes:
-        hashes: name to sha256 of every file that was used.
+        hashes: name to SHA-256 of every template that was used.
     """
 
     def __init__(
@@ -33,8 +34,8 @@ class Prompts:
         """Set the folder of templates, and the files that replace some of them.
 
         Args:
-            instead: name of a template to the file that takes its place.
-            folder: of templates that are the system's own.
+            instead: name of a template to the file that replaces it.
+            folder: folder of the system's own templates; None for those of citeforge.
         """
         self.hashes: dict[str, str] = {}
         self._loaded: dict[str, Template] = {}
@@ -44,17 +45,18 @@ class Prompts:
         """Fill in a template.
 
         Args:
-            name: file of the system's folder or ``builders/templates`` without ``.j2``.
-            values: what it may use.
+            name: file of the system's folder or ``builders/templates``, without ``.j2``.
+            values: values by the names that the template uses.
 
         Raises:
-            InputError: it is no template, or uses something that is not there.
+            InputError: it is no template, or uses a name without a value.
         """
         if name not in self._loaded:
             self._load(name)
         return render_template(self._loaded[name], ", ".join(values), **values)
 
     def _load(self, name: str) -> None:
+        """Read a template, and record its hash."""
         own = self._folder / f"{name}.j2"
         path = self._instead.get(name) or (own if own.is_file() else FOLDER / f"{name}.j2")
         self._loaded[name] = load_template(str(path))
@@ -62,51 +64,52 @@ class Prompts:
 
 
 class WindowError(UsageError):
-    """A model cannot hold the shortest prompt that there could be."""
+    """Error of a model whose window is too small for the shortest possible prompt."""
 
 
 class TokenWindow:
-    """Number of tokens that prompt and reply may have together."""
+    """Context window of a model: the tokens that a prompt and its reply may have together."""
 
     def __init__(self, size: int | None, reply: int, counter: str, tokens_of: Count) -> None:
         """Set the size of the window and the function that counts tokens.
 
         Args:
-            size: tokens that the model can hold; None for no limit.
-            reply: tokens that are kept free for the reply.
-            counter: name of what measures prompts.
-            tokens_of: measures them.
+            size: tokens of the window; None for no limit.
+            reply: tokens reserved for the reply.
+            counter: name of the tokenizer, or of the estimate.
+            tokens_of: counts the tokens of a text.
         """
         self.size, self.reply, self.counter, self._tokens_of = size, reply, counter, tokens_of
 
     def _count(self, text: str) -> int:
+        """Count the tokens of a prompt, sent as one message."""
         return self._tokens_of(text) + _PER_MESSAGE
 
     def holds(self, text: str) -> bool:
-        """Whether a prompt leaves room for the reply."""
+        """Whether a prompt fits into the window together with its reply."""
         return self.size is None or self._count(text) + self.reply <= self.size
 
     def fit(
         self, query: str, items: Sequence[T], render: Callable[[Sequence[T]], str]
     ) -> tuple[str, int]:
-        """Fill in the prompt with as many of ``items``, from the first, as the window holds.
+        """Fill in a prompt with as many of ``items``, from the first, as the window holds.
 
         Args:
-            query: its id, for messages.
-            items: what may be left out, from the end.
-            render: some of it to the prompt.
+            query: id of the query, for messages.
+            items: passages or triples, which may be left out from the end.
+            render: makes the prompt with some of the items.
 
         Returns:
-            The prompt, and how many it shows.
+            The prompt, and the number of items in it.
 
         Raises:
-            WindowError: it holds not even one, or, where nothing is shown, not the prompt.
+            WindowError: the prompt with one item (or without any, if there are none) is too long.
         """
         text = render(items)
         if self.holds(text):
             return text, len(items)
-        n = self._count_that_fit(items, render)
-        if n:
+        sizes = range(1, len(items))
+        if n := bisect_left(sizes, True, key=lambda size: not self.holds(render(items[:size]))):
             return render(items[:n]), n
         least = render(items[:1])
         what = "one passage" if items else "no passages"
@@ -118,25 +121,18 @@ class TokenWindow:
             code="too-long",
         )
 
-    def _count_that_fit(self, items: Sequence[T], render: Callable[[Sequence[T]], str]) -> int:
-        low, high = 0, max(len(items) - 1, 0)
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if self.holds(render(items[:middle])) else (low, middle - 1)
-        return low
-
 
 def _estimate(text: str) -> int:
-    """Estimate tokens as a third of the bytes, which is rather too many for English."""
+    """Estimate the tokens of a text as a third of its bytes, which is high for English."""
     return math.ceil(len(text.encode("utf-8", "replace")) / _BYTES_PER_TOKEN)
 
 
-def _hub_tokenizer(model: str) -> Count:
+def _load_tokenizer(model: str) -> Count:
     """Load a tokenizer from the Hub or a folder, as a function that counts tokens.
 
     Raises:
         MissingExtraError: transformers is not installed.
-        InputError: there is no such tokenizer here.
+        InputError: there is no such tokenizer.
     """
     require("transformers")
     from transformers import AutoTokenizer
@@ -151,13 +147,13 @@ def make_counter(tokenizer: str | None, llm: Any) -> tuple[str, Count]:
     """Make the token counter: the named tokenizer, else the model's own, else an estimate.
 
     Returns:
-        What is said of it beside counts, and what counts.
+        (name of the counter for messages, the function).
 
     Raises:
         InputError: there is no such tokenizer.
     """
     if tokenizer is not None:
-        return tokenizer, _hub_tokenizer(tokenizer)
+        return tokenizer, _load_tokenizer(tokenizer)
     if hasattr(llm, "count_tokens"):
         return str(llm.identity()["name"]), llm.count_tokens
     return "estimate: a token for every 3 bytes", _estimate

@@ -1,4 +1,4 @@
-"""Systems by name: each is declared beside the code and the options of it."""
+"""Systems by name: declarations of the built-in ones, and those of plugins."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -31,7 +31,7 @@ _top = partial(
 _authorship = partial(System, argument="", family="authorship", design=True)
 _reader = partial(_authorship, factory=cite_by_label, is_control=True)
 _kalma = partial(System, argument="", family="KaLMA", shows="triples")
-_absent = partial(_kalma, factory=kalma.lines, is_control=True)
+_absent = partial(_kalma, factory=kalma.state_triples, is_control=True)
 
 DECLARED = (
     _bound("random", what="1 to 3 distinct passages, drawn uniformly (lower bound)"),
@@ -94,6 +94,7 @@ DECLARED = (
 
 
 def _unknown(name: str) -> UsageError:
+    """Make the error for an unknown system, which lists all names."""
     others = dict(plugins.entry_names("systems"))
     return UnknownValueError("system", name, [*(s.name for s in DECLARED), *others])
 
@@ -102,7 +103,7 @@ SYSTEMS: Registry[Choice, Any] = Registry("system", "systems", DECLARED, {}, "",
 
 
 def as_system(declared: Choice) -> System:
-    """Complete a declaration to a ``System``; a plugin's ``Choice`` has fewer fields."""
+    """Convert a declaration to a ``System``; that of a plugin may be a plain ``Choice``."""
     if isinstance(declared, System):
         return declared
     return System(declared.name, "", declared.what, declared.factory, family="plugin")
@@ -113,18 +114,18 @@ def system_of(name: str) -> System:
 
     Raises:
         UnknownValueError: no such system.
-        InputError: the plugin that gives it is broken.
+        InputError: its plugin is broken.
     """
     return as_system(SYSTEMS.complete_declaration(name))
 
 
 def systems() -> dict[str, System]:
-    """Get every system by name, built-in ones first."""
+    """Return all systems by name, built-in ones first."""
     return {name: as_system(declared) for name, declared in SYSTEMS.all().items()}
 
 
 def refusal(system: System, benchmark: Benchmark) -> str | None:
-    """Explain why a system does not answer a benchmark; None where it does."""
+    """Explain why a system cannot answer a benchmark; None if it can."""
     kind = benchmark.kind
     if reason := kind.refusal(f"run {system.name}"):
         return reason

@@ -1,4 +1,4 @@
-"""Running a system: what it answers, as a submission."""
+"""Run a system on a benchmark, and write its answers as a submission."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,10 +29,10 @@ class Outcome:
     """Counts and failures of a run, and the name of its system.
 
     Attributes:
-        system: its name in the submission's header.
-        answers: number of lines.
-        failures: (query id, failure) of every answer that is missing.
-        counts: what is told beside, such as passages that did not fit; zeros left out.
+        system: name of the system in the submission's header.
+        answers: number of answers written.
+        failures: (query id, failure) of every missing answer.
+        counts: other figures above 0, such as ``passages dropped``.
     """
 
     system: str
@@ -49,20 +49,20 @@ def run_system(
     """Run a system on a benchmark, and write its submission.
 
     Args:
-        name: system.
-        benchmark: what it answers.
-        contexts: context sets that it is shown; empty for all, or the one that it is about.
-        runs: runs, numbered from 0.
+        name: name of the system.
+        benchmark: benchmark to answer.
+        contexts: context sets to answer; empty for all, or for the one that the system is about.
+        runs: number of runs.
         seed: seed of all draws.
         out: submission to write.
-        llm: what is asked; None for systems that need none.
-        judge: what ``--rerank`` chooses by.
+        llm: LLM to ask; None for systems that need none.
+        judge: judge of ``--rerank``.
         options: record of the system's options; None for its defaults.
-        limit: answer the first so many queries; the others are missing.
-        title: name in the header; None for the system's, with the LLM's.
+        limit: number of queries to answer, from the first; None for all.
+        title: name in the header; None for the system's name with the LLM's.
 
     Returns:
-        Number of answers, and what is missing.
+        Number of answers, and the failures.
 
     Raises:
         UnknownValueError: no such system or context set.
@@ -78,7 +78,7 @@ def run_system(
     start = partial(make_header, benchmark=manifest.name, benchmark_hash=manifest.benchmark_hash)
     if not system.llm:
         make: Lines = SYSTEMS.factory(name)
-        lines = _readable(make(name, benchmark, sets, runs, seed), name, benchmark)
+        lines = _checked_lines(make(name, benchmark, sets, runs, seed), name, benchmark)
         queries = None if limit is None else set(benchmark.query_ids[:limit])
         rows = (x for x in lines if queries is None or x["query_id"] in queries)
         if (first := next(rows, None)) is None:
@@ -92,9 +92,7 @@ def run_system(
         return Outcome(title or name, write_submission(out, header, chain([first], rows)))
     llm = _require_llm(name, llm)
     settings = options if options is not None else system.options()
-    answers = ask(
-        system, SYSTEMS.factory(name), benchmark, sets, runs, seed, llm, settings, limit, judge
-    )
+    answers = ask(system, benchmark, sets, runs, seed, llm, settings, limit, judge)
     if answers.failures and len(answers.failures) == len(answers.tasks):
         query, failure = answers.failures[0]
         raise FailuresError(
@@ -112,7 +110,7 @@ def plan_system(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, llm: Llm | None,
     options: Part | None = None, limit: int | None = None,
 ) -> RunPlan:  # fmt: skip
-    """Count the calls of :func:`run_system` at least and at most; nothing is asked.
+    """Count the LLM calls of :func:`run_system`, at least and at most; nothing is asked.
 
     Raises:
         UnknownValueError: no such system or context set.
@@ -123,22 +121,22 @@ def plan_system(
         raise UsageError(f"--dry-run: {name} asks no LLM", code="option-without-effect")
     llm = _require_llm(name, llm)
     settings = options if options is not None else system.options()
-    make = SYSTEMS.factory(name)
-    return plan_jobs(prepare(system, make, benchmark, sets, runs, seed, llm, settings, limit), llm)
+    return plan_jobs(prepare(system, benchmark, sets, runs, seed, llm, settings, limit), llm)
 
 
 def _checked_system(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, limit: int | None
 ) -> tuple[System, list[str]]:
-    """Find a system that answers the benchmark, and the context sets that it is shown."""
+    """Find a system and its context sets; refuse one that cannot answer the benchmark."""
     system = system_of(name)
     checked(AmountOptions, runs=runs, seed=seed, limit=limit)
     if reason := refusal(system, benchmark):
         raise UsageError(f"{name}: {reason}", code="wrong-kind")
-    return system, _contexts(system, benchmark, contexts)
+    return system, _choose_contexts(system, benchmark, contexts)
 
 
 def _require_llm(name: str, llm: Llm | None) -> Llm:
+    """Refuse to run a system that asks an LLM without one."""
     if llm is None:
         raise UsageError(
             f"{name} asks an LLM; give --llm, e.g. openai:MODEL", code="missing-option"
@@ -146,13 +144,13 @@ def _require_llm(name: str, llm: Llm | None) -> Llm:
     return llm
 
 
-def _readable(
+def _checked_lines(
     lines: Iterable[dict[str, Any]], name: str, benchmark: Benchmark
 ) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a system, or refuse one that cannot be scored.
+    """Yield a system's lines, and refuse one that is not a valid line of a submission.
 
     Raises:
-        InputError: one cannot be; the system is broken.
+        InputError: a line is not valid; the system is broken.
     """
     queries = {*benchmark.query_ids}
     for line in lines:
@@ -170,8 +168,8 @@ def _readable(
         yield line
 
 
-def _contexts(system: System, benchmark: Benchmark, names: list[str]) -> list[str]:
-    """Choose the context sets that a system answers."""
+def _choose_contexts(system: System, benchmark: Benchmark, names: list[str]) -> list[str]:
+    """Choose the context sets that a system answers: the named ones, or its default."""
     every = list(benchmark.manifest.contexts)
     if names == ["all"] and "all" not in every:
         names = every

@@ -1,8 +1,8 @@
-"""What a system that asks an LLM consists of: steps, which say what to ask and take what is said.
+"""Parts of a system that asks an LLM: tasks, the steps that answer them, and replies.
 
 A system is a function ``make(setting)`` that returns ``steps(task)``, a generator: it yields the
-requests that it cannot go on without, is sent their answers, and returns a :class:`Reply`. All
-tasks move together, so that every round is one concurrent call of the LLM::
+requests that it needs next, is sent their answers, and returns a :class:`Reply`. All tasks advance
+together, so that every round is one concurrent call of the LLM::
 
     def make(setting):
         def steps(task):
@@ -23,6 +23,7 @@ from citeforge.engines.llm.records import MAX_ANSWER, Llm, LlmReply, Request, To
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item, Labelling, Passage
 from citeforge.schemas.recipes.base import NO_TEMPERATURE
+from citeforge.schemas.recipes.command_options import PromptingOptions
 from citeforge.systems.options import LlmOptions
 from citeforge.systems.prompts import Prompts, TokenWindow
 
@@ -35,9 +36,9 @@ class Task:
     """One query to answer, once.
 
     Attributes:
-        item: the query, with what is shown.
+        item: the query, with the passages or graphs shown.
         run: number of the run, from 0.
-        sample: index of its requests: draws with other indices are drawn apart.
+        sample: index of its requests; requests with different indices are sampled independently.
     """
 
     item: Item
@@ -50,12 +51,12 @@ class Reply:
     """Answer of a system to one task.
 
     Attributes:
-        text: the answer; empty where it says nothing.
-        finish_reason: why the model stopped, when not of its own accord.
+        text: the answer; empty if the model wrote none.
+        finish_reason: why the model was stopped; None if it ended by itself.
         logprobs: tokens of ``text`` with log probabilities.
         passages: passages that the system found itself, in the order that its citations count;
-            None where it cites those of the context.
-        meta: anything to be kept beside it.
+            None if it cites those of the context set.
+        meta: other data to keep in the line of the submission.
         thoughts: what the model wrote before its answer; counted, never scored.
     """
 
@@ -68,29 +69,29 @@ class Reply:
 
     @staticmethod
     def of(answer: LlmReply) -> "Reply":
-        """Make a reply of an LLM's answer, unchanged."""
+        """Convert an LLM's answer to a reply, unchanged."""
         return Reply(answer.text, answer.finish_reason, answer.logprobs, thoughts=answer.thoughts)
 
 
 Steps = Generator[Sequence[Request], Sequence[LlmReply], Reply]
-"""Yields requests, is sent one answer each, returns the reply."""
+"""Generator that yields requests, is sent an answer to each, and returns the reply."""
 MakeSteps = Callable[[Task], Steps]
 
 
 @dataclass
 class Setting(Generic[O]):
-    """What a system works with in one context set: options, templates and passages.
+    """Everything that a system needs to answer one context set: options, templates, LLM.
 
     Attributes:
-        benchmark: what it answers.
+        benchmark: benchmark to answer.
         context: name of the context set.
-        options: its own.
-        llm: what answers; for what it says of itself. Steps yield requests instead of calling it.
+        options: options of the system.
+        llm: the LLM, for its identity; steps yield requests instead of calling it.
         seed: seed of all draws.
-        prompts: its Jinja files.
-        window: how long prompts may be.
-        counts: what is told of the run: ``"passages dropped"`` and whatever a system counts.
-        facts: what else the submission's header is to say, such as what was searched with.
+        prompts: its Jinja templates.
+        window: limit of tokens of a prompt.
+        counts: figures of the run, by name: ``"passages dropped"`` and whatever a system counts.
+        facts: further fields of the submission's header, such as the search engine.
     """
 
     benchmark: Benchmark
@@ -105,20 +106,20 @@ class Setting(Generic[O]):
 
     @property
     def base(self) -> int:
-        """Number of the first passage."""
+        """Citation number of the first passage, 0 or 1."""
         return self.benchmark.manifest.grammar.base
 
     @cached_property
     def labelling(self) -> Labelling:
-        """Labels that the context set gives to passages."""
+        """Author labels of the passages in this context set; empty for most benchmarks."""
         return self.benchmark.kind.labelling(self.benchmark, self.context) or Labelling()
 
     def docs(self, item: Item, passages: Sequence[Passage] | None = None) -> list[PromptDoc]:
-        """Number passages as templates see them, without citation marks of their own.
+        """Number the passages of a query for a template; citation marks in them get round brackets.
 
         Args:
             item: the query.
-            passages: others than those of the context, which are numbered likewise.
+            passages: passages in place of those of the context set; None for the latter.
         """
         return docs_of(item, self.base, self.labelling, passages)
 
@@ -126,7 +127,7 @@ class Setting(Generic[O]):
         """Fill in a template of the system; ``--template`` replaces the main one.
 
         Raises:
-            InputError: it uses something that is not there.
+            InputError: it uses a name without a value.
         """
         return self.prompts.render(template, **values)
 
@@ -138,9 +139,9 @@ class Setting(Generic[O]):
 
         Args:
             task: the query, for messages.
-            items: passages, or what else may be left out.
-            render: some of them, from the first, to the prompt.
-            what: a word for them.
+            items: passages or triples, which may be left out from the end.
+            render: makes the prompt with some of the items.
+            what: noun for the items in counts.
 
         Raises:
             WindowError: not even one fits.
@@ -152,25 +153,29 @@ class Setting(Generic[O]):
     def request(
         self, prompt: str, task: Task, *, sample: int | None = None, **params: Any
     ) -> Request:
-        """Make a request of one user message, with decoding by the options.
+        """Make a request of one user message, with the decoding parameters of the options.
 
         Args:
-            prompt: its text.
-            task: what it is about.
-            sample: index of the draw; None for the task's own. What does not differ between runs
-                takes 0, and is asked once.
-            params: further fields of the payload, or others in place of the options'.
+            prompt: text of the message.
+            task: task that the request is for.
+            sample: index of the draw; None for the task's own. Requests that do not differ
+                between runs take 0, and are sent once.
+            params: further parameters, or others in place of the options'.
         """
-        o = self.options
-        decoding: dict[str, Any] = {"max_tokens": o.max_answer}
-        if o.temperature != NO_TEMPERATURE:
-            decoding["temperature"] = o.temperature
-        if o.top_p is not None:
-            decoding["top_p"] = o.top_p
-        if o.logprobs:
-            decoding["logprobs"] = True
         draw = task.sample if sample is None else sample
-        messages = (("user", prompt),)
         return Request(
-            messages, decoding | params, sample=draw, needs_text=False, limited_by=MAX_ANSWER
-        )
+            (("user", prompt),), decoding_params(self.options) | params, sample=draw,
+            needs_text=False, limited_by=MAX_ANSWER,
+        )  # fmt: skip
+
+
+def decoding_params(options: LlmOptions | PromptingOptions) -> dict[str, Any]:
+    """Collect the decoding parameters of requests from options; unset ones are absent."""
+    params: dict[str, Any] = {"max_tokens": options.max_answer}
+    if options.temperature != NO_TEMPERATURE:
+        params["temperature"] = options.temperature
+    if isinstance(options, LlmOptions) and options.top_p is not None:
+        params["top_p"] = options.top_p
+    if options.logprobs:
+        params["logprobs"] = True
+    return params

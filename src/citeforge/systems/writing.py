@@ -1,4 +1,4 @@
-"""Lines of a submission that an LLM answers, and the file that they make."""
+"""Write submissions, and the lines of an LLM's answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,11 +14,11 @@ from citeforge.systems.system import Reply
 
 EMPTY = "empty"
 NO_LOGPROBS = "without the log probabilities that were asked for"
-"""What is told of such answers: some servers take the parameter and give none."""
+"""Name of the count of such answers: some servers accept the parameter, and return none."""
 
 
 def write_submission(out: Path, header: Header, lines: Iterable[Mapping[str, Any]]) -> int:
-    """Write a submission; return the number of its lines."""
+    """Write a submission: a header, then lines of answers; return the number of answers."""
     count = 0
     with atomic_file(out) as file:
         file.write(msgspec.json.encode(header) + b"\n")
@@ -28,10 +28,10 @@ def write_submission(out: Path, header: Header, lines: Iterable[Mapping[str, Any
     return count
 
 
-def endings(
+def count_endings(
     answers: Sequence[LlmReply | Reply | Failure], most: int, logprobs: bool
 ) -> dict[str, int]:
-    """Count answers that were cut, are empty, or lack log probabilities that were asked for."""
+    """Count answers that were cut off, are empty, or have no log probabilities though asked for."""
     answered = [a for a in answers if not isinstance(a, Failure)]
     thoughts = [" ".join(a.thoughts) for a in answered]
     return {
@@ -46,7 +46,7 @@ def endings(
 def answer_line(
     query_id: str, run: int, place: Mapping[str, Any], answer: LlmReply | Reply
 ) -> dict[str, Any]:
-    """Make a line of a submission; ``place`` is its context set or its passages."""
+    """Make a line of a submission; ``place`` has the field of its context set or passages."""
     line = {"query_id": query_id, "output": answer.text, "run": run, **place}
     if answer.logprobs is not None:
         line["logprobs"] = citation_logprobs(answer)
@@ -56,10 +56,10 @@ def answer_line(
 
 
 def citation_logprobs(answer: LlmReply | Reply) -> list[dict[str, Any]]:
-    """List the log probabilities of the tokens that write citation numbers.
+    """List the log probabilities of the tokens with digits in citation marks.
 
-    Each digit-bearing token inside a citation mark counts once, under the mark's index: that of
-    :func:`citeforge.schemas.citations.grammar.citation_marks`, which the scorer asks too.
+    Each is listed under the index of its mark in
+    :func:`citeforge.schemas.citations.grammar.citation_marks`, which the scorer uses, too.
     """
     marks = citation_marks(answer.text)
     values = []

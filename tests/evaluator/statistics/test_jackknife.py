@@ -16,7 +16,7 @@ from citeforge.evaluator.statistics.estimates import (
     mean_sample,
     ratio_sample,
 )
-from citeforge.plugins.labels.ppi import Units, linearised, powered
+from citeforge.plugins.labels.ppi import Units, estimate_ppi, linearise
 from citeforge.plugins.labels.ranks import corrected_difference
 from citeforge.schemas.scores import Corrected, Counts, MeasureScore, ScoreFile
 from citeforge.schemas.signature import Signature
@@ -107,8 +107,8 @@ def test_corrected_differences_are_of_corrected_values() -> None:
         human, judged = (harmonic_sample(*(rng.integers(0, 4, (2, 1, 12)) / 3)) for _ in range(2))
         everyone, nobody = np.ones(12, bool), np.zeros(12, bool)
         units = Units(judged.sums[0], human.sums[0], everyone, nobody)
-        result = powered(units, human.combine)
-        by_judge, by_people = linearised(units, human.combine, result.tuning)
+        result = estimate_ppi(units, human.combine)
+        by_judge, by_people = linearise(units, human.combine, result.tuning)
         measure = entry("CiteF1", judged)
         measure.corrected = Corrected(
             value=100 * result.value, low=0, high=100, stderr=None, method="ppi++", n_labels=12,

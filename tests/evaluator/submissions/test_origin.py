@@ -12,7 +12,7 @@ from citeforge.engines.llm.records import LlmReply
 from citeforge.engines.llm.replay import ReplayStore, SentRequest
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.schemas.recipes.command_options import PromptingOptions
-from citeforge.systems.answering import read_prompts, requests_of
+from citeforge.systems.answering import make_requests, read_prompts
 from conftest import Inline, refused, write_jsonl
 
 
@@ -40,7 +40,7 @@ def answered(inline: Inline, folder: Path, package: Path, wrong: str | None) -> 
     benchmark = cf.load(package)
     table = benchmark.context("mix")
     rows = read_prompts(folder / "p.jsonl")
-    requests = requests_of(rows, PromptingOptions(llm="openai:m"))
+    requests = make_requests(rows, PromptingOptions(llm="openai:m"))
     with ReplayStore(folder / "made.db") as store:
         for row, request in zip(rows, requests, strict=True):
             at = benchmark.row_of[row.query_id]

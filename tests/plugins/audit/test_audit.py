@@ -12,7 +12,7 @@ from citeforge.builders.packaging.verify import verify
 from citeforge.package.manifest import load_intact
 from citeforge.plugins.audit.cascade import estimate_share
 from citeforge.plugins.audit.questions import CHECK
-from citeforge.plugins.audit.run import ratchet, read_known
+from citeforge.plugins.audit.run import find_changes, read_accepted
 from citeforge.schemas.benchmarks.audit import Audit, Flaw
 from conftest import Inline, refused, run_inline, write_beir, write_jsonl
 
@@ -180,10 +180,10 @@ def test_the_ratchet(folder: Path, tmp_path: Path, inline: Inline) -> None:
     assert "stale entry: empty-passage gone" in result.stderr
     assert inline("audit", folder, "--strict").returncode == 2
     flaw = Flaw("a", "q", "p", "seen")
-    assert ratchet([flaw], []) == ([flaw], [])
-    assert ratchet([flaw], [("a", "q", "p")]) == ([], [])
-    assert ratchet([flaw], [("a", "q", "p"), ("b", "", "")]) == ([], [("b", "", "")])
-    assert read_known(known)
+    assert find_changes([flaw], []) == ([flaw], [])
+    assert find_changes([flaw], [("a", "q", "p")]) == ([], [])
+    assert find_changes([flaw], [("a", "q", "p"), ("b", "", "")]) == ([], [("b", "", "")])
+    assert read_accepted(known)
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from citeforge.builders.packaging.verify import verify
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.text.refusals import is_refusal
 from citeforge.package.package import Package
-from citeforge.plugins.bundles.build import build_bundle, wrong_bundle
+from citeforge.plugins.bundles.build import build_bundle, find_problems
 from citeforge.plugins.bundles.design import DeflectionRecipe, FaithfulnessRecipe, PositionRecipe
 from citeforge.plugins.bundles.measures import _judge_refusals
 from citeforge.schemas.recipes.rage import Mixture
@@ -109,7 +109,7 @@ def test_a_bundle_with_wrong_cells_is_told(base: Path, tmp_path: Path) -> None:
         ({}, "cannot be read"),
     ):
         changed = manifest.model_copy(update={"config": config})
-        (result,) = wrong_bundle(Package(tmp_path / "p", changed))
+        (result,) = find_problems(Package(tmp_path / "p", changed))
         assert message in result[1]
 
 

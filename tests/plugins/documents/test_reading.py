@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.plugins.documents.reading.formats import DocumentPage
 from citeforge.plugins.documents.reading.outline import read_outline
-from citeforge.plugins.documents.reading.passages import cut
+from citeforge.plugins.documents.reading.passages import cut_page
 from citeforge.plugins.documents.reading.source import DocumentFolder
 from conftest import EXAMPLES, Inline, refused
 from plugins.documents.pdfs import pdf
@@ -199,7 +199,7 @@ def test_headings_and_none_in_code() -> None:
     )
     result = [
         (text[c.start : c.end], c.headings)
-        for c in cut(DocumentPage(None, text, "", read_outline(text).breaks), 900, SEGMENTER)
+        for c in cut_page(DocumentPage(None, text, "", read_outline(text).breaks), 900, SEGMENTER)
     ]
     assert result == [
         ("First.\n\n```\n# no heading\n```", ("Top",)),
@@ -210,7 +210,7 @@ def test_headings_and_none_in_code() -> None:
 
 def test_a_wrapped_sentence_is_cut_at_its_end_and_not_at_its_lines() -> None:
     text = "One two three four\nfive six seven. Eight nine\nten eleven twelve."
-    result = [text[c.start : c.end] for c in cut(DocumentPage(None, text), 40, SEGMENTER)]
+    result = [text[c.start : c.end] for c in cut_page(DocumentPage(None, text), 40, SEGMENTER)]
     assert result == ["One two three four\nfive six seven.", "Eight nine\nten eleven twelve."]
 
 
@@ -221,7 +221,7 @@ def test_no_text_is_lost_and_no_passage_is_too_long(text: str, size: int, marked
     assert all(one.level for one in breaks)
     rest = list(text)
     end = 0
-    for piece in cut(DocumentPage(None, text, "", breaks), size, SEGMENTER):
+    for piece in cut_page(DocumentPage(None, text, "", breaks), size, SEGMENTER):
         assert end <= piece.start < piece.end <= piece.start + size
         end = piece.end
         rest[piece.start : piece.end] = " " * (piece.end - piece.start)

@@ -14,7 +14,7 @@ from citeforge.plugins.labels.planning import (
     plan_labels,
     render_label_plan,
 )
-from citeforge.plugins.labels.ppi import Units, powered
+from citeforge.plugins.labels.ppi import Units, estimate_ppi
 from citeforge.schemas.scores import Corrected, ScoreFile
 from conftest import Inline, refused
 from conftest_plots import scored
@@ -44,7 +44,7 @@ def test_half_widths_are_those_of_corrected_values() -> None:
         judged = 0.7 * human + math.sqrt(1 - 0.7**2) * rng.normal(0, 1, 400)
         labelled = np.arange(400) < 60
         units = Units(judged[:, None], human[:, None], labelled, np.zeros(400, bool))
-        result = powered(units, lambda s: s[..., 0])
+        result = estimate_ppi(units, lambda s: s[..., 0])
         widths.append((result.high - result.low) / 2)
     assert np.mean(widths) == pytest.approx(half_width(1, 60, 400, 0.7), rel=0.05)
     # Labels alone: t · sd / √n.

@@ -9,11 +9,11 @@ from citeforge.evaluator.statistics.estimates import Floats, harmonic_sample, me
 from citeforge.evaluator.statistics.intervals import Range
 from citeforge.plugins.labels.calibration import (
     Rates,
-    rates_of,
+    compute_rates,
     rogan_gladen,
     why_not_corrected,
 )
-from citeforge.plugins.labels.ppi import Units, power_tuning, powered
+from citeforge.plugins.labels.ppi import Units, estimate_ppi, power_tuning
 
 SE = 0.9
 SP = 0.8
@@ -41,20 +41,22 @@ def test_the_mean_is_that_of_ppi_python(seed: int, n: int, total: int, quality: 
 
     human, judged = drawn(seed, total, quality)
     sample = mean_sample(judged[None])
-    result = powered(units(mean_sample(human[None]).sums[0], sample.sums[0], n), sample.combine)
+    result = estimate_ppi(
+        units(mean_sample(human[None]).sums[0], sample.sums[0], n), sample.combine
+    )
     given = (human[:n], judged[:n], judged[n:])
     assert result.value == pytest.approx(ppi_py.ppi_mean_pointestimate(*given).item(), abs=1e-9)
     assert result.tuning == pytest.approx(power_tuning(*given), abs=1e-9)
     # Theirs is the normal interval with divisors n; ours Student's t with divisors n − 1.
     (low,), (high,) = ppi_py.ppi_mean_ci(*given, alpha=0.05)
     theirs = (high - low) / 2 / 1.959963984540054
-    given_weight = powered(
+    given_weight = estimate_ppi(
         units(human[:, None], judged[:, None], n), lambda s: s[..., 0], tuning=result.tuning
     )
     assert given_weight.stderr / theirs == pytest.approx(math.sqrt(n / (n - 1)), rel=0.02)
     # That the weight was fitted to the labels is in ours alone.
     assert 0.999 < result.stderr / given_weight.stderr < 1.2
-    fixed = powered(units(human[:, None], judged[:, None], n), lambda s: s[..., 0], tuning=1.0)
+    fixed = estimate_ppi(units(human[:, None], judged[:, None], n), lambda s: s[..., 0], tuning=1.0)
     at_one = ppi_py.ppi_mean_pointestimate(*given, lam=1).item()
     assert fixed.value == pytest.approx(at_one, abs=1e-9)
 
@@ -63,7 +65,7 @@ def test_labels_alone_by_hand() -> None:
     # No judge worth anything: λ = 0, and the labels' mean with Student's t on 3 degrees of freedom.
     human = np.array([1.0, 0.0, 1.0, 1.0, 0.0, 0.0])
     judged = np.ones(6)
-    result = powered(units(human[:, None], judged[:, None], 4), lambda s: s[..., 0])
+    result = estimate_ppi(units(human[:, None], judged[:, None], 4), lambda s: s[..., 0])
     assert (result.value, result.tuning, result.n_labels) == (3 / 4, 0.0, 4)
     sd = math.sqrt((3 * (1 / 4) ** 2 + (3 / 4) ** 2) / 3)
     assert result.stderr == pytest.approx(sd / math.sqrt(4))
@@ -72,7 +74,9 @@ def test_labels_alone_by_hand() -> None:
 
 def test_a_perfect_judge_leaves_the_error_of_the_sample_of_queries() -> None:
     human, _ = drawn(3, 400, 1.0)
-    result = powered(units(human[:, None], human[:, None], 100), lambda s: s[..., 0], tuning=1.0)
+    result = estimate_ppi(
+        units(human[:, None], human[:, None], 100), lambda s: s[..., 0], tuning=1.0
+    )
     assert result.value == pytest.approx(human[100:].mean())
     assert result.stderr == pytest.approx(human[100:].std(ddof=1) / math.sqrt(300))
 
@@ -83,7 +87,7 @@ def test_settled_answers_need_no_labels() -> None:
     human = np.array([0, 0, 0, 0, 1, 0.5, 9, 9])[:, None]
     labelled = np.array([0, 0, 0, 0, 1, 1, 0, 0], bool)
     settled = np.array([1, 1, 1, 1, 0, 0, 0, 0], bool)
-    result = powered(Units(judged, human, labelled, settled), lambda s: s[..., 0], tuning=1.0)
+    result = estimate_ppi(Units(judged, human, labelled, settled), lambda s: s[..., 0], tuning=1.0)
     # Judge on the unlabelled: .75; error on the labelled: (0 − .5) / 2; of half of the answers.
     assert result.value == pytest.approx(0.5 * (0.75 - 0.25))
     # Variances of (0, −.5) and of (.5, 1), over two answers each, of half of the answers.
@@ -99,11 +103,11 @@ def test_clusters_count_once() -> None:
         np.repeat(once.judged, 2, 0), np.repeat(once.human, 2, 0), np.repeat(once.labelled, 2),
         np.repeat(once.settled, 2), np.repeat(np.arange(300), 2),
     )  # fmt: skip
-    one = powered(once, lambda s: s[..., 0], tuning=0.5)
-    two = powered(twice, lambda s: s[..., 0], tuning=0.5)
+    one = estimate_ppi(once, lambda s: s[..., 0], tuning=0.5)
+    two = estimate_ppi(twice, lambda s: s[..., 0], tuning=0.5)
     assert two.value == pytest.approx(one.value)
     assert two.stderr == pytest.approx(one.stderr, rel=0.01)
-    alone = powered(
+    alone = estimate_ppi(
         Units(twice.judged, twice.human, twice.labelled, twice.settled), lambda s: s[..., 0],
         tuning=0.5,
     )  # fmt: skip
@@ -121,7 +125,9 @@ def test_harmonic_means_are_covered() -> None:
     covered = 0
     for _ in range(60):
         chosen = rng.choice(size, 300, replace=False)
-        result = powered(units(human.sums[0][chosen], judged.sums[0][chosen], 60), human.combine)
+        result = estimate_ppi(
+            units(human.sums[0][chosen], judged.sums[0][chosen], 60), human.combine
+        )
         covered += result.low <= truth <= result.high
     # Binomial(60, .95): 1 in 1,000 is below 51.
     assert covered >= 51
@@ -173,7 +179,7 @@ def test_a_share_that_the_rates_do_not_allow_is_not_corrected(
 def test_rates_by_hand() -> None:
     # (people, judge): 3 supported, 2 found; 2 not supported, 1 found.
     yes, no = True, False
-    result = rates_of([[(yes, yes), (yes, no)], [(yes, yes), (no, no)], [(no, yes)]])
+    result = compute_rates([[(yes, yes), (yes, no)], [(yes, yes), (no, no)], [(no, yes)]])
     assert (result.sensitivity, result.specificity) == (2 / 3, 1 / 2)
     # Clustered by answer: residuals of sensitivity are 1 − 2·2/3, 1 − 2/3, 0, over 3 supported.
     squares = (-1 / 3) ** 2 + (1 / 3) ** 2

@@ -12,14 +12,14 @@ from scipy.stats import kendalltau
 
 from citeforge.plugins.labels.preferences import (
     PreferencePair,
+    add_scores,
     agreed,
     annotator_agreement,
-    decision,
+    compare_values,
     pairwise_agreement,
     read_preferences,
     tie_threshold,
     win_rates,
-    with_scores,
 )
 from conftest import Inline, refused, write_jsonl
 from conftest_plots import scored
@@ -78,7 +78,7 @@ def test_the_threshold_at_which_ties_are_as_frequent() -> None:
     assert tie_threshold(comparisons(((1, 0), (1, 0)), ((1, 0), (0.5, 0.5)))) == 0
     everything = comparisons(((1, 1), (1, 0)), ((0, 0), (0.5, 0.2)))
     assert tie_threshold(everything) == 1
-    assert decision((0.5, 0.2), 0.3) == 0
+    assert compare_values((0.5, 0.2), 0.3) == 0
 
 
 def test_systems_by_hand() -> None:
@@ -178,13 +178,13 @@ FILES = [scored("s", {"M": [80.0, None, 60.0]}), scored("t", {"M": [40.0, 50.0, 
 
 def test_values_of_score_files() -> None:
     rows = [PreferencePair(q, ("s", "t"), (1, 0)) for q in ("q0", "q1")]
-    assert [c.measure for c in with_scores(rows, FILES, "M")] == [(80.0, 40.0), None]
+    assert [c.measure for c in add_scores(rows, FILES, "M")] == [(80.0, 40.0), None]
     with refused("unknown-name", what="measure", value="N"):
-        with_scores(rows, FILES, "N")
+        add_scores(rows, FILES, "N")
     with refused("unknown-name", what="query", value="q9"):
-        with_scores([PreferencePair("q9", ("s", "t"), (1, 0))], FILES, "M")
+        add_scores([PreferencePair("q9", ("s", "t"), (1, 0))], FILES, "M")
     with refused("no-scores"):
-        with_scores([PreferencePair("q0", ("s", "u"), (1, 0))], FILES, "M")
+        add_scores([PreferencePair("q0", ("s", "u"), (1, 0))], FILES, "M")
 
 
 def test_at_the_command_line(inline: Inline, tmp_path: Path) -> None:

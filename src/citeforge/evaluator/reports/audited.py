@@ -1,4 +1,4 @@
-"""What a benchmark's audit tells of its negatives, for reports and leaderboards."""
+"""Read a benchmark's audit, and describe its negatives for reports and leaderboards."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ def audit_of(package: Package) -> Audit | None:
     """Read a package's audit; None if there is none, or it is of other tables.
 
     Raises:
-        InputError: the file is no audit.
+        InputError: the file is not an audit.
     """
     path = package.folder / AUDIT
     if not path.is_file():
@@ -29,7 +29,7 @@ def audit_for(folder: Path, files: Sequence[ScoreFile]) -> Audit:
     """Read the audit of the benchmark that score files were made on.
 
     Raises:
-        InputError: no benchmark, another one, or it was not audited as it is.
+        InputError: not a benchmark, not that of the score files, or not audited since it changed.
     """
     package = Package(folder)
     for file in files:
@@ -49,7 +49,7 @@ def audit_for(folder: Path, files: Sequence[ScoreFile]) -> Audit:
 
 
 def told_of_negatives(audit: Audit) -> list[str]:
-    """Describe a benchmark's negatives: share that is relevant, flaws, who decided."""
+    """Describe a benchmark's negatives: share of relevant ones, flaws, who decided on suspects."""
     share, cascade = audit.false_negatives, audit.cascade
     lines = [
         f"Of {audit.negatives:,} negatives {share.text} are relevant (estimated from {share.n:,} "

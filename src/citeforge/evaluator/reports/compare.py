@@ -1,4 +1,4 @@
-"""Comparing score files pairwise (docs/definitions.md#comparisons)."""
+"""Compare score files pairwise (docs/definitions.md#comparisons)."""
 
 import itertools
 import math
@@ -43,12 +43,12 @@ from citeforge.schemas.signature import differing_parts, joined_signatures
 
 ACROSS = {"contexts": "ctx", "benchmarks": "bench", "judges": "judge", "segmenters": "seg",
           "grammars": "gram", "gold": "gold", "options": "opt", "versions": "v"}  # fmt: skip
-"""What a comparison may reach across when it is named, and the part of signatures that it is; what
-a measure means (protocol, plugin) is not among them."""
+"""Values of ``--across`` to the parts of signatures in which compared scores may then differ. Parts
+that change a measure's meaning (protocol, plugin) are not among them."""
 
 
 def _hint(parts: Iterable[str]) -> str:
-    """Advise how scores could be compared whose signatures differ in these parts."""
+    """Advise how to compare scores whose signatures differ in some parts."""
     names = {part: name for name, part in ACROSS.items()}
     differing = [part.partition(":")[0] for part in parts]
     if all(part in names for part in differing):
@@ -65,7 +65,7 @@ _ALPHA, _POWER = 1.959963984540054, 0.8416212335729143
 
 
 HEADER_OR_ANSWER = re.compile(rb'\s*\{\s*"(?:submission"\s*:\s*\{|query_id"|output")')
-"""How a submission begins, and no score file."""
+"""Pattern of the start of a submission, which no score file matches."""
 BY_QUERY = "(by query)"
 BY_QUERY_NOTE = (
     f"{BY_QUERY}: the mean difference of the queries' own values; the measure's value is made of "
@@ -78,10 +78,10 @@ class Difference:
     """Second minus first system on one measure, as displayed.
 
     Attributes:
-        measure: name.
+        measure: name of the measure.
         first: name of the first system.
         second: name of the second.
-        n: queries that both define.
+        n: number of queries for which both have a value.
         difference: mean paired difference.
         low: lower end of its 95 % interval (over queries, and over runs and verdicts where a system
             has several; Student's t).
@@ -91,16 +91,15 @@ class Difference:
         p_holm: ``p_permutation`` adjusted by Holm over all pairs and measures of the table
             (docs/definitions.md#comparisons); NaN for those of the placebo, which is a control.
         detectable: smallest difference found with 80 % power at p < .05.
-        also: measures of the same cell with the same values, for which this row stands too.
-        across: parts of the signature in which the two differ, with both values; allowed by name.
-        corrected: the difference with the judge's errors taken out; None without labels of both.
+        also: further measures of the same cell with the same values, which this row covers.
+        across: parts of the signature in which the two differ, with both values (``--across``).
+        corrected: the difference corrected for the judge's errors; None without labels of both.
         corrected_holm: p of ``corrected``, adjusted by Holm over all corrected rows of the table.
-        by_query: of the measures of the row, those whose value is no mean over queries, and whose
-            files do not say what each query does to it (MAUVE): what is compared
-            are the queries' own values.
-        trivial: of the measures of the row, those that any citation satisfies on what was shown.
-        signature: recipe of the first system's value.
-        slice: queries that it is over, such as ``type=bridge``; empty for all.
+        by_query: measures of the row whose value is not a mean over queries, and whose files have
+            no influence per query (MAUVE): values per query are compared.
+        trivial: measures of the row that any citation satisfies on the passages shown.
+        signature: signature of the first system's value.
+        slice: slice of the queries, such as ``type=bridge``; empty for all queries.
     """
 
     measure: str
@@ -125,7 +124,7 @@ class Difference:
 
     @property
     def names(self) -> str:
-        """Names of all measures of the row, each marked if it is by query or trivial."""
+        """Names of all measures of the row, each with a mark if it is by query or trivial."""
         marks = {f" {BY_QUERY}": self.by_query, f" {TRIVIAL}": self.trivial}
         return " = ".join(
             n + "".join(mark for mark, names in marks.items() if n in names)
@@ -139,10 +138,10 @@ class Comparison:
 
     Attributes:
         differences: in the order of the pairs.
-        left_out: pairs that cannot be compared, each with the reason.
-        cautions: what to know before the differences are believed.
+        left_out: reasons why pairs cannot be compared.
+        cautions: notes that limit the differences.
         scope: benchmark, context set, protocol and number of queries.
-        signatures: recipes of the values.
+        signatures: signatures of the values.
     """
 
     differences: list[Difference]
@@ -156,7 +155,7 @@ def load_scores(path: Path) -> ScoreFile:
     """Read a score file.
 
     Raises:
-        InputError: not one.
+        InputError: the file is not a score file.
     """
     if HEADER_OR_ANSWER.match(read_start(path, 1 << 10)):
         raise InputError(
@@ -180,17 +179,17 @@ def compare_many(
 
     Args:
         files: score files.
-        measures: names, names without their cell, or families; all when empty.
-        against: system that all others are compared with, each in its own context set where it has
-            scores of several; None for all pairs.
+        measures: names, names without their cell, or families; empty for all.
+        against: baseline that all others are compared with, each in its own context set if the
+            baseline has scores there; None for all pairs.
         across: parts of signatures (keys of :data:`ACROSS`) in which two may differ.
         by: fields whose slices are compared, too.
 
     Raises:
-        UsageError: two of the files cannot be told apart, ``across`` names no part, or a file was
-            not scored by one of the fields.
+        UsageError: two files have the same name, ``across`` names no part, or a file was not
+            scored by one of the fields.
         UnknownValueError: no such system or measure.
-        InputError: no pair can be compared; with the first reason.
+        InputError: no pair can be compared; gives the first reason.
     """
     allowed = parts_across(across)
     require_values(files, "compare")
@@ -220,7 +219,7 @@ def compare_many(
 
 
 def run_lines(files: Sequence[ScoreFile], names: Collection[str]) -> list[str]:
-    """Write notes on intervals where some systems have several runs or verdicts."""
+    """Write notes on intervals if some systems have several runs or verdicts."""
     several = {
         file.system: any(m.variance is not None for m in file.measures if m.name in names)
         for file in files
@@ -233,10 +232,10 @@ def run_lines(files: Sequence[ScoreFile], names: Collection[str]) -> list[str]:
 
 
 def parts_across(across: Sequence[str]) -> tuple[str, ...]:
-    """Look up the prefixes of signature parts in which compared scores may differ.
+    """Convert values of ``--across`` to the prefixes of the signature parts that may differ.
 
     Raises:
-        UnknownValueError: a name is none of :data:`ACROSS`.
+        UnknownValueError: a name is not in :data:`ACROSS`.
     """
     for name in across:
         if name not in ACROSS:
@@ -252,18 +251,19 @@ def compare_pairs(
 ) -> list[list[Difference]]:
     """Compare each pair of systems on all measures, with Holm's adjustment over all rows.
 
-    The family is all pairs on all measures: each once where several measures have the same values,
-    without the placebo. So many signs are drawn that the smallest possible p stays below .01 after
-    the adjustment (at most 200,000).
+    The family of tests is all pairs on all measures, without the placebo, and once for measures
+    with the same values. The number of permutations (at most 200,000) is such that the smallest
+    possible p-value stays below .01 after the adjustment.
 
     Args:
         pairs: score files.
         measures: names of the measures that are compared.
         across: parts of signatures in which two may differ.
-        on_error: told of a pair that cannot be compared, which then has no rows; None to raise.
+        on_error: called with the error of a pair that cannot be compared, which then has no rows;
+            None to raise it.
 
     Returns:
-        One list a pair.
+        One list of differences per pair.
 
     Raises:
         InputError: a pair cannot be compared.
@@ -295,7 +295,7 @@ def compare_pairs(
 def _pairs(
     files: Sequence[ScoreFile], against: str | None
 ) -> Iterator[tuple[ScoreFile, ScoreFile]]:
-    """Pair all files, or each with the baseline."""
+    """Yield the pairs of score files to compare: all, or the baseline with each other one."""
     if against is None:
         yield from itertools.combinations(files, 2)
         return
@@ -305,7 +305,7 @@ def _pairs(
 
 
 def baseline_of(file: ScoreFile, files: Sequence[ScoreFile], against: str) -> ScoreFile:
-    """The baseline's scores that a system is compared with: in its context set, else the first.
+    """Find the baseline's score file for a system: in its context set, else the first one.
 
     Raises:
         UnknownValueError: no system of that name.
@@ -317,7 +317,7 @@ def baseline_of(file: ScoreFile, files: Sequence[ScoreFile], against: str) -> Sc
 
 
 def wanted_measures(files: Sequence[ScoreFile], choices: Sequence[str]) -> set[str]:
-    """Names of measures in the files that were asked for."""
+    """Find the names of the measures that were chosen by name, bare name or family."""
     every = list(dict.fromkeys(m.name for f in files for m in f.measures))
     if not choices:
         return set(every)
@@ -335,11 +335,11 @@ def wanted_measures(files: Sequence[ScoreFile], choices: Sequence[str]) -> set[s
 
 @dataclass(frozen=True)
 class _Row:
-    """A difference whose p-values wait for those of the other rows.
+    """A difference before p-values are adjusted over all rows.
 
     Attributes:
-        difference: with NaN in place of what depends on other rows.
-        change: differences whose signs are flipped: of queries, or sums over their clusters.
+        difference: the difference, with NaN for figures that depend on other rows.
+        change: paired differences per query, or their sums per cluster, for permutation tests.
         is_control: whether it is of the placebo.
     """
 
@@ -351,7 +351,7 @@ class _Row:
 def _rows(
     first: ScoreFile, second: ScoreFile, pairs: Sequence[tuple[MeasureScore, MeasureScore]]
 ) -> list[_Row]:
-    """Compare two systems: one row per measure, equal measures joined in one."""
+    """Compare two systems: one row per measure; measures with the same values share a row."""
     alike: dict[tuple[object, ...], list[tuple[MeasureScore, MeasureScore]]] = {}
     for a, b in pairs:
         place = a.name.partition("[")[2]
@@ -386,13 +386,13 @@ def _rows(
 
 
 def _ends(a: MeasureScore, b: MeasureScore, estimate: Estimate, n: int) -> tuple[float, float]:
-    """Interval of a difference: over queries, and over runs and verdicts where there are several.
+    """Compute a difference's interval, also over runs and verdicts if there are several.
 
     Args:
-        a: the first system's.
-        b: the second's.
-        estimate: over queries.
-        n: queries, or clusters of them.
+        a: score of the first system.
+        b: score of the second system.
+        estimate: estimate of the difference over queries.
+        n: number of queries, or of clusters.
     """
     sides = [m.variance for m in (a, b) if m.variance is not None]
     if not sides or math.isnan(estimate.stderr):
@@ -402,7 +402,7 @@ def _ends(a: MeasureScore, b: MeasureScore, estimate: Estimate, n: int) -> tuple
 
 
 def _controls(file: ScoreFile) -> set[str]:
-    """Get the endings (``cell]``) of the names of the placebo's measures."""
+    """List the suffixes (``cell]``) in the names of measures that are of a placebo cell."""
     if file.design is None:
         return set()
     cells = [c for c in file.design.cells if c.labels == PLACEBO]
@@ -412,10 +412,10 @@ def _controls(file: ScoreFile) -> set[str]:
 def _shared(
     first: ScoreFile, second: ScoreFile, names: Collection[str], across: Sequence[str]
 ) -> list[tuple[MeasureScore, MeasureScore]]:
-    """Measures that both have.
+    """Pair the chosen measures that two files have in common.
 
     Raises:
-        InputError: they have none, or cannot be compared; names the differing parts.
+        InputError: there are none, or they cannot be compared; names the parts that differ.
     """
     others = {m.name: m for m in second.measures}
     pairs = []
@@ -445,18 +445,16 @@ def _shared(
 
 
 def _sums_of_clusters(d: Floats, clusters: npt.NDArray[np.int64]) -> Floats:
-    """Sum differences over each cluster of queries; NaN where none is defined.
+    """Sum differences over each cluster of queries; NaN where no difference is defined.
 
-    A permutation test flips the signs of these sums.
-
-    Under no difference a cluster's sum has mean 0, too.
+    The permutation test flips the signs of these sums, whose mean is 0 if there is no difference.
     """
     total, n = clustered(mean_sample(d[None]), clusters).sums[0].T
     return np.where(n > 0, total, np.nan)
 
 
 def _stderr(d: Floats) -> float:
-    """Standard error of a mean difference; NaN below two."""
+    """Compute the standard error of a mean difference; NaN with fewer than two values."""
     defined = d[~np.isnan(d)]
     return (
         float(np.std(defined, ddof=1)) / math.sqrt(len(defined)) if len(defined) > 1 else math.nan

@@ -1,4 +1,4 @@
-"""Scores corrected for the errors of a judge, which a plugin does: what the core asks of it."""
+"""Interface of the plugin that corrects scores for the errors of a judge."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ from citeforge.schemas.signature import Signature
 
 @dataclass(frozen=True)
 class CorrectedDifference:
-    """Second minus first system as people would have found it, as displayed.
+    """Difference of two systems (second minus first), corrected by labels, as displayed.
 
     Attributes:
         value: mean paired difference by PPI++.
         low: lower end of its 95 % interval.
         high: upper end.
-        p: two-sided, of no difference (Student's t with Welch's degrees of freedom).
-        n_labels: queries whose answers by both systems are labelled.
+        p: two-sided p-value (Student's t with Welch's degrees of freedom).
+        n_labels: number of queries whose answers by both systems are labelled.
         tuning: weight of the judge, from 0 to 1.
     """
 
@@ -40,36 +40,36 @@ class CorrectedDifference:
 
 
 class Correction(Protocol):
-    """What scores are corrected with: labels of these answers, or error rates of the judge."""
+    """A correction of scores: by labels of the same answers, or by a judge's error rates."""
 
     def require_known(self, systems: Sequence[tuple[str, str]]) -> None:
         """Refuse labels if none of the scored systems has one.
 
         Args:
-            systems: (name, submission file) of what is scored.
+            systems: (name, submission file) of each scored system.
 
         Raises:
-            InputError: names the systems of the labels.
+            InputError: no system has a label; names the systems of the labels.
         """
 
     def correct(
         self, submission: Submission, reading: Reading, entries: Sequence[MeasureScore],
         signatures: Sequence[Signature],
     ) -> list[str]:  # fmt: skip
-        """Put corrected values beside the raw ones of every judged measure.
+        """Add corrected values to the entries of every judged measure.
 
         Args:
-            submission: what is scored.
-            reading: its answers, read, and its measures with their samples.
-            entries: entries of these measures, which get the corrected values.
-            signatures: recipes of the entries.
+            submission: submission that is scored.
+            reading: its answers, and its measures with their samples.
+            entries: entries of these measures, to which corrected values are added.
+            signatures: signatures of the entries.
 
         Returns:
-            Warnings: what could not be corrected, and why the labels may be no random sample.
+            Warnings: measures that could not be corrected, and labels that may be no random sample.
 
         Raises:
-            InputError: labels of answers that there are not, or that contradict each other.
-            UsageError: the answers cite something else than passages.
+            InputError: labels are of unknown answers, or contradict each other.
+            UsageError: the answers do not cite passages.
         """
 
 
@@ -77,30 +77,30 @@ class Corrections(Protocol):
     """Corrections of scores, implemented by the built-in plugin ``labels``."""
 
     def by_labels(self, paths: Sequence[Path]) -> Correction:
-        """Read the correction by files of labels.
+        """Read files of labels, and make the correction by them.
 
         Raises:
-            InputError: a file holds no labels, or labels nothing that a statement cites.
+            InputError: a file has no labels of statements.
         """
 
     def by_calibration(
         self, figures: Mapping[str, Any], judge: str
     ) -> tuple[Correction | None, str]:
-        """Make the correction from a package's error rates of a judge, with a warning or ""."""
+        """Make the correction from a package's error rates of a judge; also a warning, or ""."""
 
     def difference(
         self, first: MeasureScore, second: MeasureScore, clusters: npt.NDArray[np.int64] | None
     ) -> CorrectedDifference | None:
-        """Compute the paired difference on one measure; None where labels do not allow one.
+        """Compute the corrected paired difference on one measure; None if labels do not allow it.
 
         Args:
-            first: a system's entry.
-            second: the other's.
-            clusters: cluster of each query, where questions repeat.
+            first: score of the first system.
+            second: score of the second system.
+            clusters: cluster of each query, if questions repeat.
         """
 
     def notes(self, files: Sequence[ScoreFile]) -> Sequence[str]:
-        """Explain how corrected values were made, and what they imply for the order of systems."""
+        """List how values were corrected, and the ranks that corrected values allow."""
 
 
 def find_corrections() -> Corrections:
@@ -109,15 +109,15 @@ def find_corrections() -> Corrections:
 
 
 def calibration_key(judge: str) -> str:
-    """Name of a judge's calibration in ``stats.json``."""
+    """Return the key of a judge's calibration in ``stats.json``."""
     return f"calibration of {judge}"
 
 
 def calibration_of(package: Package, judge: JudgeSession | None) -> tuple[Correction | None, str]:
-    """The correction by a package's calibration of this judge, and what to warn of.
+    """Make the correction by a package's calibration of a judge; also a warning, or "".
 
     Returns:
-        (None, "") where the package has none.
+        (None, "") if the package has no calibration of this judge.
     """
     if judge is None:
         return None, ""

@@ -1,4 +1,4 @@
-"""Entries of score files."""
+"""Make the entries of score files."""
 
 import math
 from collections.abc import Sequence
@@ -26,21 +26,21 @@ def make_entry(
     measure: Measure, sample: Sample, signature: Signature | str,
     clusters: npt.NDArray[np.int64] | None = None, level: float = LEVEL,
 ) -> MeasureScore:  # fmt: skip
-    """Make the entry of one measure in a score file, with bounds where the judge failed.
+    """Make a measure's entry in a score file, with bounds if the judge failed on some pairs.
 
     Args:
-        measure: its declaration.
-        sample: its values.
-        signature: its recipe.
-        clusters: cluster of each query, where questions repeat.
-        level: how often its interval is to cover.
+        measure: declaration of the measure.
+        sample: values of the measure.
+        signature: signature of the value.
+        clusters: cluster of each query, if questions repeat.
+        level: probability that the interval covers the value.
     """
     estimate = estimate_value(replace(sample, within=measure.range), clusters, level)
     means = mean_of_runs(sample.per_query)
     n_defined = int((~np.isnan(means)).sum())
     scale, moves = measure.scale, influences(sample)
     low, high = estimate.low, estimate.high
-    # A symmetric interval may leave the possible values; the papers' own code may, too.
+    # Intervals are cut to the range of the measure, unless the value itself is outside of it.
     if estimate.interval != NONE and measure.low <= estimate.value <= measure.range.high:
         low, high = max(low, measure.low), min(high, measure.range.high)
     value, upper_bound = displayed_value(estimate.value, scale), None
@@ -68,7 +68,7 @@ def make_entry(
 
 
 def _variance(estimate: Estimate, measure: Measure) -> Variance | None:
-    """Describe where the uncertainty of an estimate comes from."""
+    """Describe the sources of an estimate's uncertainty; None if it has a single one."""
     spread, values = estimate.spread, estimate.values
     if spread is None or values is None:
         return None
@@ -91,8 +91,8 @@ def make_entries(
 
     Args:
         samples: measures with their values.
-        signatures: recipes of the samples.
-        clusters: cluster of each query, where questions repeat.
+        signatures: signatures of the values.
+        clusters: cluster of each query, if questions repeat.
     """
     entries = [
         make_entry(measure, sample, signature, clusters)
@@ -107,5 +107,5 @@ def make_entries(
 
 
 def displayed_value(value: float, scale: int) -> float | None:
-    """Displayed value, to 10 decimals; None where there is none."""
+    """Scale a value for display, to 10 decimals; None for NaN."""
     return None if math.isnan(value) else round(value * scale, 10)

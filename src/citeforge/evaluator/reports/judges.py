@@ -1,4 +1,4 @@
-"""A value by several judges: what score files of one submission say together."""
+"""Combine the values of one submission by several judges."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,9 +18,9 @@ from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 
 def values_by_layer(file: ScoreFile, entry: MeasureScore) -> Floats:
-    """Get a measure's raw values by run, repeat and query; their mean is its value.
+    """Get a measure's raw values per run, repeat and query (or cluster), as a 3-d array.
 
-    Shape (runs, repeats, queries or clusters).
+    Their mean is the value of the measure.
     """
     variance = entry.variance
     if variance is not None and variance.values:
@@ -39,10 +39,10 @@ def values_by_layer(file: ScoreFile, entry: MeasureScore) -> Floats:
 def over_judges(
     name: str, values: Sequence[Floats]
 ) -> tuple[float, float, float, dict[str, int], Components]:
-    """Value, interval, levels and components of all judges' values together.
+    """Compute value, interval (low, high), levels and variance components over all judges.
 
     Raises:
-        InputError: other queries enter the value by one judge than by another; or there is no
+        InputError: the judges give values to different queries, or there are too few for an
             interval.
     """
     if len({v.shape[2] for v in values}) > 1:
@@ -51,7 +51,7 @@ def over_judges(
             allowed="a measure that all judges define on the same queries",
             code="not-comparable",
         )
-    for axis in (1, 0):  # unequal designs enter by their means
+    for axis in (1, 0):  # unequal numbers of repeats or runs are averaged
         if len({v.shape[axis] for v in values}) > 1:
             values = [v.mean(axis=axis, keepdims=True) for v in values]
     layers = np.stack(values)

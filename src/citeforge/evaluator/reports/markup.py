@@ -1,4 +1,4 @@
-"""What pages are made of: templates, and data that cannot leave their element."""
+"""Templates of pages, and JSON that is safe inside of pages."""
 
 import json
 from functools import cache
@@ -18,6 +18,6 @@ def page_templates(folder: Path) -> Environment:
 
 
 def script_json(value: Any) -> str:
-    """JSON that cannot end the script element it stands in."""
+    """Convert a value to JSON that cannot end the script element around it."""
     text = json.dumps(value, ensure_ascii=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

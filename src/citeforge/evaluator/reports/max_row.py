@@ -1,4 +1,4 @@
-"""The ``MAX`` row of retrieval tables: per query the best of several rankings."""
+"""The ``MAX`` row of retrieval tables: the best of several rankings, query by query."""
 
 import hashlib
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from citeforge.schemas.scores import ScoreFile
 
 
 def max_row(results: Sequence[ScoreFile]) -> ScoreFile:
-    """A score file whose retrieval values are, query by query, the best over the systems.
+    """Make a score file with the best system's retrieval values, query by query.
 
-    It is an oracle over rankings, not a system: other measures are left out.
+    It is an oracle over rankings, not a system; other measures are left out.
 
     Raises:
         UsageError: fewer than two results, or no retrieval measure in all of them.

@@ -1,4 +1,4 @@
-"""Notes that stand with scores in every output: what was scored on what, and what limits it."""
+"""Notes below scores in every output: what was scored, and what limits the scores."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -10,7 +10,7 @@ from citeforge.schemas.scores import ScoreFile
 
 
 def scope_lines(files: Iterable[ScoreFile]) -> list[str]:
-    """List benchmark, context set, protocol and number of queries, with systems if several."""
+    """List benchmark, context set, protocol and number of queries; if several, with systems."""
     systems: dict[str, dict[str, None]] = {}
     for f in files:
         context = "all cells" if f.design is not None else f"context {f.context}"
@@ -24,7 +24,7 @@ def scope_lines(files: Iterable[ScoreFile]) -> list[str]:
 
 
 def count_lines(files: Iterable[ScoreFile]) -> list[str]:
-    """List the systems that left queries unanswered."""
+    """List the systems with missing answers, and how many are missing."""
     return [
         f"{f.system}: {count_text(f.counts.n_missing, 'answer')} missing"
         + (", with the worst value each" if f.protocol == "strict" else ", which are left out")
@@ -34,7 +34,7 @@ def count_lines(files: Iterable[ScoreFile]) -> list[str]:
 
 
 def judge_lines(files: Iterable[ScoreFile], measures: Collection[str] | None = None) -> list[str]:
-    """List judges of the measures shown whose verdicts are not those of a published evaluation."""
+    """List the judges of measures shown whose scores are not comparable with published ones."""
     judges = dict.fromkeys(
         f.unpublished_judge for f in files
         if f.unpublished_judge and any(
@@ -46,7 +46,7 @@ def judge_lines(files: Iterable[ScoreFile], measures: Collection[str] | None = N
 
 
 def rounding_lines(files: Iterable[ScoreFile]) -> list[str]:
-    """Say that the values of hidden gold are rounded, if any are."""
+    """Write the note that values with hidden gold are rounded, if any are."""
     if not any(f.gold == "withheld" for f in files):
         return []
     return [
@@ -61,11 +61,11 @@ def warning_lines(files: Iterable[ScoreFile]) -> list[str]:
 
 
 def limit_lines(files: Sequence[ScoreFile], measures: Collection[str] | None = None) -> list[str]:
-    """List what limits scores, other than signatures that differ.
+    """List the limits of scores: missing answers, rounding, cautions, judges and warnings.
 
     Args:
-        files: score files whose names tell them apart.
-        measures: those that are shown; None for all.
+        files: score files with distinct names.
+        measures: names of the measures shown; None for all.
     """
     shown = {m.name for f in files for m in f.measures} if measures is None else measures
     return [
@@ -78,12 +78,12 @@ def limit_lines(files: Sequence[ScoreFile], measures: Collection[str] | None = N
 def report_lines(
     files: Sequence[ScoreFile], alike: Sequence[ScoreFile], measures: Collection[str] | None = None
 ) -> list[str]:
-    """List everything that stands below a table of scores, except signatures.
+    """List all notes below a table of scores, except signatures.
 
     Args:
-        files: score files whose names tell them apart.
-        alike: the same files, perhaps without parts of signatures in which they may differ.
-        measures: those that are shown; None for all.
+        files: score files with distinct names.
+        alike: the same files, perhaps without the signature parts in which they may differ.
+        measures: names of the measures shown; None for all.
     """
     if measures is not None:
         alike = [

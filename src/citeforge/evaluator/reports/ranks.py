@@ -20,12 +20,12 @@ def rank_intervals(
     clusters: npt.NDArray[np.int64] | None = None,
     level: float = LEVEL,
 ) -> list[RankInterval | None]:
-    """For each system the ranks that it may have, from 1; all at once with 95 % confidence.
+    """Compute the ranks that each system may have, from 1; all at once with 95 % confidence.
 
     All pairs of systems are compared by paired t-tests over the queries that both define, adjusted
-    by Holm over the pairs, so that the intervals hold together however many systems there are. A
-    system's best rank is one more than the number of systems that are better for certain; its worst
-    the number of all less those that are worse.
+    by Holm over the pairs, so that the intervals hold at once for any number of systems. A system's
+    best rank is one more than the number of systems that are certainly better; its worst rank is
+    the number of systems less those that are certainly worse.
 
     Args:
         columns: values of each system by query, higher is better, NaN where undefined; None for a
@@ -48,12 +48,14 @@ def better_for_certain(
     clusters: npt.NDArray[np.int64] | None = None,
     level: float = LEVEL,
 ) -> npt.NDArray[np.bool_]:
-    """Whether the row's system is better than the column's, after Holm over all pairs.
+    """Test all pairs of systems; return whether the row's is certainly better than the column's.
+
+    Paired t-tests, adjusted by Holm over all pairs.
 
     Args:
         columns: values of each system by query, higher is better, NaN where undefined.
-        clusters: cluster of each query, where questions repeat.
-        level: probability, at most, that any pair is told apart wrongly.
+        clusters: cluster of each query, if questions repeat.
+        level: most probability of any wrong decision.
     """
     values = np.stack([np.asarray(column, np.float64) for column in columns], axis=1)
     from scipy.special import stdtr
@@ -63,10 +65,10 @@ def better_for_certain(
 
 
 def ranks_from(better: npt.NDArray[np.bool_]) -> list[RankInterval]:
-    """Compute the rank intervals of systems from which of them are better than which.
+    """Compute the rank intervals of systems from a matrix of which is better than which.
 
     Args:
-        better: whether the row's system is better than the column's for certain.
+        better: whether the row's system is certainly better than the column's.
     """
     size = len(better)
     above, below = better.sum(axis=0).tolist(), better.sum(axis=1).tolist()
@@ -76,15 +78,15 @@ def ranks_from(better: npt.NDArray[np.bool_]) -> list[RankInterval]:
 def comparable_entries(
     files: Sequence[ScoreFile], entries: Sequence[MeasureScore | None]
 ) -> list[bool]:
-    """Which values may be ranked and called best: those of one recipe and the same queries.
+    """Decide which values may be ranked: those with the signature and queries of most systems.
 
     Args:
         files: score files.
-        entries: one measure of each; None where a file has none.
+        entries: score of each file on one measure; None if it has none.
 
     Returns:
-        One a file: whether it shares recipe and queries with more than half of those that have a
-        value; all False where no recipe has so many, and False of controls.
+        Per file: whether it shares signature and queries with more than half of the files that have
+        a value; False for controls.
     """
     recipes = [
         None if e is None or e.value is None or f.is_control else (e.signature, tuple(f.query_ids))
@@ -100,15 +102,15 @@ def comparable_entries(
 def ranks_of(
     files: Sequence[ScoreFile], entries: Sequence[MeasureScore | None]
 ) -> list[RankInterval | None]:
-    """Rank intervals of systems by one measure.
+    """Compute the rank intervals of systems by one measure.
 
     Args:
         files: score files.
-        entries: one measure of each; None where it has none that may be compared.
+        entries: score of each file on the measure; None if it has none that may be compared.
 
     Returns:
-        One a system, the best first; None without a value, where neither direction of the measure
-        is better, where the queries or the recipe are others than of most systems, and of controls.
+        An interval per system; None without a value, if the measure has no better direction, if
+        queries or signature differ from those of most systems, and for controls.
     """
     ranked = [
         comparable and e is not None and direction(e.name) is not None
@@ -125,23 +127,23 @@ def ranks_of(
 
 
 def towards_better(entry: MeasureScore) -> Floats:
-    """Values by query, turned so that a higher one is better."""
+    """Get a score's values by query, negated if lower values are better."""
     values = jackknife_pseudovalues(entry)
     return -values if direction(entry.name) is False else values
 
 
 def ranks_by_measure(files: Sequence[ScoreFile]) -> dict[str, list[RankInterval | None]]:
-    """Measure to the rank intervals of all systems (:func:`ranks_of`)."""
+    """Compute the rank intervals of all systems (:func:`ranks_of`), by measure."""
     by_file = [{m.name: m for m in f.measures} for f in files]
     names = dict.fromkeys(m.name for f in files for m in f.measures)
     return {name: ranks_of(files, [entries.get(name) for entries in by_file]) for name in names}
 
 
 def _paired(values: Floats, clusters: npt.NDArray[np.int64] | None) -> tuple[Floats, Floats]:
-    """t of row minus column system, and degrees of freedom, shape (systems, systems)."""
+    """Compute paired t of row minus column system, and its degrees of freedom, for all pairs."""
     here = ~np.isnan(values)
     middle = np.nanmean(values, axis=0)
-    # Around each system's mean, so that the sums of squares keep their digits.
+    # Centred on each system's mean, so that the sums of squares keep their precision.
     d = np.where(here, values - middle, 0.0)
     m = here.astype(np.float64)
     n = np.einsum("qi,qj->ij", m, m)
@@ -159,7 +161,7 @@ def _paired(values: Floats, clusters: npt.NDArray[np.int64] | None) -> tuple[Flo
 def _clustered(
     values: Floats, clusters: npt.NDArray[np.int64], gap: Floats
 ) -> tuple[Floats, Floats]:
-    """Compute paired t and degrees of freedom over sums of the queries of each cluster."""
+    """Compute paired t and degrees of freedom from sums over the queries of each cluster."""
     size = values.shape[1]
     spread, n = np.zeros((size, size)), np.zeros((size, size))
     for i in range(size):
@@ -176,7 +178,7 @@ def _clustered(
 def _ratio(gap: Floats, spread: Floats, n: Floats) -> tuple[Floats, Floats]:
     """Compute t and degrees of freedom from differences and sums of squared deviations."""
     variance = np.maximum(spread, 0.0) / np.maximum(n - 1, 1) * n
-    # What cancels is no variance: systems that differ by a constant.
+    # Rounding errors are no variance, where systems differ by a constant.
     variance[variance < 1e-20] = 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(np.abs(gap) < 1e-12 * np.maximum(n, 1), 0.0, gap / np.sqrt(variance))
@@ -185,12 +187,12 @@ def _ratio(gap: Floats, spread: Floats, n: Floats) -> tuple[Floats, Floats]:
 
 
 def better_by_tests(sign: Floats, p: Floats, level: float = LEVEL) -> npt.NDArray[np.bool_]:
-    """Whether the row's system is better than the column's, after Holm over all pairs.
+    """Decide from p-values, adjusted by Holm, whether the row's system beats the column's.
 
     Args:
-        sign: above 0 where the row's system is ahead, shape (systems, systems).
-        p: two-sided p of no difference; what stands above the diagonal is looked at.
-        level: of all pairs together.
+        sign: above 0 if the row's system is ahead, shape (systems, systems).
+        p: two-sided p-values of no difference; only those above the diagonal are used.
+        level: most probability of any wrong decision.
     """
     size = len(sign)
     rows, columns = np.triu_indices(size, 1)
@@ -203,7 +205,7 @@ def better_by_tests(sign: Floats, p: Floats, level: float = LEVEL) -> npt.NDArra
 
 
 def rank_text(interval: RankInterval | None) -> str:
-    """Show a rank interval: ``2–4``, ``1``, or a dash without one."""
+    """Format a rank interval: ``2–4``, ``1``, or a dash without one."""
     if interval is None:
         return "–"
     low, high = interval

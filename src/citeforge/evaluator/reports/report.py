@@ -1,6 +1,4 @@
-"""Reports and comparisons as plain tables and data; pages, plots, and tables that mark what is best
-are a plugin's.
-"""
+"""Write reports and comparisons as plain tables and data; a plugin makes pages and plots."""
 
 import json
 import math
@@ -42,11 +40,11 @@ PICTURES = ("svg", "png", "pdf")
 """Formats that are one plot."""
 ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".csv": "csv",
            ".tex": "latex", **{f".{name}": name for name in PICTURES}}  # fmt: skip
-"""Ending of a file name to the format that it asks for."""
+"""Ending of a file name to the format of the report."""
 
 
 def format_of(out: str | Path | None) -> str:
-    """Format that a file name asks for; ``md`` without a file.
+    """Look up the format of a report by its file name's ending; ``md`` without a file.
 
     Raises:
         UsageError: the name has no known ending.
@@ -70,7 +68,7 @@ class Pages(Protocol):
         self, files: Sequence[ScoreFile], form: str, out: Path | None, options: ReportOptions,
         audit: Audit | None,
     ) -> tuple[bytes, int]:  # fmt: skip
-        """Render a page, a plot, a plot's own report in any format, or a table with marks.
+        """Render a page, a plot, the report of a plot in any format, or a table with marks.
 
         Args:
             files: score files.
@@ -83,15 +81,15 @@ class Pages(Protocol):
             Content of the file, and the number of files written beside it.
 
         Raises:
-            UsageError: an option of another kind of file, or the files lack what it shows.
+            UsageError: an option is for another kind of file, or the files lack the data.
             MissingExtraError: a plot without the extra ``report``.
         """
 
     def explorer(self, files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
-        """Render all answers, to be filtered and compared in a page.
+        """Render a page's part in which all answers can be filtered and compared.
 
         Returns:
-            A part of a page, and the files beside the page: name to content.
+            (the part of the page, files beside the page: name to content).
         """
 
 
@@ -104,7 +102,7 @@ FOR_AN_AUDIT = "--benchmark is for pages and Markdown"
 
 
 def signatures(files: Sequence[ScoreFile]) -> list[str]:
-    """Recipes of all scores, each once; corrected ones after the raw."""
+    """List the signatures of all scores, each once; corrected values after the raw ones."""
     every = (
         signature
         for f in files
@@ -115,14 +113,14 @@ def signatures(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def _tables(files: Sequence[ScoreFile]) -> tuple[list[Table], list[str]]:
-    """Tables of score files, and the recipes of their numbers."""
+    """Make the tables of score files; also return the signatures of their values."""
     if of_cells(files):
         return tables(files), signature_lines(files)
     return [scores_table(files, "system", has_sd=False)], signatures(files)
 
 
 def render_markdown(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
-    """Markdown tables with the signatures beneath."""
+    """Render score files as Markdown tables, with notes and signatures below."""
     files = named_rows(references_last(files))
     parts, recipes = _tables(files)
     heads = [f"## {t.title}\n\n{t.notes[0]}\n\n" if t.title else "" for t in parts]
@@ -135,7 +133,7 @@ def render_markdown(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> s
 
 
 def render_latex(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
-    """A tabular for booktabs, signatures as comments."""
+    """Render score files as LaTeX tables for booktabs, with notes and signatures as comments."""
     files = named_rows(references_last(files))
     parts, recipes = _tables(files)
     lines: list[str] = []
@@ -149,8 +147,10 @@ def render_latex(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
 
 
 def render_csv(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
-    """One line for each system and measure, with its signature and the ranks that it may have, and
-    for each slice; no cell starts a formula."""
+    """Render score files as CSV: a line per system and measure (and slice), with possible ranks.
+
+    No cell starts a formula.
+    """
     files = named_rows(references_last(files))
     corrected = any(m.corrected for f in files for m in f.measures)
     extra = ["corrected", "corrected_low", "corrected_high", "n_labels"] if corrected else []
@@ -178,7 +178,7 @@ def render_csv(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
 
 
 def render_json(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
-    """The score files as one list, without answers, each with its trivial measures."""
+    """Render score files as a JSON list, without answers, each with its trivial measures."""
     content = [
         f.model_dump(mode="json", exclude={"answers"})
         | {"trivial": [m.name for m in f.measures if is_trivial(f, m.name)]}
@@ -204,17 +204,16 @@ def make_report(
         files: score files.
         form: a key of :data:`TABLES`, ``html``, or one of :data:`PICTURES`.
         out: file to write; None to write none.
-        options: what it shows.
+        options: content and layout.
 
     Returns:
         The report, and the number of files written beside it.
 
     Raises:
         UnknownValueError: no such format.
-        UsageError: an option for another kind of file, the files do not hold what it shows, or a
-            picture without a file.
-        InputError: a page, a plot or a table that marks what is best, and this installation lacks
-            the plugin that makes them.
+        UsageError: an option is for another kind of file, the files lack the data, or a picture has
+            no file.
+        InputError: this installation lacks the plugin for pages, plots and tables with marks.
         MissingExtraError: a plot without the extra ``report``.
     """
     files = with_slices(files, options.by)
@@ -254,13 +253,13 @@ _NOTE = (
 
 
 def _note(comparison: Comparison) -> str:
-    """How the tables are to be read."""
+    """Write the note that explains the columns of a comparison."""
     marked = any(d.by_query for d in comparison.differences)
     return " ".join([_NOTE, *[BY_QUERY_NOTE] * marked])
 
 
 def _foot(comparison: Comparison) -> list[str]:
-    """What was compared on what, what limits it, and which pairs were not compared."""
+    """List the notes below a comparison: scope, cautions, and pairs that were not compared."""
     apart = [f"not compared: {line}" for line in comparison.left_out]
     return [*comparison.scope, *comparison.cautions, *apart]
 
@@ -313,6 +312,7 @@ def to_json(comparison: Comparison) -> str:
     """Render a comparison as JSON; null for numbers that are not defined."""
 
     def plain(d: Difference) -> dict[str, object]:
+        """Convert a difference to a dictionary, with None for NaN."""
         return {
             k: None if isinstance(v, float) and math.isnan(v) else v for k, v in asdict(d).items()
         }
@@ -326,7 +326,7 @@ def to_json(comparison: Comparison) -> str:
 COMPARISONS: dict[str, Callable[[Comparison], str]] = {
     "html": to_html, "md": to_markdown, "latex": to_latex, "csv": comparison_csv, "json": to_json,
 }  # fmt: skip
-"""Format to what writes a comparison in it."""
+"""Format to the function that renders a comparison in it."""
 
 
 def compare_files(
@@ -336,11 +336,11 @@ def compare_files(
 
     Args:
         files: score files.
-        options: which of them are compared, and on what.
-        out: file to write; its ending says the format. None to write none.
+        options: systems and measures to compare.
+        out: file to write, whose ending names the format; None to write none.
 
     Raises:
-        UsageError: fewer than two files, no comparison is written in such a file, or as
+        UsageError: there are fewer than two files, the ending is of no format of comparisons, or as
             :func:`~citeforge.evaluator.reports.compare.compare_many`.
         UnknownValueError: no such system or measure.
         InputError: no pair can be compared.

@@ -1,6 +1,4 @@
-"""What tells the rows of a report apart, whether they may be compared, and what makes them
-doubtful, said once a reason.
-"""
+"""Names of the rows of a report, and notes on rows that cannot be compared or are doubtful."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import PurePath
@@ -18,21 +16,20 @@ _PARTS: tuple[Callable[[ScoreFile], str], ...] = (
     lambda f: f"{f.benchmark}@{f.benchmark_hash[:8]}",
     lambda f: f.submission,
 )
-"""What score files of one report may differ in, besides the system; in the order of use."""
+"""Properties, besides the system, that distinguish score files in a report, in order of use."""
 
 PREFERRED = ("CiteF1@query", "CiteF1", "ALCE.CitF1", "ALCE.CitRec", "NLI.F1", "NLI.rec",
              "KaLMA.F1@micro", "AutoAIS.cit", "ROUGE-Lsum.F", "BLEU")  # fmt: skip
-"""Measures that tell most in one number, the first one first."""
+"""Measures that sum up a score file in one number, the best first."""
 REFERENCE = " (reference)"
-"""What stands behind the name of a control, which is a reference line and not a competitor."""
+"""Suffix of the name of a control, which is a reference line and not a competitor."""
 
 
 def named_rows(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """Copy score files with system names that tell the rows of a table apart.
+    """Copy score files with distinct names of systems, for the rows of a table.
 
-    ``k``, protocol and context set are added wherever they differ between the files; benchmark
-    and submission only while some rows could not be told apart without them. A control is called a
-    reference.
+    ``k``, protocol and context set are added if they differ between the files; benchmark and
+    submission only if some names would be equal without them. Controls are marked as references.
     """
     names = [f.system for f in files]
     for number, part in enumerate(_PARTS):
@@ -46,12 +43,12 @@ def named_rows(files: Sequence[ScoreFile]) -> list[ScoreFile]:
 
 
 def marked_references(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """Copy score files with ``(reference)`` behind the names of controls."""
+    """Copy score files with ``(reference)`` added to the names of controls."""
     return [_with_system_name(file, file.system) for file in files]
 
 
 def _with_system_name(file: ScoreFile, name: str) -> ScoreFile:
-    """Copy a score file under this system name, with ``(reference)`` behind it for a control."""
+    """Copy a score file with another system name; a control's gets ``(reference)`` added."""
     if file.is_control and not name.endswith(REFERENCE):
         name += REFERENCE
     return file if file.system == name else file.model_copy(update={"system": name})
@@ -69,16 +66,16 @@ def counts_of(files: Sequence[ScoreFile]) -> tuple[int, int]:
 
 
 def systems_text(n_systems: int, n_references: int) -> str:
-    """Count systems and references in words; references alone get no ``0 systems``."""
+    """Write the numbers of systems and references; without ``0 systems`` if all are references."""
     systems = [count_text(n_systems, "system")] if n_systems or not n_references else []
     references = [count_text(n_references, "reference")] if n_references else []
     return " and ".join(systems + references)
 
 
 def not_comparable(files: Sequence[ScoreFile]) -> list[str]:
-    """Systems whose signatures differ from another's, with the parts that differ and the measures.
+    """List systems whose signatures differ, with the parts that differ and the measures.
 
-    Those that differ from one system in the same parts and measures stand in one line.
+    Systems that differ from one system in the same parts and measures are in one line.
     """
     first: dict[str, tuple[str, str]] = {}
     pairs: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
@@ -105,7 +102,7 @@ def compared_across(files: Sequence[ScoreFile], prefixes: Collection[str]) -> li
 
     Args:
         files: score files.
-        prefixes: of the parts, such as ``ctx``; the same files come back where there is none.
+        prefixes: prefixes of the parts, such as ``ctx``; empty returns the files unchanged.
     """
     if not prefixes:
         return list(files)
@@ -123,10 +120,10 @@ def compared_across(files: Sequence[ScoreFile], prefixes: Collection[str]) -> li
 
 
 def main_measure(files: Sequence[ScoreFile]) -> str:
-    """Choose the measure that sums up the score files best, of those that all have.
+    """Choose the measure that sums up score files best, among those that all have.
 
     Returns:
-        Its name; the first file's first measure where they share none, empty without measures.
+        Its name; without a shared one the first file's first measure, or "" without measures.
     """
     shared = set.intersection(*({m.name for m in f.measures} for f in files))
     for name in PREFERRED:
@@ -137,12 +134,12 @@ def main_measure(files: Sequence[ScoreFile]) -> str:
 
 
 def of_cells(files: Sequence[ScoreFile]) -> bool:
-    """Whether these are scores of an authorship benchmark, cell by cell."""
+    """Whether score files are of an authorship benchmark, cell by cell."""
     return bool(files) and all(f.design is not None for f in files)
 
 
 def missing_lines(files: Sequence[ScoreFile]) -> list[str]:
-    """List measures that were not computed, as ``measures: reason``; systems if not all."""
+    """List measures that were not computed, as ``measures: reason``, and for which systems."""
     systems: dict[tuple[str, str], dict[str, None]] = {}
     for file in files:
         for entry in file.not_computed:
@@ -159,7 +156,7 @@ def missing_lines(files: Sequence[ScoreFile]) -> list[str]:
 
 
 TRIVIAL = "(trivial)"
-"""Stands behind the name of a measure that any citation satisfies."""
+"""Mark behind the name of a measure that any citation satisfies."""
 _OF_ANY_CITATION = "CiteP"
 """The measure that a benchmark without irrelevant passages makes trivial."""
 
@@ -171,18 +168,18 @@ def is_trivial(file: ScoreFile, measure: str) -> bool:
 
 
 def marked_name(files: Iterable[ScoreFile], measure: str) -> str:
-    """The name of a measure; marked where it is trivial for one of the score files."""
+    """Return the name of a measure, with a mark if it is trivial for one of the score files."""
     return f"{measure} {TRIVIAL}" if any(is_trivial(f, measure) for f in files) else measure
 
 
 def trivial_lines(
     files: Iterable[ScoreFile], measures: Collection[str] = (_OF_ANY_CITATION,)
 ) -> list[str]:
-    """``measure: reason`` lines of measures that any citation satisfies, by context set.
+    """List the measures that any citation satisfies, with the reason, by context set.
 
     Args:
         files: score files.
-        measures: those that are printed.
+        measures: names of the measures that are printed.
     """
     places = {
         f"{m.name} is trivial on {file.benchmark}, {file.context}": None
@@ -211,7 +208,7 @@ def caution_lines(
 
 
 def variance_lines(files: Sequence[ScoreFile]) -> list[str]:
-    """Where uncertainty comes from, by system, of several runs, verdicts or judges."""
+    """List each system's shares of uncertainty from queries, runs, verdicts and judges."""
     lines = []
     for file in files:
         parts = [
@@ -227,12 +224,12 @@ def variance_lines(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def _listed(shares: Mapping[Source, float] | Mapping[str, float]) -> str:
-    """Write shares as text, each with its source."""
+    """Format shares of uncertainty, each with its source."""
     return ", ".join(f"{source} {share:.0%}" for source, share in shares.items())
 
 
 def _judge_lines(files: Sequence[ScoreFile]) -> list[str]:
-    """List mean, interval and sources of uncertainty of answers that several judges judged."""
+    """List mean, interval and shares of uncertainty for answers judged by several judges."""
     answers: dict[tuple[str, ...], list[ScoreFile]] = {}
     for file in files:
         place = (file.benchmark_hash, file.context, file.protocol)
@@ -246,7 +243,7 @@ def _judge_lines(files: Sequence[ScoreFile]) -> list[str]:
                 continue
             values = [values_by_layer(f, e) for f, e in zip(by_judge, entries, strict=True)]
             if len({v.shape[2] for v in values}) > 1 or values[0].shape[2] < 2:
-                continue  # judges that define it on other queries have no common mean
+                continue  # values by judges on different queries have no common mean
             value, low, high, levels, components = over_judges(name, values)
             if shares := shares_of(components, levels):
                 ends = f"[{scale * low:.2f}, {scale * high:.2f}]"
@@ -260,7 +257,7 @@ def _judge_lines(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def _are_of_judges(entries: Sequence[MeasureScore]) -> bool:
-    """Whether the values of a measure come from several judges, one from each."""
+    """Whether the values of a measure are from several judges, one from each."""
     recipes = {e.signature for e in entries}
     judged = all("|judge:" in recipe for recipe in recipes)
     return judged and 1 < len(recipes) == len(entries)

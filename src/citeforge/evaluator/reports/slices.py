@@ -1,4 +1,4 @@
-"""Slices: scores of the queries that share the value of a field, and their tables."""
+"""Score slices: queries with the same value of a field (``--by``), and tables of them."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,26 +21,25 @@ from citeforge.schemas.scores import MeasureScore, ScoreFile, Slice
 from citeforge.schemas.signature import Signature
 
 OF_CONTEXT = ("n_relevant", "n_shown")
-"""Fields of the package: relevant passages shown, and passages shown."""
+"""Fields that every package has: numbers of relevant passages and of passages shown."""
 NO_VALUE = "(none)"
 MOST_SLICES = 50
-"""Values that a field may have; more make slices of a few queries each."""
+"""Most values of a field; more would make slices of a few queries each."""
 LONGEST_VALUE = 100
-"""Characters of a value that is a title."""
+"""Most characters of a value, which becomes a title."""
 
 
 def query_labels(benchmark: Benchmark, context: str, fields: Sequence[str]) -> dict[str, list[str]]:
-    """Value of each field for each query, as text.
+    """Read the value of each field for each query, as text: field to values.
 
     Args:
-        benchmark: what is scored.
-        context: its context set.
+        benchmark: the benchmark.
+        context: the context set that was scored.
         fields: names of fields.
 
     Raises:
         UnknownValueError: no query has such a field.
-        UsageError: a field has too many values, values that are no title, or the context set does
-            not say it.
+        UsageError: a field has too many or too long values, or does not apply to the context set.
     """
     column = benchmark.queries["metadata"].to_pylist()
     parsed: dict[str, Any] = {text: json.loads(text) for text in set(column) if text}
@@ -60,7 +59,7 @@ def query_labels(benchmark: Benchmark, context: str, fields: Sequence[str]) -> d
 
 
 def _counts(benchmark: Benchmark, context: str, name: str) -> list[str]:
-    """Count the passages, or relevant ones, shown with each query, as text."""
+    """Count the passages (or relevant ones) shown with each query, as text."""
     if benchmark.has_graphs or context not in benchmark.manifest.contexts:
         raise UsageError(
             f"--by {name}: the passages of context {context} are not the benchmark's",
@@ -73,12 +72,14 @@ def _counts(benchmark: Benchmark, context: str, name: str) -> list[str]:
 
 
 def _as_text(value: Any) -> str:
+    """Write a field's value as text; a missing one as ``(none)``."""
     if value is None or value == "":
         return NO_VALUE
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _check_values(name: str, values: set[str]) -> None:
+    """Refuse a field with too many or too long values."""
     if len(values) > MOST_SLICES or max(map(len, values)) > LONGEST_VALUE:
         raise UsageError(
             f"--by {name}: has {len(values):,} values of up to {max(map(len, values)):,} "
@@ -91,13 +92,13 @@ def make_slices(
     samples: Sequence[tuple[Measure, Sample]], signatures: Sequence[Signature],
     labels: Mapping[str, Sequence[str]], clusters: npt.NDArray[np.int64] | None,
 ) -> list[Slice]:  # fmt: skip
-    """Scores of every slice; intervals of a measure hold at once for all slices (Šidák).
+    """Score every slice; intervals of a measure hold at once for all slices (Šidák).
 
     Args:
         samples: measures with their values.
-        signatures: recipes of the samples.
+        signatures: signatures of the values.
         labels: field to the value of each query, in the order of the benchmark.
-        clusters: cluster of each query, where questions repeat.
+        clusters: cluster of each query, if questions repeat.
     """
     places = []
     for name, of_queries in labels.items():
@@ -117,7 +118,7 @@ def make_slices(
 
 
 def _by_number(value: str) -> tuple[bool, float, str]:
-    """Make a sort key: numbers in order, then texts; a missing value last."""
+    """Make a sort key of a field's value: numbers first, then texts, a missing value last."""
     try:
         return False, float(value), ""
     except ValueError:
@@ -128,7 +129,7 @@ def _entries(
     samples: Sequence[tuple[Measure, Sample]], signatures: Sequence[Signature],
     at: npt.NDArray[np.int64], clusters: npt.NDArray[np.int64] | None, level: float,
 ) -> list[MeasureScore]:  # fmt: skip
-    """Score the queries of one slice; no entries if these are too few."""
+    """Score the queries of one slice; an empty list if they are too few."""
     if len(at) < FEWEST_QUERIES:
         return []
     own = None if clusters is None else np.unique(clusters[at], return_inverse=True)[1]
@@ -144,14 +145,14 @@ def _entries(
 
 
 def slice_fields(files: Sequence[ScoreFile], fields: Sequence[str] = ()) -> list[str]:
-    """Fields by which all files were scored.
+    """List the fields by which all files were scored.
 
     Args:
         files: score files.
-        fields: those that are wanted; all when empty.
+        fields: fields to choose; empty for all.
 
     Raises:
-        UsageError: a file was not scored by one that is wanted.
+        UsageError: a file was not scored by a chosen one.
     """
     for file in files:
         there = {part.field for part in file.slices}
@@ -167,7 +168,7 @@ def slice_fields(files: Sequence[ScoreFile], fields: Sequence[str] = ()) -> list
 
 
 def with_slices(files: Sequence[ScoreFile], fields: Sequence[str]) -> list[ScoreFile]:
-    """The same files with the slices of some fields alone; all when none is named.
+    """Copy score files with the slices of some fields only; unchanged if none is named.
 
     Raises:
         UsageError: a file was not scored by one of them.
@@ -201,7 +202,7 @@ def sliced(file: ScoreFile, name: str, value: str) -> ScoreFile | None:
 
 
 def slices_of(files: Sequence[ScoreFile], name: str) -> list[tuple[str, int]]:
-    """Values of a field with the number of their queries, in the order of the first file."""
+    """List the values of a field with their numbers of queries, in the order of the files."""
     sizes: dict[str, int] = {}
     for file in files:
         for part in file.slices:
@@ -213,7 +214,7 @@ def slices_of(files: Sequence[ScoreFile], name: str) -> list[tuple[str, int]]:
 def slice_pairs(
     pairs: Sequence[tuple[ScoreFile, ScoreFile]], by: Sequence[str]
 ) -> tuple[list[tuple[str, ScoreFile, ScoreFile]], list[str]]:
-    """(slice, first, second) of every pair and slice, and lines on slices that are too small.
+    """List (slice, first, second) for every pair and slice; also notes on slices too small.
 
     Raises:
         UsageError: a file was not scored by one of the fields.
@@ -238,11 +239,11 @@ NOTE = (
 
 
 def slice_tables(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> Iterator[Table]:
-    """A table for each field and measure: slices down, systems across.
+    """Yield a table per field and measure, with slices as rows and systems as columns.
 
     Args:
-        files: score files whose names tell them apart.
-        measures: those that are shown; the main one when empty.
+        files: score files with distinct names.
+        measures: names of the measures shown; empty for the main one.
     """
     for name in slice_fields(files):
         for measure in measures or [main_measure(files)]:
@@ -255,7 +256,7 @@ def slice_tables(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> It
 
 
 def _cell(file: ScoreFile, name: str, value: str, measure: str) -> str:
-    """Format the value of a slice with its interval, or the reason why it has none."""
+    """Format the value of a slice with its interval; ``too few`` or a dash without one."""
     part = sliced(file, name, value)
     if part is None:
         return TOO_FEW

@@ -1,4 +1,4 @@
-"""The tables that ``score`` and ``compare`` print."""
+"""Render the tables that ``score`` and ``compare`` print."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,34 +28,34 @@ _MAIN_COUNTS = ("queries", "answered", "missing")
 """Counts that are always shown."""
 _COUNTS = (*_MAIN_COUNTS, "truncated", "empty", "unparsed", "judge failed", "uncited",
            "out of range", "no relevant")  # fmt: skip
-"""Counts that are shown when all are asked for; others where there is something to count."""
+"""Counts that ``--verbose`` always shows; others are shown if they are not 0."""
 _FIELDS = {title: f"n_{title.replace(' ', '_')}" for title in _COUNTS}
 _FIELDS |= {"reference lists": "n_listed", "premises cut": "n_premises_cut"}
-"""Title of every count to its field."""
+"""Title of each count to its field in score files."""
 _OF_ANSWERED = {"truncated", "empty", "unparsed", "uncited", "out of range", "reference lists"}
-"""Counts of answers that are among the answered."""
+"""Counts that are part of the answered queries."""
 _ARROWS = {True: "↑", False: "↓", None: ""}
 """Direction in which a measure gets better."""
 SIGNATURE = "|p:"
-"""What every signature holds: the protocol."""
+"""Part that every signature has, and no other note: the protocol."""
 
 
 def render_scores(
     results: list[ScoreFile], width: int | None = None, verbose: bool = True,
     leading: Sequence[str] = (),
 ) -> str:  # fmt: skip
-    """Scores with intervals, counts beneath, notes and signatures last.
+    """Render what ``score`` prints: scores with intervals, counts, notes and signatures.
 
-    Where systems are fewer than measures, each measure has a row; else each system. More than two
-    context sets have a row each, with the leading measures alone. Scores of authorship benchmarks
-    come as the tables of bias and sensitivity.
+    Measures are rows if they are more than the systems; else systems are. More than two context
+    sets have a row each, with the leading measures alone. Scores of authorship benchmarks are
+    rendered as tables of bias and sensitivity.
 
     Args:
         results: score files.
-        width: of the terminal; None where lines may be of any length.
-        verbose: whether all counts and signatures are shown; else counts that are not 0, and
-            the first signature of each context set.
-        leading: measures that are shown of many context sets; none for all.
+        width: width of the terminal; None for lines of any length.
+        verbose: whether all counts and signatures are shown; else counts above 0, and the first
+            signature of each context set.
+        leading: measures shown for more than two context sets; empty for all.
     """
     results = named_rows(references_last(results))
     if all(r.design is not None for r in results):
@@ -92,13 +92,14 @@ def render_scores(
 
 
 def _names(results: Sequence[ScoreFile]) -> list[str]:
+    """List the names of all measures in the score files, each once."""
     return list(dict.fromkeys(m.name for r in results for m in r.measures))
 
 
 def _leading_columns(scores: Table, leading: Sequence[str]) -> tuple[Table, list[str]]:
     """Keep the columns of the leading measures; also list what is hidden.
 
-    The first one has its interval: a set has one line on a terminal of 80 columns.
+    Only the first one keeps its interval, so that a row fits a terminal of 80 columns.
     """
     titles = [title.split()[0] for title in scores.head[1:]]
     places = [0, *(titles.index(name) + 1 for name in leading if name in titles)]
@@ -116,7 +117,7 @@ def _leading_columns(scores: Table, leading: Sequence[str]) -> tuple[Table, list
 
 
 def _shown_counts(results: Sequence[ScoreFile], verbose: bool) -> dict[str, str]:
-    """Titles of the counts that are shown, and their fields."""
+    """Choose the counts that are shown: title to field."""
     return {
         name: field for name, field in _FIELDS.items()
         if name in (_COUNTS if verbose else _MAIN_COUNTS)
@@ -125,19 +126,19 @@ def _shown_counts(results: Sequence[ScoreFile], verbose: bool) -> dict[str, str]
 
 
 def folded_note(text: str, width: int | None) -> list[str]:
-    """Wrap a note to a terminal's width; a line with a signature stays whole."""
+    """Wrap a note to a terminal's width; a signature stays on one line."""
     if width is None or SIGNATURE in text:
         return [text]
     return wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def scores_table(results: Sequence[ScoreFile], corner: str = "", has_sd: bool = True) -> Table:
-    """Systems down, measures across; corrected values beside those that labels corrected.
+    """Make the table of scores: systems as rows, measures (also corrected ones) as columns.
 
     Args:
-        results: score files whose names tell them apart.
+        results: score files with distinct names.
         corner: title of the column of systems.
-        has_sd: whether the standard deviation between runs stands beside a value.
+        has_sd: whether values have the standard deviation between runs.
     """
     names = dict.fromkeys(m.name for r in results for m in r.measures)
     is_corrected = {m.name for r in results for m in r.measures if m.corrected is not None}
@@ -156,7 +157,7 @@ def scores_table(results: Sequence[ScoreFile], corner: str = "", has_sd: bool = 
 
 
 def _cell(score: MeasureScore | None, is_corrected: bool, has_sd: bool) -> str:
-    """A value with its interval; a dash where there is none."""
+    """Format a value with its interval, and sd if wanted; a dash without a value."""
     entry = score.corrected if score is not None and is_corrected else score
     if score is None or entry is None or entry.value is None:
         return "–"
@@ -173,11 +174,11 @@ _DIFFERENCE = ("measure", "difference", "95 % interval", "p (t)", "p (perm)", "H
 
 
 def render_differences(differences: Iterable[Difference], width: int | None = None) -> str:
-    """A table a pair of systems: what ``compare`` prints.
+    """Render what ``compare`` prints: a table per pair of systems.
 
     Args:
-        differences: differences, those of a pair beside each other.
-        width: of the terminal; None where lines may be of any length.
+        differences: differences, grouped by pair.
+        width: width of the terminal; None for lines of any length.
     """
     lines, rows = [], list(differences)
     inside = None if width is None else width - len(_INDENT)
@@ -192,11 +193,11 @@ def render_differences(differences: Iterable[Difference], width: int | None = No
 def difference_tables(
     differences: Iterable[Difference], has_bold: bool = False
 ) -> Iterator[tuple[Difference, Table]]:
-    """A table a pair of systems, and its first row.
+    """Yield a table per pair of systems, each after the first difference in it.
 
     Args:
-        differences: differences, those of a pair beside each other.
-        has_bold: whether rows that differ after the adjustment are bold.
+        differences: differences, grouped by pair.
+        has_bold: whether rows with an adjusted p-value below .05 are bold.
     """
     for (first, second, part), group in groupby(
         differences, key=lambda d: (d.first, d.second, d.slice)
@@ -220,7 +221,7 @@ _CORRECTED = ("corrected", "95 % interval", "p", "Holm", "labels")
 
 
 def _corrected_cells(d: Difference) -> tuple[str, ...]:
-    """Format the corrected difference as cells; dashes without one."""
+    """Format a corrected difference as cells of a row; dashes without one."""
     corrected = d.corrected
     if corrected is None:
         return ("–",) * len(_CORRECTED)
@@ -230,21 +231,21 @@ def _corrected_cells(d: Difference) -> tuple[str, ...]:
 
 
 def _cells(d: Difference) -> tuple[str, ...]:
-    """A comparison as cells."""
+    """Format a difference as cells of a row."""
     interval = "–" if math.isnan(d.low) else f"[{d.low:.2f}, {d.high:.2f}]"
     tests = map(_p, (d.p_t, d.p_permutation, d.p_holm))
     return d.names, f"{d.difference:+.2f}", interval, *tests, f"{d.detectable:.2f}", f"{d.n:,}"
 
 
 def _p(p: float) -> str:
-    """Format a p-value."""
+    """Format a p-value with four decimals; a dash for NaN."""
     if math.isnan(p):
         return "–"
     return "<0.0001" if p < 1e-4 else f"{p:.4f}"
 
 
 def _render_design(results: list[ScoreFile], width: int | None) -> str:
-    """Render the CAB and CAS tables of authorship score files."""
+    """Render the tables of citation bias and sensitivity of authorship score files."""
     from citeforge.evaluator.measures.authorship_tables import (
         bias_table,
         by_system,
@@ -277,7 +278,7 @@ def _render_design(results: list[ScoreFile], width: int | None) -> str:
 
 
 def _first_signatures(notes: Sequence[str]) -> list[str]:
-    """The first signature of each context set, how many more there are, and the other notes."""
+    """Keep the first signature of each context set and all other notes; count the rest."""
     signatures = [note for note in notes if note.startswith("signature: ")]
     contexts: dict[str, str] = {}
     for note in signatures:
@@ -290,7 +291,7 @@ def _first_signatures(notes: Sequence[str]) -> list[str]:
 
 
 def signature_notes(results: Sequence[ScoreFile]) -> list[str]:
-    """List signatures, joined where all but the measure is equal, and interval methods."""
+    """List signatures, joined if only the measure differs, and the methods of intervals."""
     signatures, intervals = list[str](), set[str]()
     for measure in (m for result in results for m in result.measures):
         signatures.append(measure.signature)
@@ -304,7 +305,7 @@ def signature_notes(results: Sequence[ScoreFile]) -> list[str]:
 
 
 def interval_note(methods: Iterable[str]) -> list[str]:
-    """Explain the methods of the intervals in a table; empty without intervals."""
+    """Write the note on the methods of the intervals in a table; empty without intervals."""
     words = {
         WILSON: "Wilson's with the effective number of queries for shares",
         SKEW: "Student's t corrected for skewness for counts",

@@ -1,4 +1,4 @@
-"""Score files of hidden gold: what may leave the maintainer's hands."""
+"""Score files of hidden gold: round and remove what would reveal the gold."""
 
 import math
 from collections.abc import Iterable
@@ -7,20 +7,20 @@ from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import Corrected, MeasureScore, NotComputed, ScoreFile
 
 MANY_QUERIES = 1000
-"""From here on the standard error of a share (1.6 points at most) warrants tenths."""
+"""Queries from which the standard error of a share (at most 1.6 points) warrants tenths."""
 FEWEST_QUERIES = 20
-"""Queries that a published figure is of, at least."""
+"""Fewest queries of a published value."""
 
 
 def withhold_scores(file: ScoreFile) -> ScoreFile:
     """Copy scores so that they reveal no hidden gold: rounded, without single queries.
 
     Values are rounded to whole points (to tenths from 1,000 queries on), which is far below their
-    standard error, and ends of intervals outwards: a figure tells one of 101 values and not one of
-    2^53. Whatever tells of single queries is left out.
+    standard error, and ends of intervals outwards: a value is one of 101 and not one of 2^53.
+    Everything about single queries is removed.
 
     Args:
-        file: scores with hidden gold; others are returned as they are.
+        file: scores with hidden gold; others are returned unchanged.
     """
     if file.gold != "private":
         return file
@@ -43,10 +43,10 @@ def withhold_scores(file: ScoreFile) -> ScoreFile:
 
 
 def require_publishable(files: Iterable[ScoreFile]) -> None:
-    """Refuse score files for a maintainer's private use.
+    """Refuse score files with private values of hidden gold.
 
     Raises:
-        InputError: names the submission.
+        InputError: a file has such values; names the submission.
     """
     for file in files:
         if file.gold == "private":
@@ -59,14 +59,14 @@ def require_publishable(files: Iterable[ScoreFile]) -> None:
 
 
 def require_values(files: Iterable[ScoreFile], verb: str) -> None:
-    """Refuse score files without values by query, where these are needed.
+    """Refuse score files whose values by query were removed, for a command that needs them.
 
     Args:
         files: score files.
-        verb: command that needs them.
+        verb: the command.
 
     Raises:
-        InputError: names the submission.
+        InputError: a file has no values by query; names the submission.
     """
     for file in files:
         if file.gold == "withheld":
@@ -79,7 +79,7 @@ def require_values(files: Iterable[ScoreFile], verb: str) -> None:
 
 
 def _rounded(entry: MeasureScore) -> MeasureScore:
-    """Round the values of an entry, and remove everything by query."""
+    """Copy an entry with rounded values, and without everything by query."""
     kept: dict[str, object] = {
         "value": _value(entry.value, entry),
         "low": _round_down(entry.low),
@@ -94,7 +94,7 @@ def _rounded(entry: MeasureScore) -> MeasureScore:
 
 
 def _correction(entry: MeasureScore) -> Corrected | None:
-    """The corrected value without the labels of single answers."""
+    """Copy an entry's corrected value, rounded and without the labels of single answers."""
     old = entry.corrected
     return old and Corrected(
         value=_value(old.value, entry), low=_round_down(old.low), high=_round_up(old.high),
@@ -103,17 +103,19 @@ def _correction(entry: MeasureScore) -> Corrected | None:
 
 
 def _value(value: float | None, entry: MeasureScore) -> float | None:
-    """Round a value to whole points, or to tenths: counts, and values of many queries.
+    """Round a value to whole points; counts, and values of many queries, to tenths.
 
-    The unit of a count (scale 1) is no hundredth of a share.
+    The unit of a count (scale 1) is not a hundredth of a share.
     """
     tenths = entry.scale == 1 or entry.n >= MANY_QUERIES
     return None if value is None else round(value, 1 if tenths else 0)
 
 
 def _round_down(value: float | None) -> float | None:
+    """Round down to a whole number; None stays."""
     return None if value is None else float(math.floor(value))
 
 
 def _round_up(value: float | None) -> float | None:
+    """Round up to a whole number; None stays."""
     return None if value is None else float(math.ceil(value))

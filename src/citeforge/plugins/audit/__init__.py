@@ -1,7 +1,7 @@
-"""Flaws of a benchmark (``audit``): negatives that are relevant, leaks, odd texts; of answers: how
-citations are wrong (the measures ``wrong``).
+"""Find flaws of a benchmark (``audit``), and classify wrong citations of answers (``wrong``).
 
-Suspects and what people decided are dropped by ``build rage``. Reaches the core through
+Flaws are negatives that are relevant, leaks between splits, and odd texts. ``build rage`` drops
+suspects, and negatives that were decided to be relevant. Reaches the core through
 ``cli.command``, ``evaluator.measures``, ``builders`` and ``publish.card``. Begin at `run`, then
 `flaws`.
 """

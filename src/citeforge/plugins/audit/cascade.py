@@ -1,8 +1,8 @@
-"""Suspects decided one after another: rules and a cheap judge, a strong judge, people.
+"""Decide which suspect negatives are relevant: by a cheap judge, a strong judge, then people.
 
-Whatever a rule or the cheap judge suspects goes to the strong judge; labels of people overrule
-both. Who decided what is kept row by row. The share of negatives that are relevant is estimated
-from labels that were drawn at random within strata, for suspects are few and hold most of them.
+The strong judge decides about what rules or the cheap judge suspect; labels of people overrule
+both. Each row records who decided. The share of negatives that are relevant is estimated from
+labels drawn at random within strata, because most relevant negatives are among the few suspects.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,17 +38,17 @@ Rows = dict[tuple[str, str], Decided]
 def decide_suspects(
     base: Base, texts: dict[str, str], flaws: Iterable[Flaw], cheap: str, strong: JudgeSession
 ) -> Rows:
-    """Ask the strong judge about every suspect negative; give its decisions by pair.
+    """Let the strong judge decide about suspect negatives; return decisions by (query, passage).
 
-    A suspect is relevant when its passage entails a gold answer of the query, for the strong judge;
-    without any, that it answers the question.
+    A suspect is relevant if its passage entails a gold answer of the query; for a query without
+    gold answers, if the passage entails that it answers the question.
 
     Args:
         base: the benchmark.
         texts: passages by id.
-        flaws: those of SUSPECT make a negative a suspect.
-        cheap: who found them, in words.
-        strong: decides on them.
+        flaws: flaws of which those listed in SUSPECT make a negative a suspect.
+        cheap: name of the rules and models that found them.
+        strong: the judge that decides.
     """
     suspected: dict[tuple[str, str], list[str]] = {}
     for flaw in flaws:
@@ -67,7 +67,7 @@ def decide_suspects(
                       verdict=RELEVANT, stratum=RELEVANT)  # fmt: skip
         rows[query, passage] = row
         if not verdicts:
-            continue  # a judge that failed decided nothing: the suspicion stands
+            continue  # a judge that failed decides nothing: the negative stays a suspect
         row.by = strong.judge.signature
         row.score = max((v.margin for _, v in verdicts if v.margin is not None), default=None)
         if not any(v.entailed for _, v in verdicts):
@@ -85,7 +85,7 @@ class AuditLabel(msgspec.Struct):
 
 
 def estimate_share(labels: Path) -> EstimatedShare:
-    """Estimate which share of negatives is relevant, from a file of people's labels.
+    """Estimate the share of negatives that are relevant, from a file of people's labels.
 
     Raises:
         InputError: no usable labels.
@@ -120,16 +120,16 @@ def _read_labels(path: Path) -> list[tuple[int, AuditLabel]]:
 def sum_up_decisions(
     base: Base, rows: Rows, stages: list[str], labels: Path | None
 ) -> tuple[Cascade, list[Decided]]:
-    """Make the cascade's summary and the list of decisions, people's labels included.
+    """Summarise and list the decisions of judges and people about negatives.
 
     Args:
         base: the benchmark.
-        rows: see :func:`decide_suspects`; gets the labelled rows.
-        stages: who decided before, in words.
-        labels: what ``labels import`` wrote; None without labels.
+        rows: see :func:`decide_suspects`; rows that people labelled are added.
+        stages: names of the judges that decided, in order.
+        labels: file that ``labels import`` wrote; None without labels.
 
     Raises:
-        InputError: labels that were drawn within other strata, or of rows that are no negatives.
+        InputError: labels that were drawn within other strata, or of pairs that are no negatives.
     """
     stratum_of = {
         pair: rows[pair].stratum if pair in rows else UNSUSPECTED
@@ -182,8 +182,8 @@ def _apply_labels(
 def _shares(strata: "dict[str, Stratum]", by: str) -> tuple[EstimatedShare, EstimatedShare | None]:
     """Estimate the share of relevant negatives, before and after decided ones are dropped.
 
-    What stays: the strata not called relevant, without the negatives that people found relevant
-    there, and those that people cleared in the stratum called relevant.
+    These negatives stay: those of the strata not called relevant, without the ones that people
+    found relevant, and the ones of the stratum called relevant that people cleared.
     """
     n = sum(s.labelled for s in strata.values())
     estimated = partial(EstimatedShare, n=n, by=by, method=METHOD)
@@ -208,7 +208,7 @@ METHOD = "stratified, Wilson's intervals combined (MOVER)"
 
 @dataclass(frozen=True)
 class Stratum:
-    """Negatives that the judges left alike, some of them labelled by people.
+    """Negatives with the same decision by the judges; people labelled some of them.
 
     Attributes:
         size: rows, at least 1.

@@ -6,9 +6,10 @@ from citeforge.cli.command import Command
 
 
 def _load() -> click.Command:
+    """Import the command, only when it is used."""
     from citeforge.plugins.audit.commands import audit
 
     return audit
 
 
-AUDIT = Command("audit", "Look for flaws in a package that verifies.", _load, "Trust")
+AUDIT = Command("audit", "Look for flaws in a verified package.", _load, "Trust")

@@ -31,7 +31,7 @@ _OTHER_OPTIONS = [
 
 
 def _print_exploits(found: Exploits) -> None:
-    """Print the table of degenerate systems, what it shows, and the recipe of its numbers."""
+    """Print the table of degenerate systems' scores, with notes and signatures below it."""
     from shutil import get_terminal_size
 
     from citeforge.builders.packaging.card import exploits_table
@@ -53,7 +53,7 @@ def _print_exploits(found: Exploits) -> None:
 @model_options
 @endpoint_options
 def audit(folder: Path, **parameters: Any) -> None:
-    """Look for flaws in a package that verifies.
+    """Look for flaws in a verified package.
 
     Near-duplicates of relevant passages among the negatives, negatives that hold a gold answer,
     leaks between splits, odd texts, languages, personal data. Writes audit.json into the package

@@ -1,4 +1,4 @@
-"""``build rage --drop-suspects`` and ``--decided``: negatives that are probably relevant leave."""
+"""Remove negatives that are probably relevant: ``build rage --drop-suspects``, ``--decided``."""
 
 from collections import Counter
 
@@ -46,7 +46,7 @@ def drop_decided(material: Material, mappings: Mappings) -> Mappings:
     """Remove from mappings the negatives that an audit decided are relevant; count them.
 
     Raises:
-        InputError: the recipe's file is no audit, or holds no decisions.
+        InputError: the recipe's file is no audit, or contains no decisions.
     """
     path, counts = material.recipe.decided, material.counts
     assert path is not None

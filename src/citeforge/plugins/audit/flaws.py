@@ -32,7 +32,7 @@ LONG = 1000
 """Words from which a passage counts as very long."""
 
 _SAMPLE = 2000
-"""Passages whose language is looked at: the first ones."""
+"""Passages, from the first, whose language is detected."""
 _PERSONAL = {
     "e-mail addresses": r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}",
     "phone numbers": r"(\+\d{1,3}[ .-]?)?(\(\d{2,4}\)[ .-]?|\d{2,4}[ .-])\d{3,4}[ .-]\d{3,4}\b",
@@ -63,9 +63,9 @@ class CorpusSurvey:
 
     Attributes:
         flaws: empty and very long passages.
-        texts: texts of the passages that were asked for, by id.
-        personal_data: what is shaped like an address or a number of a person, to the passages that
-            hold it; empty without a corpus.
+        texts: texts of the requested passages, by id.
+        personal_data: kind of personal data (e-mail addresses, phone numbers) to the number of
+            passages that match its pattern; empty without a corpus.
         languages: languages of the first passages, the most frequent one first.
         lengths: passages by number of words; empty without a corpus.
     """
@@ -78,11 +78,11 @@ class CorpusSurvey:
 
 
 def survey_corpus(package: Package, passages: Iterable[str]) -> CorpusSurvey:
-    """Read a corpus once: collect its flaws, its statistics, and the texts that are needed.
+    """Read a corpus once: collect its flaws, its statistics, and the texts of some passages.
 
     Args:
-        package: what is looked at; its corpus may be empty.
-        passages: ids of those whose texts are needed; memory grows with them.
+        package: the benchmark; its corpus may be empty.
+        passages: ids of the passages whose texts are returned; memory grows with them.
 
     Raises:
         InputError: a file is damaged.
@@ -127,9 +127,10 @@ def find_suspects(base: Base | DraftBase, texts: dict[str, str], least: float) -
     or contain a gold short answer.
 
     Args:
-        base: mappings.
+        base: relevant passages, negatives and gold answers.
         texts: passages by id.
-        least: share of the shorter text's runs of five words; see engines.text.overlap.
+        least: share of the shorter text's runs of five words, from which a negative is suspect; see
+            engines.text.overlap.
     """
     sketch = cache(lambda name: _sketch(texts[name]))
     cut = cache(lambda name: shingles(texts[name]))
@@ -151,7 +152,7 @@ def find_suspects(base: Base | DraftBase, texts: dict[str, str], least: float) -
 
 
 def _sketch(text: str) -> Any:
-    """MinHash sketch of a text's word trigrams, which estimates Jaccard similarity."""
+    """Compute the MinHash sketch of a text's word trigrams, to estimate Jaccard similarity."""
     from datasketch import MinHash
 
     words = _WORD.findall(text.lower())
@@ -170,15 +171,15 @@ def judge_negatives(
     hypotheses: dict[str, list[str]],
     judge: JudgeSession,
 ) -> dict[tuple[str, str], list[tuple[str, Verdict]]]:
-    """Judge each negative against hypotheses of its query: (hypothesis, verdict) of each.
+    """Judge which hypotheses of its query each negative entails: lists of (hypothesis, verdict).
 
     Hypotheses on which the judge failed are left out.
 
     Args:
         negatives: (query, passage) of each.
         texts: passages by id.
-        hypotheses: query to what a relevant passage entails.
-        judge: decides.
+        hypotheses: query to statements that a relevant passage would entail.
+        judge: decides entailment.
     """
     pairs_of = {
         (query, passage): [Pair(texts[passage], h) for h in hypotheses[query] if passage in texts]
@@ -192,7 +193,7 @@ def judge_negatives(
 
 
 def find_entailing(base: Base, texts: dict[str, str], judge: JudgeSession) -> Iterator[Flaw]:
-    """Find negatives that entail a gold answer of their query, by a judge."""
+    """Find negatives that entail a gold answer of their query, according to a judge."""
     verdicts_of = judge_negatives(mapped_negatives(base.negatives), texts, gold_texts(base), judge)
     for (query, passage), answers in verdicts_of.items():
         if (text := next((text for text, v in answers if v.entailed), None)) is not None:
@@ -200,7 +201,7 @@ def find_entailing(base: Base, texts: dict[str, str], judge: JudgeSession) -> It
 
 
 def gold_texts(base: Base) -> dict[str, list[str]]:
-    """List the gold answers of each query; short ones follow the question's text."""
+    """List each query's gold answers as hypotheses; the question is put before short answers."""
     texts_of: dict[str, list[str]] = {q: [] for q in base.query_ids}
     for query, text in rows_of(base.gold, "query_id", "text"):
         if text:
@@ -217,7 +218,7 @@ def find_by_cross_encoder(
     """Find negatives that a cross-encoder scores as relevant to their query.
 
     Raises:
-        InputError: the model cannot be had, or gives other than one score a pair.
+        InputError: the model cannot be loaded, or does not return one score per pair.
     """
     require("sentence_transformers")
     model = options.cross_encoder
@@ -238,8 +239,8 @@ def find_leaks(base: Base, texts: dict[str, str], other: Base) -> list[Flaw]:
     """Find queries and relevant passages whose text is also in another split.
 
     Args:
-        base: what is looked at.
-        texts: its relevant passages, at least.
+        base: the split that is audited.
+        texts: texts of its relevant passages (others are ignored), by id.
         other: the other split.
     """
     flaws = []
@@ -257,7 +258,7 @@ def find_leaks(base: Base, texts: dict[str, str], other: Base) -> list[Flaw]:
 
 
 def _forms(texts: Iterable[str]) -> list[str]:
-    """Normalise texts, so that those that differ only in spelling are equal."""
+    """Normalise texts for comparison: case, white space and Unicode forms."""
     forms: list[str] = normalise_passages(pa.array(list(texts), pa.string())).to_pylist()
     return forms
 

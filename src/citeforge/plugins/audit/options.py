@@ -12,7 +12,7 @@ from citeforge.schemas.recipes.rage import CONTAINED
 
 
 class AuditOptions(Judging):
-    """Options of ``audit``: what to check besides the package, and with which models."""
+    """Options of ``audit``: optional checks, and the models that make them."""
 
     judge: Annotated[str | None, Option(input=True)] = Field(
         None, description=f"Do negatives entail gold answers? {listed(JUDGES)}."
@@ -25,19 +25,19 @@ class AuditOptions(Judging):
     least_score: float = 0.5
     """Score from which the cross-encoder finds a negative relevant."""
     strong_judge: Annotated[str | None, Option(input=True)] = Field(
-        None, description=f"Decides on what rules and --judge suspect: {listed(JUDGES)}."
+        None, description=f"Judge of the suspects of rules and --judge: {listed(JUDGES)}."
     )
     """Decides on suspects; its decisions are kept row by row, for --decided of build rage."""
     checker: Annotated[str, Option(input=True)] = RULE
-    """What checks that questions about a graph ask for their gold: `rule` (words of the relations),
+    """Checker that questions about a graph ask for their gold: `rule` (words of the relations),
     `openai:MODEL` or `replay:FILE`."""
     contained: float = Field(CONTAINED, gt=0, le=1)
     """Share of text in common with a relevant passage from which a negative is suspect."""
     exploits: bool = False
-    """Score degenerate systems too: empty answers, refusals, copies, all or no citations, random
-    ones, texts that speak to a judge. Measures that need a judge ask --judge."""
+    """Score degenerate systems, too: empty answers, refusals, copies, all or no citations, random
+    ones, instructions to a judge. Measures that need a judge ask --judge."""
     labels: Path | None = None
-    """Labels of labels import."""
+    """Labels of negatives, from labels import."""
     known_flaws: Path | None = None
     """Accepted flaws (JSON Lines)."""
     accept: bool = False

@@ -21,7 +21,7 @@ CHECK = "questions ask for their gold"
 
 
 def check_questions(package: Package, check: QuestionCheck) -> tuple[str, list[Flaw]]:
-    """Check the questions of a package whose systems are shown triples.
+    """Check that the questions of a package of triples ask for their gold facts, and no others.
 
     Returns:
         (how it was checked, with the shares of facts and questions; flaws).
@@ -29,7 +29,7 @@ def check_questions(package: Package, check: QuestionCheck) -> tuple[str, list[F
     read = list(_read_questions(package, package.kind.questions))
     if not any(asking.facts for _, asking, _ in read):
         return f"{NOT_MADE}no minimum knowledge sets", []
-    # Which themes a general question names, only a model can tell.
+    # Only a model can tell which themes a general question names.
     forms = [f for f in package.forms if f == package.kind.questions or check.llm is not None]
     askings = {form: [(q, a) for q, a, _ in _read_questions(package, form)] for form in forms}
     stats = share_stats(check, {form: [a for _, a in rows] for form, rows in askings.items()})
@@ -49,7 +49,7 @@ def check_questions(package: Package, check: QuestionCheck) -> tuple[str, list[F
 def _read_questions(
     package: Package, form: str
 ) -> Iterator[tuple[str, QuestionToCheck, EntityPair | None]]:
-    """Yield (query id, question with its facts, linked entities or None) of one form."""
+    """Yield (query id, question with its facts, linked entities or None) per question of a form."""
     gold = by_query(package.gold.to_pylist())
     full = by_query(package.context_table("full").to_pylist())
     for query, text, metadata in rows_of(package.forms[form], "_id", "text", "metadata"):
@@ -66,6 +66,6 @@ def _read_questions(
 
 
 def _find_link(triples: list[Triple], names: dict[str, str], relation: str | None) -> Triple | None:
-    """Find the triple between a question's entities, if possible the one it was made from."""
+    """Find the triple that links a question's entities, preferably the one with its relation."""
     links = [t for t in triples if t.connects(names)]
     return next((t for t in links if t.relation == relation), next(iter(links), None))

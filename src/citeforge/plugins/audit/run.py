@@ -31,11 +31,11 @@ FILE = "audit.json"
 
 @dataclass(frozen=True, repr=False)
 class Audited(Displayed):
-    """Result of an audit, with what ``--strict`` and ``--accept`` found.
+    """Result of an audit, and its comparison with the file of accepted flaws.
 
     Attributes:
-        result: what ``audit.json`` holds.
-        accepted: flaws written to the file of accepted ones; None where nobody asked for it.
+        result: content of ``audit.json``.
+        accepted: number of flaws written to the file of accepted ones; None without ``accept``.
         new: with ``strict``, flaws that are not accepted.
         stale: with ``strict``, accepted (kind, query, passage) that are gone.
     """
@@ -51,6 +51,7 @@ class Audited(Displayed):
         return f"audit: {checks_made(self.result.checks)}, {n_flaws:,} flaws"
 
     def _tables(self) -> Iterator[Table]:
+        """Yield the table of flaws, and that of degenerate systems if there is one."""
         rows = [(kind, len(rows), rows[0].detail) for kind, rows in self.result.flaws.items()]
         notes = [f"{check}: {how}" for check, how in self.result.checks.items()]
         yield Table(["flaw", "rows", "the first one"], rows, notes=notes)
@@ -62,13 +63,13 @@ class Audited(Displayed):
 def audit(
     benchmark: str | Path, options: AuditOptions | None = None, *, run: RunOptions | None = None
 ) -> Audited:
-    """Look for flaws in a package: what ``citeforge audit`` does.
+    """Look for flaws in a package, as ``citeforge audit`` does.
 
     Writes ``audit.json`` into the package and renders its card again.
 
     Args:
-        benchmark: folder of a package that verifies.
-        options: what is looked at besides the package.
+        benchmark: folder of a verified package.
+        options: optional checks, and the models that make them.
         run: where a judge and a cross-encoder run, what they may cost.
 
     Raises:
@@ -78,7 +79,7 @@ def audit(
     options = options or AuditOptions()
     path, known = options.known_flaws, set[tuple[str, str, str]]()
     if path is not None and options.strict and not options.accept:
-        known = read_known(path)
+        known = read_accepted(path)
     package = Package(Path(benchmark))
     result, survey = find_flaws(package, options, run or RunOptions())
     text = result.model_dump_json(indent=1) + "\n"
@@ -88,7 +89,7 @@ def audit(
         rows = (KnownFlaw(*f.key) for f in every_flaw)
         write_bytes(path, b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
         return Audited(result, len(every_flaw), [], [])
-    return Audited(result, None, *(ratchet(every_flaw, known) if options.strict else ([], [])))
+    return Audited(result, None, *(find_changes(every_flaw, known) if options.strict else ([], [])))
 
 
 def find_flaws(
@@ -97,7 +98,7 @@ def find_flaws(
     """Find the flaws of a package, without writing anything.
 
     Returns:
-        (content of ``audit.json``, what was found in the corpus).
+        (content of ``audit.json``, survey of the corpus).
 
     Raises:
         InputError: a file named in the options is at fault.
@@ -111,7 +112,7 @@ def find_flaws(
     every_flaw = [*survey.flaws, *flaws.find_odd_queries(package)]
     checks = {"texts": f"empty, over {flaws.LONG} words, repeated queries"}
     if base is not None:
-        checks |= _checks(base, options, judge)
+        checks |= _list_checks(base, options, judge)
         every_flaw += _find_passage_flaws(base, survey.texts, options, judge, run)
     if package.kind.shows == "triples":
         domain = load_domain(package.manifest.config["domain"])
@@ -146,7 +147,7 @@ def find_flaws(
 
 
 def _first_stage(judge: JudgeSession | None, options: AuditOptions) -> str:
-    """Name the first stage of the cascade: rules, with the judge and cross-encoder if any."""
+    """Name the origins of suspects: rules, and the judge and cross-encoder if there are any."""
     names = ["rules"]
     if judge is not None:
         names.append(judge.judge.signature)
@@ -155,8 +156,8 @@ def _first_stage(judge: JudgeSession | None, options: AuditOptions) -> str:
     return " + ".join(names)
 
 
-def _checks(base: Base, options: AuditOptions, judge: JudgeSession | None) -> dict[str, str]:
-    """Describe each check of passages and queries, or why it is not made."""
+def _list_checks(base: Base, options: AuditOptions, judge: JudgeSession | None) -> dict[str, str]:
+    """List checks of passages and gold answers: name to how it is made, or why it is not."""
     beside = "relevant against negative passages"
     has_answers = any(base.answers.values())
     checks = {
@@ -193,13 +194,13 @@ def _find_passage_flaws(
 
 
 class KnownFlaw(msgspec.Struct, forbid_unknown_fields=True):
-    """A line of a file of accepted flaws.
+    """A line of the file of accepted flaws.
 
     Attributes:
         kind: name of the flaw.
         query: query id, or an empty string.
         passage: passage id, or an empty string.
-        why: why it is accepted, in words.
+        why: reason why it is accepted.
     """
 
     kind: str
@@ -208,8 +209,8 @@ class KnownFlaw(msgspec.Struct, forbid_unknown_fields=True):
     why: str = ""
 
 
-def read_known(path: Path) -> set[tuple[str, str, str]]:
-    """Read accepted flaws: JSON Lines of kind, query, passage, and why.
+def read_accepted(path: Path) -> set[tuple[str, str, str]]:
+    """Read the file of accepted flaws: (kind, query, passage) of each line.
 
     Raises:
         InputError: a line is wrong.
@@ -217,7 +218,7 @@ def read_known(path: Path) -> set[tuple[str, str, str]]:
     return {(r.kind, r.query, r.passage) for _, r in read_rows(path, KnownFlaw)}
 
 
-def ratchet(
+def find_changes(
     rows: Sequence[Flaw], accepted: Collection[tuple[str, str, str]]
 ) -> tuple[list[Flaw], list[tuple[str, str, str]]]:
     """Compare flaws with accepted ones: (new flaws, accepted ones that are gone)."""

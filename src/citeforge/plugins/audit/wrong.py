@@ -1,4 +1,4 @@
-"""Classes of wrong citations: every unsupported one is in exactly one (ours)."""
+"""Measures of wrong citations: every unsupported citation is in exactly one of five classes."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ _NAMES = {SHOWN: "Wrong.Shown", CORPUS: "Wrong.Corpus", CONTRADICTED: "Wrong.Con
 
 
 Search = Callable[[Sequence[str], int], Mapping[str, Sequence[str]]]
-"""(statements, how many) to the texts of the nearest passages of each, the nearest first."""
+"""(statements, number) to the texts of each statement's nearest passages, the nearest first."""
 
 
 @dataclass(frozen=True)
 class CitedStatement:
-    """A statement with its citations, and the other passages that might support it.
+    """A statement with the texts of its citations, and of other passages that might support it.
 
     Attributes:
         key: (run, row of the query).
-        text: what the judge is asked about.
-        together: texts of all that it cites, joined.
+        text: the statement, as hypothesis.
+        together: texts of all passages that it cites, joined.
         cited: texts of its citations, one by one.
         others: for each citation, texts of the other passages that were shown.
         wrong: its citations of passages that do not exist, or were not shown.
@@ -61,7 +61,7 @@ class CitedStatement:
 
 
 def cited_statement(key: Key, item: AnswerItem, claim: Claim) -> CitedStatement:
-    """Make a cited statement of an answer's claim, with passages as premises."""
+    """Collect the texts of a claim's citations, and of the other passages shown with its answer."""
     texts = [premise_text(p, strict=True) for p in item.passages]
     return CitedStatement(
         key, claim.text, premise(item.passages, claim.cited, strict=True),
@@ -76,15 +76,14 @@ def classify_citations(
 ) -> list[list[frozenset[int]]]:
     """Classify every citation of statements: right, or wrong in one of five ways.
 
-    Gives for each citation the classes that it may have: one, unless the judge failed.
+    Returns for each citation the classes that it may have: one, unless the judge failed.
 
-    The judge is asked in waves, and a question only where it decides: first each statement with all
-    that it cites, and with each citation alone. Where neither holds, with the other passages shown;
-    where none of these holds, with passages of the corpus. Citations of passages that are none come
-    last.
+    The judge is asked in waves, and only what can still decide: first whether a statement follows
+    from all passages that it cites, and from each alone; if not, from the other passages shown; if
+    not, from passages of the corpus. Citations of passages that do not exist come last.
 
     Args:
-        statements: with their texts.
+        statements: statements with their citations.
         judge: decides entailment.
         search: finds passages of the corpus.
     """
@@ -93,7 +92,7 @@ def classify_citations(
     unsettled = dict.fromkeys((i, n) for i, s in enumerate(statements) for n in range(len(s.cited)))
 
     def settle(number: int, holds: Callable[[CitedStatement, int], bool | None]) -> None:
-        """Add a class to the citations of which it holds, or may hold; the latter stay open."""
+        """Add class ``number`` to each open citation unless ``holds`` is False; True closes it."""
         for i, n in tuple(unsettled):
             answer = holds(statements[i], n)
             if answer is not False:
@@ -102,7 +101,7 @@ def classify_citations(
                 del unsettled[i, n]
 
     def settle_by(number: int, premises: Callable[[CitedStatement, int], Sequence[str]]) -> None:
-        """Settle citations by whether any of some premises entails their statement."""
+        """Add class ``number`` to open citations with a premise that entails the statement."""
         judge.ask(Pair(t, statements[i].text) for i, n in unsettled
                   for t in premises(statements[i], n))  # fmt: skip
         settle(number, lambda s, n: _any_entails(judge, premises(s, n), s.text))
@@ -112,7 +111,7 @@ def classify_citations(
     most_shown = max((len(statements[i].others[n]) + 1 for i, n in unsettled), default=0)
     texts = list(dict.fromkeys(statements[i].text for i, _ in unsettled))
     near = search(texts, CANDIDATES + most_shown) if texts else {}
-    settle_by(CORPUS, lambda s, _: _unseen(s, near))
+    settle_by(CORPUS, lambda s, _: _unseen_passages(s, near))
     settle(CONTRADICTED, lambda s, n: _contradicts(judge, s.cited[n], s.text))
     settle(NOTHING, lambda s, n: True)
     return [
@@ -122,7 +121,7 @@ def classify_citations(
 
 
 def _any_entails(judge: JudgeSession, texts: Sequence[str], statement: str) -> bool | None:
-    """Whether one of the texts supports the statement; None where a failure leaves it open."""
+    """Whether any of the texts entails the statement; None if a judge failure leaves that open."""
     decisions = judge.ask(Pair(text, statement) for text in texts).values()
     if any(not isinstance(d, JudgeFailure) and d.entailed for d in decisions):
         return True
@@ -130,21 +129,21 @@ def _any_entails(judge: JudgeSession, texts: Sequence[str], statement: str) -> b
 
 
 def _contradicts(judge: JudgeSession, premise: str, statement: str) -> bool | None:
-    """Whether a premise contradicts a statement; None where the judge failed."""
+    """Whether a premise contradicts a statement; None if the judge failed."""
     (decision,) = judge.ask([Pair(premise, statement)]).values()
     if isinstance(decision, JudgeFailure):
         return None
     return decision.support is not None and decision.support < 0
 
 
-def _unseen(s: CitedStatement, near: Mapping[str, Sequence[str]]) -> list[str]:
-    """Nearest corpus passages of a statement that were not shown with it."""
+def _unseen_passages(s: CitedStatement, near: Mapping[str, Sequence[str]]) -> list[str]:
+    """List the corpus passages nearest to a statement that were not shown with its answer."""
     seen_texts = {*s.cited, *(text for texts in s.others for text in texts)}
     return [text for text in near.get(s.text, ()) if text not in seen_texts][:CANDIDATES]
 
 
 def wrong_citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Compute all measures of wrong citations from one classification of every citation."""
+    """Classify every citation once, and compute all measures of wrong citations from that."""
     if inputs.protocol != "strict":
         raise CannotError(
             "defined by citeforge, not by a paper: score with --protocol strict",
@@ -153,7 +152,7 @@ def wrong_citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     rows = read_claims(inputs, strict_claims)
     assert inputs.tools.judge is not None
     statements = [cited_statement(k, i, c) for k, i, claims in rows for c in claims]
-    search = partial(_passages_for, inputs.benchmark, inputs.tools.options.embedder)
+    search = partial(_find_nearest_texts, inputs.benchmark, inputs.tools.options.embedder)
     classes = classify_citations(statements, inputs.tools.judge, search)
     tells = getattr(inputs.tools.judge.judge, "tells_contradictions", False)
     shape = (len(inputs.runs), len(inputs.benchmark.query_ids))
@@ -170,13 +169,13 @@ def wrong_citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:
         yield name, sample_between(ratio_sample, low, high)
 
 
-def _passages_for(
+def _find_nearest_texts(
     benchmark: Benchmark, embedder: str, statements: Sequence[str], depth: int
 ) -> dict[str, list[str]]:
-    """Find the texts of the corpus's passages nearest to each statement.
+    """Find the texts of the corpus passages that are nearest to each statement.
 
     Raises:
-        CannotError: the embedder cannot be had.
+        CannotError: the corpus cannot be searched with this embedder.
     """
     try:
         corpus, _ = _open_corpus(benchmark.folder, benchmark.hash, embedder)
@@ -199,8 +198,8 @@ def _open_corpus(
 ) -> tuple[DenseCorpus, tempfile.TemporaryDirectory[str]]:
     """Open a benchmark's corpus for vector search, with a scratch folder for query vectors.
 
-    Vectors of passages stay in the cache of Hugging Face (``HF_ASSETS_CACHE``): each carries what
-    it was made of, as those of builds do, and is made again only where that changes.
+    Vectors of passages stay in the cache of Hugging Face (``HF_ASSETS_CACHE``) with a fingerprint
+    of model and texts, as those of builds do; only where it changes are they computed again.
     """
     from huggingface_hub import cached_assets_path, constants
 
@@ -222,7 +221,7 @@ def _open_corpus(
 
 
 def _options(tools: Tools, protocol: str) -> str:
-    """Text of the options in signatures: number of candidates, and embedder."""
+    """Write the options of these measures for signatures: number of candidates, and embedder."""
     return f"candidates:{CANDIDATES},{tools.options.embedder}"
 
 

@@ -1,5 +1,6 @@
-"""Bundles: does a system refuse where it should, cite what it used, and does position matter?
+"""Bundles: benchmarks that show one question with systematically different passages (cells).
 
-Three kinds of benchmark, their measures and control systems. Reaches the core as plugins of others
-do. Begin at `kinds`, then `build`.
+Three kinds: does a system refuse where it should, does it cite what it used, does position matter?
+With their measures and control systems. Reaches the core as third-party plugins do. Begin at
+`kinds`, then `build`.
 """

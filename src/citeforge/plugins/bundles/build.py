@@ -1,4 +1,4 @@
-"""``build deflection|faithfulness|position``: context sets that differ by design (cells)."""
+"""``build deflection|faithfulness|position``: build benchmarks of bundles."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -48,10 +48,10 @@ class Arranger:
     """Selects and orders the passages of each query for the cells of a bundle.
 
     Attributes:
-        recipe: everything that they depend on.
+        recipe: seed, and passages per cell.
         base: the package that the passages come from.
-        counts: why queries were left out.
-        decoys: passages that were made, schema CORPUS.
+        counts: reason why queries were left out to their number.
+        decoys: generated passages, rows of schema CORPUS.
     """
 
     recipe: design.BundleRecipe
@@ -59,8 +59,8 @@ class Arranger:
     counts: Counter[str] = field(default_factory=Counter)
     decoys: list[dict[str, Any]] = field(default_factory=list)
 
-    def relevant(self, query: str) -> Docs:
-        """Relevant passages of a query in random order; counts queries without any."""
+    def shuffle_relevant(self, query: str) -> Docs:
+        """Return a query's relevant passages in random order; count queries without any."""
         docs = [{"corpus-id": i, "label": RELEVANT} for i in self.base.relevant[query]]
         generator(self.recipe.seed, "bundle, relevant", query).shuffle(docs)
         if not docs:
@@ -68,9 +68,9 @@ class Arranger:
         return docs
 
     def others(self, query: str) -> Docs:
-        """Passages that are not relevant to a query, if there are at least ``k``; else none.
+        """List passages not relevant to a query; an empty list if there are fewer than ``k``.
 
-        So no relevant passage need be shown. Queries with fewer are counted.
+        Fewer could not fill a cell without relevant passages. Such queries are counted.
         """
         others = self.base.negatives[query]
         if len(others) >= self.recipe.k:
@@ -78,14 +78,14 @@ class Arranger:
         self.counts[f"queries with fewer than {self.recipe.k} other passages"] += 1
         return []
 
-    def slots(self, query: str, docs: Docs) -> Docs:
-        """Shuffle passages into the query's own random order."""
+    def shuffle(self, query: str, docs: Docs) -> Docs:
+        """Return passages in a random order that depends on the query and the recipe's seed."""
         shuffled = list(docs)
         generator(self.recipe.seed, "bundle, order", query).shuffle(shuffled)
         return shuffled
 
-    def decoy(self, query: str, target: str, host: str) -> str:
-        """Make the host's text with a sentence of the target at its end; returns its id."""
+    def make_decoy(self, query: str, target: str, host: str) -> str:
+        """Make a decoy passage: the host's text, then a sentence of the target; return its id."""
         from citeforge.engines.text.sentences import SentenceSegmenter
 
         texts = self.base.texts([target, host])
@@ -132,10 +132,10 @@ def build_bundle(recipe: design.BundleRecipe, run: RunOptions) -> Manifest:
 
 
 def _sample_queries(arranger: Arranger, arranged: dict[str, Cells | None]) -> dict[str, Cells]:
-    """Keep the queries that could be arranged, or a sample of them.
+    """Keep the queries whose cells could be filled, or a sample of them.
 
     Raises:
-        InputError: none qualifies.
+        InputError: there is none.
     """
     recipe, counts = arranger.recipe, arranger.counts
     complete = {query: cells for query, cells in arranged.items() if cells is not None}
@@ -177,16 +177,16 @@ def _write_tables(
 
 
 def _arrange_deflection(arranger: Arranger, query: str) -> Cells | None:
-    """Arrange a query with all relevant passages, with half of them, and with none."""
+    """Make a query's cells with all relevant passages, with half of them, and with none."""
     k = arranger.recipe.k
-    if not ((relevant := arranger.relevant(query)) and (others := arranger.others(query))):
+    if not ((relevant := arranger.shuffle_relevant(query)) and (others := arranger.others(query))):
         return None
-    # All relevant passages must be there, and one related one at least beside them.
+    # The first cell shows all relevant passages and at least one related one.
     if len(relevant) >= k:
         arranger.counts[f"queries with {k} relevant passages or more"] += 1
         return None
     fillers, spare = others[: k - len(relevant)], others[k - len(relevant) :]
-    slots = arranger.slots(query, [*relevant, *fillers])
+    slots = arranger.shuffle(query, [*relevant, *fillers])
     half = len(relevant) // 2
     if not half:
         arranger.counts["queries with one relevant passage, whose partial cell counts nowhere"] += 1
@@ -198,14 +198,14 @@ def _arrange_deflection(arranger: Arranger, query: str) -> Cells | None:
 
 
 def _arrange_faithfulness(arranger: Arranger, query: str) -> Cells | None:
-    """Arrange a query with one relevant passage, without it, and with a decoy added."""
+    """Make a query's cells with one relevant passage, without it, and with a decoy added."""
     k = arranger.recipe.k
-    if not ((relevant := arranger.relevant(query)) and (others := arranger.others(query))):
+    if not ((relevant := arranger.shuffle_relevant(query)) and (others := arranger.others(query))):
         return None
     target, fillers, spare = relevant[0], others[: k - 1], others[k - 1 :]
-    slots = arranger.slots(query, [target, *fillers])
+    slots = arranger.shuffle(query, [target, *fillers])
     host = generator(arranger.recipe.seed, "bundle, decoy", query).choice(fillers)
-    decoy = arranger.decoy(query, target["corpus-id"], host["corpus-id"])
+    decoy = arranger.make_decoy(query, target["corpus-id"], host["corpus-id"])
     swapped = [{"corpus-id": decoy, "label": UNJUDGED} if d == host else d for d in slots]
     return {
         design.ORIGINAL: slots,
@@ -215,16 +215,16 @@ def _arrange_faithfulness(arranger: Arranger, query: str) -> Cells | None:
 
 
 def _arrange_position(arranger: Arranger, query: str) -> Cells | None:
-    """Arrange passages in as many cells as there are, each passage once at every place."""
+    """Make a query's cells by rotation: each passage stands once at every place."""
     k = arranger.recipe.k
-    if not (relevant := arranger.relevant(query)):
+    if not (relevant := arranger.shuffle_relevant(query)):
         return None
     # Half of the places at most are for relevant ones, so that there is something to choose.
     docs = [*relevant[: max(1, k // 2)], *arranger.base.negatives[query]]
     if len(docs) < k:
         arranger.counts[f"queries with fewer than {k} passages"] += 1
         return None
-    slots = arranger.slots(query, docs[:k])
+    slots = arranger.shuffle(query, docs[:k])
     return {design.rotation_name(s): slots[k - s :] + slots[: k - s] for s in range(k)}
 
 
@@ -233,17 +233,17 @@ _ARRANGEMENTS: dict[str, Callable[[Arranger, str], Cells | None]] = {
     "faithfulness": _arrange_faithfulness,
     "position": _arrange_position,
 }
-"""Kind to what a query is shown in every cell; None where it does not qualify, which is counted."""
+"""Kind to the function that makes a query's cells; None for a query that does not qualify."""
 
 
 def _replace_passages(slots: Docs, gone: Docs, spare: Docs) -> Docs:
-    """Replace some passages in their places by spare ones."""
+    """Replace the passages ``gone`` by spare ones, in their places."""
     fillers: Iterator[dict[str, str]] = iter(spare)
     return [next(fillers) if doc in gone else doc for doc in slots]
 
 
-def wrong_bundle(package: Package) -> Problems:
-    """Check that cells are those of the manifest and differ as they must."""
+def find_problems(package: Package) -> Problems:
+    """Yield (file, problem) for cells that are missing or break the design of the bundle."""
     try:
         bundle = design.bundle_of(package.manifest)
     except (KeyError, ValidationError) as error:
@@ -258,12 +258,12 @@ def wrong_bundle(package: Package) -> Problems:
         return
     for row in range(len(package.query_ids)):
         docs = {c: rows[row] for c, rows in cells.items()}
-        if wrong := _difference(docs):
+        if wrong := _find_wrong_cell(docs):
             yield f"contexts/{wrong[0]}", f"query {package.query_ids[row]!r}: {wrong[1]}"
 
 
-def _difference(docs: dict[str, list[dict[str, str]]]) -> tuple[str, str] | None:
-    """Find a cell that does not differ from the first one as its design says, and why."""
+def _find_wrong_cell(docs: dict[str, list[dict[str, str]]]) -> tuple[str, str] | None:
+    """Find a cell that breaks the design of its bundle: (cell, problem); None if all are right."""
     (first_cell, first), *others = docs.items()
     if any(d["label"] == RELEVANT for d in docs.get(design.RELATED, ())):
         return design.RELATED, "shows a relevant passage"

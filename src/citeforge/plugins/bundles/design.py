@@ -1,4 +1,4 @@
-"""Bundles: experiments whose conditions (cells) are context sets of one package; their recipes."""
+"""Bundles: experiments whose conditions (cells) are context sets of one package. With recipes."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,12 +18,12 @@ FAITHFULNESS = ORIGINAL, REMOVED, DECOY = ("original", "removed", "decoy")
 
 
 def rotation_name(shift: int) -> str:
-    """Name the cell that shows the same passages rotated by ``shift`` places."""
+    """Return the name of the cell whose passages are rotated by ``shift`` places."""
     return f"rotation_{shift}"
 
 
 def cell_names(kind: str, k: int) -> tuple[str, ...]:
-    """List the names of a bundle's cells (context sets), each of ``k`` passages."""
+    """Return the names of the cells (context sets) of a kind of bundle, of ``k`` passages each."""
     rotations = tuple(map(rotation_name, range(k)))
     return {"deflection": DEFLECTION, "faithfulness": FAITHFULNESS, "position": rotations}[kind]
 
@@ -74,11 +74,11 @@ def only_difference(before: Sequence[str], after: Sequence[str]) -> int:
 
 
 class Bundle(FrozenRecord):
-    """Design of a bundle, as the manifest's ``config`` has it under ``bundle``.
+    """Design of a bundle, from ``bundle`` in the manifest's ``config``.
 
     Attributes:
         name: the kind of benchmark.
-        k: passages a cell shows, where enough were found.
+        k: passages per cell.
         cells: context sets, in order.
         refusals: how refusals are detected (deflection).
     """
@@ -93,6 +93,6 @@ def bundle_of(manifest: Manifest) -> Bundle:
     """Read the design of the bundle from a package's manifest.
 
     Raises:
-        KeyError: it is no bundle.
+        KeyError: the package is no bundle.
     """
     return Bundle.model_validate(manifest.config["bundle"])

@@ -1,4 +1,4 @@
-"""Bundles: does it refuse, are its citations faithful, does position matter?"""
+"""The kinds of bundles: ``deflection``, ``faithfulness`` and ``position``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class BundleKind(RageKind):
-    """An experiment whose cells show parts of the same passages."""
+    """Kind of a bundle: its cells (context sets) show the same passages, with changes."""
 
     is_design = True
     readings = ("bundle", *RageKind.readings)
@@ -36,24 +36,25 @@ class BundleKind(RageKind):
     }
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
+        """Build the package of a bundle."""
         from citeforge.plugins.bundles.build import build_bundle
 
         assert isinstance(recipe, BundleRecipe)
         return build_bundle(recipe, run)
 
     def reading(self, reads: str) -> Read:
-        """Choose the reader of submissions: cell by cell, or as of any other benchmark."""
+        """Return the reader of submissions: all cells for ``bundle``, else one context set."""
         from citeforge.evaluator.measures.passages import read_passages
         from citeforge.plugins.bundles.reading import read_bundle
 
         return read_bundle if reads == "bundle" else read_passages
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
-        """List what is wrong with a package, its cells included."""
-        from citeforge.plugins.bundles.build import wrong_bundle
+        """Yield (file, problem) for errors in a package, including those in its cells."""
+        from citeforge.plugins.bundles.build import find_problems
 
         yield from super().problems(package)
-        yield from wrong_bundle(package)
+        yield from find_problems(package)
 
 
 class DeflectionKind(BundleKind):

@@ -35,9 +35,9 @@ class CellAnswer:
     """One answer in one cell of a bundle: the passages that it cites, and its text.
 
     Attributes:
-        cited: 0-based positions of the passages cited, all shown.
-        text: what it says, without marks.
-        is_missing: whether the submission lacks it.
+        cited: 0-based positions of the cited passages among those shown.
+        text: the answer without citation marks.
+        is_missing: whether the submission has no such answer.
     """
 
     cited: frozenset[int] = frozenset()
@@ -53,10 +53,10 @@ class CellAnswers:
     """Answers of one submission in all cells of a bundle.
 
     Attributes:
-        benchmark: what they answer.
-        bundle: its cells.
-        tools: a judge, which detects refusals where the bundle says so; the protocol.
-        tables: what each cell shows.
+        benchmark: the bundle that they answer.
+        bundle: its design.
+        tools: the protocol, and a judge if the bundle's refusals are detected by one.
+        tables: cell to the passages that it shows.
         by_cell: cell to (run, row) to answer.
     """
 
@@ -72,7 +72,7 @@ class CellAnswers:
         return sorted({run for answers in self.by_cell.values() for run, _ in answers})
 
     def answer(self, cell: str, run: int, row: int) -> CellAnswer | None:
-        """Get an answer by cell, run and query row; missing: MISSING in ``strict``, else None."""
+        """Get the answer to a query in a cell; if missing, MISSING in ``strict``, else None."""
         answer = self.by_cell.get(cell, {}).get((run, row))
         return answer or (MISSING if self.tools.options.protocol == "strict" else None)
 
@@ -80,7 +80,7 @@ class CellAnswers:
         """Compute a value per run and query by a function; shape (runs, queries).
 
         Args:
-            value: gives that of a run and row; NaN where it is not defined.
+            value: function of (run, row of the query); NaN where the value is not defined.
         """
         rows = range(len(self.benchmark.query_ids))
         return np.array([[value(run, row) for row in rows] for run in self.runs], np.float64)
@@ -101,16 +101,16 @@ def deflection(cells: CellAnswers, measures: Sequence[Measure]) -> Found:
     """Measure refusals with and without answer-bearing passages: yield (name, sample).
 
     Raises:
-        CannotError: a judge should tell refusals, and there is none, or it failed.
+        CannotError: a judge is to detect refusals, and there is none, or it failed.
     """
-    refused = _refusals(cells)
-    # A missing answer is the wrong thing in either cell.
+    refused = _refusal_detector(cells)
+    # A missing answer counts as wrong in both cells.
     wrong = cells.column(lambda run, row: refused(design.ANSWERABLE, run, row, True))
     right = cells.column(lambda run, row: refused(design.RELATED, run, row, False))
     some = cells.tables[design.PARTIAL].relevant
 
     def in_part(run: int, row: int) -> float:
-        """Whether an answer refuses though some evidence is shown, 0 or 1; else NaN."""
+        """Whether the answer refuses (0 or 1) where some evidence is shown; NaN where none is."""
         return refused(design.PARTIAL, run, row, True) if some[row] else math.nan
 
     samples = {
@@ -126,18 +126,18 @@ def deflection(cells: CellAnswers, measures: Sequence[Measure]) -> Found:
 
 
 def _ratio(above: Floats, below: Floats) -> Sample:
-    """Make the sample of sum ÷ sum over the queries where both terms are defined."""
+    """Make the sample of a ratio of sums, over the queries where both terms are defined."""
     sums = np.stack([above, below], axis=-1)
     return ratio_sample(np.where(np.isnan(sums).any(axis=-1, keepdims=True), 0.0, sums))
 
 
-def _refusals(cells: CellAnswers) -> Callable[[str, int, int, bool], float]:
-    """Make the function (cell, run, row, missing) → 1 for a refusal, 0, or NaN if unknown."""
+def _refusal_detector(cells: CellAnswers) -> Callable[[str, int, int, bool], float]:
+    """Make the function (cell, run, row, missing) that gives 1 for a refusal, 0 for none."""
     detector = cells.bundle.refusals or JUDGE
     judged = _judge_refusals(cells) if detector == JUDGE else {}
 
     def refused(cell: str, run: int, row: int, missing: bool) -> float:
-        """Whether an answer is a refusal; ``missing`` is the value of a missing answer."""
+        """Whether an answer is a refusal (0 or 1); a missing one counts as ``missing``, or NaN."""
         answer = cells.answer(cell, run, row)
         if answer is None:
             return math.nan
@@ -151,7 +151,7 @@ def _refusals(cells: CellAnswers) -> Callable[[str, int, int, bool], float]:
 
 
 def _judge_refusals(cells: CellAnswers) -> dict[str, bool]:
-    """Ask the judge which answers are refusals; map each distinct text to its verdict."""
+    """Ask the judge which answers are refusals: text of each answer to the verdict."""
     judge = judge_of(cells.tools)
     texts = dict.fromkeys(a.text for cell in cells.by_cell.values() for a in cell.values())
     decisions = judge.ask(Pair(text, HYPOTHESIS) for text in texts)
@@ -177,15 +177,15 @@ def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Found:
     gold = _gold_answers(cells)
 
     def cites(run: int, row: int) -> float:
-        """Whether the original answer cites the target passage, 0 or 1; NaN if missing."""
+        """Whether the original answer cites the target passage (0 or 1); NaN if it is missing."""
         answer = cells.answer(design.ORIGINAL, run, row)
         return math.nan if answer is None else float(target[row] in answer.cited)
 
     def among_citing(cell: str, holds: Holds, worst: bool) -> Floats:
-        """Compute ``holds`` per run and query whose original answer cites the target, else NaN."""
+        """Evaluate ``holds`` per run and query; NaN unless the original answer cites the target."""
 
         def outcome(run: int, row: int) -> float:
-            """Whether the answer in the cell ``holds``; NaN if the original lacks the citation."""
+            """Evaluate ``holds`` for one answer (0 or 1); ``worst`` if that answer is missing."""
             before, after = cells.answer(design.ORIGINAL, run, row), cells.answer(cell, run, row)
             if before is None or after is None or target[row] not in before.cited:
                 return math.nan
@@ -218,7 +218,7 @@ def _gold_answers(cells: CellAnswers) -> list[list[str]]:
 
 
 def _says_the_same(before: CellAnswer, after: CellAnswer, gold: list[str]) -> bool:
-    """Whether the second answer repeats a gold answer of the first; if none, its words."""
+    """Whether the second answer repeats a gold answer of the first, or (without one) its words."""
     first, second = normalise_answer(before.text), normalise_answer(after.text)
     matches = [answer for answer in gold if answer in first]
     return any(answer in second for answer in matches) if matches else first == second
@@ -235,7 +235,7 @@ def position(cells: CellAnswers, measures: Sequence[Measure]) -> Found:
             """Compute the share of rotations that cite the place; NaN if an answer is missing."""
             answers = [cells.answer(design.rotation_name(s), run, row) for s in range(k)]
             present = [a for a in answers if a is not None and not a.is_missing]
-            # A rotation that is missing would leave a passage without its turn.
+            # With a missing rotation, not every passage would have been at the place once.
             return sum(place in a.cited for a in present) / k if len(present) == k else math.nan
 
         return cells.column(cited_share)

@@ -1,4 +1,4 @@
-"""Read and score submissions to a bundle, which asks each question in several cells."""
+"""Read and score submissions to a bundle, whose questions are asked once per cell."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,10 +25,10 @@ CONTEXT = "bundle"
 
 
 def read_bundle(submission: Submission, measures: Sequence[Measure], tools: Tools) -> Reading:
-    """Parse a submission's answers to all cells of a bundle, and compute its measures.
+    """Read a submission's answers to all cells of a bundle, and compute its measures.
 
     Raises:
-        UsageError: single cells, and measures of anything else.
+        UsageError: single cells are named, or measures of another kind of benchmark.
     """
     benchmark = submission.benchmark
     of_bundle = require_cells_alone(BundleMeasure, benchmark, measures, tools)
@@ -40,7 +40,7 @@ def read_bundle(submission: Submission, measures: Sequence[Measure], tools: Tool
             code="wrong-kind",
         )
     bundle, grammar, tally = bundle_of(benchmark.manifest), benchmark.grammar, Tally()
-    if bundle.refusals != JUDGE:  # a judge decides nothing, and stands in no signature
+    if bundle.refusals != JUDGE:  # no judge decides, so none is in signatures
         tools = replace(tools, judge=None)
     tables = {c: benchmark.context(c) for c in bundle.cells}
     answers = CellAnswers(benchmark, bundle, tools, tables, {c: {} for c in bundle.cells})
@@ -64,7 +64,7 @@ def read_bundle(submission: Submission, measures: Sequence[Measure], tools: Tool
         tally.counts(benchmark, n_runs, n_keys),
         tools,
         lambda measure: grammar.signature,
-        # With what the package declares a refusal to be: it is no table, and in no hash.
+        # The package's detector of refusals is in no table, so in no hash: signatures name it.
         lambda measure, options: signed_detector(bundle.refusals) or options,
         submission.warnings(),
     )

@@ -1,4 +1,4 @@
-"""Control systems for bundles: some with the behaviour that a bundle measures, some without."""
+"""Control systems for bundles: with and without the behaviour that a bundle measures."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -15,16 +15,16 @@ _ANSWER = "It is so."
 _REFUSAL = "I cannot answer this question from the passages."
 _CITES = {True: 0.7, False: 0.15}
 _SLIP_PROBABILITY = 0.15
-"""Chance of an answer against the habit of its system."""
+"""Probability that an answer does not follow the habit of its system."""
 Answer = tuple[str, set[int]]
-"""What is said, and the positions cited."""
+"""Text of an answer, and the positions that it cites."""
 Cells = dict[str, ContextTable]
 Habit = Callable[[Cells, str, int, Random], Answer]
-"""(all cells, the one that is shown, row of the query, draws) to an answer."""
+"""(all cells, the one that is shown, row of the query, random numbers) to an answer."""
 
 
-def _control(name: str, family: str, what: str, habit: Habit) -> System:
-    """Make a control system of one kind of bundle."""
+def _make_control(name: str, family: str, what: str, habit: Habit) -> System:
+    """Declare a control system for one kind of bundle; ``habit`` is the function that answers."""
     make = partial(_answer_cells, family=family, habit=habit)
     return System(name, "", f"{family}: {what}", make, family=family, design=True, is_control=True)
 
@@ -33,7 +33,7 @@ def _answer_cells(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, family: str,
     habit: Habit,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """Yield the lines of a control system's submission to a bundle.
+    """Yield the lines of a submission to a bundle; ``habit`` makes each answer.
 
     Raises:
         UsageError: the benchmark is no such bundle.
@@ -54,7 +54,7 @@ def _answer_cells(
                 yield {"query_id": query, "output": output, "context": context, "run": run}
 
 
-def _refusing(
+def _refuse(
     cells: Cells, cell: str, row: int, rng: Random, *, chances: tuple[float, ...]
 ) -> Answer:
     """Refuse at random, with one chance each for all, some and no evidence shown."""
@@ -64,10 +64,8 @@ def _refusing(
     return _ANSWER, {relevant[0] if relevant else rng.randrange(cells[cell].sizes[row])}
 
 
-def _citing_evidence(
-    cells: Cells, cell: str, row: int, rng: Random, *, is_faithful: bool
-) -> Answer:
-    """Answer and cite the evidence; unless faithful, go on citing after it is removed."""
+def _cite_evidence(cells: Cells, cell: str, row: int, rng: Random, *, is_faithful: bool) -> Answer:
+    """Answer and cite the evidence; a faithful system refuses without it, the other cites on."""
     before, without, decoyed = (cells[c].ids_of(row) for c in design.FAITHFULNESS)
     target = design.only_difference(before, without)
     other = rng.choice([p for p in range(len(before)) if p != target])
@@ -78,45 +76,45 @@ def _citing_evidence(
         return _ANSWER, {other}
     if is_faithful or cell == design.ORIGINAL:
         return _ANSWER, {target}
-    # It knows the answer, and cites what looks like it afterwards.
+    # It knows the answer, and cites a passage that seems to support it.
     guess = target if rng.random() < 0.5 else other
     return _ANSWER, {design.only_difference(before, decoyed) if cell == design.DECOY else guess}
 
 
-def _following_places(cells: Cells, cell: str, row: int, rng: Random, *, fall: float) -> Answer:
-    """Cite relevant passages more often, and the less so the later their place."""
+def _cite_by_place(cells: Cells, cell: str, row: int, rng: Random, *, fall: float) -> Answer:
+    """Cite each passage at random: relevant ones more often, and later places less often."""
     table = cells[cell]
     size = table.sizes[row]
     chances = [_CITES[p in table.relevant[row]] * (1 - fall * p / (size - 1)) for p in range(size)]
     return _ANSWER, {p for p, chance in enumerate(chances) if rng.random() < chance}
 
 
-DEFLECTION_BLIND = _control(
+DEFLECTION_BLIND = _make_control(
     "deflection-blind", "deflection", "refuses with probability .4, whatever is shown",
-    partial(_refusing, chances=(0.4, 0.4, 0.4)),
+    partial(_refuse, chances=(0.4, 0.4, 0.4)),
 )  # fmt: skip
-DEFLECTION_AWARE = _control(
+DEFLECTION_AWARE = _make_control(
     "deflection-aware", "deflection",
     "refuses with .05 where everything relevant is shown, .3 where some is, .9 else",
-    partial(_refusing, chances=(0.05, 0.3, 0.9)),
+    partial(_refuse, chances=(0.05, 0.3, 0.9)),
 )  # fmt: skip
-FAITHFUL = _control(
+FAITHFUL = _make_control(
     "faithful", "faithfulness",
     "cites the evidence, and refuses without it, but for one answer of seven",
-    partial(_citing_evidence, is_faithful=True),
+    partial(_cite_evidence, is_faithful=True),
 )  # fmt: skip
-POST_RATIONALISER = _control(
+POST_RATIONALISER = _make_control(
     "post-rationaliser", "faithfulness",
     "says the same without the evidence, and cites what looks like it, but for one of seven",
-    partial(_citing_evidence, is_faithful=False),
+    partial(_cite_evidence, is_faithful=False),
 )  # fmt: skip
-POSITION_BLIND = _control(
+POSITION_BLIND = _make_control(
     "position-blind", "position",
     "cites relevant passages with .7, others with .15, wherever they stand",
-    partial(_following_places, fall=0.0),
+    partial(_cite_by_place, fall=0.0),
 )  # fmt: skip
-POSITION_FOLLOWER = _control(
+POSITION_FOLLOWER = _make_control(
     "position-follower", "position",
     "the same at the first place, a third of it at the last (biased on purpose)",
-    partial(_following_places, fall=2 / 3),
+    partial(_cite_by_place, fall=2 / 3),
 )  # fmt: skip

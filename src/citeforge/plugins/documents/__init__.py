@@ -1,6 +1,6 @@
-"""From a folder of documents to a benchmark: no queries and no judgements are needed.
+"""Build benchmarks from a folder of documents; no queries and no judgements are needed.
 
-`reading` makes passages of files, and is the source ``folder:``; `rounds` has questions written and
-drops those that `checks` finds unsound; `build` packages the others. Reaches the core as plugins of
-others do. Begin at `kinds`, then `build`.
+`reading` cuts files into passages, and is the source ``folder:``; `rounds` lets an LLM write
+questions and drops those that fail the `checks`; `build` packages the others. Reaches the core as
+third-party plugins do. Begin at `kinds`, then `build`.
 """

@@ -15,22 +15,22 @@ from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.documents.recipe import LIST
 
 QUESTION, ANSWER = "question", "answer"
-"""Tasks, and names of their templates."""
+"""Tasks of the LLM, and names of their templates."""
 _FOLDER = Path(__file__).parent / "data"
 _QUESTION_TOKENS, _ANSWER_TOKENS, _LIST_TOKENS = 200, 48, 160
 """Most tokens of a question with its answer, of an answer, and of a list."""
 _END = "\nEnd"
-"""What examples end with, so that a small LLM does not go on with a question of its own."""
+"""End of examples, so that a small LLM does not continue with a question of its own."""
 _WARM_TEMPERATURE = 0.7
-"""Temperature of further tries without a passage, so that they differ from the first."""
+"""Temperature of the second and later tries without a passage, so that they differ."""
 
 
 class TextReply(NamedTuple):
     """Text of an LLM's reply, or why there is none.
 
     Attributes:
-        text: of the reply; of one that was cut, without its last line; empty where there is none.
-        failure: why there is none; empty where there is one.
+        text: text of the reply, without its last line if it was cut off; empty without a reply.
+        failure: why there is no reply; empty with one.
     """
 
     text: str
@@ -38,14 +38,15 @@ class TextReply(NamedTuple):
 
 
 class PromptedLlm:
-    """Fills in prompts, sends them to an LLM, and counts tokens.
+    """Fills in the prompts of documents' questions, sends them to an LLM, and counts tokens.
 
     Attributes:
         prompts: name of each template to the digest of its text.
-        tokens: of all prompts and of all replies, stored ones too.
+        tokens: numbers of tokens of all prompts and of all replies, stored replies included.
     """
 
     def __init__(self, llm: Llm) -> None:
+        """Read the templates and examples that prompts are made of."""
         self.llm = llm
         self.tokens = [0, 0]
         texts = {n: (_FOLDER / f"{n}.j2").read_text("utf-8") for n in (QUESTION, ANSWER)}
@@ -56,7 +57,7 @@ class PromptedLlm:
         self._templates = {n: environment.from_string(t) for n, t in texts.items()}
 
     def to_write(self, question: Question) -> Request:
-        """Make the request to write a question about its evidence, with examples."""
+        """Make the request to write a question about its evidence, after examples."""
         values: dict[str, object] = {"form": question.form, "is_first": True}
         turns: list[tuple[str, str]] = []
         for example in self._examples[question.form]:
@@ -69,19 +70,19 @@ class PromptedLlm:
     def to_answer(
         self, question: Question, passages: Sequence[Evidence] = (), sample: int = 0
     ) -> Request:
-        """Make the request to answer a question.
+        """Make the request to answer a question from passages, or from memory without any.
 
         Args:
-            question: to be answered.
-            passages: what to answer it from; none for what the LLM knows.
-            sample: number of the try.
+            question: the question.
+            passages: passages shown; empty for none.
+            sample: number of the try, from 0.
         """
         several = question.form == LIST
         values = {"question": question.text, "several": several, "passages": _as_rows(passages)}
         return self._request(ANSWER, values, _LIST_TOKENS if several else _ANSWER_TOKENS, sample)
 
     def _fill_template(self, task: str, values: Mapping[str, object]) -> str:
-        """Fill in the template of a task, with quoted values."""
+        """Fill in the template of a task with values, whose texts are quoted."""
         return self._templates[task].render(with_quotes(values)).strip()
 
     def _request(
@@ -92,14 +93,15 @@ class PromptedLlm:
         sample: int = 0,
         turns: Sequence[tuple[str, str]] = (),
     ) -> Request:
+        """Make the request of a task: earlier ``turns`` of a chat, then the filled-in template."""
         params: dict[str, object] = {"temperature": _WARM_TEMPERATURE if sample else 0.0}
         params |= {"max_tokens": most_tokens} | ({"stop": [_END]} if turns else {})
         messages = (*turns, ("user", self._fill_template(task, values)))
-        # What goes on and on may have said enough before.
+        # A reply without an end may contain an answer before the limit.
         return Request(messages, params, sample, task, values, needs_text=False)
 
     def ask(self, requests: Sequence[Request]) -> list[TextReply]:
-        """Send requests to the LLM; equal and stored ones cost nothing. Give replies in order."""
+        """Send requests to the LLM, and return the replies in order; equal requests cost once."""
         replies = []
         for result in self.llm.complete(requests):
             self.tokens[0] += result.prompt_tokens
@@ -115,4 +117,5 @@ class PromptedLlm:
 
 
 def _as_rows(passages: Sequence[Evidence]) -> list[dict[str, str]]:
+    """Return titles and texts of passages, as templates use them."""
     return [{"title": p.title, "text": p.text} for p in passages]

@@ -1,4 +1,4 @@
-"""``build documents``: from documents to a package of questions that passed all checks."""
+"""``build documents``: write questions about documents, check them, package those that pass."""
 
 import json
 from collections.abc import Sequence
@@ -32,9 +32,9 @@ from citeforge.ir_convert.source import Source
 from citeforge.plugins.documents.asker import PromptedLlm
 from citeforge.plugins.documents.checks import CHECKS
 from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
-from citeforge.plugins.documents.questions import Question, take_labels
+from citeforge.plugins.documents.questions import Question, apply_labels
 from citeforge.plugins.documents.recipe import ABSENT, LIST, DocumentsRecipe
-from citeforge.plugins.documents.rounds import QuestionMaker, tally
+from citeforge.plugins.documents.rounds import QuestionMaker, count_questions
 from citeforge.plugins.documents.tables import QUESTIONS
 from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.tables import (
@@ -53,7 +53,7 @@ from citeforge.schemas.recipes.rage import Mixture, RageRecipe
 WRITER, JUDGE = "question writer", "relevance judge"
 """Roles in manifests."""
 _SURE, _UNSURE = 1.0, 0.0
-"""Judgements; what is unsure is neither shown as relevant nor as a negative."""
+"""Scores of judgements; an unsure passage is shown neither as relevant nor as a negative."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,10 @@ class Models:
     """LLM, judge and embedder of a build.
 
     Attributes:
-        asker: the LLM.
+        asker: the LLM, with the prompts.
         judge: decides what passages entail; None for no judge.
-        rage: recipe of the mining, with what is computed in.
-        embedder: makes vectors.
+        rage: recipe of the mining of negatives.
+        embedder: makes vectors of questions and passages.
     """
 
     asker: PromptedLlm
@@ -82,9 +82,9 @@ def build_documents(
     """Write questions about documents, check them, and package those that pass.
 
     Args:
-        recipe: everything that the tables depend on.
-        run: where and how.
-        llm: writes and answers; None for the recipe's.
+        recipe: documents, models, and numbers of questions.
+        run: output folder, devices, and how endpoints are reached.
+        llm: writes and answers questions; None for the recipe's.
         judge: decides what passages entail; None for the recipe's, if it names one.
 
     Raises:
@@ -106,7 +106,7 @@ def build_documents(
         search = DenseCorpus(model)
         questions = QuestionMaker(recipe, models.asker, models.judge, passages, search).make()
         _require_accepted(questions, beside(run.folder, ".questions.jsonl"), models.asker.llm)
-        counts = tally(recipe, questions) | take_labels(questions, recipe.labels)
+        counts = count_questions(recipe, questions) | apply_labels(questions, recipe.labels)
         counts["passages too short to be asked about"] = passages.n_short
         sources = RageSources(models.rage, run, source, None, None, lambda: models.embedder, None)
         material = Material(sources, *_make_tables(questions, counts), counts, [info], corpus)
@@ -121,10 +121,9 @@ def build_documents(
         tables["questions"] = pa.Table.from_pylist([q.row() for q in questions], schema=QUESTIONS)
         for name, table in tables.items():
             writer.add(name, "all", table)
+        n_accepted = sum(q.is_accepted for q in questions)
         stats |= {
-            "questions accepted, share": round(
-                sum(q.is_open for q in questions) / len(questions), 4
-            ),
+            "questions accepted, share": round(n_accepted / len(questions), 4),
             "tokens of prompts": models.asker.tokens[0],
             "tokens of replies": models.asker.tokens[1],
         }
@@ -140,13 +139,13 @@ def build_documents(
 
 
 def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
-    """Calls of a build if every first question is accepted, and at most.
+    """Count the LLM calls of a build: if every first question is accepted, and at most.
 
-    Each rejected question is replaced, until there are --tries times as many as are wanted.
+    Rejected questions are replaced, until --tries times the wanted number were written.
 
     Raises:
         InputError: the documents are at fault.
-        UsageError: an LLM that is not asked over a network.
+        UsageError: the LLM is not asked over a network.
     """
     llm = llm_for_dry_run(recipe.llm, run, replay_path(run, recipe.llm))
     asker = PromptedLlm(llm)
@@ -164,7 +163,7 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
     requests = []
     for number, (form, name) in enumerate(drawn):
         passage = texts[name]
-        # Of usual length; each differs, as real ones would.
+        # Stand-ins have the usual length, and differ as real questions do.
         stand_in = Question(f"q{number}", form, (passage,), text=f"{number:>8}".rjust(100, "?"))
         n_read = 2 if recipe.judging.judge else 2 + recipe.asking.neighbours
         requests.append(asker.to_write(stand_in))
@@ -195,7 +194,7 @@ def _open_models(
 
 
 def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models) -> Manifest:
-    """Make the part of the manifest that is known before questions are written."""
+    """Make the manifest from what is known before any question is written."""
     identities = {WRITER: models.asker.llm.identity()}
     if models.judge is not None:
         identities[JUDGE] = models.judge.judge.identity()
@@ -217,11 +216,11 @@ def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models
 
 
 def _choose_size(pools: Pools, mixture: Mixture) -> OneSize | None:
-    """Choose one size for all contexts of a mixture; None where they keep their own sizes.
+    """Choose one size for all contexts of a mixture; None if they keep their own sizes.
 
-    All are of one size, for a smaller context would tell that no passage answers. Empty places take
-    the nearest passages first, as contexts with an answer have them. Sizes differ where the mixture
-    has no negatives, or a question has fewer passages than the mixture has relevant ones.
+    With one size, a smaller context does not reveal that no passage answers. Empty places take the
+    nearest passages first, as in contexts with an answer. Sizes differ if the mixture has no
+    negatives, or a question has fewer passages than the mixture has relevant ones.
     """
     size = min(mixture.total, pools.smallest_pool(mixture))
     if mixture.total == mixture.relevant or size < max(1, mixture.relevant):
@@ -230,12 +229,12 @@ def _choose_size(pools: Pools, mixture: Mixture) -> OneSize | None:
 
 
 def _require_accepted(questions: Sequence[Question], rejects: Path, llm: Llm) -> None:
-    """Raise an error if no question was accepted; keep the questions beside the output.
+    """Require an accepted question that the documents answer; else write all to ``rejects``.
 
     Raises:
-        InputError: no question that the documents answer was accepted; says what took them.
+        InputError: there is none; counts the rejected ones by check.
     """
-    if any(q.is_open and q.form != ABSENT for q in questions):
+    if any(q.is_accepted and q.form != ABSENT for q in questions):
         return
     rows = (json.dumps(q.row(), ensure_ascii=False) for q in questions)
     write_text(rejects, "".join(f"{row}\n" for row in rows))
@@ -252,10 +251,10 @@ def _require_accepted(questions: Sequence[Question], rejects: Path, llm: Llm) ->
 def _make_tables(
     questions: Sequence[Question], counts: dict[str, int]
 ) -> tuple[pa.Table, pa.Table, pa.Table]:
-    """Make tables of queries, judgements and gold from accepted questions, answerable or not."""
+    """Make the tables of queries, judgements and gold from the accepted questions."""
     queries, judged, gold = [], [], []
     for question in questions:
-        if not question.is_open:
+        if not question.is_accepted:
             continue
         queries.append((question.id, question.text, None))
         if question.form == ABSENT:
@@ -265,14 +264,14 @@ def _make_tables(
         for score, names in ((_SURE, [*evidence, *question.relevant]), (_UNSURE, question.unsure)):
             judged += [(question.id, n, short, score, None) for n in dict.fromkeys(names)]
         gold += _gold_rows(question, evidence)
-    unsure = sum(len(q.unsure) for q in questions if q.is_open)
+    unsure = sum(len(q.unsure) for q in questions if q.is_accepted)
     counts["passages that may answer a question, shown to no system"] = unsure
     gold_table = pa.Table.from_pylist(gold, schema=GOLD)
     return table_of(queries, QUERIES), table_of(judged, MAPPING), gold_table
 
 
 def _gold_rows(question: Question, evidence: list[str]) -> list[dict[str, Any]]:
-    """Make gold rows: the cited statement, and each short answer (HAGRID's and ALCE's forms)."""
+    """Make a question's gold rows: its statement with citations, and each short answer."""
     sure = {"informative": 1, "attributable": 1}
     sentence = {"text": question.statement, "index": 0, "citations": evidence, **sure}
     rows: list[dict[str, Any]] = [

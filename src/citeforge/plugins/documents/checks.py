@@ -1,4 +1,4 @@
-"""Checks of a question that need no model, and the names of all checks in their order."""
+"""Checks of questions that need no model, and the names of all checks in their order."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -44,8 +44,8 @@ _POINTERS = re.compile(
 
 
 def check_text(question: Question, longest_copy: int) -> None:
-    """Check the wording of a question; the first check that it fails rejects it."""
-    if not _quotes_are_in_evidence(question):
+    """Check the wording of a question, and reject it by the first check that it fails."""
+    if not _check_quotes(question):
         return
     shared = max((_shared_run(question.text, e.text) for e in question.evidence), key=len)
     if len(shared) > longest_copy:
@@ -64,14 +64,14 @@ def check_text(question: Question, longest_copy: int) -> None:
 
 
 def _names_what_is_asked(question: Question) -> bool:
-    """Whether the statement shares a word with the question, not only with the answer."""
+    """Whether a question's statement has a word of the question."""
     words = _words(question.text)
-    # Scripts without spaces have no words to compare.
+    # Texts in scripts without spaces cannot be compared by words.
     return len(words) < 3 or bool(words & _words(question.statement))
 
 
-def _quotes_are_in_evidence(question: Question) -> bool:
-    """Whether the quotes are in the evidence, in both passages of a pair; else reject."""
+def _check_quotes(question: Question) -> bool:
+    """Whether a question's quotes are in its evidence (of a pair, in both); if not, reject it."""
     texts = [_compared_form(e.text) for e in question.evidence]
     homes: set[int] = set()
     for quote in question.quotes:
@@ -97,25 +97,23 @@ def _shared_run(question: str, passage: str) -> list[str]:
 def _contains_answer(text: str, answer: str) -> bool:
     """Whether a text has all words of an answer, in any order."""
     words = _words(answer)
-    if not words:
-        return False
-    return holds_answer(text, answer) or words <= _words(text)
+    return holds_answer(text, answer) or (bool(words) and words <= _words(text))
 
 
 def _words(text: str) -> set[str]:
-    """Normalised words of a text."""
+    """Return the set of normalised words of a text."""
     return set(normalise_answer(text).split())
 
 
 def _find_pointer(question: Question) -> str | None:
-    """Find words such as "the passage" in a question that its evidence does not use; or None."""
+    """Find a phrase like "the passage" in a question that its evidence lacks; None for none."""
     texts = " ".join(e.text for e in question.evidence).lower()
     pointers = (m[0] for m in _POINTERS.finditer(question.text))
     return next((words for words in pointers if words.lower() not in texts), None)
 
 
 def _language_mismatch(question: Question) -> str | None:
-    """Describe the languages of question and passage if they differ; None if not."""
+    """Describe the languages of a question and its evidence if they differ; else None."""
     of_question, written = language_of(question.text), language_of(question.evidence[0].text)
     if of_question is None or written is None or of_question == written:
         return None
@@ -123,9 +121,9 @@ def _language_mismatch(question: Question) -> str | None:
 
 
 def reject_repeats(questions: Sequence[Question], earlier: Iterable[Question]) -> None:
-    """Reject questions that repeat an earlier one.
+    """Reject questions that repeat an earlier question or one another.
 
-    They have nearly its words, and all its names, numbers and answers.
+    A repetition has nearly the same words, and the same names, numbers and answers.
     """
     forms = [(_compared_form(q.text), q) for q in earlier]
     for question in questions:
@@ -141,7 +139,7 @@ def reject_repeats(questions: Sequence[Question], earlier: Iterable[Question]) -
 
 
 def _compared_form(text: str) -> str:
-    """Reduce a text to its bare words, for comparisons."""
+    """Normalise a text for comparison: its words without punctuation."""
     return " ".join(bare_words(text.replace("’", "'")))
 
 
@@ -152,6 +150,6 @@ def _is_same(one: Question, two: Question) -> bool:
 
 
 def _names(question: str) -> set[str]:
-    """Names and numbers of a question: words with a capital or digit, except the first word."""
+    """Find the words of a question with a capital or a digit, except the first word."""
     words = question.split()[1:]
     return {w.strip("?.,") for w in words if any(c.isupper() or c.isdigit() for c in w)}

@@ -1,6 +1,6 @@
-"""Documents become a corpus, from whose passages questions are then drawn.
+"""Read documents to a corpus, and draw the passages that questions are written about.
 
-The corpus is a stage: read once, and taken again by a resumed build.
+The corpus is a stage of the build: a resumed build uses it again.
 """
 
 import json
@@ -27,7 +27,7 @@ from citeforge.schemas.version import __version__
 
 STAGE = "corpus"
 SHORTEST = 120
-"""Characters of a passage that questions are written about."""
+"""Least characters of a passage that questions are written about."""
 
 
 def open_documents(recipe: DocumentsRecipe, workdir: Path) -> Source:
@@ -46,7 +46,7 @@ def open_documents(recipe: DocumentsRecipe, workdir: Path) -> Source:
 def read_documents(
     recipe: DocumentsRecipe, source: Source, workspace: Workspace
 ) -> tuple[SourceInfo, list[Path], dict[str, pa.Table]]:
-    """Read documents to a corpus: (provenance, its files, tables DOCUMENTS and REPEATS).
+    """Read documents to a corpus: (provenance, corpus files, tables DOCUMENTS and REPEATS).
 
     Raises:
         InputError: the source is at fault, or there is no text in it.
@@ -73,19 +73,20 @@ def read_documents(
 
 
 class PassagePool:
-    """Passages of a corpus, in a random order to draw them in.
+    """Passages of a corpus, with a random order in which questions are written about them.
 
     Attributes:
-        order: ids, files in turn, in a file its headings in turn: none crowds out another.
-        n_short: passages too short to be asked about.
+        order: ids of passages that are long enough. Files take turns, and so do the sections of a
+            file, so that long files and sections do not supply most passages.
+        n_short: number of passages that are too short.
     """
 
     def __init__(self, corpus: list[Path], seed: int) -> None:
-        """Read a corpus (schema CORPUS) once.
+        """Read a corpus once, and choose the order.
 
         Args:
-            corpus: its Parquet files.
-            seed: of the order.
+            corpus: Parquet files of schema CORPUS.
+            seed: seed of the order.
         """
         self.corpus = corpus
         self.n_short = 0
@@ -93,20 +94,16 @@ class PassagePool:
         self._place: dict[str, tuple[str, str]] = {}
         for batch in iter_batches(corpus, ["_id", "title", "text", "metadata"]):
             for name, title, text, about in rows_of(batch):
-                file, _ = self._place[name] = _file_of(name, about), title
+                file, _ = self._place[name] = _find_file(name, about), title
                 if len(text) < SHORTEST:
                     self.n_short += 1
                 else:
                     files.setdefault(file, {}).setdefault(title, []).append(name)
-        self.order = list(
-            _in_turn(
-                [
-                    list(_in_turn(_shuffled(sections, seed, file), generator(seed, "draw", file)))
-                    for file, sections in files.items()
-                ],
-                generator(seed, "draw files"),
-            )
-        )
+        by_file = [
+            list(_take_turns(_shuffle(sections, seed, file), generator(seed, "draw", file)))
+            for file, sections in files.items()
+        ]
+        self.order = list(_take_turns(by_file, generator(seed, "draw files")))
 
     def texts(self, ids: Sequence[str]) -> dict[str, Evidence]:
         """Read passages by their ids, in one pass over the corpus."""
@@ -114,19 +111,19 @@ class PassagePool:
         return {name: Evidence(name, title, text) for name, (title, text) in texts.items()}
 
     def are_together(self, one: str, other: str) -> bool:
-        """Whether two passages are below the same heading of one file."""
+        """Whether two passages have the same title and are from one file."""
         return self._place[one] == self._place[other]
 
 
-def _shuffled(sections: dict[str, list[str]], seed: int, file: str) -> Iterator[list[str]]:
-    """Yield the passages of each section of a file in random order."""
+def _shuffle(sections: dict[str, list[str]], seed: int, file: str) -> Iterator[list[str]]:
+    """Yield the passage ids of each section of a file, in random order."""
     for title, names in sections.items():
         generator(seed, "draw", file, title).shuffle(names)
         yield names
 
 
-def _file_of(name: str, about: str | None) -> str:
-    """Give the file of a passage from its metadata, else from its id (the part before ``#``)."""
+def _find_file(name: str, about: str | None) -> str:
+    """Get a passage's file: from its metadata, else its id up to ``#``."""
     if about is not None:
         metadata = json.loads(about)
         if isinstance(metadata, dict) and isinstance(metadata.get("file"), str):
@@ -134,8 +131,8 @@ def _file_of(name: str, about: str | None) -> str:
     return name.partition("#")[0]
 
 
-def _in_turn(groups: Iterable[Sequence[str]], rng: random.Random) -> Iterator[str]:
-    """Yield one name of each group, then the next of each (round robin), in a random order."""
+def _take_turns(groups: Iterable[Sequence[str]], rng: random.Random) -> Iterator[str]:
+    """Yield the first id of each group, then the second of each …; groups are in random order."""
     turns = [iter(group) for group in groups]
     rng.shuffle(turns)
     while turns:

@@ -1,4 +1,4 @@
-"""The kind ``documents``: RAGE's tables, and every question that was written."""
+"""The kind ``documents``: RAGE's tables, and a table of all questions that were written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class DocumentsKind(RageKind):
-    """Questions that an LLM wrote about documents."""
+    """Kind of benchmarks whose questions an LLM wrote about documents."""
 
     name = "documents"
     recipe: type[Recipe] | None = DocumentsRecipe
@@ -36,19 +36,20 @@ class DocumentsKind(RageKind):
         return build_documents(recipe, run)
 
     def plan(self, recipe: Recipe, run: RunOptions) -> RunPlan:
-        """Count the LLM requests of such a build, and their cost."""
+        """Count the LLM requests of a build, and their cost, without asking."""
         from citeforge.plugins.documents.build import plan_documents
 
         assert isinstance(recipe, DocumentsRecipe)
         return plan_documents(recipe, run)
 
     def reading(self, reads: str) -> Read:
-        """Choose the reader of submissions: questions without an answer count for abstention."""
+        """Return the reader of submissions, which knows the questions without an answer."""
         from citeforge.plugins.documents.measures import read_document_answers
 
         return read_document_answers
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+        """Yield (file, problem) for errors in a package, including its table of questions."""
         yield from super().problems(package)
         accepted = question_column(package, "accepted")
         if [name for name, is_accepted in accepted.items() if is_accepted] != package.query_ids:

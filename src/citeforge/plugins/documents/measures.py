@@ -1,4 +1,4 @@
-"""Measures of abstention, and how answers to a benchmark of documents are read."""
+"""Measures of abstention, and the reader of answers to a benchmark of documents."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ _ABSENT: WeakKeyDictionary[Package, npt.NDArray[np.bool_]] = WeakKeyDictionary()
 
 
 def absent_rows(package: Package) -> npt.NDArray[np.bool_]:
-    """Mask of queries that the documents do not answer; read once per package."""
+    """Return a mask of the queries that the documents do not answer; read once per package."""
     if package not in _ABSENT:
         is_ours = "questions" in package.kind.tables
         forms = question_column(package, "form") if is_ours else {}
@@ -39,17 +39,17 @@ def absent_rows(package: Package) -> npt.NDArray[np.bool_]:
 
 
 def abstention(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Compute how well refusals match the questions that the documents do not answer.
+    """Measure how well refusals match the questions that the documents do not answer.
 
     Raises:
-        CannotError: there are no unanswered questions, or they are unknown.
+        CannotError: every question has an answer, or which have none is unknown.
     """
     absent = absent_rows(inputs.benchmark)
     if not absent.any():
         raise CannotError(
             "needs questions without an answer (build documents --absent)", code="wrong-benchmark"
         )
-    # A missing answer is the wrong thing for either sort of question.
+    # A missing answer counts as wrong for questions with and without an answer.
     refused = inputs.column(
         {
             (run, item.row): float(
@@ -72,7 +72,7 @@ def abstention(inputs: Inputs, measures: Sequence[Measure]) -> Found:
 
 
 def _refuses(item: AnswerItem, grammar: Grammar) -> bool:
-    """Whether an answer refuses, its citation markers taken out."""
+    """Whether an answer, without its citation markers, is a refusal."""
     markers = grammar.parse(item.output, len(item.passages)).markers
     cites = any(not m.is_residue for m in markers)
     return is_refusal(without_markers(item.output, markers), REFUSALS, cites=cites)
@@ -81,23 +81,23 @@ def _refuses(item: AnswerItem, grammar: Grammar) -> bool:
 def read_document_answers(
     submission: Submission, measures: Sequence[Measure], tools: Tools
 ) -> Reading:
-    """Read answers; those to questions without an answer count for abstention alone.
+    """Read and score answers; questions without an answer count for abstention alone.
 
-    They have no right answer or citation: other measures would call any answer wrong.
+    They have no right answer or citation: other measures would count every answer as wrong.
     """
     reading = read_passages(submission, measures, tools)
     absent, (samples, missing) = absent_rows(submission.benchmark), reading.results
-    samples = [(m, s if m.family == FAMILY else _without(s, absent)) for m, s in samples]
+    samples = [(m, s if m.family == FAMILY else _exclude(s, absent)) for m, s in samples]
     return replace(reading, results=(samples, missing))
 
 
-def _without(sample: Sample, queries: npt.NDArray[np.bool_]) -> Sample:
-    """Leave some queries out of a sample: their sums are 0, their values NaN."""
+def _exclude(sample: Sample, queries: npt.NDArray[np.bool_]) -> Sample:
+    """Exclude the masked queries from a sample: set their sums to 0 and their values to NaN."""
     return replace(
         sample,
         sums=np.where(queries[:, None], 0.0, sample.sums),
         per_query=np.where(queries, np.nan, sample.per_query),
-        upper=None if sample.upper is None else _without(sample.upper, queries),
+        upper=None if sample.upper is None else _exclude(sample.upper, queries),
     )
 
 

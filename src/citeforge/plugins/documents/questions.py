@@ -1,4 +1,4 @@
-"""A question with its answer and evidence, read from replies of an LLM and labels of people."""
+"""Questions with answers and evidence, parsed from an LLM's replies and changed by labels."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -21,11 +21,11 @@ _LINE = re.compile(
 _QUOTES = "\"'“”„«»‘’`* \t"
 _NOT_ANSWERED = re.compile(r"\bnot[ _-]answered\b", re.I)
 _LEAST_WORD_F1 = 0.6
-"""Share of words (F1) from which a reply gives an answer in other words."""
+"""Word F1 from which a reply gives an answer in other words."""
 
 
 class Evidence(NamedTuple):
-    """A passage as the LLM is shown it."""
+    """A passage that an LLM is shown."""
 
     id: str
     title: str
@@ -37,17 +37,17 @@ class Question:
     """A question with its answer, evidence and the check that rejected it.
 
     Attributes:
-        id: ``q`` and its number among all that were written.
+        id: ``q`` and its number among all questions written.
         form: one of FORMS.
         evidence: passages that it was written from.
         text: the question.
-        answers: short ones; of a list one each.
-        statement: a sentence that says the answer.
-        quotes: words of the evidence that give it.
+        answers: short answers; for a list, one per item.
+        statement: a sentence that states the answer.
+        quotes: quotations from the evidence that support the answer.
         relevant: ids of other passages that answer it.
-        unsure: ids of those that may answer it.
-        check: that rejected it; empty while none has.
-        reason: why.
+        unsure: ids of other passages that may answer it.
+        check: the check that rejected it; empty while none has.
+        reason: why that check rejected it.
     """
 
     id: str
@@ -63,44 +63,42 @@ class Question:
     reason: str = ""
 
     @property
-    def is_open(self) -> bool:
-        """Whether no check has rejected it."""
+    def is_accepted(self) -> bool:
+        """Whether no check has rejected the question."""
         return not self.check
 
     def reject(self, check: str, reason: str) -> None:
-        """Reject the question by a check, with a reason."""
+        """Record the check that rejects the question, and its reason."""
         self.check, self.reason = check, " ".join(reason.split())[:300]
 
     @property
     def hypotheses(self) -> list[str]:
-        """Hypotheses for the judge, whole answer first; a passage that entails one helps."""
+        """Hypotheses that a helpful passage entails: statement; for pairs and lists also quotes."""
         return [self.statement, *(self.quotes if self.form in (PAIR, LIST) else ())]
 
     def row(self) -> dict[str, object]:
-        """Give the question as a row of the table QUESTIONS."""
+        """Return the question as a row of the table QUESTIONS."""
         same = ("form", "answers", "statement", "quotes", "relevant", "unsure")
-        return (
-            {"_id": self.id}
-            | {name: getattr(self, name) for name in same}
-            | {
-                "question": self.text,
-                "evidence": [e.id for e in self.evidence],
-                "accepted": self.is_open,
-                "check": self.check or None,
-                "reason": self.reason or None,
-            }
-        )
+        return {
+            "_id": self.id,
+            **{name: getattr(self, name) for name in same},
+            "question": self.text,
+            "evidence": [e.id for e in self.evidence],
+            "accepted": self.is_accepted,
+            "check": self.check or None,
+            "reason": self.reason or None,
+        }
 
 
 def read_question(reply: str, question: Question) -> str | None:
-    """Parse an LLM's reply into the parts of a question.
+    """Parse an LLM's reply into a question's text, answers, statement and quotes.
 
     Args:
-        reply: its lines.
-        question: gets its parts.
+        reply: labelled lines.
+        question: its fields are set.
 
     Returns:
-        What is wrong with the format; None where nothing is.
+        What is wrong with the format; None if it is right.
     """
     parts: dict[str, list[str]] = {}
     label = ""
@@ -140,26 +138,26 @@ def read_question(reply: str, question: Question) -> str | None:
 
 
 def is_not_answered(reply: str) -> bool:
-    """Whether a reply says that there is no answer."""
+    """Whether an LLM's reply says that there is no answer."""
     return bool(_NOT_ANSWERED.search(reply)) or is_refusal(reply, REFUSALS)
 
 
 def holds_answer(text: str, answer: str) -> bool:
-    """Whether a text contains the words of an answer in a row."""
+    """Whether a text contains the normalised words of an answer, one after the other."""
     needle, form = normalise_answer(answer), normalise_answer(text)
     if not needle:
         return False
-    # Scripts without spaces have no words to compare.
+    # Texts in scripts without spaces cannot be compared by words.
     return f" {needle} " in f" {form} " or (not needle.isascii() and needle in form)
 
 
-def gives(reply: str, answers: Sequence[str], share: float = 1.0) -> bool:
-    """Whether a reply gives the right answers, in these words or nearly these.
+def gives_answers(reply: str, answers: Sequence[str], share: float = 1.0) -> bool:
+    """Whether a reply gives the right answers, word for word or (a single one) nearly so.
 
     Args:
-        reply: what it said.
-        answers: what is right.
-        share: of the answers that must be among them.
+        reply: an LLM's reply.
+        answers: the right answers.
+        share: share of the answers that the reply must give.
     """
     if is_not_answered(reply):
         return False
@@ -171,7 +169,7 @@ def gives(reply: str, answers: Sequence[str], share: float = 1.0) -> bool:
 
 
 def _word_f1(reply: str, answer: str) -> float:
-    """Word F1 of two short texts."""
+    """Compute the F1 of a reply's words against an answer's, both normalised."""
     one, two = normalise_answer(reply).split(), normalise_answer(answer).split()
     common = sum(min(one.count(w), two.count(w)) for w in set(one))
     return 2 * common / (len(one) + len(two)) if common else 0.0
@@ -186,22 +184,22 @@ class RelevanceLabel(msgspec.Struct):
     label: str | None = None
 
 
-def take_labels(questions: Iterable[Question], files: Sequence[Path]) -> dict[str, int]:
+def apply_labels(questions: Iterable[Question], files: Sequence[Path]) -> dict[str, int]:
     """Apply people's relevance labels to the passages of questions.
 
     Passages not labelled relevant may become negatives.
 
     Args:
-        questions: of the build; their passages are changed.
-        files: what ``labels import`` wrote.
+        questions: questions of the build, whose relevant and unsure passages are changed.
+        files: files that ``labels import`` wrote.
 
     Returns:
-        How many labels were applied, by label.
+        Number of labels applied, by label.
 
     Raises:
-        InputError: labels of another build, or other labels.
+        InputError: labels of another build, or unknown labels.
     """
-    by_id = {q.id: q for q in questions if q.is_open}
+    by_id = {q.id: q for q in questions if q.is_accepted}
     counts: dict[str, int] = {}
     for path in files:
         for line, row in read_rows(path, RelevanceLabel):

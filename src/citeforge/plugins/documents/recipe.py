@@ -1,4 +1,4 @@
-"""``build documents``: everything that its tables depend on."""
+"""The recipe of ``build documents``."""
 
 from pathlib import Path
 from typing import Annotated, ClassVar, Self
@@ -21,10 +21,10 @@ from citeforge.schemas.recipes.base import (
 from citeforge.schemas.recipes.rage import DEFAULT_MIXTURE, Mining, Mixture
 
 REFUSALS = "rules:de,en,es,fr,it,nl,pt,zh"
-"""How refusals of all who answer are detected."""
+"""Detector of refusals, of systems and of the LLM that tries questions."""
 SINGLE, PAIR, LIST, ABSENT = FORMS = ("single", "pair", "list", "absent")
-"""Questions that one passage answers, two answer together, several answers belong to, and none
-answers."""
+"""Forms of questions: one passage answers, two passages together answer, the answer is a list, the
+documents do not answer."""
 
 
 class QuestionShares(Part):
@@ -41,6 +41,7 @@ class QuestionShares(Part):
 
     @model_validator(mode="after")
     def _require_a_share(self) -> Self:
+        """Refuse shares without any question that the documents answer."""
         if not (self.single or self.pair or self.lists):
             raise ValueError("--single, --pair or --list must be above 0")
         return self
@@ -52,21 +53,21 @@ class Asking(Part):
     tries: int = Field(3, ge=1)
     """Questions written at most for each one wanted."""
     closed_book: int = Field(3, ge=0)
-    """Times that the LLM is asked without any passage; a question it then answers goes."""
+    """Tries of the LLM without any passage; a question that it then answers is dropped."""
     longest_copy: int = Field(7, ge=1)
     """Most words in a row that a question takes from its passage."""
     neighbours: int = Field(50, ge=1)
     """Nearest passages of a question in which the answer is looked for."""
     shown: int = Field(5, ge=1)
-    """Of these, how many the LLM reads to see whether the question needs its evidence."""
+    """How many of these the LLM reads, to test whether the question needs its evidence."""
 
 
 class DocumentsRecipe(Licensed):
     """Questions about your documents, with the passages that answer them: no queries needed.
 
-    An LLM writes questions about passages, and checks take those that are not sound; every
-    rejected question is kept with the reason. Nothing is paid for twice: replies are kept in
-    OUT.replay.db (or --store), verdicts in OUT.verdicts.db (or --verdicts).
+    An LLM writes questions about passages, and checks reject unsound ones; every rejected question
+    is kept with the reason. Nothing is paid for twice: replies are kept in OUT.replay.db (or
+    --store), verdicts in OUT.verdicts.db (or --verdicts).
     """
 
     kind: ClassVar[str] = "documents"
@@ -74,11 +75,11 @@ class DocumentsRecipe(Licensed):
     no_batch: ClassVar[str] = "questions are written and checked in rounds until there are enough"
 
     source: Annotated[str, Option(input=True)]
-    """folder:PATH, or another source of passages (corpus:PATH), which are taken as they are."""
+    """folder:PATH, or another source of passages (corpus:PATH), which are not cut."""
     llm: Annotated[str, Option(input=True)] = Field(
-        description=f"Writes questions and tries to answer them: {listed(ANSWERING)}."
+        description=f"LLM that writes questions and tries to answer them: {listed(ANSWERING)}."
     )
-    """What writes questions and tries to answer them."""
+    """LLM that writes questions and tries to answer them."""
     n_queries: Annotated[int, Option("--queries")] = Field(200, ge=1)
     """Questions wanted."""
     shares: QuestionShares = QuestionShares()
@@ -88,11 +89,11 @@ class DocumentsRecipe(Licensed):
     asking: Asking = Asking()
     """How many questions are written and how strictly they are checked."""
     judging: Judging = Judging()
-    """Which judge decides whether passages entail answers."""
+    """Judge that decides whether passages entail answers."""
     embedder: Annotated[str, Option(input=True)] = Field(
         "offline", description=f"{listed(EMBEDDERS)}."
     )
-    """What turns texts into vectors."""
+    """Embedder of questions and passages."""
     embedder_revision: str | None = None
     """Commit, tag or branch of a Hub model."""
     passage_size: int = Field(PASSAGE_SIZE, ge=100)
@@ -108,11 +109,11 @@ class DocumentsRecipe(Licensed):
     decided: Annotated[Path | None, Option(metavar="audit.json", input=True)] = None
     """Drop negatives that an audit decided are relevant."""
     labels: Annotated[tuple[Path, ...], Option(metavar="LABELS.jsonl", input=True)] = ()
-    """What people say of passages (labels import), repeatable: relevant ones become so."""
+    """People's relevance labels of passages (labels import), repeatable."""
 
     @property
     def wanted(self) -> dict[str, int]:
-        """Form to number of questions; what is left by rounding goes to the largest remainders."""
+        """Number of questions by form, rounded so that they add up to ``n_queries``."""
         own = self.shares
         shares = (own.single, own.pair, own.lists, own.absent)
         exact = {f: self.n_queries * s / sum(shares) for f, s in zip(FORMS, shares, strict=True)}

@@ -1,4 +1,4 @@
-"""Questions in rounds: an LLM writes and tries to answer them; a judge checks entailment."""
+"""Write questions in rounds: an LLM writes and tries to answer them, a judge checks entailment."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from citeforge.plugins.documents.corpus import PassagePool
 from citeforge.plugins.documents.questions import (
     Evidence,
     Question,
-    gives,
+    gives_answers,
     is_not_answered,
     read_question,
 )
@@ -40,14 +40,14 @@ _LEAST_SHARE_OF_LIST = 0.5
 
 @dataclass(frozen=True)
 class QuestionMaker:
-    """Makes questions about passages, and checks them.
+    """Writes questions about passages, and checks them.
 
     Attributes:
-        recipe: how many of which form, and what they must stand.
-        asker: the LLM.
+        recipe: numbers of questions by form, and options of the checks.
+        asker: the LLM, with the prompts.
         judge: decides what passages entail; None for no judge.
-        passages: of the corpus.
-        search: finds those that are near a question.
+        passages: passages of the corpus.
+        search: finds the passages near a question.
     """
 
     recipe: DocumentsRecipe
@@ -57,9 +57,9 @@ class QuestionMaker:
     search: DenseCorpus
 
     def make(self) -> list[Question]:
-        """Write and check questions in rounds; give all of them, accepted or not, in order.
+        """Write and check questions in rounds; return all of them, rejected ones included.
 
-        Each round has as many as are still wanted, until there are enough or no more tries.
+        Each round writes the number still wanted, until there are enough or no more tries.
         """
         made: list[Question] = []
         order = iter(self.passages.order)
@@ -78,7 +78,7 @@ class QuestionMaker:
     def _draw_questions(
         self, made: Sequence[Question], written: dict[str, int], order: Iterator[str]
     ) -> list[Question]:
-        """Draw the evidence of the next round's questions; their texts are still empty."""
+        """Draw the evidence of the next round's questions, whose texts are still empty."""
         drawn: list[tuple[str, str]] = []
         for form, wanted in self.recipe.wanted.items():
             accepted = sum(q.form == form for q in _accepted(made))
@@ -99,7 +99,7 @@ class QuestionMaker:
         return questions
 
     def _find_partners(self, passages: Sequence[Evidence]) -> dict[str, Evidence]:
-        """Find a second passage near each, if possible below another heading or in another file."""
+        """Find for each passage a near one, preferably below another heading or in another file."""
         ranked = self.search.rank({p.id: p.text for p in passages}, _NEAREST_PARTNERS)
         partners = {}
         for name, hits in ranked.items():
@@ -111,7 +111,7 @@ class QuestionMaker:
         return {name: texts[other] for name, other in partners.items()}
 
     def _write(self, questions: Sequence[Question]) -> None:
-        """Let the LLM write the questions; reject replies of a wrong format."""
+        """Let the LLM write the questions; reject those whose reply has a wrong format."""
         replies = self.asker.ask([self.asker.to_write(q) for q in questions])
         for question, reply in zip(questions, replies, strict=True):
             if reply.failure:
@@ -120,13 +120,13 @@ class QuestionMaker:
                 question.reject(FORMAT, wrong)
 
     def _check(self, questions: Sequence[Question]) -> None:
-        """Make the checks by LLM, judge and search; the first failed one rejects a question."""
+        """Make the checks by LLM, judge and search; the first that a question fails rejects it."""
         asking = self.recipe.asking
-        answerable = [q for q in questions if q.is_open and q.form != ABSENT]
+        answerable = [q for q in questions if q.is_accepted and q.form != ABSENT]
         self._check_entailment(answerable)
         self._ask_reader(
             ANSWERED, answerable, lambda q: [q.evidence],
-            lambda reply, q: not gives(reply, q.answers), "the reader says",
+            lambda reply, q: not gives_answers(reply, q.answers), "the reader says",
         )  # fmt: skip
         self._ask_reader(
             CLOSED_BOOK, answerable, lambda q: [()] * asking.closed_book, _gives_some,
@@ -140,7 +140,7 @@ class QuestionMaker:
         self._find_others(_accepted(answerable), near)
 
         def others(question: Question) -> list[Evidence]:
-            """List near passages that do not answer a question."""
+            """List the nearest passages that do not answer a question."""
             answering = {*question.relevant, *question.unsure}
             return [p for p in near[question.id] if p.id not in answering][: asking.shown]
 
@@ -165,12 +165,12 @@ class QuestionMaker:
         """Let the LLM answer questions, and reject those with a wrong reply.
 
         Args:
-            check: that is made.
-            questions: those that no check has rejected yet are asked.
-            passages_of: passages of each try; of several tries without any, all but the first are
-                sampled at a temperature.
-            is_wrong: whether a reply rejects the question.
-            words: what the reason starts with; ``{}`` is the id of the first passage shown.
+            check: name of the check.
+            questions: questions; those that a check has rejected are skipped.
+            passages_of: question to the passages shown in each try; of several tries without
+                passages, all but the first are sampled at a temperature.
+            is_wrong: whether a reply rejects its question.
+            words: start of the reason; ``{}`` is the id of the first passage shown.
         """
         work = [(q, list(passages_of(q))) for q in _accepted(questions)]
         replies = iter(self.asker.ask([
@@ -186,7 +186,7 @@ class QuestionMaker:
                     break
 
     def _check_entailment(self, questions: Sequence[Question]) -> None:
-        """Reject questions whose statement does not follow from their evidence."""
+        """Let the judge reject questions whose statement does not follow from their evidence."""
         if self.judge is None:
             return
         pairs = {
@@ -202,7 +202,7 @@ class QuestionMaker:
                 question.reject(ENTAILED, f"does not follow: {question.statement!r}")
 
     def _find_near_passages(self, questions: Sequence[Question]) -> dict[str, list[Evidence]]:
-        """Find the nearest passages of each question; not its evidence, if it is answerable."""
+        """Find each question's nearest passages, without its evidence if it is answerable."""
         depth = self.recipe.asking.neighbours + max((len(q.evidence) for q in questions), default=0)
         ranked = self.search.rank({q.id: q.text for q in questions}, depth)
         barred = {
@@ -218,7 +218,7 @@ class QuestionMaker:
         return {name: [texts[i] for i in hits] for name, hits in ids.items()}
 
     def _find_others(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
-        """Note other passages that answer: relevant if judge and LLM agree, else unsure."""
+        """Record near passages that answer: as relevant if judge and LLM agree, else as unsure."""
         verdicts = self._judge_passages(questions, near)
         suspects = {
             q.id: [
@@ -229,16 +229,13 @@ class QuestionMaker:
             ]
             for q in questions
         }
-
         replies = iter(self.asker.ask([
             self.asker.to_answer(q, [p]) for q in questions for p, _ in suspects[q.id]
         ]))  # fmt: skip
         for question in questions:
             for passage, verdict in suspects[question.id]:
                 reply = next(replies)
-                is_read = not reply.failure and gives(
-                    reply.text, question.answers, _LEAST_SHARE_OF_LIST
-                )
+                is_read = not reply.failure and _gives_some(reply.text, question)
                 if is_read and verdict is not False:
                     if question.form == PAIR:
                         question.reject(ALONE, f"{passage.id} answers it: {_quote_reply(reply)}")
@@ -249,10 +246,10 @@ class QuestionMaker:
     def _judge_passages(
         self, questions: Sequence[Question], near: dict[str, list[Evidence]]
     ) -> dict[tuple[str, str], bool]:
-        """Ask the judge which near passages entail an answer, by (question id, passage id).
+        """Ask the judge which passages entail the statement, by (question id, passage id).
 
-        Empty without a judge. Passages that entail a part of an answer become relevant, those on
-        which the judge fails, or that support an answer in part, unsure.
+        Empty without a judge. Passages that entail a quote become relevant; those on which the
+        judge fails, or that support the statement or a quote in part, become unsure.
         """
         if self.judge is None:
             return {}
@@ -265,10 +262,10 @@ class QuestionMaker:
         is_entailed = {}
         for question, passage, some in pairs:
             whole, *parts = (verdicts[pair] for pair in some)
-            is_entailed[question.id, passage.id] = _is_yes(whole)
-            if _is_yes(whole):
+            is_entailed[question.id, passage.id] = _is_entailed(whole)
+            if _is_entailed(whole):
                 continue
-            if any(map(_is_yes, parts)):
+            if any(map(_is_entailed, parts)):
                 question.relevant.append(passage.id)
             elif any(isinstance(v, JudgeFailure) or v.level > 0 for v in (whole, *parts)):
                 question.unsure.append(passage.id)
@@ -277,32 +274,32 @@ class QuestionMaker:
 
 def _accepted(questions: Iterable[Question]) -> list[Question]:
     """List the questions that no check has rejected."""
-    return [q for q in questions if q.is_open]
+    return [q for q in questions if q.is_accepted]
 
 
 def _gives_some(reply: str, question: Question) -> bool:
-    """Whether a reply gives at least half of the answers of a question."""
-    return gives(reply, question.answers, _LEAST_SHARE_OF_LIST)
+    """Whether a reply gives at least half of a question's answers."""
+    return gives_answers(reply, question.answers, _LEAST_SHARE_OF_LIST)
 
 
-def _is_yes(decision: Decision) -> bool:
-    """Whether the judge answered that the premise entails the hypothesis."""
+def _is_entailed(decision: Decision) -> bool:
+    """Whether the judge decided that the premise entails the hypothesis; False if it failed."""
     return not isinstance(decision, JudgeFailure) and decision.entailed
 
 
 def _quote_reply(reply: TextReply) -> str:
-    """Quote the begin of a reply, or its failure, for a reason."""
+    """Quote the start of a reply, or its failure, for the reason of a rejection."""
     return f"({reply.failure})" if reply.failure else repr(reply.text[:120])
 
 
-def tally(recipe: DocumentsRecipe, questions: Sequence[Question]) -> dict[str, int]:
-    """Count the questions written, rejected by each check, accepted and missing."""
+def count_questions(recipe: DocumentsRecipe, questions: Sequence[Question]) -> dict[str, int]:
+    """Count the questions written, rejected by each check, accepted and missing, by form."""
     counts = {"questions written": len(questions)}
     for check in CHECKS:
         if n := sum(q.check == check for q in questions):
             counts[f"questions taken by the check: {check}"] = n
     for form, wanted in recipe.wanted.items():
-        accepted = sum(q.form == form and q.is_open for q in questions)
+        accepted = sum(q.form == form and q.is_accepted for q in questions)
         counts[f"questions accepted: {form}"] = accepted
         if accepted < wanted:
             counts[f"questions wanted and not made: {form}"] = wanted - accepted

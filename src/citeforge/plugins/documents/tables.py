@@ -1,4 +1,4 @@
-"""Tables of documents and questions."""
+"""Schemas of the tables of documents, repeated passages and questions."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ DOCUMENTS = pa.schema(
         pa.field("bytes", pa.int64()),
         pa.field("sha256", pa.string()),
         pa.field("pages", pa.int32(), nullable=False),
-        pa.field("passages", pa.int32(), nullable=False),  # those that repeat nothing
-        pa.field("problem", pa.string()),  # why there is nothing of it
+        pa.field("passages", pa.int32(), nullable=False),  # without repetitions
+        pa.field("problem", pa.string()),  # why it has no passages
         pa.field("notes", pa.list_(pa.string()), nullable=False),
     ]
 )
@@ -29,7 +29,7 @@ REPEATS = pa.schema(
         pa.field("page", pa.int32()),
         pa.field("start", pa.int64(), nullable=False),
         pa.field("end", pa.int64(), nullable=False),
-        pa.field("corpus-id", pa.string(), nullable=False),  # the passage that says the same
+        pa.field("corpus-id", pa.string(), nullable=False),  # the earlier passage
         pa.field("exact", pa.bool_(), nullable=False),
     ]
 )
@@ -45,14 +45,14 @@ QUESTIONS = pa.schema(
         pa.field("relevant", pa.list_(pa.string()), nullable=False),  # others that answer it
         pa.field("unsure", pa.list_(pa.string()), nullable=False),  # others that may answer it
         pa.field("accepted", pa.bool_(), nullable=False),
-        pa.field("check", pa.string()),  # the check that took it
+        pa.field("check", pa.string()),  # the check that rejected it
         pa.field("reason", pa.string()),
     ]
 )
 TABLES = {"documents": DOCUMENTS, "repeats": REPEATS, "questions": QUESTIONS}
-"""Config to schema of the tables that only this kind has."""
+"""Config to schema of the tables that only the kind ``documents`` has."""
 
 
 def question_column(package: Package, column: str) -> dict[str, Any]:
-    """One column of every question that was written, accepted or not, by the question's id."""
+    """Read a column of all questions that were written: question id to value."""
     return dict(rows_of(package.table("questions", "all"), "_id", column))

@@ -1,5 +1,4 @@
-"""Labels of people: sheets for annotators, agreement, judges measured by them, scores corrected by
-them (``labels …``, ``score --labels``).
+"""Collect labels of people, measure judges by them, and correct scores by them (``labels …``).
 
 Reaches the core through ``evaluator.reports.corrections`` and ``cli.command``. Begin at `declared`,
 then `files`, `people` and `correct`.

@@ -1,4 +1,4 @@
-"""Agreement between annotators: raw, Cohen's kappa, Krippendorff's alpha."""
+"""Agreement of annotators: raw, Cohen's kappa, Krippendorff's alpha."""
 
 import itertools
 import math
@@ -17,8 +17,8 @@ class Agreement:
     """Agreement over all items with at least two labels.
 
     Attributes:
-        items: such items.
-        annotators: who labelled anything.
+        items: number of such items.
+        annotators: number of annotators of any item.
         raw: share of agreeing pairs of labels.
         kappa: Cohen's kappa, mean over pairs of annotators with common items; NaN without.
         alpha: Krippendorff's alpha; NaN when all labels are alike.
@@ -87,7 +87,7 @@ def krippendorff_alpha(
     n = totals.sum()
     if n <= 1:
         return math.nan
-    if ordinal:  # middles of the ranks: what lies between two of them, halves of both counted
+    if ordinal:  # mid-ranks: their distance counts the labels between, and half of those on both
         middles = np.cumsum(totals) - totals / 2
         distance = np.subtract.outer(middles, middles) ** 2
     else:

@@ -1,4 +1,4 @@
-"""Error rates of a judge, kept in a package, and shares corrected by them (Rogan & Gladen)."""
+"""Measure a judge's error rates, and correct shares by them (Rogan & Gladen 1978)."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,9 +17,9 @@ from citeforge.plugins.labels.annotators import cohen_kappa
 from citeforge.plugins.labels.meta_eval import LabelledPair, ask_labelled
 from citeforge.plugins.labels.ppi import (
     LEAST_LABELS,
-    Powered,
+    PpiEstimate,
+    compute_interval,
     gradient,
-    interval_of,
     undefined_estimate,
 )
 from citeforge.schemas.errors import InputError
@@ -30,11 +30,11 @@ class Rates:
     """Sensitivity and specificity of a judge, with their standard errors.
 
     Attributes:
-        sensitivity: share of supported statements that it calls supported.
-        specificity: share of others that it calls not supported.
-        sensitivity_stderr: standard error, over answers.
-        specificity_stderr: likewise.
-        covariance: of the two estimates, where answers have statements of both sorts.
+        sensitivity: share of supported statements that the judge calls supported.
+        specificity: share of unsupported statements that the judge calls not supported.
+        sensitivity_stderr: standard error of the sensitivity, over answers.
+        specificity_stderr: standard error of the specificity, over answers.
+        covariance: covariance of the two estimates, if answers have statements of both sorts.
     """
 
     sensitivity: float
@@ -45,26 +45,27 @@ class Rates:
 
     @property
     def youden(self) -> float:
-        """Sensitivity + specificity - 1: 0 of a judge that is no better than chance."""
+        """Youden's index, sensitivity + specificity − 1; 0 for a judge no better than chance."""
         return self.sensitivity + self.specificity - 1
 
     @property
     def youden_stderr(self) -> float:
-        """Standard error of :attr:`youden`; NaN of a single answer."""
+        """Standard error of :attr:`youden`; NaN if the rates are from a single answer."""
         variance = self.sensitivity_stderr**2 + self.specificity_stderr**2 + 2 * self.covariance
         return math.nan if math.isnan(variance) else math.sqrt(max(0.0, variance))
 
     def __str__(self) -> str:
+        """Write both rates, for messages."""
         return f"sensitivity {self.sensitivity:.3f}, specificity {self.specificity:.3f}"
 
 
-def why_not_corrected(estimate: Powered, rates: Rates, within: Range) -> str:
+def why_not_corrected(estimate: PpiEstimate, rates: Rates, within: Range) -> str:
     """Explain why a share cannot be corrected by error rates; empty if it can.
 
     Args:
-        estimate: of :func:`rogan_gladen`.
-        rates: the judge's.
-        within: values that the measure can have.
+        estimate: result of :func:`rogan_gladen`.
+        rates: error rates of the judge.
+        within: range of the measure.
     """
     if not rates.youden - _Z * rates.youden_stderr > 0:
         return (
@@ -90,16 +91,16 @@ def rogan_gladen(
     combine: Callable[[Floats], Floats],
     rates: Rates,
     within: Range = ANYTHING,
-) -> Powered:
+) -> PpiEstimate:
     """Correct a share by sensitivity and specificity (Rogan & Gladen 1978).
 
     Args:
         verdicts: sums of each answer under the judge's verdicts, shape (queries, k).
-        extremes: what would be added if the judge said yes to everything, less what there is if it
-            says no to everything; shape (2, queries, k): (all yes, all no).
-        combine: sums to values.
-        rates: the judge's.
-        within: see :func:`powered`.
+        extremes: the same sums if the judge accepted everything, and if it rejected everything,
+            shape (2, queries, k).
+        combine: function of sums to values.
+        rates: error rates of the judge.
+        within: range of the measure, see :func:`estimate_ppi`.
 
     Returns:
         NaN where the judge is no better than chance (sensitivity + specificity ≤ 1).
@@ -118,7 +119,7 @@ def rogan_gladen(
         return undefined_estimate(0)
     slope = gradient(combine, mean)
     over_answers = float(np.var(sums @ slope, ddof=1)) / n
-    # d/dse and d/dsp of the corrected sums.
+    # Derivatives of the corrected sums by sensitivity and by specificity.
     corrected = (sums - no).mean(axis=0)
     by_sensitivity = float(-corrected @ slope) / youden
     by_specificity = float((span.mean(axis=0) - corrected) @ slope) / youden
@@ -129,15 +130,15 @@ def rogan_gladen(
     )
     stderr = math.sqrt(over_answers + max(0.0, of_rates))
     df = stderr**4 / (over_answers**2 / (n - 1)) if over_answers > 0 else math.inf
-    low, high = interval_of(value, stderr, df, n, within)
-    return Powered(value, low, high, stderr, math.nan, 0, df)
+    low, high = compute_interval(value, stderr, df, n, within)
+    return PpiEstimate(value, low, high, stderr, math.nan, 0, df)
 
 
-def rates_of(answers: Sequence[Sequence[tuple[bool, bool]]]) -> Rates:
-    """Compute sensitivity and specificity; standard errors are clustered by answer.
+def compute_rates(answers: Sequence[Sequence[tuple[bool, bool]]]) -> Rates:
+    """Compute a judge's sensitivity and specificity, with standard errors clustered by answer.
 
     Args:
-        answers: (people say supported, judge says supported) of the statements of each answer.
+        answers: (people say supported, judge says supported) of each statement of each answer.
     """
     # (both say supported, people do, neither does, people do not) of each answer
     counts = np.array([
@@ -159,7 +160,7 @@ def rates_of(answers: Sequence[Sequence[tuple[bool, bool]]]) -> Rates:
 _Z = 1.959964
 """Quantile of the normal distribution for 95 % on both sides."""
 DRIFT = 0.05
-"""p of equal error rates in all systems below which a drift is reported."""
+"""p-value of equal accuracy on all systems below which a drift is reported."""
 
 
 @dataclass(frozen=True)
@@ -167,15 +168,15 @@ class Calibration:
     """Error rates and agreement of a judge, measured against people's labels.
 
     Attributes:
-        judge: its signature.
-        n: labelled statements with a verdict.
-        n_answers: answers that they are of.
-        n_failed: statements on which the judge failed.
+        judge: signature of the judge.
+        n: number of labelled statements with a verdict.
+        n_answers: number of their answers.
+        n_failed: number of statements on which the judge failed.
         rates: sensitivity and specificity.
         accuracy: share of equal decisions.
         kappa: Cohen's kappa.
-        by_system: accuracy in each system with at least ten statements.
-        drift: p of equal accuracy in these systems (chi-squared test); NaN with fewer than two.
+        by_system: accuracy on each system with at least ten statements.
+        drift: p-value of equal accuracy on these systems (chi-squared); NaN with fewer than two.
     """
 
     judge: str
@@ -189,7 +190,7 @@ class Calibration:
     drift: float
 
     def figures(self) -> dict[str, str | int | float | None]:
-        """List the rates as ``stats.json`` keeps them."""
+        """Return the figures that ``stats.json`` keeps, by name; None in place of NaN."""
         rates = self.rates
         figures = {
             "statements": self.n,
@@ -213,12 +214,12 @@ def calibrate(
     """Measure a judge's error rates on statements that people labelled.
 
     Args:
-        labelled: what people said.
-        judge: who is asked.
-        path: file of the labels (of several, the first), which errors name.
+        labelled: statements with people's labels.
+        judge: judge that is measured.
+        path: file of the labels (the first of several), which errors name.
 
     Raises:
-        InputError: fewer than ten answers, or people say the same of all statements.
+        InputError: there are fewer than ten answers, or all labels are the same.
     """
     decided = ask_labelled(labelled, judge)
     answers: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
@@ -242,16 +243,16 @@ def calibrate(
         len(pairs),
         len(answers),
         len(labelled) - len(decided),
-        rates_of(list(answers.values())),
+        compute_rates(list(answers.values())),
         sum(a == b for a, b in pairs) / len(pairs),
         cohen_kappa(pairs),
         {name: sum(right) / len(right) for name, right in large.items()},
-        _drift(list(large.values())),
+        _test_drift(list(large.values())),
     )
 
 
-def _drift(systems: Sequence[Sequence[bool]]) -> float:
-    """Test whether the judge is equally accurate on all systems; returns the p-value."""
+def _test_drift(systems: Sequence[Sequence[bool]]) -> float:
+    """Test whether the judge is equally accurate on all systems; return the p-value."""
     from scipy import stats
 
     table = [[sum(right), len(right) - sum(right)] for right in systems]
@@ -261,10 +262,10 @@ def _drift(systems: Sequence[Sequence[bool]]) -> float:
 
 
 def write_calibration(folder: Path, result: Calibration) -> str:
-    """Write a judge's rates into a package's statistics; its benchmark hash stays.
+    """Write a judge's rates into a package's statistics, without changing the benchmark hash.
 
     Returns:
-        The rates that it replaces, if they differ; else an empty text.
+        The earlier rates, as text, if they differ; else an empty text.
 
     Raises:
         InputError: not a package, damaged, or it cannot be written.
@@ -282,7 +283,7 @@ def write_calibration(folder: Path, result: Calibration) -> str:
 
 
 def render_calibration(result: Calibration) -> str:
-    """Write a calibration as the lines that ``labels calibrate`` prints."""
+    """Format a calibration as the lines that ``labels calibrate`` prints."""
     r = result.rates
     lines = [
         f"judge {result.judge} against {result.n:,} statements of {result.n_answers:,} answers",

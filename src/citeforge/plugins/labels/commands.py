@@ -43,7 +43,6 @@ def calibrate(benchmark: Path, **parameters: Any) -> None:
     `score` with this judge then corrects shares of verdicts by them (Rogan–Gladen), and says so.
     """
     from citeforge.plugins.labels import calibration
-    from citeforge.plugins.labels.calibration import render_calibration
     from citeforge.plugins.labels.judging import require_judge
     from citeforge.plugins.labels.meta_eval import labelled_pairs
 
@@ -54,7 +53,7 @@ def calibrate(benchmark: Path, **parameters: Any) -> None:
     session = require_judge(record_from(JudgeOptions, parameters), run_options(parameters))
     result = calibration.calibrate(rows.pairs, session, files.labels[0])
     replaced = calibration.write_calibration(benchmark, result)
-    click.echo(render_calibration(result))
+    click.echo(calibration.render_calibration(result))
     for line in rows.lines():
         click.echo(line)
     click.echo(f"{benchmark}: kept in stats.json; tables and benchmark hash are as they were")
@@ -194,11 +193,11 @@ def _compare_preferences(options: MetaEvalOptions) -> None:
     """Print how often a measure agrees with the preferences of people."""
     from citeforge.evaluator.reports.compare import load_scores
     from citeforge.plugins.labels.preferences import (
+        add_scores,
         agreed,
         annotator_agreement,
         read_preferences,
         render_preferences,
-        with_scores,
     )
 
     measure, files = options.measure, options.preferences
@@ -214,7 +213,7 @@ def _compare_preferences(options: MetaEvalOptions) -> None:
         )
     if options.scores:
         loaded = [load_scores(path) for path in options.scores]
-        annotators = {n: with_scores(rows, loaded, measure) for n, rows in annotators.items()}
+        annotators = {n: add_scores(rows, loaded, measure) for n, rows in annotators.items()}
     among = annotator_agreement(list(annotators.values()))
     if options.agreed:
         annotators = {"agreed": agreed(list(annotators.values()))}

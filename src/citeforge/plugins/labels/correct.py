@@ -1,4 +1,4 @@
-"""A judge's scores, corrected: by labels of these answers, or by the judge's known error rates."""
+"""Correct a judge's scores: by labels of the same answers, or by the judge's error rates."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -27,14 +27,14 @@ from citeforge.plugins.labels.people import (
     HumanLabels,
     LabelJudge,
     match_labels,
-    of_system,
+    select_labels,
 )
 from citeforge.plugins.labels.ppi import (
     LEAST_LABELS,
-    Powered,
+    PpiEstimate,
     Units,
-    linearised,
-    powered,
+    estimate_ppi,
+    linearise,
 )
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import Corrected, MeasureScore
@@ -42,9 +42,10 @@ from citeforge.schemas.signature import Signature
 
 PPI, ROGAN_GLADEN = "ppi++", "rogan-gladen"
 _LEAST_DECIDED = 0.9
-"""Share of labelled answers whose labels must decide a measure: others leave, and may be unlike."""
+"""Least share of labelled answers whose labels decide a measure; the others, which are left out,
+may differ from them."""
 _LEAST_P = 0.01
-"""p below which a difference between labelled and other answers is reported."""
+"""p-value below which a difference between labelled and other answers is reported."""
 
 
 @dataclass(frozen=True)
@@ -52,18 +53,18 @@ class LabelCorrection(Correction):
     """Correction of scores by people's labels of the same answers (PPI++).
 
     Attributes:
-        labels: of all systems.
+        labels: labels of all systems.
     """
 
     labels: Sequence[Label]
 
     def require_known(self, systems: Sequence[tuple[str, str]]) -> None:
-        """See :class:`Correction`."""
-        if not any(of_system(self.labels, *names) for names in systems):
+        """Refuse labels if none of the scored systems, (name, submission file), has one."""
+        if not any(select_labels(self.labels, *names) for names in systems):
             labelled = dict.fromkeys(label.system for label in self.labels)
             examples = ", ".join(map(repr, [*labelled][:5]))
             names = ", ".join(repr(name) for name, _ in systems)
-            raise self.labels[0].wrong(
+            raise self.labels[0].error(
                 f"labels answers of {examples}",
                 f"labels of the answers that are scored: {names}",
                 code="wrong-benchmark",
@@ -73,11 +74,11 @@ class LabelCorrection(Correction):
         self, submission: Submission, reading: Reading, entries: Sequence[MeasureScore],
         signatures: Sequence[Signature],
     ) -> list[str]:  # fmt: skip
-        """See :class:`Correction`."""
+        """Add values corrected by people's labels to the entries; return warnings."""
         judged = _judged_entries(reading, entries, signatures)
         if not judged:
             return ["--labels correct nothing: no measure asks a judge"]
-        mine = of_system(self.labels, submission.system, submission.path.name)
+        mine = select_labels(self.labels, submission.system, submission.path.name)
         if not mine:
             return [f"not corrected: there is no label of {submission.system}"]
         benchmark, inputs = submission.benchmark, reading.inputs
@@ -88,40 +89,40 @@ class LabelCorrection(Correction):
                 code="wrong-kind",
             )
         people = match_labels(mine, inputs)
-        by_people = _by_people(inputs, judged, people)
-        nobody = _by_people(inputs, judged, HumanLabels())
+        by_people = _compute_by_labels(inputs, judged, people)
+        unjudged = _compute_by_labels(inputs, judged, HumanLabels())
         warnings = _label_warnings(people)
         for name, (measure, sample, entry, signature) in judged.items():
             if measure.unlabelled:
                 warnings.append(f"{name} is not corrected: {measure.unlabelled}")
                 continue
-            if name not in by_people or name not in nobody:
+            if name not in by_people or name not in unjudged:
                 continue
             human = by_people[name]
-            units = _units(sample, human, nobody[name], people, benchmark.clusters)
-            why = _why_not(units, people, sample)
+            units = _collect_units(sample, human, unjudged[name], people, benchmark.clusters)
+            why = _explain_failure(units, people, sample)
             if why:
                 warnings.append(f"{name} is not corrected: {why}")
                 continue
             warnings += _sampling_warnings(name, units, sample)
             within = measure.range
-            value = powered(units, sample.combine, within=within)
-            alone = powered(units, sample.combine, tuning=0.0, within=within)
+            value = estimate_ppi(units, sample.combine, within=within)
+            alone = estimate_ppi(units, sample.combine, tuning=0.0, within=within)
             signed = replace(signature, correction=f"{PPI},n={value.n_labels}")
             linear = {}
-            if entry.influence is not None:  # no mean: what answers stand with in differences
-                judged_parts, human_parts = linearised(units, sample.combine, value.tuning)
+            if entry.influence is not None:  # no mean: comparisons of systems need linear values
+                judged_parts, human_parts = linearise(units, sample.combine, value.tuning)
                 linear = {
                     "linear_judged": judged_parts.tolist(),
-                    "linear_human": _by_labels(human_parts, units),
+                    "linear_human": _labelled_values(human_parts, units),
                 }
-            entry.corrected = _record(
+            entry.corrected = _make_corrected(
                 measure, value, PPI, signed,
                 tuning=round(value.tuning, 10),
                 labels_value=displayed_value(alone.value, entry.scale),
                 labels_low=_displayed(alone.low, measure),
                 labels_high=_displayed(alone.high, measure),
-                human=_by_labels(human.per_query[0], units),
+                human=_labelled_values(human.per_query[0], units),
                 labelled=np.flatnonzero(units.labelled).tolist(),
                 **linear,
             )  # fmt: skip
@@ -133,28 +134,28 @@ class RateCorrection(Correction):
     """Correction of scores by the judge's error rates on other answers.
 
     Attributes:
-        rates: from other data.
-        source: where the rates come from, for signatures.
+        rates: error rates of the judge, measured on other answers.
+        source: origin of the rates, for signatures.
     """
 
     rates: Rates
     source: str
 
     def require_known(self, systems: Sequence[tuple[str, str]]) -> None:
-        """Accept all systems: error rates are of the judge."""
+        """Accept all systems: error rates belong to the judge, not to a system."""
 
     def correct(
         self, submission: Submission, reading: Reading, entries: Sequence[MeasureScore],
         signatures: Sequence[Signature],
     ) -> list[str]:  # fmt: skip
-        """See :class:`Correction`."""
+        """Add values corrected by the judge's error rates to the entries; return warnings."""
         judged = _judged_entries(reading, entries, signatures)
         if not judged or reading.inputs is None:
             return []
-        nobody = _by_people(reading.inputs, judged, HumanLabels())
+        unjudged = _compute_by_labels(reading.inputs, judged, HumanLabels())
         warnings = []
         for name, (measure, sample, entry, signature) in judged.items():
-            if name not in nobody:
+            if name not in unjudged:
                 continue
             if not measure.linear:
                 why = measure.unlabelled or (
@@ -163,7 +164,7 @@ class RateCorrection(Correction):
                 )
                 warnings.append(f"{name} is not corrected: {why}")
                 continue
-            no, yes = nobody[name], nobody[name].upper or nobody[name]
+            no, yes = unjudged[name], unjudged[name].upper or unjudged[name]
             extremes = np.stack([yes.sums.mean(axis=0), no.sums.mean(axis=0)])
             estimate = rogan_gladen(
                 sample.sums.mean(axis=0), extremes, sample.combine, self.rates, measure.range
@@ -172,12 +173,12 @@ class RateCorrection(Correction):
                 warnings.append(f"{name} is not corrected: {why}")
                 continue
             signed = replace(signature, correction=f"{ROGAN_GLADEN},{self.source}")
-            entry.corrected = _record(measure, estimate, ROGAN_GLADEN, signed)
+            entry.corrected = _make_corrected(measure, estimate, ROGAN_GLADEN, signed)
         return warnings
 
 
 def read_correction(figures: Mapping[str, Any], judge: str) -> tuple[RateCorrection, str]:
-    """Make the correction from a judge's rates in a package, and a warning or an empty text."""
+    """Make a correction from a judge's rates in a package, with a warning if these drift, or ""."""
     rates = Rates(
         figures["sensitivity"],
         figures["specificity"],
@@ -197,13 +198,13 @@ def read_correction(figures: Mapping[str, Any], judge: str) -> tuple[RateCorrect
 
 
 Judged = Mapping[str, tuple[Measure, Sample, MeasureScore, Signature]]
-"""Measures that a judge decides, by name, with their samples, entries and recipes."""
+"""Measures that a judge decides, by name, with their samples, entries and signatures."""
 
 
 def _judged_entries(
     reading: Reading, entries: Sequence[MeasureScore], signatures: Sequence[Signature]
 ) -> Judged:
-    """Select results and scores of judged measures that have intervals, by name."""
+    """Select the judged measures that have intervals, with samples, entries and signatures."""
     return {
         m.name: (m, sample, entry, signature)
         for (m, sample), entry, signature in zip(
@@ -213,8 +214,8 @@ def _judged_entries(
     }
 
 
-def _by_people(inputs: Inputs, judged: Judged, people: HumanLabels) -> dict[str, Sample]:
-    """Compute judged measures by people's labels; open where an answer has none."""
+def _compute_by_labels(inputs: Inputs, judged: Judged, people: HumanLabels) -> dict[str, Sample]:
+    """Compute judged measures with people's labels as verdicts; without one, a judge failure."""
     session = JudgeSession(LabelJudge(people))
     tools = replace(inputs.tools, judge=session, levels=people.levels)
     measures = [m for m, *_ in judged.values() if isinstance(m, PassageMeasure)]
@@ -223,7 +224,7 @@ def _by_people(inputs: Inputs, judged: Judged, people: HumanLabels) -> dict[str,
 
 
 def _label_warnings(people: HumanLabels) -> list[str]:
-    """Warn of labels that cannot be used or that say too little."""
+    """List warnings about labels that cannot be used, or that are all the same."""
     warnings = []
     if people.n_undecided:
         warnings.append(
@@ -248,18 +249,18 @@ def _label_warnings(people: HumanLabels) -> list[str]:
     return warnings
 
 
-def _units(
+def _collect_units(
     raw: Sample,
     human: Sample,
-    nobody: Sample,
+    unjudged: Sample,
     people: HumanLabels,
     clusters: npt.NDArray[np.int64] | None,
 ) -> Units:
     """Collect each answer's sums, by the judge and by people.
 
-    Labels are of the first run; answers without labels are the mean of their runs.
+    Labels are of the first run; for answers without labels, the mean of their runs is taken.
     """
-    open_ = _lacks_verdict(nobody).any(axis=0)
+    open_ = _lacks_verdict(unjudged).any(axis=0)
     rows = np.isin(np.arange(raw.sums.shape[1]), sorted(people.rows))
     labelled = rows & open_ & ~_lacks_verdict(human)[0]
     first = raw.sums[: raw.repeats].mean(axis=0)
@@ -268,15 +269,15 @@ def _units(
 
 
 def _lacks_verdict(sample: Sample) -> npt.NDArray[np.bool_]:
-    """Whether an answer's sums depend on missing verdicts, shape (runs, queries)."""
+    """Return a mask, (runs, queries), of answers whose sums depend on missing verdicts."""
     if sample.upper is None:
         return np.zeros(sample.sums.shape[:2], bool)
     differs: npt.NDArray[np.bool_] = (sample.sums != sample.upper.sums).any(axis=-1)
     return differs
 
 
-def _why_not(units: Units, people: HumanLabels, sample: Sample) -> str:
-    """Explain why labels cannot correct a measure; empty when they can."""
+def _explain_failure(units: Units, people: HumanLabels, sample: Sample) -> str:
+    """Explain why labels cannot correct a measure; empty if they can."""
     if units.settled.all():
         return "no answer of it depends on a verdict"
     rows = [row for row in people.rows if not units.settled[row]]
@@ -302,9 +303,9 @@ def _why_not(units: Units, people: HumanLabels, sample: Sample) -> str:
 
 
 def _sampling_warnings(name: str, units: Units, sample: Sample) -> list[str]:
-    """Warn if the judge's values of labelled answers differ from those of the others.
+    """Warn if the judge's values of labelled answers differ from those of the other answers.
 
-    Then the labelled answers are no random sample.
+    Then the labelled answers are not a random sample.
     """
     from scipy import stats
 
@@ -328,10 +329,10 @@ def _sampling_warnings(name: str, units: Units, sample: Sample) -> list[str]:
     ]
 
 
-def _record(
-    measure: Measure, estimate: Powered, method: str, signature: Signature, **more: Any
+def _make_corrected(
+    measure: Measure, estimate: PpiEstimate, method: str, signature: Signature, **more: Any
 ) -> Corrected:
-    """Make the corrected value of a score file."""
+    """Convert an estimate to a corrected value of a score file."""
     return Corrected(
         value=_displayed(estimate.value, measure),
         low=_displayed(estimate.low, measure),
@@ -352,7 +353,7 @@ def _displayed(value: float, measure: Measure) -> float | None:
     return displayed_value(inside, measure.scale)
 
 
-def _by_labels(values: Floats, units: Units) -> list[float | None]:
-    """List the value of each answer that labels decide or that needs none; None elsewhere."""
+def _labelled_values(values: Floats, units: Units) -> list[float | None]:
+    """List each answer's value, None unless labels decide it or no verdict is needed."""
     defined = (units.labelled | units.settled) & ~np.isnan(values)
     return [v if k else None for v, k in zip(values.tolist(), defined.tolist(), strict=True)]

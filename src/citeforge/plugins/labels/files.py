@@ -1,5 +1,4 @@
-"""Files of labels: of ``labels import``, in ExpertQA's layout, ALCE's human evaluation, and rows
-of a claim with its references (AttributionBench's layout)."""
+"""Read files of labels in four formats: ``labels import``, ExpertQA, ALCE, and AttributionBench."""
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,10 +21,10 @@ CLAIMS = {
     "attributable": FULL, "not attributable": NOT, "extrapolatory": NOT, "contradictory": NOT,
     **LEVELS,
 }  # fmt: skip
-"""Words of claim rows, in any case: AttributionBench's, AttrScore's, and those of annotation
-tasks."""
+"""Labels of claim rows, in lower case: AttributionBench's, AttrScore's, and those of annotation
+tasks; to levels of support."""
 _CONTRADICTED = {"attributable": False, "extrapolatory": False, "contradictory": True}
-"""AttrScore's words, of which one tells a contradiction from no support."""
+"""AttrScore's labels, to whether the evidence contradicts the claim."""
 
 
 @dataclass(frozen=True)
@@ -33,20 +32,20 @@ class Label:
     """People's label of a statement with all that it cites, or of one citation.
 
     Attributes:
-        path: file that contains it.
+        path: file that contains the label.
         line: its line; None in a JSON file.
-        system: whose answer.
+        system: name of the system that answered.
         query: id of the query, or its text.
-        level: ``full``, ``partial`` or ``not``; None where people did not decide.
-        statement: 0-based place in the answer; None where ``text`` finds it.
-        text: the statement; without its marks where ``evidence`` stands beside it.
-        citation: 0-based position of the one passage that it is about; None for all together.
-        nth: instead, the how manyth citation of the statement, from 0.
-        n_statements: statements of the answer, where the file holds all.
-        evidence: texts that it cites, where the file brings them; None where score files do.
-        answer: tells answers apart where ``query`` does not.
-        contradicted: whether people say that the evidence contradicts it; None where their labels
-            do not tell.
+        level: ``full``, ``partial`` or ``not``; None if people did not decide.
+        statement: 0-based place of the statement in the answer; None if ``text`` identifies it.
+        text: text of the statement; without citation marks if there is ``evidence``.
+        citation: 0-based position of the only passage that is labelled; None for all together.
+        nth: instead, 0-based number of the labelled citation of the statement.
+        n_statements: number of statements of the answer, if the file contains all.
+        evidence: texts that it cites, if the file contains them; None if score files do.
+        answer: identifies the answer where ``query`` does not.
+        contradicted: whether people say that the evidence contradicts it; None if their labels do
+            not say.
     """
 
     path: Path
@@ -63,26 +62,26 @@ class Label:
     answer: str = ""
     contradicted: bool | None = None
 
-    def wrong(self, message: str, allowed: str | None = None, *, code: str) -> InputError:
-        """Build an error at the label's place."""
+    def error(self, message: str, allowed: str | None = None, *, code: str) -> InputError:
+        """Make an error that names the file and line of the label."""
         return InputError(message, path=self.path, line=self.line, allowed=allowed, code=code)
 
 
 @dataclass
 class LabelRegister:
-    """Labels read so far: finds repeated ones, and refuses contradicting ones."""
+    """Register of labels read so far, which finds repeated and contradicting ones."""
 
     _labels: dict[Hashable, dict[str | None, Label]] = field(default_factory=dict)
 
     def is_repeat(self, place: Hashable, label: Label) -> bool:
-        """Whether a label repeats an earlier one; if not, remember it.
+        """Whether a label repeats an earlier one; if not, register it.
 
         Args:
-            place: answer, statement and citation that it is about.
-            label: without a level (people did not decide) it contradicts nothing.
+            place: answer, statement and citation that are labelled.
+            label: the label; one without a level (people did not decide) contradicts none.
 
         Raises:
-            InputError: an earlier label says something else; names both lines.
+            InputError: it contradicts an earlier label; names both lines.
         """
         levels = self._labels.setdefault(place, {})
         if label.level in levels:
@@ -90,7 +89,7 @@ class LabelRegister:
         first = next((x for x in levels.values() if x.level is not None), None)
         if first is not None and label.level is not None:
             where = f"{first.path}" + (f", line {first.line}," if first.line else "")
-            raise label.wrong(
+            raise label.error(
                 f"labels as {label.level!r} what {where} labels as {first.level!r} "
                 f"({label.system}, {label.query!r})",
                 "one label per statement or citation; labels import takes the majority of several "
@@ -107,13 +106,14 @@ def read_labels(path: Path, form: str = "auto") -> list[Label]:
     Args:
         path: JSON Lines of ``labels import``, in ExpertQA's layout or of claims with references,
             or ALCE's JSON.
-        form: which of ``--format`` it is; ``auto`` to look.
+        form: a value of ``--format``; ``auto`` detects the format.
 
     Raises:
-        InputError: it is none of these, or labels nothing that a statement cites.
+        InputError: the file is in none of these formats, or has no label of a statement.
     """
-    readers = {"annotations": _annotated, "expertqa": _expertqa, "alce": _alce, "claims": _claims}
-    rows = list(readers[label_format(path) if form == "auto" else form](path))
+    readers = {"annotations": _read_annotations, "expertqa": _read_expertqa, "alce": _read_alce,
+               "claims": _read_claims}  # fmt: skip
+    rows = list(readers[detect_format(path) if form == "auto" else form](path))
     if not any(label.level is not None for label in rows):
         raise InputError(
             "contains no label of a statement",
@@ -126,7 +126,7 @@ def read_labels(path: Path, form: str = "auto") -> list[Label]:
     return rows
 
 
-def label_format(path: Path) -> str:
+def detect_format(path: Path) -> str:
     """Detect the format of a file of labels from its first bytes.
 
     Raises:
@@ -142,7 +142,7 @@ def label_format(path: Path) -> str:
 
 
 class _Annotated(msgspec.Struct):
-    """A line of ``labels import``; items of other units have no statement."""
+    """A line that ``labels import`` wrote; labels of other units have no statement."""
 
     system: str = ""
     query_id: str = ""
@@ -151,24 +151,24 @@ class _Annotated(msgspec.Struct):
     citation: int | None = None
 
 
-def _annotated(path: Path) -> Iterator[Label]:
+def _read_annotations(path: Path) -> Iterator[Label]:
     """Read the labels that ``labels import`` wrote."""
     for line, row in read_rows(path, _Annotated):
         if row.statement is None:
             continue
-        level = _level(row.label, LEVELS, path, line, "label")
+        level = _find_level(row.label, LEVELS, path, line, "label")
         yield Label(
             path, line, row.system, row.query_id, level, row.statement, citation=row.citation
         )
 
 
-def _level(
+def _find_level(
     word: str | None, levels: Mapping[str, str | None], path: Path, line: int, field: str
 ) -> str | None:
-    """Find the level of support that a label's word means; None if it means none.
+    """Look up the level of support of a label's word; None without a word, or if it has none.
 
     Raises:
-        InputError: it means none; says which do.
+        InputError: the word is unknown; lists the known ones.
     """
     if word is None or word in levels:
         return None if word is None else levels[word]
@@ -191,19 +191,19 @@ class _Claim(msgspec.Struct):
 
 
 class _ExpertQa(msgspec.Struct):
-    """An answer with its claims."""
+    """An answer in ExpertQA's layout, with its claims."""
 
     question: str
     system: str
     claims: list[_Claim]
 
 
-def _expertqa(path: Path) -> Iterator[Label]:
+def _read_expertqa(path: Path) -> Iterator[Label]:
     """Read the labels of a file in ExpertQA's layout."""
     grammar = Grammar()
     for line, row in read_rows(path, _ExpertQa):
         for claim in row.claims:
-            level = _level(claim.support, EXPERTQA, path, line, "claims.support")
+            level = _find_level(claim.support, EXPERTQA, path, line, "claims.support")
             text = without_markers(claim.claim, grammar.parse(claim.claim, 1 << 30).markers)
             yield Label(
                 path, line, row.system, row.question, level, text=text,
@@ -224,13 +224,13 @@ class _ClaimRow(msgspec.Struct):
     src_dataset: str = ""
 
 
-def _claims(path: Path) -> Iterator[Label]:
-    """Read claims with their references, citation marks included."""
+def _read_claims(path: Path) -> Iterator[Label]:
+    """Read the labels of claims with references (AttributionBench's layout)."""
     for line, row in read_rows(path, _ClaimRow):
         field = "label" if row.attribution_label is None else "attribution_label"
         word = row.label if row.attribution_label is None else row.attribution_label
         lower = None if word is None else word.strip().lower()
-        level = _level(lower if lower in CLAIMS else word, CLAIMS, path, line, field)
+        level = _find_level(lower if lower in CLAIMS else word, CLAIMS, path, line, field)
         yield Label(
             path, line, row.system or row.src_dataset, row.question, level, text=row.claim,
             evidence=tuple(row.references), answer=row.response or row.claim,
@@ -260,7 +260,7 @@ class _AlceItem(msgspec.Struct):
 _ALCE_LEVELS = {2: FULL, 1: PARTIAL, 0: NOT}
 
 
-def _alce(path: Path) -> Iterator[Label]:
+def _read_alce(path: Path) -> Iterator[Label]:
     """Read labels from ALCE's ``human_eval_citations_completed.json``."""
     content = read_json(path)
     try:
@@ -268,7 +268,7 @@ def _alce(path: Path) -> Iterator[Label]:
         for model, items in (m for models in sets.values() for m in models.items()):
             for query, item in items.items():
                 if query != "overall_results":
-                    yield from _alce_item(path, model, query, item)
+                    yield from _read_answer(path, model, query, item)
     except msgspec.ValidationError as error:
         raise InputError(
             f"not a file of labels ({error})",
@@ -279,7 +279,7 @@ def _alce(path: Path) -> Iterator[Label]:
         ) from error
 
 
-def _alce_item(path: Path, model: str, query: str, content: Mapping[str, Any]) -> Iterator[Label]:
+def _read_answer(path: Path, model: str, query: str, content: Mapping[str, Any]) -> Iterator[Label]:
     """Read the labels of all sentences and citations of one ALCE answer."""
     item = msgspec.convert(content, _AlceItem)
     for at, sentence in enumerate(item.sentences):

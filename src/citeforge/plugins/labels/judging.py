@@ -1,4 +1,4 @@
-"""Pairs and verdicts as JSON Lines."""
+"""Judge a file of (premise, hypothesis) pairs, and write the verdicts as JSON Lines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from citeforge.schemas.recipes.base import Judging, RunOptions
 
 
 class PairRow(msgspec.Struct, forbid_unknown_fields=True):
-    """A line of a pairs file."""
+    """A line of a file of pairs."""
 
     premise: str
     hypothesis: str
@@ -28,7 +28,7 @@ def read_pairs(path: Path) -> list[Pair]:
     """Read the (premise, hypothesis) pairs of a file.
 
     Raises:
-        InputError: a line is wrong, or there is none.
+        InputError: a line is wrong, or there are none.
     """
     pairs = [Pair(row.premise, row.hypothesis) for _, row in read_rows(path, PairRow)]
     if not pairs:
@@ -46,9 +46,9 @@ class JudgedFile:
     """Counts of a judged file of pairs, and the session that judged it.
 
     Attributes:
-        pairs: pairs of the file, repeats counted.
-        entailed: of these, entailed ones.
-        session: who was asked, and how often.
+        pairs: number of pairs in the file, repetitions included.
+        entailed: number of them that are entailed.
+        session: session of the judge, with its counts.
     """
 
     pairs: int
@@ -61,12 +61,12 @@ def judge_pairs(path: Path, judging: Judging, run: RunOptions, out: Path) -> Jud
 
     Args:
         path: JSON Lines of ``premise`` and ``hypothesis``.
-        judging: which judge.
+        judging: the judge.
         run: where it runs, what it may cost, where verdicts are kept.
-        out: verdicts to write, as ``table:FILE`` reads them.
+        out: file for the verdicts, which ``table:FILE`` reads.
 
     Raises:
-        InputError: a line is wrong, or the judge cannot be had.
+        InputError: a line is wrong, or the judge cannot be loaded.
         UsageError: there is no such judge, or none is named.
     """
     rows = read_pairs(path)
@@ -76,10 +76,10 @@ def judge_pairs(path: Path, judging: Judging, run: RunOptions, out: Path) -> Jud
 
 
 def plan_pairs(path: Path, judging: Judging, run: RunOptions) -> JudgePlan:
-    """Plan what :func:`judge_pairs` would ask and cost, without asking.
+    """Count what :func:`judge_pairs` would ask, and its cost, without asking.
 
     Raises:
-        InputError: a line is wrong, or the judge cannot be had.
+        InputError: a line is wrong, or the judge cannot be loaded.
         UsageError: there is no such judge, or none is named.
     """
     rows = read_pairs(path)
@@ -87,10 +87,10 @@ def plan_pairs(path: Path, judging: Judging, run: RunOptions) -> JudgePlan:
 
 
 def write_verdicts(path: Path, pairs: Sequence[Pair], decisions: Mapping[Pair, Decision]) -> int:
-    """Write one line for each distinct pair with a verdict, as ``table:FILE`` reads them.
+    """Write a line per distinct pair with a verdict, in the format that ``table:FILE`` reads.
 
     Returns:
-        Number of pairs, repeats counted, that are entailed.
+        Number of entailed pairs, repetitions included.
     """
     with atomic_file(path) as file:
         for pair in dict.fromkeys(pairs):
@@ -109,7 +109,7 @@ def write_verdicts(path: Path, pairs: Sequence[Pair], decisions: Mapping[Pair, D
 
 
 def require_judge(judging: Judging, run: RunOptions) -> JudgeSession:
-    """Open the judge that options name; refuse options without one.
+    """Open the judge that options name, or refuse options without a judge.
 
     Raises:
         UsageError: none is named.

@@ -1,4 +1,4 @@
-"""Agreement of a judge with people on labelled pairs (docs/definitions.md#agreement)."""
+"""Measure the agreement of a judge with people's labels (docs/definitions.md#agreement)."""
 
 import math
 import statistics
@@ -29,11 +29,11 @@ class LabelledPair:
     """A (premise, hypothesis) pair of an answer with people's label.
 
     Attributes:
-        system: whose answer.
-        answer: tells the answers of a system apart.
-        pair: what the judge is asked.
-        supported: what people say.
-        contradicted: whether they say that it is contradicted; None where labels do not tell.
+        system: name of the system that answered.
+        answer: identifies the answer among those of the system.
+        pair: pair that the judge is asked about.
+        supported: whether people say that the premise supports the hypothesis.
+        contradicted: whether people say that it contradicts it; None if labels do not say.
     """
 
     system: str
@@ -48,32 +48,32 @@ class LabelledPairs:
     """Labelled pairs of some files, and how many labels were left out.
 
     Attributes:
-        pairs: those that a judge can be asked.
-        left_out: why others are not asked, to how many these are.
+        pairs: pairs that a judge can be asked about.
+        left_out: reason why labels were left out, to their number.
     """
 
     pairs: list[LabelledPair] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
     def lines(self) -> list[str]:
-        """Report how many labels are left out, a line per reason."""
+        """List how many labels were left out, one line per reason."""
         return [f"  left out  {n:,}: {why}" for why, n in sorted(self.left_out.items())]
 
 
 def labelled_pairs(
     labels: Sequence[Path], scores: Sequence[Path] = (), form: str = "auto"
 ) -> LabelledPairs:
-    """Read labelled statements with what they cite, in an order that no line order changes.
+    """Read labelled statements with the texts that they cite, sorted.
 
     Args:
-        labels: files of :func:`~citeforge.plugins.labels.files.read_labels`.
-        scores: score files (``--details``) that labels without evidence of their own are about.
+        labels: files for :func:`~citeforge.plugins.labels.files.read_labels`.
+        scores: score files (``--details``) with the statements of labels that have no evidence.
         form: format of the labels.
 
     Raises:
-        InputError: a label of no statement of the score files, one that is none, or two that
-            contradict each other.
-        UsageError: there are no score files for labels that need them.
+        InputError: a label is of no statement of the score files, is no label, or contradicts
+            another one.
+        UsageError: labels need score files, and there are none.
     """
     result = LabelledPairs()
     register = LabelRegister()
@@ -110,20 +110,20 @@ def labelled_pairs(
 
 
 def _texts(label: Label, answers: Mapping[tuple[str, str], AnswerDetail]) -> tuple[str | None, str]:
-    """Find premise and hypothesis of a label; the premise is None if nothing is cited."""
+    """Find the premise and hypothesis of a label; the premise is None if nothing is cited."""
     if label.evidence is not None:
         evidence = "\n".join(label.evidence)
         return evidence if evidence.strip() else None, label.text or ""
     answer = answers.get((label.system, label.query))
     place = label.statement
     if answer is None or place is None or not 0 <= place < len(answer.statements):
-        raise label.wrong("labels a statement that no score file contains", code="unknown-id")
+        raise label.error("labels a statement that no score file contains", code="unknown-id")
     statement = answer.statements[place]
     cited = list(statement.cited) if label.citation is None else [label.citation]
     if label.nth is not None:
         cited = cited[label.nth : label.nth + 1] or [-1]
     if any(not 0 <= c < len(answer.passages) for c in cited):
-        raise label.wrong("labels a citation that no score file contains", code="unknown-id")
+        raise label.error("labels a citation that no score file contains", code="unknown-id")
     if not cited:
         return None, statement.text
     passages = [Passage(p.id, p.title, p.text) for p in answer.passages]
@@ -138,10 +138,10 @@ class ClassQuality:
     """Agreement of a judge with people on one class of pairs.
 
     Attributes:
-        n: pairs that people put into it.
-        precision: share of the judge's that people confirm; NaN where it puts none into it.
-        recall: share of people's that the judge finds; NaN where they put none into it.
-        f1: twice those on which both agree, of all times that either says so; 0 of none.
+        n: number of pairs that people put into the class.
+        precision: share of the judge's pairs that people confirm; NaN if the judge has none.
+        recall: share of people's pairs that the judge finds; NaN if people have none.
+        f1: harmonic mean of both; 0 if judge and people agree on no pair.
     """
 
     n: int
@@ -155,20 +155,20 @@ class JudgeQuality:
     """Agreement of a judge with people.
 
     Attributes:
-        n: pairs with a verdict.
-        n_failed: pairs on which the judge failed.
-        n_supported: pairs that people call supported.
+        n: number of pairs with a verdict.
+        n_failed: number of pairs on which the judge failed.
+        n_supported: number of pairs that people call supported.
         accuracy: share of equal decisions.
-        pearson: correlation of the decisions; NaN when either side is constant.
+        pearson: correlation of the decisions; NaN if either side is constant.
         kappa: Cohen's kappa.
-        precision: of "not supported": share that people confirm; NaN when the judge never says so.
-        recall: of "not supported": share that the judge finds; NaN when people never say so.
-        macro_f1: mean of the F1 of "supported" and of "not supported", an F1 without any such
-            decision 0, as AttributionBench's; NaN without pairs.
-        balanced_accuracy: mean of the shares of supported and of other pairs that the judge decides
-            as people do; NaN where people say the same of all.
-        classes: agreement on ``supported``, ``contradicted`` and ``neither``; empty where people's
-            labels do not tell a contradiction.
+        precision: precision of "not supported"; NaN if the judge never says so.
+        recall: recall of "not supported"; NaN if people never say so.
+        macro_f1: mean of the F1 of "supported" and of "not supported" (AttributionBench's), each 0
+            if there is no such decision; NaN without pairs.
+        balanced_accuracy: mean of the recalls of "supported" and "not supported"; NaN if people
+            say the same of all.
+        classes: agreement on ``supported``, ``contradicted`` and ``neither``; empty if people's
+            labels do not name contradictions.
     """
 
     n: int
@@ -215,12 +215,12 @@ def hagrid_pairs(benchmark: Benchmark) -> LabelledPairs:
 
 
 def judge_quality(labelled: Sequence[LabelledPair], judge: JudgeSession) -> JudgeQuality:
-    """Ask a judge about labelled pairs, and measure its agreement with people."""
+    """Ask a judge about labelled pairs, and measure its agreement with people's labels."""
     decided = ask_labelled(labelled, judge)
     pairs = [(row.supported, verdict.entailed) for row, verdict in decided]
     classes = [
-        (_class(row.supported, row.contradicted),
-         _class(verdict.entailed, (verdict.support or 0) < 0))
+        (_class_name(row.supported, row.contradicted),
+         _class_name(verdict.entailed, (verdict.support or 0) < 0))
         for row, verdict in decided if row.contradicted is not None
     ]  # fmt: skip
     if all(human == SUPPORTED for human, _ in classes):
@@ -231,7 +231,7 @@ def judge_quality(labelled: Sequence[LabelledPair], judge: JudgeSession) -> Judg
 def ask_labelled(
     labelled: Sequence[LabelledPair], judge: JudgeSession
 ) -> list[tuple[LabelledPair, Verdict]]:
-    """Ask the judge about labelled pairs; those on which it fails are left out."""
+    """Ask a judge about labelled pairs; pairs on which it fails are left out."""
     decisions = judge.ask(row.pair for row in labelled)
     return [(r, d) for r in labelled if isinstance(d := decisions[r.pair], Verdict)]
 
@@ -239,7 +239,7 @@ def ask_labelled(
 def decision_quality(
     pairs: Sequence[tuple[bool, bool]], classes: Sequence[tuple[str, str]] = (), n_failed: int = 0
 ) -> JudgeQuality:
-    """Measure agreement on decisions and classes; each pair has people's first."""
+    """Measure agreement on (people's, judge's) pairs of decisions, and of classes."""
     n = len(pairs)
     yes, no = _class_quality(pairs, True), _class_quality(pairs, False)
     return JudgeQuality(
@@ -257,8 +257,8 @@ def decision_quality(
     )
 
 
-def _class(supported: bool, contradicted: bool) -> str:
-    """Name the class of a label: supported, contradicted or neither."""
+def _class_name(supported: bool, contradicted: bool) -> str:
+    """Name the class of a label or verdict: supported, contradicted or neither."""
     return SUPPORTED if supported else CONTRADICTED if contradicted else NEITHER
 
 
@@ -275,7 +275,7 @@ def _class_quality(pairs: Sequence[tuple[Hashable, Hashable]], name: Hashable) -
 
 
 def pearson(pairs: Sequence[tuple[float, float]]) -> float:
-    """Compute Pearson's correlation of two columns; of decisions, the phi coefficient."""
+    """Compute Pearson's correlation of (people's, judge's) values; NaN if either is constant."""
     try:
         return statistics.correlation(
             [human for human, _ in pairs], [machine for _, machine in pairs]

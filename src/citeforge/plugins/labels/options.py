@@ -1,4 +1,4 @@
-"""Options of the commands about labels, one record each."""
+"""Options of the commands ``labels …``, one record each."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,18 +13,18 @@ class LabelFiles(Part):
     """Files of labels, and the score files that they are about."""
 
     labels: tuple[Path, ...] = ()
-    """Of labels import or ALCE's human evaluation (with --scores), in ExpertQA's layout, or claims
+    """Labels of labels import or ALCE's human evaluation (with --scores), of ExpertQA, or claims
     with references; repeatable."""
     label_format: Annotated[
         Literal["auto", "annotations", "expertqa", "alce", "claims"], Option("--format")
     ] = "auto"
-    """Of the labels; auto looks."""
+    """Format of the labels; auto detects it."""
     scores: tuple[Path, ...] = ()
     """Score files (--details) that the labels are about."""
 
 
 class MetaEvalOptions(LabelFiles):
-    """Options of ``labels meta-eval``: whom a judge or measure is compared with."""
+    """Options of ``labels meta-eval``: labels or preferences to compare a judge or measure with."""
 
     benchmark: Path | None = None
     """HAGRID benchmark, for its attributable labels."""
@@ -35,13 +35,13 @@ class MetaEvalOptions(LabelFiles):
     people: str = "preference"
     """Field of people's two values in --preferences."""
     tie_threshold: float | None = None
-    """Difference up to which the measure calls two answers equal; without it, the one at which it
-    does so as often as people do."""
+    """Difference up to which the measure calls two answers equal (default: that at which it does so
+    as often as people)."""
     agreed: bool = False
     """Only comparisons that all annotators decide alike."""
     measure: str | None = None
-    """Measure that systems are ordered by (--against), or that is held against people
-    (--preferences): of the score files of --scores, else a field of the preferences."""
+    """Measure that orders systems (--against), or is compared with people (--preferences): in the
+    score files of --scores, else a field of the preferences."""
     allow_judge_failures: bool = False
     """Exit with 0 in spite of failures."""
 
@@ -60,9 +60,9 @@ class LabelPlanOptions(JudgeOptions):
     labels: Annotated[tuple[Path, ...], Option(input=True)] = ()
     """Labels of a pilot, as score takes them; repeatable."""
     correlation: float | None = Field(None, ge=0, le=1)
-    """Of the judge's values of answers with people's, where no pilot tells (score --labels)."""
+    """Correlation of the judge's values with people's, without a pilot (score --labels)."""
     design: Literal["random", "stratified"] = "random"
-    """Which answers: any, or evenly over the judge's values; each as likely as any other."""
+    """How answers are drawn: at random, or evenly over the judge's values; all equally likely."""
     seed: int = Field(0, description="")
     """Seed of the draw."""
     out: Path | None = None
@@ -77,7 +77,7 @@ class AnnotationOptions(Part):
     audit-negative, unsure-relevance, twin-relevant, twin-nonrelevant, kalma-authenticity,
     kalma-relevance, kalma-naturalness, kalma-significance (of a benchmark)."""
     benchmark: Path | None = None
-    """Benchmark, for tasks that look at it."""
+    """Benchmark, for tasks about one."""
     out: Path
     """FILE.csv, or FILE.json for Label Studio."""
     sample: int | None = Field(None, ge=1)

@@ -1,4 +1,4 @@
-"""Labels of people, matched with the answers of one submission."""
+"""Match labels of people with the answers of one submission."""
 
 import re
 from collections import defaultdict
@@ -21,14 +21,13 @@ class HumanLabels:
     """People's verdicts on the answers of one system.
 
     Attributes:
-        verdicts: pairs to what people call them: ``full``, ``partial`` or ``not``.
-        levels: pairs of a single citation to ``full``, ``partial`` or ``not``.
+        verdicts: pair to its level of support: ``full``, ``partial`` or ``not``.
+        levels: pair of a single citation to its level of support.
         rows: rows of the queries whose answers have a label.
-        contested: pairs that stand in several answers and were labelled differently there; they
-            decide nothing.
-        n_unplaced: labels whose text is no statement of the answer.
-        n_undecided: labels on which people did not agree, or had nothing to say.
-        n_duplicates: labels that say again, word for word, what another one says.
+        contested: pairs that occur in several answers with different labels; they have no verdict.
+        n_unplaced: number of labels whose text is no statement of the answer.
+        n_undecided: number of labels on which people did not agree, or did not decide.
+        n_duplicates: number of labels that repeat another one word for word.
     """
 
     verdicts: dict[Pair, str] = field(default_factory=dict)
@@ -45,8 +44,8 @@ class _Levels:
     """Levels of support that labels give to one pair.
 
     Attributes:
-        statement: of statements with all that they cite, and of one of several citations.
-        citation: of a single citation.
+        statement: levels of statements with all that they cite, and of one of several citations.
+        citation: levels of a single citation.
         is_single: whether the pair has one passage.
     """
 
@@ -55,7 +54,7 @@ class _Levels:
     is_single: bool = False
 
     def add(self, level: str, claim: Claim, citation: int | None) -> None:
-        """Add a label of a claim, or of one of its citations."""
+        """Add the level of a claim, or of one of its citations."""
         if citation is not None:
             self.citation.add(level)
         if citation is None or len(claim.cited) > 1:
@@ -64,25 +63,29 @@ class _Levels:
 
 
 class LabelJudge:
-    """A judge that knows labelled pairs, and fails on all others."""
+    """A judge whose verdicts are people's labels; it fails on pairs without a label."""
 
     signature = "people"
     comparable = False
 
     def __init__(self, people: HumanLabels) -> None:
+        """Take the labels that are the verdicts."""
         self._people = people
 
     def identity(self) -> dict[str, Any]:
+        """Describe this judge for manifests and signatures."""
         return {"name": "people"}
 
     def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
+        """Return None: labels have no tokens."""
         return None
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
+        """Pass the numbers and decisions of all pairs to ``keep``."""
         keep([(i, self._decision(p)) for i, p in enumerate(pairs)])
 
     def _decision(self, pair: Pair) -> Decision:
-        """Give the verdict of a pair's label; a failure without one."""
+        """Return the verdict of a pair's label, or a failure if it has none."""
         if pair not in self._people.verdicts:
             return JudgeFailure("no label")
         level = self._people.levels.get(pair)
@@ -90,23 +93,23 @@ class LabelJudge:
         return Verdict(self._people.verdicts[pair] == FULL, support=support)
 
 
-def of_system(labels: Sequence[Label], system: str, submission: str) -> list[Label]:
-    """Select the labels of a system, named by its name or by its file as in ALCE's labels."""
+def select_labels(labels: Sequence[Label], system: str, submission: str) -> list[Label]:
+    """Select the labels of a system, which name it or (as ALCE's do) its submission file."""
     stem = submission.removesuffix(".gz").rpartition(".")[0] or submission
     names = {system, submission, stem}
     return [x for x in labels if x.system in names or x.system.removesuffix(".json") in names]
 
 
 def match_labels(labels: Sequence[Label], inputs: Inputs) -> HumanLabels:
-    """Match labels with a system's answers: verdicts on the pairs that measures ask about.
+    """Match labels with a system's answers; return verdicts on the pairs that judges are asked.
 
     Args:
-        labels: of this system.
-        inputs: its answers, of ``strict``; labels are about the first run.
+        labels: labels of this system.
+        inputs: its answers in protocol ``strict``; labels are about the first run.
 
     Raises:
-        InputError: a label of a query or statement that there is not, or two labels of one
-            statement or citation that differ.
+        InputError: a label is of an unknown query or statement, or two labels of one statement or
+            citation differ.
     """
     people, register = HumanLabels(), LabelRegister()
     items = {item.row: item for item in inputs.runs[0]}
@@ -117,7 +120,7 @@ def match_labels(labels: Sequence[Label], inputs: Inputs) -> HumanLabels:
     for label in labels:
         row = rows.get(label.query, texts.get(label.query))
         if row is None or row not in items:
-            raise label.wrong(
+            raise label.error(
                 f"labels an answer to {label.query!r}, which {label.system} does not answer",
                 "labels of answers to this benchmark's queries",
                 code="unknown-query",
@@ -125,11 +128,11 @@ def match_labels(labels: Sequence[Label], inputs: Inputs) -> HumanLabels:
         people.rows.add(row)
         if row not in claims_of:
             claims_of[row] = strict_claims(items[row], inputs)
-        claim = _claim(label, claims_of[row])
-        words = None if label.text is None else _words(label.text)
+        claim = _find_claim(label, claims_of[row])
+        words = None if label.text is None else _normalise(label.text)
         citation, nth = label.citation, label.nth
         if claim is not None:
-            citation, nth = _citation(label, claim), None
+            citation, nth = _find_citation(label, claim), None
         if register.is_repeat((row, label.statement, words, citation, nth), label):
             people.n_duplicates += 1
         elif claim is None:
@@ -137,30 +140,30 @@ def match_labels(labels: Sequence[Label], inputs: Inputs) -> HumanLabels:
         elif label.level is None:
             people.n_undecided += 1
         else:
-            for pair in _pairs(items[row], claim, citation):
+            for pair in _make_pairs(items[row], claim, citation):
                 levels_of[pair].add(label.level, claim, citation)
     for pair, levels in levels_of.items():
-        _decide(people, pair, levels)
+        _set_verdict(people, pair, levels)
     return people
 
 
-def _pairs(item: AnswerItem, claim: Claim, citation: int | None) -> list[Pair]:
+def _make_pairs(item: AnswerItem, claim: Claim, citation: int | None) -> list[Pair]:
     """Pair a claim with its cited passages, with titles (ALCE) and without (Attributed-IR)."""
     cited = claim.cited if citation is None else (citation,)
     premises = (premise(item.passages, cited, True, with_title) for with_title in (True, False))
     return [Pair(text, claim.text) for text in premises]
 
 
-def _claim(label: Label, claims: Sequence[Claim]) -> Claim | None:
-    """Find the statement of a label; None if no statement of the answer has its text."""
+def _find_claim(label: Label, claims: Sequence[Claim]) -> Claim | None:
+    """Find the statement of a label among an answer's; None if none has its text."""
     if label.n_statements is not None and label.n_statements != len(claims):
         return None
     if label.text is not None:
-        words = _words(label.text)
-        return next((c for c in claims if _words(c.text) == words), None)
+        words = _normalise(label.text)
+        return next((c for c in claims if _normalise(c.text) == words), None)
     place = label.statement
     if place is None or not 0 <= place < len(claims):
-        raise label.wrong(
+        raise label.error(
             f"labels statement {place}; the answer of {label.system} to {label.query!r} has "
             f"{len(claims)}",
             "labels of these answers, segmented as they were for the annotators",
@@ -169,23 +172,23 @@ def _claim(label: Label, claims: Sequence[Claim]) -> Claim | None:
     return claims[place]
 
 
-def _words(text: str) -> str:
-    """Normalise a text: no citation marks, case or punctuation."""
+def _normalise(text: str) -> str:
+    """Normalise a text for comparison, without citation marks."""
     return normalise_answer(re.sub(r"\[\d+(?:,\s*\d+)*\]", " ", text))
 
 
-def _citation(label: Label, claim: Claim) -> int | None:
+def _find_citation(label: Label, claim: Claim) -> int | None:
     """Find the position of the passage that a label is about; None for all together."""
     if label.nth is not None:
         if label.nth >= len(claim.cited):
-            raise label.wrong(
+            raise label.error(
                 f"labels citation {label.nth + 1} of a statement that has {len(claim.cited)} "
                 f"({label.system}, {label.query!r})",
                 code="out-of-range",
             )
         return claim.cited[label.nth]
     if label.citation is not None and label.citation not in claim.cited:
-        raise label.wrong(
+        raise label.error(
             f"labels a citation of passage {label.citation} (from 0), which statement "
             f"{label.statement} of {label.system} to {label.query!r} does not cite",
             code="unknown-id",
@@ -193,9 +196,9 @@ def _citation(label: Label, claim: Claim) -> int | None:
     return label.citation
 
 
-def _decide(people: HumanLabels, pair: Pair, levels: _Levels) -> None:
+def _set_verdict(people: HumanLabels, pair: Pair, levels: _Levels) -> None:
     """Set the verdict on a pair, unless answers that share it were labelled differently."""
-    # What is said of a statement stands before what is said of its only citation.
+    # Labels of a statement take precedence over those of its only citation.
     decisive = levels.statement or levels.citation
     if len(decisive) > 1:
         people.contested.add(pair)

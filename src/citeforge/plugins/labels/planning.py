@@ -1,4 +1,4 @@
-"""Number of labels that a corrected value needs."""
+"""Plan how many answers people must label for a corrected value of a given precision."""
 
 import json
 import math
@@ -21,7 +21,7 @@ from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 _MEASURE = "ALCE.CitRec"
-"""What labels are planned for, unless another judged measure is named."""
+"""Measure that labels are planned for, unless another one is named."""
 
 
 @dataclass(frozen=True)
@@ -29,16 +29,17 @@ class LabelPlan:
     """Labelled answers needed for an interval of a given width, and those drawn.
 
     Attributes:
-        measure: name.
-        system: whose answers.
-        n_answers: answers that there are.
-        sd: standard deviation of an answer's value, as displayed.
-        correlation: of the judge's values with people's; None where nobody knows it.
-        pilot: labelled answers that ``sd`` and ``correlation`` come from; 0 without.
-        alone: labels needed without the judge; None where all answers are too few.
-        with_judge: labels needed with it; None likewise, and where the correlation is unknown.
-        least: half width that labels of all answers would give.
-        queries: the answers to label, drawn at random.
+        measure: name of the measure.
+        system: name of the system.
+        n_answers: number of its answers with a value.
+        sd: standard deviation of the answers' values, as displayed.
+        correlation: correlation of the judge's values with people's; None if unknown.
+        pilot: number of labelled answers from which ``sd`` and ``correlation`` come; 0 without.
+        alone: labels needed without the judge; None if all answers are too few.
+        with_judge: labels needed with the judge; None if all answers are too few, or the
+            correlation is unknown.
+        least: half width with labels of all answers.
+        queries: queries whose answers are to be labelled, drawn at random.
     """
 
     measure: str
@@ -60,13 +61,13 @@ def plan_labelling(
     """Plan labels for a score file or a submission, as ``citeforge labels plan`` does.
 
     Args:
-        path: score file by the judge; or a submission, which the judge of the options is asked
-            about first.
+        path: score file by the judge; or a submission, which is scored first with the judge of the
+            options.
         options: half width, as displayed, design and seed; judge and benchmark of a submission.
         run: where a judge runs, what it may cost, where its verdicts are kept.
 
     Raises:
-        InputError: a file cannot be read, or answers something else.
+        InputError: a file cannot be read, or is of another benchmark.
         UnknownValueError: no judged measure of that name.
         UsageError: a judge without a benchmark or the reverse, or scores without any judge.
     """
@@ -95,7 +96,7 @@ def plan_labelling(
 
 
 def write_plan(out: Path, plan: LabelPlan, options: LabelPlanOptions) -> None:
-    """Write the queries to label to a file, with measure, half width, design and seed."""
+    """Write a plan to a file: the queries to label, measure, half width, design and seed."""
     content = {
         "measure": plan.measure,
         "system": plan.system,
@@ -110,8 +111,8 @@ def write_plan(out: Path, plan: LabelPlan, options: LabelPlanOptions) -> None:
 def plan_labels(file: ScoreFile, options: LabelPlanOptions) -> LabelPlan:
     """Compute how many labels a score file needs, and draw the answers to label.
 
-    From a pilot, where the score file has corrected values; else the spread is that of the judge's
-    values, and the correlation what the options say.
+    Corrected values in the score file serve as a pilot; without them, the spread is that of the
+    judge's values, and the correlation is that of the options.
 
     Args:
         file: score file of the answers, by the judge.
@@ -147,10 +148,10 @@ def plan_labels(file: ScoreFile, options: LabelPlanOptions) -> LabelPlan:
 
 
 def half_width(sd: float, labels: int, answers: int, correlation: float) -> float:
-    """Compute the half width of a corrected value's 95 % interval (PPI++, best weight).
+    """Compute the half width of a corrected value's 95 % interval (PPI++).
 
-    The variance of labels alone, sd² / labels, less the part that the judge explains, as far as
-    there are answers without labels (PPI++, section 6).
+    From the variance of labels alone, sd² / labels, less the part that the judge explains (PPI++,
+    section 6), in proportion to the share of answers without labels.
     """
     from scipy.special import stdtrit
 
@@ -161,7 +162,7 @@ def half_width(sd: float, labels: int, answers: int, correlation: float) -> floa
 
 
 def labels_needed(half: float, sd: float, answers: int, correlation: float) -> int | None:
-    """Compute the fewest labels for an interval of ± ``half``; None if all are too few."""
+    """Compute the fewest labels for an interval of ± ``half``; None if all answers are too few."""
     widths = (half_width(sd, n, answers, correlation) for n in range(2, answers + 1))
     return next((n for n, width in enumerate(widths, 2) if width <= half), None)
 
@@ -169,10 +170,10 @@ def labels_needed(half: float, sd: float, answers: int, correlation: float) -> i
 def _draw(
     ids: Sequence[str], values: Sequence[float], size: int, options: LabelPlanOptions
 ) -> list[str]:
-    """Draw the queries to label, all with equal probability."""
+    """Draw the queries to label, each with equal probability; perhaps stratified by value."""
     if options.design == "random":
         return sample_ids(ids, size, options.seed, "annotate plan")
-    # Every N/n-th of the answers in the order of the judge's values, from a random start.
+    # Systematic sample: every N/n-th answer in the order of the judge's values, random start.
     rng = generator(options.seed, "annotate plan, stratified")
     ties = [rng.random() for _ in ids]
     order = sorted(range(len(ids)), key=lambda i: (values[i], ties[i]))
@@ -199,7 +200,7 @@ def _find_judged_measure(file: ScoreFile, measure: str | None) -> MeasureScore:
 
 
 def render_label_plan(plan: LabelPlan, half: float) -> str:
-    """Write a plan as the lines that ``labels plan`` prints."""
+    """Format a plan as the lines that ``labels plan`` prints."""
     lines = [
         f"{plan.measure} of {plan.system}: {plan.n_answers:,} answers, standard deviation "
         f"{plan.sd:.2f} "

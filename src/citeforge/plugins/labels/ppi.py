@@ -1,7 +1,7 @@
-"""Prediction-powered inference: a judge's verdicts on all answers, corrected by people's on a few.
+"""Prediction-powered inference: a judge's verdicts on all answers, corrected by labels of a few.
 
-PPI++ (Angelopoulos, Duchi & Zrnic 2023, arXiv 2311.01453) of whatever is a function of sums over
-answers: means, harmonic means of means, ratios of sums (delta method over the sums).
+PPI++ (Angelopoulos, Duchi & Zrnic 2023, arXiv 2311.01453) for functions of sums over answers:
+means, harmonic means of means, ratios of sums (delta method over the sums).
 """
 
 import math
@@ -23,20 +23,20 @@ from citeforge.evaluator.statistics.intervals import (
 )
 
 LEAST_LABELS = 10
-"""Labelled answers below which nothing is corrected: no interval of so few can be trusted."""
+"""Fewest labelled answers for a correction: intervals from fewer are not reliable."""
 
 
 @dataclass(frozen=True)
-class Powered:
-    """A corrected value with its uncertainty, on the raw scale; NaN where there is none.
+class PpiEstimate:
+    """A value corrected by labels, with its uncertainty, on the raw scale; NaN if undefined.
 
     Attributes:
-        value: estimate of what people would have found on all answers.
+        value: estimate of the value if people had labelled all answers.
         low: lower end of the 95 % interval, with Welch's degrees of freedom.
         high: upper end.
         stderr: standard error.
-        tuning: weight of the judge, λ in [0, 1]; 0: the labels alone.
-        n_labels: labelled answers.
+        tuning: weight of the judge, λ in [0, 1]; 0 uses the labels alone.
+        n_labels: number of labelled answers.
         df: degrees of freedom.
     """
 
@@ -51,14 +51,14 @@ class Powered:
 
 @dataclass(frozen=True)
 class Units:
-    """Sufficient statistics of the answers, one row per query.
+    """Sums of each answer that a measure is computed from, by the judge and by people.
 
     Attributes:
-        judged: by the judge, shape (queries, k).
-        human: by people, shape (queries, k); rows of answers without labels are not looked at.
-        labelled: answers that people judged; a random sample of those that are not settled.
-        settled: answers whose value depends on no verdict (nothing is cited, say).
-        clusters: cluster of each query, 0-based; None where each stands for itself.
+        judged: sums by the judge, shape (queries, k).
+        human: sums by people, shape (queries, k); rows of unlabelled answers are ignored.
+        labelled: mask of labelled answers, a random sample of those that are not settled.
+        settled: mask of answers whose value depends on no verdict (nothing is cited, say).
+        clusters: cluster of each query, from 0; None if each query is its own.
     """
 
     judged: Floats
@@ -71,13 +71,13 @@ class Units:
 def power_tuning(human: Floats, judged: Floats, rest: Floats) -> float:
     """Compute the judge's weight λ with the least variance, clipped to [0, 1].
 
-    As ``ppi-python`` has it (PPI++, section 6, example 6.1): covariance over labelled answers,
-    variance over all.
+    As in ``ppi-python`` (PPI++, section 6, example 6.1): covariance over labelled answers, variance
+    over all.
 
     Args:
         human: influences of labelled answers by people, shape (n,).
-        judged: of the same answers by the judge.
-        rest: of the answers without labels by the judge, shape (N,).
+        judged: influences of the same answers by the judge.
+        rest: influences of the unlabelled answers by the judge, shape (N,).
     """
     n, n_rest = len(human), len(rest)
     if n < 2 or n_rest == 0:
@@ -89,23 +89,24 @@ def power_tuning(human: Floats, judged: Floats, rest: Floats) -> float:
     return min(1.0, max(0.0, shared / ((1 + n / n_rest) * spread)))
 
 
-def powered(
+def estimate_ppi(
     units: Units,
     combine: Callable[[Floats], Floats],
     tuning: float | None = None,
     within: Range = ANYTHING,
-) -> Powered:
-    """Estimate a value over all answers from verdicts on all and labels of some (PPI++).
+) -> PpiEstimate:
+    """Estimate a value over all answers from a judge's verdicts and labels of some (PPI++).
 
-    Answers that are settled are known; the others are a stratum of their own, in which the judge's
-    mean is corrected by the mean error found on labelled ones.
+    Settled answers are known exactly; the others are a stratum of their own, in which the judge's
+    mean is corrected by its mean error on labelled answers.
 
     Args:
         units: sums of each answer.
-        combine: sums or means over answers, shape (…, k), to values; a function of their ratios.
-        tuning: the judge's weight; None for the one that makes the variance least.
-        within: what values the measure can have: shares have Wilson's interval with the effective
-            number of answers, all others Student's t.
+        combine: function of sums or means over answers, shape (…, k), to values; depends on their
+            ratios only.
+        tuning: weight of the judge; None for the one with the least variance.
+        within: range of the measure: shares have Wilson's interval with the effective number of
+            answers, other measures Student's t.
     """
     rest = ~units.labelled & ~units.settled
     parts = _Parts(units, rest)
@@ -119,53 +120,54 @@ def powered(
         return undefined_estimate(n)
     moves = None if tuning is not None else _jackknife_influences(parts, combine)
     stderr, df = parts.spread(gradient(combine, mean), weight, moves)
-    low, high = interval_of(value, stderr, df, n, within)
+    low, high = compute_interval(value, stderr, df, n, within)
     if tuning is None:
-        # The weight that is best in these labels is at least as good as none.
+        # The best weight for these labels is at least as good as weight 0.
         at = parts.mean(0.0)
         alone, alone_df = parts.spread(gradient(combine, at), 0.0)
-        ends = interval_of(float(combine(at)), alone, alone_df, n, within)
+        ends = compute_interval(float(combine(at)), alone, alone_df, n, within)
         width = ends[1] - ends[0]
         if high - low > width:
             shorter = width / (high - low)
             low, high = value - (value - low) * shorter, value + (high - value) * shorter
             stderr, df = min((stderr, df), (alone, alone_df))
-    return Powered(value, low, high, stderr, weight, n, df)
+    return PpiEstimate(value, low, high, stderr, weight, n, df)
 
 
-def linearised(
+def linearise(
     units: Units, combine: Callable[[Floats], Floats], weight: float
 ) -> tuple[Floats, Floats]:
-    """Values of each answer, by the judge and by people, whose mean is the value to first order.
+    """Compute values per answer whose mean is the combined value to first order.
 
-    By the slope at the corrected sums: what differences of two systems are made of, where
-    ``combine`` is no mean.
+    They use the slope at the corrected sums; differences of two systems need them if ``combine``
+    is not a mean.
 
     Args:
         units: sums of each answer.
-        combine: see :func:`powered`.
-        weight: the judge's.
+        combine: see :func:`estimate_ppi`.
+        weight: weight of the judge.
 
     Returns:
-        Two of shape (queries,); people's are not to be looked at where nobody labelled.
+        (by the judge, by people), both of shape (queries,); people's values of unlabelled answers
+        mean nothing.
     """
     mean = _Parts(units, ~units.labelled & ~units.settled).mean(weight)
     value, slope = float(combine(mean)), gradient(combine, mean)
     return value + units.judged @ slope, value + units.human @ slope
 
 
-def interval_of(
+def compute_interval(
     value: float, stderr: float, df: float, n: int, within: Range, level: float = LEVEL
 ) -> Interval:
-    """Interval of a corrected value: Wilson's for shares, Student's t for all others.
+    """Compute a corrected value's interval: Wilson's for shares, Student's t for the others.
 
     Args:
         value: estimate.
-        stderr: its standard error.
-        df: degrees of freedom of that.
-        n: labelled answers.
-        within: what values the measure can have.
-        level: how often it is to cover.
+        stderr: standard error of the estimate.
+        df: degrees of freedom of the standard error.
+        n: number of labelled answers.
+        within: range of the measure.
+        level: probability that the interval covers the value.
     """
     if within.interval == WILSON and n > 1:
         return effective_wilson(value, stderr, n, df, within, level)
@@ -173,21 +175,22 @@ def interval_of(
 
 
 class _Parts:
-    """Labelled, unlabelled and settled answers of a sample, each with its share."""
+    """Labelled, unlabelled (``rest``) and settled answers, and estimates from the three parts."""
 
     def __init__(self, units: Units, rest: npt.NDArray[np.bool_]) -> None:
+        """Take the answers, and a mask of the unlabelled ones that need verdicts."""
         self.units, self.rest = units, rest
         self._total = len(rest)
         self._open = int((~units.settled).sum()) / self._total if self._total else 0.0
 
     def best_weight(self, combine: Callable[[Floats], Floats]) -> float:
-        """Compute the judge's weight with the least variance of ``combine``."""
+        """Compute the judge's weight for which ``combine`` has the least variance."""
         u, slope = self.units, gradient(combine, self.mean(0.0))
         human, judged = u.human[u.labelled] @ slope, u.judged[u.labelled] @ slope
         return power_tuning(human, judged, u.judged[self.rest] @ slope)
 
     def mean(self, weight: float) -> Floats:
-        """Estimate the mean of each of the k sums over all answers, corrected by human labels."""
+        """Estimate the mean of each of the k sums over all answers, corrected by labels."""
         u = self.units
         total = np.zeros(u.judged.shape[1])
         if u.settled.any():
@@ -202,12 +205,12 @@ class _Parts:
     def spread(
         self, slope: Floats, weight: float, moves: Floats | None = None
     ) -> tuple[float, float]:
-        """Standard error and its degrees of freedom, by the influence of each answer.
+        """Compute the standard error and its degrees of freedom from each answer's influence.
 
         Args:
-            slope: of the value in the sums.
-            weight: the judge's.
-            moves: influence of the labelled answers, if it is known better than by the slope.
+            slope: derivative of the value by each sum.
+            weight: weight of the judge.
+            moves: influence of the labelled answers, if known better than from the slope.
         """
         u = self.units
         judged, human = u.judged @ slope, u.human @ slope
@@ -222,7 +225,7 @@ class _Parts:
             n = int(mask.sum())
             if n < 2:
                 continue
-            # With the usual divisor n − 1 of a variance, as a factor of what is summed below.
+            # The last factor gives the sum of squares below the divisor n − 1 of a variance.
             step = share * (values[mask] - values[mask].mean()) / n * math.sqrt(n / (n - 1))
             if moves is not None and mask is u.labelled:
                 step = moves
@@ -243,7 +246,7 @@ class _Parts:
         return math.sqrt(variance), df
 
     def _group_variance(self, step: Floats, mask: npt.NDArray[np.bool_]) -> tuple[float, int]:
-        """Variance that a group of answers adds, and its number of answers or clusters."""
+        """Compute the variance that a group of answers adds, and its number of clusters."""
         clusters = self.units.clusters
         if clusters is None:
             return float(step @ step), len(step)
@@ -252,7 +255,7 @@ class _Parts:
         return float(of_cluster @ of_cluster) * n / max(1, n - 1), n
 
     def _settled_influence(self, judged: Floats, human: Floats, weight: float) -> Floats:
-        """Influence of each answer through the share of answers that need no verdict."""
+        """Compute each answer's influence through the share of answers that need no verdict."""
         u = self.units
         settled = float(judged[u.settled].mean())
         error = float((human - weight * judged)[u.labelled].mean()) if u.labelled.any() else 0.0
@@ -263,14 +266,15 @@ class _Parts:
 
 
 def _jackknife_influences(parts: _Parts, combine: Callable[[Floats], Floats]) -> Floats | None:
-    """Compute each labelled answer's influence, refitting the judge's weight without it.
+    """Compute each labelled answer's influence by leaving it out and refitting the judge's weight.
 
-    The weight is fitted to the labelled answers, and ratios bend: with few labels, influences at
-    the fitted weight are too small (intervals of 15 labels covered in 88 to 93 of 100 simulations).
+    The weight is fitted to the labelled answers, and ratios are not linear: with few labels,
+    influences at the fitted weight are too small (intervals from 15 labels covered the value in 88
+    to 93 of 100 simulations).
 
     Returns:
-        Shape (labelled,); the sum of squares is the jackknife's variance. None where an estimate
-        without one answer is not defined.
+        Shape (labelled,); the sum of squares is the jackknife's variance. None if an estimate
+        without one of the answers is not defined.
     """
     places = np.flatnonzero(parts.units.labelled)
     n = len(places)
@@ -289,11 +293,11 @@ def _jackknife_influences(parts: _Parts, combine: Callable[[Floats], Floats]) ->
 
 
 def gradient(combine: Callable[[Floats], Floats], at: Floats) -> Floats:
-    """Slope of a smooth function of sums, by central differences; 0 where there is none.
+    """Compute the gradient of a function of sums by central differences; 0 where undefined.
 
     Args:
         combine: see :class:`~citeforge.evaluator.statistics.estimates.Sample`.
-        at: shape (…, k); so is the slope.
+        at: sums, shape (…, k), which is the shape of the gradient, too.
     """
     step = 1e-6 * np.maximum(1.0, np.abs(at))
     moves = step[..., None] * np.eye(at.shape[-1])
@@ -302,14 +306,14 @@ def gradient(combine: Callable[[Floats], Floats], at: Floats) -> Floats:
     return np.nan_to_num(slope)
 
 
-def undefined_estimate(n: int) -> Powered:
+def undefined_estimate(n: int) -> PpiEstimate:
     """Return an estimate without a value (all NaN) from ``n`` labelled answers."""
     nan = math.nan
-    return Powered(nan, nan, nan, nan, 0.0, n, nan)
+    return PpiEstimate(nan, nan, nan, nan, 0.0, n, nan)
 
 
-def t_test(estimate: Powered) -> float:
-    """Two-sided p of a corrected difference against 0; NaN without a standard error."""
+def t_test(estimate: PpiEstimate) -> float:
+    """Compute the two-sided p-value of a corrected difference; NaN without a standard error."""
     from scipy.special import stdtr
 
     if not estimate.df >= 1:

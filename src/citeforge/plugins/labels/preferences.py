@@ -1,7 +1,8 @@
 """Agreement of a measure with people's preferences between two answers (Hwang et al. 2026).
 
 A comparison is one question, two systems, and a value of each by people and by the measure. People
-tie where their values are equal, the measure where its values are at most a threshold apart.
+call two answers equal (a tie) if their values are equal, the measure if its values differ by at
+most a threshold.
 """
 
 import math
@@ -9,6 +10,7 @@ import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -19,16 +21,16 @@ import numpy as np
 from citeforge.engines.io.files import read_json
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.report_table import Table
-from citeforge.plugins.labels.system_order import by_system, kendall_tau_b
+from citeforge.plugins.labels.system_order import kendall_tau_b, values_by_system
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.scores import ScoreFile
 
 PEOPLE = "preference"
-"""Field of people's values, where no other is named."""
+"""Field of people's values, unless another one is named."""
 Values = tuple[float, float]
 _OneOrNone = tuple[float | None, float | None]
 _FIELDS: Any = dict[str, Any]
-"""A line whose fields the caller names."""
+"""Type of a row whose fields the caller names."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +38,10 @@ class PreferencePair:
     """Two answers to one question; systems in alphabetical order.
 
     Attributes:
-        question: id or text.
-        systems: who answered.
-        people: value of each by people.
-        measure: value of each by the measure; None where one has none.
+        question: id or text of the question.
+        systems: names of the two systems.
+        people: value of each answer by people.
+        measure: value of each answer by the measure; None if one has none.
     """
 
     question: str
@@ -49,13 +51,13 @@ class PreferencePair:
 
     @property
     def key(self) -> tuple[str, tuple[str, str]]:
-        """Question and systems: what is compared."""
+        """Identity of the comparison: question and systems."""
         return self.question, self.systems
 
     @property
     def preference(self) -> int:
         """People's decision: 1 for the first system, -1 for the second, 0 for a tie."""
-        return decision(self.people)
+        return compare_values(self.people)
 
 
 @dataclass(frozen=True)
@@ -63,13 +65,13 @@ class PairwiseAgreement:
     """Agreement of people with a measure over comparisons of two answers.
 
     Attributes:
-        n: comparisons that both decided, ties included.
-        agreement: share of equal decisions; NaN of none.
-        tau: (C − D) / √((n − T_h)(n − T_m)); NaN where one side ties everything.
-        threshold: difference up to which the measure ties.
-        system_tau: Kendall's tau-b of the systems' win rates by people and by the measure, which
-            ties where its values are equal; NaN with fewer than two systems.
-        n_left_out: comparisons without a value of the measure.
+        n: number of comparisons that both decided, ties included.
+        agreement: share of equal decisions; NaN without comparisons.
+        tau: (C − D) / √((n − T_h)(n − T_m)); NaN if one side has only ties.
+        threshold: difference up to which the measure calls two answers equal.
+        system_tau: Kendall's tau-b of the systems' win rates by people and by the measure, where
+            only equal values tie; NaN with fewer than two systems.
+        n_left_out: number of comparisons without a value of the measure.
     """
 
     n: int
@@ -85,9 +87,9 @@ class AnnotatorAgreement:
     """Agreement of annotators with each other, over comparisons that two of them made.
 
     Attributes:
-        n: pairs of such decisions.
-        strict: share of equal ones.
-        half_credit: the same, with a half where one of the two ties.
+        n: number of pairs of such decisions.
+        strict: share of equal decisions.
+        half_credit: the same, with half a point if only one of the two is a tie.
     """
 
     n: int
@@ -95,7 +97,7 @@ class AnnotatorAgreement:
     half_credit: float
 
 
-def decision(values: Values, threshold: float = 0.0) -> int:
+def compare_values(values: Values, threshold: float = 0.0) -> int:
     """Compare two values: 1 if the first is higher, -1 if the second, 0 for a tie."""
     first, second = values
     if abs(first - second) <= threshold:
@@ -104,7 +106,7 @@ def decision(values: Values, threshold: float = 0.0) -> int:
 
 
 class _Row(msgspec.Struct):
-    """A row of a file of preferences, its values left out."""
+    """A row of a file of preferences, without the values."""
 
     question: str = ""
     query_id: str = ""
@@ -115,17 +117,16 @@ class _Row(msgspec.Struct):
 def read_preferences(
     path: Path, people: str = PEOPLE, measure: str | None = None
 ) -> tuple[list[PreferencePair], int]:
-    """Read one annotator's comparisons, and count rows that repeat another one.
+    """Read one annotator's comparisons; also return the number of repeated rows.
 
     Args:
         path: JSON Lines, or a JSON list: ``query_id`` or ``question``, ``systems`` or ``models``,
             and fields with a value for each of the two.
-        people: field of people's values, larger for what they prefer.
-        measure: field of the measure's values; None where score files have them.
+        people: field of people's values, larger for the preferred answer.
+        measure: field of the measure's values; None if score files have them.
 
     Raises:
-        InputError: a row without two systems or their values, or two of one comparison that
-            differ.
+        InputError: a row has not two systems with values, or two rows of one comparison differ.
     """
     if path.suffix == ".json":
         content = read_json(path)
@@ -139,16 +140,14 @@ def read_preferences(
     comparisons: dict[tuple[str, tuple[str, str]], tuple[int, PreferencePair]] = {}
     for number, row in rows:
         line, item = (number, None) if unit == "line" else (None, f"item {number}")
+        wrong = partial(InputError, path=path, line=line, field=item)
         try:
             names = msgspec.convert(row, _Row)
             values = msgspec.convert(row.get(people), Values)
             both = msgspec.convert((row.get(measure) if measure else (None, None)), _OneOrNone)
         except msgspec.ValidationError as error:
-            raise InputError(
+            raise wrong(
                 f"not a comparison ({error})",
-                path=path,
-                line=line,
-                field=item,
                 allowed=f"query_id or question, systems or models (two names), {people} and "
                 f"{measure or 'nothing else'} (two numbers each)",
                 code="schema-mismatch",
@@ -156,11 +155,8 @@ def read_preferences(
         systems = names.systems or names.models
         question = names.query_id or names.question
         if systems is None or not question or systems[0] == systems[1]:
-            raise InputError(
+            raise wrong(
                 "the question or its two systems are missing",
-                path=path,
-                line=line,
-                field=item,
                 allowed="query_id or question, and systems or models with two names",
                 code="missing-field",
             )
@@ -169,11 +165,8 @@ def read_preferences(
             one = PreferencePair(question, systems[::-1], values[::-1], _both_or_none(both[::-1]))
         first, same = comparisons.setdefault(one.key, (number, one))
         if same != one:
-            raise InputError(
+            raise wrong(
                 f"another decision on {' and '.join(systems)} for {question!r} than {unit} {first}",
-                path=path,
-                line=line,
-                field=item,
                 allowed="one file per annotator, one decision per comparison",
                 code="contradiction",
             )
@@ -186,10 +179,10 @@ def _both_or_none(values: _OneOrNone) -> Values | None:
     return None if first is None or second is None else (first, second)
 
 
-def with_scores(
+def add_scores(
     comparisons: Sequence[PreferencePair], scores: Sequence[ScoreFile], measure: str
 ) -> list[PreferencePair]:
-    """Add the values per query of score files, one per system, to comparisons.
+    """Add a measure's values from score files, one per system, to comparisons.
 
     Raises:
         InputError: a compared system has no score file, or one has two.
@@ -197,7 +190,7 @@ def with_scores(
     """
     values = {
         system: dict(zip(ids, per_query, strict=True))
-        for system, (ids, per_query) in by_system(scores, measure).items()
+        for system, (ids, per_query) in values_by_system(scores, measure).items()
     }
     scored = []
     for one in comparisons:
@@ -219,12 +212,12 @@ def with_scores(
 def tie_threshold(
     comparisons: Sequence[PreferencePair], candidates: Sequence[float] | None = None
 ) -> float:
-    """Find the difference at which a measure ties about as often as people do.
+    """Find the threshold at which a measure ties about as often as people do.
 
     Args:
-        comparisons: with values of both.
-        candidates: in order, of equally good ones the first counts; None for 0 and every
-            difference that there is.
+        comparisons: comparisons with values by people and by the measure.
+        candidates: thresholds to try; the first of equally good ones is taken. None for 0 and all
+            differences that occur.
     """
     gaps = sorted(abs(m[0] - m[1]) for c in comparisons if (m := c.measure) is not None)
     if not gaps:
@@ -238,15 +231,15 @@ def tie_threshold(
 def pairwise_agreement(
     comparisons: Sequence[PreferencePair], threshold: float | None = None
 ) -> PairwiseAgreement:
-    """Compute agreement and correlation of people with a measure.
+    """Compute agreement and correlation of an annotator with a measure.
 
     Args:
-        comparisons: of one annotator.
+        comparisons: comparisons of one annotator.
         threshold: difference up to which the measure ties; None for :func:`tie_threshold`.
     """
     at = tie_threshold(comparisons) if threshold is None else threshold
     decided = [c for c in comparisons if c.measure is not None]
-    pairs = [(c.preference, decision(m, at)) for c in decided if (m := c.measure) is not None]
+    pairs = [(c.preference, compare_values(m, at)) for c in decided if (m := c.measure) is not None]
     n = len(pairs)
     free_people, free_measure = (sum(pair[side] != 0 for pair in pairs) for side in (0, 1))
     spread = math.sqrt(free_people * free_measure)
@@ -271,8 +264,8 @@ def win_rates(comparisons: Sequence[PreferencePair]) -> tuple[dict[str, float], 
     by_people: Counter[str] = Counter()
     by_measure: Counter[str] = Counter()
     for one, values in decided:
-        for wins, won in ((by_people, one.preference), (by_measure, decision(values))):
-            wins[one.systems[0]] += 1 + won  # of two; halves stay whole numbers
+        for wins, won in ((by_people, one.preference), (by_measure, compare_values(values))):
+            wins[one.systems[0]] += 1 + won  # wins count double, so that ties are whole numbers
             wins[one.systems[1]] += 1 - won
     names = sorted(n)
     return {s: by_people[s] / 2 / n[s] for s in names}, {s: by_measure[s] / 2 / n[s] for s in names}
@@ -308,24 +301,24 @@ def render_preferences(
     threshold: float | None = None,
     n_repeats: int = 0,
 ) -> str:
-    """Write agreement as the lines that ``labels meta-eval --preferences`` prints.
+    """Format agreement as the lines that ``labels meta-eval --preferences`` prints.
 
     Args:
-        measure: its name.
+        measure: name of the measure.
         annotators: name to comparisons, with the measure's values.
-        among: annotators among themselves.
-        threshold: difference up to which the measure ties; None for each annotator's own.
-        n_repeats: rows that repeat another one.
+        among: agreement of the annotators with each other.
+        threshold: difference up to which the measure ties; None to choose one per annotator.
+        n_repeats: number of rows that repeat another one.
     """
     agreements = {name: pairwise_agreement(rows, threshold) for name, rows in annotators.items()}
     fields = ("agreement", "tau", "system_tau")
     rows = [
-        (name, f"{a.n:,}", *_texts(*(getattr(a, f) for f in fields)), f"{a.threshold:.4g}")
+        (name, f"{a.n:,}", *_format_figures(*(getattr(a, f) for f in fields)), f"{a.threshold:.4g}")
         for name, a in agreements.items()
     ]
     if len(rows) > 1:
         means = (statistics.fmean(getattr(a, f) for a in agreements.values()) for f in fields)
-        rows.append(("mean", "", *_texts(*means), ""))
+        rows.append(("mean", "", *_format_figures(*means), ""))
     head = ("annotator", "n", "agreement", "tau", "system tau-b", "ties within")
     lines = [f"{measure} against the preferences of people", *Table(head, rows).text()]
     n_left_out = sum(one.n_left_out for one in agreements.values())
@@ -341,6 +334,6 @@ def render_preferences(
     return "\n".join(lines)
 
 
-def _texts(agreement: float, tau: float, system_tau: float) -> tuple[str, str, str]:
+def _format_figures(agreement: float, tau: float, system_tau: float) -> tuple[str, str, str]:
     """Format an agreement (in percent) and two correlations for the table."""
     return f"{100 * agreement:.2f}", f"{tau:.3f}", f"{system_tau:.3f}"

@@ -1,4 +1,4 @@
-"""Differences and order of systems by corrected values."""
+"""Compare and rank systems by values that labels corrected."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -21,8 +21,8 @@ from citeforge.evaluator.statistics.intervals import Range
 from citeforge.plugins.labels.ppi import (
     LEAST_LABELS,
     Units,
-    interval_of,
-    powered,
+    compute_interval,
+    estimate_ppi,
     t_test,
 )
 from citeforge.schemas.scores import MeasureScore, ScoreFile
@@ -32,14 +32,14 @@ from citeforge.schemas.signature import differing_parts
 def corrected_difference(
     a: MeasureScore, b: MeasureScore, clusters: npt.NDArray[np.int64] | None = None
 ) -> CorrectedDifference | None:
-    """Compare two systems' corrected values by query; None if labels do not allow it.
+    """Compute the paired difference of two systems' corrected values; None if labels do not fit.
 
-    Both systems' answers to the same queries must be labelled (``labels export`` samples so).
+    Answers of both systems to the same queries must be labelled, as ``labels export`` samples them.
 
     Args:
-        a: first system's entry.
-        b: second system's.
-        clusters: cluster of each query, where questions repeat.
+        a: score of the first system.
+        b: score of the second system.
+        clusters: cluster of each query, if questions repeat.
     """
     first, second = a.corrected, b.corrected
     if first is None or second is None or not (first.human and second.human):
@@ -53,7 +53,7 @@ def corrected_difference(
     defined = ~np.isnan(change)
     open_ = [o & defined for o in open_]
     if ((labelled[0] & open_[1] & ~labelled[1]) | (labelled[1] & open_[0] & ~labelled[0])).any():
-        return None  # other queries were labelled: the answers of one alone are no difference
+        return None  # labels of other queries: one system's answer alone gives no difference
     both = (labelled[0] | labelled[1]) & defined
     if both.sum() < LEAST_LABELS:
         return None
@@ -63,7 +63,7 @@ def corrected_difference(
     sample = mean_sample(change[None])
     sums = mean_sample(human[None]).sums[0]
     units = Units(sample.sums[0], sums, both, ~(open_[0] | open_[1]), clusters)
-    gap = powered(units, sample.combine)
+    gap = estimate_ppi(units, sample.combine)
     return CorrectedDifference(gap.value, gap.low, gap.high, t_test(gap), gap.n_labels, gap.tuning)
 
 
@@ -72,10 +72,10 @@ class CorrectedRanks:
     """Ranks that systems may have by their corrected values, all at once with 95 % confidence.
 
     Attributes:
-        measure: name.
+        measure: name of the measure.
         ranks: system to its best and worst rank, in the order of the files.
-        paired: whether the same queries were labelled of all, so that differences were corrected
-            as differences.
+        paired: whether the same queries were labelled for all systems, so that paired differences
+            were corrected.
     """
 
     measure: str
@@ -86,41 +86,41 @@ class CorrectedRanks:
 def corrected_ranks(files: Sequence[ScoreFile]) -> list[CorrectedRanks]:
     """Rank systems by each measure that labels corrected and that has a direction.
 
-    Where the same queries were labelled of all systems: tests of all corrected differences,
-    adjusted by Holm. Else by intervals that hold all corrected values at once (Bonferroni), which
-    need nothing in common. Systems whose intervals of a single value do not overlap may still be
-    in either order here: each of those may be wrong in 5 of 100 cases.
+    If the same queries were labelled for all systems, by tests of all corrected differences,
+    adjusted by Holm; else by simultaneous intervals (Bonferroni), which need no common queries.
+    Systems whose single 95 % intervals do not overlap may still be in either order: each of these
+    intervals may miss its value in 5 of 100 cases.
     """
     orders = []
     for name in dict.fromkeys(m.name for f in files for m in f.measures):
         pairs = [(f, m) for f in files for m in f.measures
                  if m.name == name and _is_corrected(m) and not f.is_control]  # fmt: skip
-        if len({f.system for f, _ in pairs}) < 2 or len({f.system for f, _ in pairs}) < len(pairs):
+        systems = [f.system for f, _ in pairs]
+        if len(set(systems)) < max(2, len(systems)):
             continue
         if any(differing_parts(pairs[0][1].signature, m.signature) for _, m in pairs):
             continue
         is_higher_better = direction(name)
         if is_higher_better is None:
             continue
-        ranks = _by_differences(pairs)
+        ranks = _rank_paired(pairs)
         paired = ranks is not None
         if ranks is None:
-            ranks = ranks_of_intervals([_simultaneous(m, len(pairs)) for _, m in pairs])
-        if not is_higher_better:  # who would be last is first
+            ranks = rank_by_intervals([_simultaneous_interval(m, len(pairs)) for _, m in pairs])
+        if not is_higher_better:  # the last one is the best
             ranks = [(len(pairs) + 1 - high, len(pairs) + 1 - low) for low, high in ranks]
-        systems = [f.system for f, _ in pairs]
         orders.append(CorrectedRanks(name, dict(zip(systems, ranks, strict=True)), paired))
     return orders
 
 
 def _is_corrected(entry: MeasureScore) -> bool:
-    """Whether labels corrected a score (PPI++) and gave it an interval."""
+    """Whether labels corrected a score (PPI++), with an interval."""
     c = entry.corrected
     return c is not None and c.method == "ppi++" and c.value is not None and c.df is not None
 
 
-def _by_differences(pairs: Sequence[tuple[ScoreFile, MeasureScore]]) -> list[RankInterval] | None:
-    """Rank systems by paired differences; None where one cannot be computed."""
+def _rank_paired(pairs: Sequence[tuple[ScoreFile, MeasureScore]]) -> list[RankInterval] | None:
+    """Rank systems by corrected paired differences; None if one cannot be computed."""
     first = pairs[0][0]
     if any(f.query_ids != first.query_ids for f, _ in pairs):
         return None
@@ -137,33 +137,32 @@ def _by_differences(pairs: Sequence[tuple[ScoreFile, MeasureScore]]) -> list[Ran
     return ranks_from(better_by_tests(sign, p))
 
 
-def _simultaneous(entry: MeasureScore, systems: int) -> tuple[float, float]:
-    """Compute a corrected value's interval at a level that holds for all systems together."""
+def _simultaneous_interval(entry: MeasureScore, systems: int) -> tuple[float, float]:
+    """Compute a corrected value's interval at a level that holds for all systems at once."""
     c, declared = entry.corrected, find_measure(entry.name.partition("[")[0])
     assert c is not None and c.value is not None and c.stderr is not None and c.df is not None
     within = Range() if declared is None else declared.range
     value, stderr = c.value / entry.scale, c.stderr / entry.scale
-    return interval_of(value, stderr, c.df, c.n_labels, within, 1 - LEVEL / systems)
+    return compute_interval(value, stderr, c.df, c.n_labels, within, 1 - LEVEL / systems)
 
 
-def ranks_of_intervals(intervals: Sequence[tuple[float, float]]) -> list[RankInterval]:
-    """Compute possible ranks from simultaneous intervals of unpaired systems.
+def rank_by_intervals(intervals: Sequence[tuple[float, float]]) -> list[RankInterval]:
+    """Compute the possible ranks of systems from simultaneous intervals of their values.
 
-    A system is better than another where its interval is wholly above the other's.
+    A system is better than another if its interval is wholly above the other's.
 
-    For systems of which nothing is paired (Klein, Wright & Wieczorek 2020, Journal of the Royal
-    Statistical Society C 69): where each interval of m systems holds with 1 − .05 / m,
-    so do all ranks together with 95 %, whatever the systems have in common.
+    Needs no paired data (Klein, Wright & Wieczorek 2020, Journal of the Royal Statistical Society C
+    69): if each interval of m systems holds with 1 − .05 / m, all ranks together hold with 95 %.
 
     Args:
-        intervals: (low, high) of each system, simultaneous ones.
+        intervals: simultaneous (low, high) of each system.
     """
     low, high = np.array(intervals, np.float64).reshape(-1, 2).T
     return ranks_from(low[:, None] > high)
 
 
 def correction_notes(results: Iterable[ScoreFile]) -> list[str]:
-    """List how each corrected value was made, for the notes below a report."""
+    """Describe how each corrected value was made, for the notes below a report."""
     lines = []
     for r in results:
         for m in r.measures:
@@ -184,7 +183,7 @@ def correction_notes(results: Iterable[ScoreFile]) -> list[str]:
 
 
 def order_notes(results: Sequence[ScoreFile]) -> list[str]:
-    """List the ranks that corrected values allow, for the notes below a report."""
+    """Describe the ranks that corrected values allow, for the notes below a report."""
     return [
         f"ranks by {order.measure} corrected (at once, 95 %"
         + ("" if order.paired else "; other queries were labelled of each")

@@ -1,4 +1,4 @@
-"""Labels that annotators return, read and stored beside the benchmark."""
+"""Read the labels that annotators return, and store them beside the benchmark."""
 
 import json
 import math
@@ -29,12 +29,12 @@ ANNOTATOR = "annotator"
 def read_sheet_labels(
     path: Path, task: AnnotationTask, items: set[str]
 ) -> Iterator[tuple[str, str, str]]:
-    """Read (item, annotator, label) from a CSV or a Label Studio export.
+    """Yield (item, annotator, label) from a CSV file or a Label Studio export.
 
     Raises:
-        InputError: an unknown item or label, or another layout.
+        InputError: an item or label is unknown, or the file has another layout.
     """
-    rows = _label_studio(path) if path.suffix == ".json" else _table(path)
+    rows = _read_label_studio(path) if path.suffix == ".json" else _read_table(path)
     for line, item, annotator, label in rows:
         if not label:
             continue
@@ -54,8 +54,8 @@ def read_sheet_labels(
         yield item, annotator, label
 
 
-def _table(path: Path) -> Iterator[tuple[int, str, str, str]]:
-    """Read (line, item, annotator, label) from a CSV file."""
+def _read_table(path: Path) -> Iterator[tuple[int, str, str, str]]:
+    """Yield (line, item, annotator, label) from a CSV file (its name if no annotator is named)."""
     for line, row in read_csv(path, (ITEM, LABEL)):
         yield (
             line,
@@ -66,24 +66,34 @@ def _table(path: Path) -> Iterator[tuple[int, str, str, str]]:
 
 
 class _StudioChoices(msgspec.Struct):
+    """Choices of one label in a Label Studio export."""
+
     choices: list[str]
 
 
 class _StudioResult(msgspec.Struct):
+    """One label of an annotation."""
+
     value: _StudioChoices
 
 
 class _StudioUser(msgspec.Struct):
+    """User of Label Studio who annotated."""
+
     id: int | str | None = None
     email: str | None = None
 
 
 class _StudioAnnotation(msgspec.Struct):
+    """Annotation of a task by one user."""
+
     result: list[_StudioResult]
     completed_by: int | str | _StudioUser | None = None
 
 
 class _StudioData(msgspec.Struct):
+    """Data of a task; further columns are not needed here."""
+
     item: str
 
 
@@ -95,14 +105,14 @@ class _StudioTask(msgspec.Struct):
 
 
 class _Key(msgspec.Struct):
-    """Key file of ``labels export``: what each item is, which annotators do not see."""
+    """Key file of ``labels export``: the origin of each item, hidden from annotators."""
 
     task: str
     items: dict[str, dict[str, Any]]
 
 
-def _label_studio(path: Path) -> Iterator[tuple[int, str, str, str]]:
-    """Read (number, item, annotator, label) from an export of Label Studio."""
+def _read_label_studio(path: Path) -> Iterator[tuple[int, str, str, str]]:
+    """Yield (task number, item, annotator, label) from an export of Label Studio."""
     rows = read_typed(path, list[_StudioTask], "is not a Label Studio export", "its JSON format")
     for number, task in enumerate(rows, 1):
         for annotation in task.annotations:
@@ -118,11 +128,11 @@ class Imported:
     """Labels of annotators, read and written to a file.
 
     Attributes:
-        out: where they are kept.
-        task: what was annotated.
-        items: labelled ones.
-        undecided: items on which no label has a majority.
-        agreement: of the annotators.
+        out: file that they were written to.
+        task: the annotation task.
+        items: number of labelled items.
+        undecided: number of items on which no label has a majority.
+        agreement: agreement of the annotators.
     """
 
     out: Path
@@ -139,13 +149,14 @@ def import_sheets(
 
     Args:
         labels: one file per annotator; in a CSV, a column ``annotator`` may name several.
-        key: what the export wrote beside the items.
+        key: key file that the export wrote.
         out: JSON Lines file to write.
-        benchmark: keep them beside this benchmark instead, in ``NAME.labels/TASK.jsonl``; those of
-            a task about a benchmark are counted in its statistics.
+        benchmark: benchmark beside which to write them instead, in ``NAME.labels/TASK.jsonl``; if
+            the task is about benchmarks, they are counted in its statistics.
 
     Raises:
-        InputError: an unknown item or label, another layout, or an item labelled twice by one.
+        InputError: an item or label is unknown, a file has another layout, or one annotator labels
+            an item twice.
         UsageError: neither or both of ``out`` and ``benchmark`` are given.
     """
     if (out is None) == (benchmark is None):
@@ -174,15 +185,15 @@ def import_sheets(
     lines = (json.dumps(r, ensure_ascii=False, sort_keys=True) + "\n" for r in rows)
     write_text(out, "".join(lines))
     if benchmark is not None and task.of_benchmark:
-        amend_stats(benchmark, _statistics(task.name, rows, alike))
+        amend_stats(benchmark, _summarise_labels(task.name, rows, alike))
     undecided = sum(row["label"] is None for row in rows)
     return Imported(out, task, len(rows), undecided, alike)
 
 
-def _statistics(
+def _summarise_labels(
     task: str, rows: Sequence[Mapping[str, Any]], result: Agreement
 ) -> dict[str, object]:
-    """Summarise labels and agreement as statistics of a benchmark."""
+    """Summarise labels and agreement as figures for a benchmark's ``stats.json``."""
     decided = [r["label"] for r in rows if r["label"] is not None]
     figures: dict[str, object] = {f"annotation {task}: items": len(rows)}
     for label in sorted(set(decided)):
@@ -195,7 +206,7 @@ def _statistics(
 
 
 def majority(labels: Sequence[str], task: AnnotationTask) -> str | None:
-    """Find the commonest label; None on a tie. Ordinal tasks take the lower median."""
+    """Find the most frequent label, None on a tie; for ordinal tasks the lower median."""
     if task.ordinal:
         ordered = sorted(labels, key=task.labels.index)
         return ordered[(len(ordered) - 1) // 2]

@@ -1,4 +1,4 @@
-"""Sheets for annotators: blind, shuffled samples of score files or benchmarks, by task."""
+"""Write sheets for annotators: blind, shuffled samples of score files or benchmarks."""
 
 import json
 import math
@@ -15,40 +15,38 @@ from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.io.files import digest, read_json, write_text
 from citeforge.engines.io.report_table import Table
 from citeforge.engines.io.tables import rows_of
-from citeforge.engines.io.textfiles import validated
+from citeforge.evaluator.reports.audited import audit_of
 from citeforge.evaluator.reports.compare import load_scores
 from citeforge.package.items import by_query
-from citeforge.package.manifest import AUDIT
 from citeforge.package.package import Package
 from citeforge.plugins.labels.options import AnnotationOptions
-from citeforge.schemas.benchmarks.audit import Audit
 from citeforge.schemas.benchmarks.tables import UNSURE
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.record import FrozenRecord
-from citeforge.schemas.scores import AnswerDetail, PassageDetail, ScoreFile
+from citeforge.schemas.scores import AnswerDetail, ScoreFile
 
 T = TypeVar("T")
 ITEM, LABEL = "item", "label"
 """Columns of a sheet."""
 SheetItem = tuple[dict[str, object], dict[str, str]]
-"""Origin of a row, which goes into the key file, and the columns that annotators see."""
+"""Origin of a row, for the key file, and the columns that annotators see."""
 
 
 class AnnotationTask(FrozenRecord):
-    """A kind of annotation: what annotators see, and which labels they may give.
+    """An annotation task: what annotators see, and which labels they may give.
 
     Attributes:
-        name: as in ``labels export --task``.
-        unit: what one row is: ``answer``, ``statement``, ``citation`` (of score files), ``twin``
+        name: name in ``labels export --task``.
+        unit: unit of a row: ``answer``, ``statement``, ``citation`` (of score files), ``twin``
             (of a benchmark with twins), ``question`` or ``knowledge`` (of a kalma benchmark),
             ``negative`` (of any benchmark with mapped negatives), or ``unsure`` (of one that keeps
-            what its models could not decide).
-        instruction: what the annotator is asked.
+            pairs that its models could not decide).
+        instruction: question to the annotator.
         columns: columns shown, in order.
         labels: allowed labels.
-        ordinal: whether the labels are numbers in order (agreement counts distances).
-        source: where the task comes from.
-        share: part of the queries that is sampled by default.
+        ordinal: whether the labels are ordered numbers (agreement counts distances).
+        source: origin of the task.
+        share: share of the queries that is sampled by default.
     """
 
     name: str
@@ -68,12 +66,12 @@ class AnnotationTask(FrozenRecord):
 
 @dataclass(frozen=True)
 class Sheet:
-    """The files written for annotators.
+    """A sheet that was written for annotators.
 
     Attributes:
-        task: what they are asked.
-        n_items: rows.
-        n_uncited: statements that are left out: without a passage nobody can support them.
+        task: the annotation task.
+        n_items: number of rows.
+        n_uncited: number of statements left out because they cite no passage.
     """
 
     task: AnnotationTask
@@ -99,10 +97,10 @@ def find_task(name: str) -> AnnotationTask:
 def _kalma_items(
     task: AnnotationTask, package: Package, sample: int | None, seed: int
 ) -> Iterator[SheetItem]:
-    """Yield both forms of each sampled question; or its facts, one per row.
+    """Yield rows of a KaLMA benchmark: sampled questions in both forms, or their gold facts.
 
     Raises:
-        InputError: no facts.
+        InputError: the benchmark has no gold facts.
     """
     gold = by_query(package.gold.to_pylist())
     if task.unit == "knowledge" and not gold:
@@ -122,20 +120,21 @@ def _kalma_items(
 
 
 DEFAULT = 200
+"""Negatives to sample, unless another number is named."""
 
 
 def _negative_items(
     task: AnnotationTask, package: Package, sample: int | None, seed: int
 ) -> Iterator[SheetItem]:
-    """Yield a sample of (query, negative) pairs, or the pairs that models left undecided.
+    """Yield rows of sampled (query, negative) pairs, or of the pairs that models left undecided.
 
-    Where an audit of these tables had a strong judge, the sample is drawn within the strata that
-    it left (suspects decided relevant, suspects cleared, the rest), else from all alike.
+    If an audit of these tables had a strong judge, the sample is drawn within its strata (suspects
+    decided relevant, suspects cleared, the rest), else from all negatives alike.
 
     Args:
         task: ``audit-negative``, or ``unsure-relevance``.
         package: benchmark.
-        sample: pairs; None for 200, or for all that are unsure.
+        sample: number of pairs; None for 200, or for all undecided ones.
         seed: seed of sample and order.
 
     Raises:
@@ -147,7 +146,7 @@ def _negative_items(
         pairs = list(rows_of(package.mapping(UNSURE), "query-id", "corpus-id"))
         drawn = pairs if sample is None else sample_ids(pairs, sample, seed, "annotate unsure")
     else:
-        strata = _strata(base, package)
+        strata = _read_strata(base, package)
         drawn = sample_negatives(base, sample or DEFAULT, seed, strata)
     if not drawn:
         raise InputError(
@@ -156,30 +155,26 @@ def _negative_items(
     texts = base.texts({p for _, p in drawn})
     questions = dict(rows_of(base.queries, "_id", "text"))
     for query, passage in drawn:
-        title, text = texts[passage]
-        texts_of_row = {
-            "question": questions[query],
-            "passage": f"{title}: {text}" if title else text,
-        }
+        columns = {"question": questions[query], "passage": _join_title(*texts[passage])}
         where: dict[str, object] = {"query_id": query, "passage": passage}
         if task.unit == UNSURE:
             where["question"] = questions[query]
         if strata is not None:
             where["stratum"] = strata[query, passage]
-        yield where, texts_of_row
+        yield where, columns
 
 
 def sample_negatives(
     base: Base, size: int, seed: int, strata: Mapping[tuple[str, str], str] | None = None
 ) -> list[tuple[str, str]]:
-    """Draw a sample of (query, negative) pairs, from all or from each stratum.
+    """Draw a sample of (query, negative) pairs, from all or within strata.
 
     Args:
         base: the benchmark.
-        size: how many, at most.
+        size: most pairs to draw.
         seed: seed of the draws.
-        strata: stratum of each negative: as many are drawn of each as there are, to an equal
-            share; None draws uniformly from all.
+        strata: stratum of each negative; each stratum gets an equal share, or all its pairs if
+            they are fewer. None draws uniformly from all.
     """
     pairs = mapped_negatives(base.negatives)
     if strata is None:
@@ -188,7 +183,7 @@ def sample_negatives(
     for pair in pairs:
         by_name.setdefault(strata[pair], []).append(pair)
     drawn: list[tuple[str, str]] = []
-    # The smallest first: what they cannot fill goes to the others.
+    # Smallest first, so that places that a small stratum cannot fill go to the larger ones.
     ordered = sorted(by_name.items(), key=lambda s: (len(s[1]), s[0]))
     for i, (name, mine) in enumerate(ordered):
         share = (size - len(drawn)) // (len(ordered) - i)
@@ -196,13 +191,10 @@ def sample_negatives(
     return drawn
 
 
-def _strata(base: Base, package: Package) -> dict[tuple[str, str], str] | None:
-    """Read the stratum of each negative from the last audit; None without one."""
-    path = package.folder / AUDIT
-    if not path.is_file():
-        return None
-    audit = validated(Audit, read_json(path), path)
-    if audit.cascade is None or audit.benchmark_hash != package.hash:
+def _read_strata(base: Base, package: Package) -> dict[tuple[str, str], str] | None:
+    """Read the stratum of each negative from the package's audit; None without strata."""
+    audit = audit_of(package)
+    if audit is None or audit.cascade is None:
         return None
     decided = {(d.query, d.passage): d.stratum for d in audit.decisions}
     return {pair: decided.get(pair, "unsuspected") for pair in mapped_negatives(base.negatives)}
@@ -211,7 +203,7 @@ def _strata(base: Base, package: Package) -> dict[tuple[str, str], str] | None:
 def _twin_items(
     task: AnnotationTask, package: Package, sample: int | None, seed: int
 ) -> Iterator[SheetItem]:
-    """Yield (question, answer, original, rewrite) for the passages that contexts show.
+    """Yield rows of passages that contexts show and their rewrites (twins), by sampled query.
 
     Args:
         task: ``twin-relevant`` or ``twin-nonrelevant``.
@@ -267,16 +259,16 @@ _MAKERS = {
 def benchmark_items(
     task: AnnotationTask, folder: Path, sample: int | None, seed: int
 ) -> Iterator[SheetItem]:
-    """Yield the items of a task about a benchmark, each with its origin.
+    """Yield the rows of a task about a benchmark, each with its origin.
 
     Args:
-        task: one with ``of_benchmark``.
+        task: a task with ``of_benchmark``.
         folder: benchmark.
-        sample: how many; None for the task's own number.
+        sample: number of rows or queries; None for the task's own.
         seed: seed of sample and order.
 
     Raises:
-        InputError: not a package, a kind that the task is not about, or nothing to annotate.
+        InputError: not a package, a kind of benchmark without this task, or nothing to annotate.
     """
     package = Package(folder)
     if task.name not in package.kind.annotation:
@@ -290,7 +282,7 @@ def benchmark_items(
 
 
 class _Plan(msgspec.Struct):
-    """Plan of ``labels plan --out``, of which only the queries are read."""
+    """File of ``labels plan --out``, of which only the queries are read."""
 
     queries: list[str]
 
@@ -298,15 +290,15 @@ class _Plan(msgspec.Struct):
 def export_sheet(options: AnnotationOptions, scores: Sequence[Path] = ()) -> Sheet:
     """Write a blind, shuffled sample for annotators, as ``citeforge labels export`` does.
 
-    Beside it is the key file with each item's origin; for Label Studio, also its configuration.
+    Also writes a key file with the origin of each row and, for Label Studio, a configuration.
 
     Args:
         options: task, sample, and the file to write.
-        scores: score files made with ``--details``, for tasks that look at answers.
+        scores: score files made with ``--details``, for tasks about answers.
 
     Raises:
-        InputError: nothing to annotate, or a score file without answers.
-        UsageError: there is no such task, or it is about something else.
+        InputError: there is nothing to annotate, or a score file has no answers.
+        UsageError: there is no such task, or it is not about these files.
     """
     task, out = find_task(options.task), options.out
     if task.of_benchmark != (options.benchmark is not None) or bool(scores) == task.of_benchmark:
@@ -350,12 +342,12 @@ def export_sheet(options: AnnotationOptions, scores: Sequence[Path] = ()) -> She
 def _score_items(
     task: AnnotationTask, files: Sequence[ScoreFile], options: AnnotationOptions
 ) -> Iterator[SheetItem]:
-    """Yield the items to label from score files, of sampled or planned queries.
+    """Yield the rows to label from score files, of sampled or planned queries.
 
     Sampled queries are the same for all systems.
 
     Raises:
-        InputError: a score file holds no answers, or none has an answer to a planned query.
+        InputError: a score file has no answers, or none has an answer to a planned query.
     """
     queries = list(dict.fromkeys(a.query_id for f in files for a in f.answers))
     if options.queries is not None:
@@ -381,12 +373,12 @@ def _score_items(
             )
         for answer in file.answers:
             if answer.query_id in chosen and not answer.is_missing:
-                for place, columns in _units(task, answer):
+                for place, columns in _list_units(task, answer):
                     yield {"system": file.system, "query_id": answer.query_id, **place}, columns
 
 
-def _units(task: AnnotationTask, answer: AnswerDetail) -> Iterator[SheetItem]:
-    """Yield what people label of an answer: the answer, its statements, or its citations."""
+def _list_units(task: AnnotationTask, answer: AnswerDetail) -> Iterator[SheetItem]:
+    """Yield the rows of one answer: the answer itself, its statements, or its citations."""
     if task.unit == "answer":
         text = " ".join(s.text for s in answer.statements)
         yield {}, {"question": answer.query, "answer": text}
@@ -394,21 +386,23 @@ def _units(task: AnnotationTask, answer: AnswerDetail) -> Iterator[SheetItem]:
     for number, statement in enumerate(answer.statements):
         base = {"question": answer.query, "statement": statement.text}
         if task.unit == "statement":
-            passages = "\n\n".join(_text(answer.passages[c]) for c in statement.cited)
+            cited_passages = (answer.passages[c] for c in statement.cited)
+            passages = "\n\n".join(_join_title(p.title, p.text) for p in cited_passages)
             yield {"statement": number}, {**base, "passages": passages}
             continue
         for cited in statement.cited:
             place: dict[str, object] = {"statement": number, "citation": cited}
-            yield place, {**base, "passage": _text(answer.passages[cited])}
+            shown = answer.passages[cited]
+            yield place, {**base, "passage": _join_title(shown.title, shown.text)}
 
 
-def _text(passage: PassageDetail) -> str:
-    """Join the title and text of a passage."""
-    return f"{passage.title}: {passage.text}" if passage.title else passage.text
+def _join_title(title: str, text: str) -> str:
+    """Put the title of a passage, if it has one, before its text."""
+    return f"{title}: {text}" if title else text
 
 
 def _label_studio_config(task: AnnotationTask) -> str:
-    """Write the labelling configuration that shows this task in Label Studio."""
+    """Make the labelling configuration of a task for Label Studio (XML)."""
     from html import escape
 
     columns = "\n".join(
@@ -424,10 +418,10 @@ def _label_studio_config(task: AnnotationTask) -> str:
 
 
 def read_typed(path: Path, kind: type[T], message: str, allowed: str) -> T:
-    """Read a JSON file into a typed record.
+    """Read a JSON file as a value of some type.
 
     Raises:
-        InputError: it cannot be read, or is of another layout.
+        InputError: it cannot be read, or has another layout.
     """
     try:
         return msgspec.convert(read_json(path), kind)

@@ -1,4 +1,4 @@
-"""Rank correlations of the orders of systems by two judges, with intervals over queries."""
+"""Correlate the orders of systems by two judges, with intervals over resampled queries."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -19,8 +19,8 @@ class Correlation:
     """One rank correlation of two orders of the same systems.
 
     Attributes:
-        name: what it is.
-        value: from -1 to 1; NaN where one side ties everything.
+        name: name of the correlation coefficient.
+        value: from -1 to 1; NaN if one side has only ties.
         low: lower end of the 95 % percentile interval over resampled queries.
         high: upper end.
     """
@@ -32,14 +32,14 @@ class Correlation:
 
 
 def kendall_tau_b(judge: Floats, truth: Floats) -> float:
-    """Compute Kendall's tau-b, which allows for ties (Kendall 1945; scipy's)."""
+    """Compute Kendall's tau-b of two columns of values, which allows for ties (Kendall 1945)."""
     from scipy.stats import kendalltau
 
     return float(kendalltau(judge, truth).statistic)
 
 
 def spearman(judge: Floats, truth: Floats) -> float:
-    """Compute Spearman's rho (scipy's)."""
+    """Compute Spearman's rho of two columns of values; NaN if either is constant."""
     from scipy.stats import spearmanr
 
     if len(set(judge)) < 2 or len(set(truth)) < 2:
@@ -50,9 +50,9 @@ def spearman(judge: Floats, truth: Floats) -> float:
 def tau_ap(judge: Floats, truth: Floats) -> float:
     """Compute the AP rank correlation (Yilmaz et al. 2008): mistakes at the top weigh more.
 
-    For every system but the judge's first, the share of those above it that truth puts above it
-    less the share that it puts below; the mean of these. Systems that the judge ties stand in the
-    order given, and a pair that truth ties counts nothing.
+    The mean over every system but the judge's first: of those above it, the share that truth puts
+    above it less the share that truth puts below. Systems that the judge ties keep their order;
+    pairs that truth ties count 0.
     """
     ordered = truth[np.argsort(-judge, kind="stable")]
     signs = [np.sign(ordered[:i] - ordered[i]).mean() for i in range(1, len(ordered))]
@@ -62,8 +62,7 @@ def tau_ap(judge: Floats, truth: Floats) -> float:
 def gap_weighted_tau(judge: Floats, truth: Floats) -> float:
     """Compute Kendall's tau, each pair weighted by the true difference of its systems.
 
-    To swap systems that truth hardly tells apart costs hardly anything; pairs that the judge ties
-    count nothing, and truth's ties weigh nothing.
+    Swapping systems that are nearly equal in truth costs little; pairs that the judge ties count 0.
     """
     said, gaps = (np.subtract.outer(values, values) for values in (judge, truth))
     weight = float(np.abs(gaps).sum())
@@ -84,16 +83,16 @@ def compare_orders(
     """Compute rank correlations of two orders of the same systems by one measure.
 
     Args:
-        judged: score files by the judge that is looked at, one per system.
+        judged: score files by the judge that is evaluated, one per system.
         truth: score files of the same systems by another judge, or by people.
         measure: name of a measure that is the mean of its values per query.
 
     Raises:
-        InputError: the systems or queries differ, there are fewer than three, or a name comes
+        InputError: the systems or queries differ, there are fewer than three systems, or one comes
             twice.
         UnknownValueError: a file lacks the measure.
     """
-    ours, theirs = by_system(judged, measure), by_system(truth, measure)
+    ours, theirs = values_by_system(judged, measure), values_by_system(truth, measure)
     if set(ours) != set(theirs):
         odd = sorted(set(ours) ^ set(theirs))
         raise InputError(
@@ -125,10 +124,10 @@ def compare_orders(
     return correlations
 
 
-def by_system(
+def values_by_system(
     files: Sequence[ScoreFile], measure: str
 ) -> dict[str, tuple[list[str], list[float | None]]]:
-    """Collect each system's queries and its values on them from score files.
+    """Collect each system's query ids, and its values of a measure on them, from score files.
 
     Raises:
         InputError: a system has two files.

@@ -22,13 +22,13 @@ from citeforge.schemas.recipes.base import Part
 
 
 def corpus_rows(base: Base) -> Iterator[dict[str, Any]]:
-    """Yield the passages of a corpus as rows."""
+    """Yield the passages of a benchmark's corpus as dictionaries."""
     for batch in base.passages():
         yield from batch.to_pylist()
 
 
 def write_passages(base: Base, folder: Path) -> None:
-    """Write passages without their metadata as one split, a batch at a time."""
+    """Write a benchmark's passages, without their metadata, as Parquet files."""
     columns = ["_id", "title", "text"]
     schema = pa.schema([CORPUS.field(c) for c in columns])
     with TableWriter(folder, "corpus", schema) as writer:
@@ -37,15 +37,15 @@ def write_passages(base: Base, folder: Path) -> None:
 
 
 def judgements(base: Base) -> Iterator[tuple[str, str, int]]:
-    """Yield (query, passage, judgement): relevant ones above 0, mapped negatives 0."""
+    """Yield (query, passage, score): at least 1 for relevant passages, 0 for negatives."""
     for label in LABELS:
         for row in base.mappings[label].to_pylist():
-            score = round(row["score"] or 1) if label == RELEVANT else 0
-            yield row["query-id"], row["corpus-id"], max(score, 1) if label == RELEVANT else 0
+            score = max(round(row["score"] or 1), 1) if label == RELEVANT else 0
+            yield row["query-id"], row["corpus-id"], score
 
 
 def list_losses(base: Base, *kept: str) -> DroppedFields:
-    """List what an export of a benchmark leaves out, but for the parts named as kept."""
+    """List the data of a benchmark that an export drops; ``kept`` names parts that it keeps."""
     lost = []
     if "contexts" not in kept:
         lost.append(f"the frozen contexts ({', '.join(base.manifest.contexts)})")
@@ -62,7 +62,7 @@ def list_losses(base: Base, *kept: str) -> DroppedFields:
 
 
 def other_contexts(package: Package, *written: str) -> DroppedFields:
-    """Report the context sets that a layout with one context per question leaves out."""
+    """List the context sets that a layout with one context per question leaves out."""
     others = [name for name in package.contexts if name not in written]
     return [f"context sets but {written[0]}: {', '.join(others)}"] if others else []
 
@@ -72,10 +72,10 @@ def export_beir(folder: Path, out: Path, options: Part) -> DroppedFields:
     base = Base(folder)
     with atomic_file(out / "corpus.jsonl") as file:
         for row in corpus_rows(base):
-            file.write(json_line(_flatten_metadata(row)))
+            file.write(json_line(_parse_metadata(row)))
     with atomic_file(out / "queries.jsonl") as file:
         for row in base.queries.to_pylist():
-            file.write(json_line(_flatten_metadata(row)))
+            file.write(json_line(_parse_metadata(row)))
     with atomic_file(out / "qrels" / "test.tsv") as file:
         file.write(b"query-id\tcorpus-id\tscore\n")
         for query, passage, score in judgements(base):
@@ -83,8 +83,8 @@ def export_beir(folder: Path, out: Path, options: Part) -> DroppedFields:
     return list_losses(base)
 
 
-def _flatten_metadata(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with the members of its metadata (JSON text) as fields of its own."""
+def _parse_metadata(row: dict[str, Any]) -> dict[str, Any]:
+    """Copy a row with its metadata parsed from JSON; an empty one is dropped."""
     flat = {k: v for k, v in row.items() if k != "metadata"}
     if row.get("metadata"):
         flat["metadata"] = json.loads(row["metadata"])
@@ -92,7 +92,7 @@ def _flatten_metadata(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def json_line(row: dict[str, Any]) -> bytes:
-    """Write a row as a line of JSON Lines."""
+    """Encode a row as a line of JSON Lines."""
     return json.dumps(row, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
 
 
@@ -140,7 +140,7 @@ def export_mteb(folder: Path, out: Path, options: Part) -> DroppedFields:
     qrels = [
         {"query-id": q, "corpus-id": p, "score": s} for q, p, s in judgements(base)
     ]  # fmt: skip
-    name, docs = next(iter((n, base.context(n)) for n in base.manifest.contexts))
+    name, docs = next((n, base.context(n)) for n in base.contexts)
     top = [
         {"query-id": q, "corpus-ids": [d["corpus-id"] for d in rows]} for q, rows in docs.items()
     ]
@@ -153,12 +153,12 @@ def export_mteb(folder: Path, out: Path, options: Part) -> DroppedFields:
     for config, (split, rows) in tables.items():
         write_table(out / config, split, pa.Table.from_pylist(rows))
         splits[config] = [split]
-    _readme(out, data_configs(splits), base)
+    _write_readme(out, data_configs(splits), base)
     return list_losses(base, "contexts") + other_contexts(base, name)
 
 
 def export_rage(folder: Path, out: Path, options: Part) -> DroppedFields:
-    """Write RAGE's Hub layout (``corpus``, ``queries``, ``mapping``), as rage_toolkit reads it."""
+    """Write configs ``corpus``, ``queries`` and ``mapping``, as rage_toolkit reads them."""
     base = Base(folder)
     splits = {"corpus": ["corpus"], "queries": ["queries"], "mapping": []}
     write_passages(base, out / "corpus")
@@ -167,12 +167,12 @@ def export_rage(folder: Path, out: Path, options: Part) -> DroppedFields:
         if base.mappings[label].num_rows:
             write_table(out / "mapping", label, base.mappings[label])
             splits["mapping"].append(label)
-    _readme(out, data_configs(splits), base)
+    _write_readme(out, data_configs(splits), base)
     return list_losses(base, "labels", "short", "scores")
 
 
 def export_csv(folder: Path, out: Path, options: Part) -> DroppedFields:
-    """Write one CSV per table, as the Hub's viewer reads them; lists and structures as JSON."""
+    """Write one CSV file per table, with lists and structures as JSON, for the Hub's viewer."""
     package = Package(folder)
     for config, names in package.splits.items():
         for name in names:
@@ -184,7 +184,7 @@ def export_csv(folder: Path, out: Path, options: Part) -> DroppedFields:
                 writer.writerow(read_schema(shards[0]).names)
                 for batch in iter_batches(shards):
                     writer.writerows([_cell(v) for v in row.values()] for row in batch.to_pylist())
-    _readme(out, data_configs(package.splits, ".csv"), package)
+    _write_readme(out, data_configs(package.splits, ".csv"), package)
     return [
         "types: numbers and texts are told apart by their looks",
         "null and '' are alike",
@@ -193,7 +193,7 @@ def export_csv(folder: Path, out: Path, options: Part) -> DroppedFields:
 
 
 def _cell(value: Any) -> Any:
-    """Write a value as a CSV cell: lists and structures as JSON, texts never as formulas."""
+    """Format a value as a CSV cell: lists and structures as JSON, texts never as formulas."""
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, str):
@@ -201,8 +201,8 @@ def _cell(value: Any) -> Any:
     return "" if value is None else value
 
 
-def _readme(out: Path, configs: list[dict[str, Any]], base: Package) -> None:
-    """Write the ``README.md`` that lists the configs for the Hub's viewer."""
+def _write_readme(out: Path, configs: list[dict[str, Any]], base: Package) -> None:
+    """Write a ``README.md`` that lists the configs, which the Hub's viewer needs."""
     front: dict[str, Any] = {"configs": configs}
     if base.manifest.licence:
         front["license"] = base.manifest.licence.lower()

@@ -1,4 +1,4 @@
-"""Layouts of one row per question: ALCE, AttriEval, Attributed-IR, and KaLMA's JSON."""
+"""Layouts with one row per question: ALCE, AttriEval, Attributed-IR, and KaLMA's JSON."""
 
 import csv
 import json
@@ -16,7 +16,7 @@ from citeforge.schemas.benchmarks.kg import EMPTY, Graph, Triple, from_row
 
 
 def choose_context(base: Base, options: ContextOptions) -> tuple[str, DroppedFields]:
-    """Choose the one context set to export, and list what that leaves out."""
+    """Choose the context set to export (the named one, else the first); list what that drops."""
     name = options.context or base.contexts[0]
     lost = other_contexts(base, name)
     if any(base.negatives.values()):
@@ -25,7 +25,7 @@ def choose_context(base: Base, options: ContextOptions) -> tuple[str, DroppedFie
 
 
 def export_alce(folder: Path, out: Path, options: ContextOptions) -> DroppedFields:
-    """Write ``data.json``: a list of items with question, docs, and the gold there is."""
+    """Write ``data.json``, ALCE's layout: a list of items with question, docs and gold."""
     base = Base(folder)
     name, lost = choose_context(base, options)
     items = []
@@ -58,7 +58,7 @@ def export_alce(folder: Path, out: Path, options: ContextOptions) -> DroppedFiel
 
 
 def export_attrieval(folder: Path, out: Path, options: ContextOptions) -> DroppedFields:
-    """Save a ``datasets.Dataset``: query, passages{passage_text, is_selected}, org_answers."""
+    """Save a ``datasets.Dataset`` in AttriEval's layout, a row per question."""
     import datasets
 
     datasets.disable_progress_bars()
@@ -96,7 +96,7 @@ def export_attrieval(folder: Path, out: Path, options: ContextOptions) -> Droppe
 
 
 def export_attributed_ir(folder: Path, out: Path, options: ContextOptions) -> DroppedFields:
-    """Write ``data.csv``: Python literals in cells; ``output`` is empty for the system."""
+    """Write ``data.csv`` in Attributed-IR's layout; systems fill in its column ``output``."""
     base = Base(folder)
     name, lost = choose_context(base, options)
     out.mkdir(parents=True, exist_ok=True)
@@ -118,8 +118,11 @@ def export_attributed_ir(folder: Path, out: Path, options: ContextOptions) -> Dr
 
 
 def export_kalma(folder: Path, out: Path, options: ContextOptions) -> DroppedFields:
-    """``specific.json``, ``general.json`` and, where there is gold, ``gold.json`` (with rounds) and
-    ``gold_no_round1.json``: the two files that KaLMA's code reads."""
+    """Write ``specific.json`` and ``general.json`` in KaLMA's layout, and its gold if there is any.
+
+    Gold goes into ``gold.json`` (with rounds) and ``gold_no_round1.json``, the two files that
+    KaLMA's code reads.
+    """
     package = Package(folder)
     name = options.context or "full"
     graphs = [list(item.graphs) for item in package.items(name)]
@@ -146,16 +149,16 @@ def write_items(
     path: Path,
     empty: Sequence[Mapping[str, Mapping[str, str]]] = (),
 ) -> int:
-    """Write questions with their graphs as entries in KaLMA's published layout.
+    """Write questions with their graphs in KaLMA's published layout.
 
     Args:
         questions: texts.
         graphs: sub-graphs of each.
         path: file to make.
-        empty: blank values of each, as ``KalmaItem`` has them; none when it is empty.
+        empty: blank values of each, as in ``KalmaItem``; empty for none.
 
     Returns:
-        Values that the layout cannot carry: it has one value a relation.
+        Number of values that the layout, with one value per relation, cannot hold.
     """
     lost = 0
     rows = []
@@ -176,7 +179,7 @@ def write_items(
 def write_gold(
     questions: Sequence[str], gold: Sequence[Sequence[tuple[Triple, int]]], path: Path
 ) -> None:
-    """Write minimum knowledge sets as BioKaLMA's code lays them out, with their rounds."""
+    """Write questions with their minimum knowledge sets, and rounds, in BioKaLMA's layout."""
     rows = [
         [q, [[t.qid, t.relation, t.value, *([number] if number else [])] for t, number in mine]]
         for q, mine in zip(questions, gold, strict=True)

@@ -1,4 +1,4 @@
-"""Files to passages: `source` finds files and joins passages, `formats` reads, `passages` cuts.
+"""Cut files into passages: `source` lists files, `formats` reads them, `passages` cuts them.
 
 Reaches the core through ``ir_convert``. Begin at `source`.
 """

@@ -1,4 +1,4 @@
-"""Passages that repeat, or nearly repeat, an earlier one."""
+"""Find passages that repeat, or nearly repeat, an earlier one."""
 
 import hashlib
 from typing import Any, NamedTuple
@@ -13,15 +13,15 @@ NEAR = 0.9
 """Estimated Jaccard similarity of runs of five words from which passages are near-duplicates."""
 _PERMUTATIONS = 128
 _SHORT = 12
-"""Runs of words below which an estimate means little."""
+"""Runs of words below which similarity cannot be estimated well."""
 
 
 class Repeat(NamedTuple):
     """An earlier passage that a new one repeats.
 
     Attributes:
-        id: of the earlier one.
-        is_exact: whether the texts differ in case, white space and forms of letters at most.
+        id: id of the earlier passage.
+        is_exact: whether the texts are equal but for case, white space and Unicode forms.
     """
 
     id: str
@@ -31,13 +31,14 @@ class Repeat(NamedTuple):
 class RepeatFinder:
     """Remembers passages, and finds those that repeat an earlier one.
 
-    Near-duplicates with other numbers are none: they say something else.
+    Near-duplicates with other numbers are no repetitions: they say something else.
 
     Attributes:
-        n_other_numbers: passages that stay for their numbers.
+        n_other_numbers: number of near-duplicates that stay because their numbers differ.
     """
 
     def __init__(self) -> None:
+        """Start without passages."""
         from datasketch import MinHash, MinHashLSH
 
         self.n_other_numbers = 0
@@ -70,7 +71,7 @@ class RepeatFinder:
         return None
 
     def _sketch(self, text: str) -> Any:
-        """MinHash sketch of a text, to estimate similarity; None for a text too short for that."""
+        """Compute a text's MinHash sketch, to estimate similarity; None for too short a text."""
         from datasketch import LeanMinHash
 
         runs = shingles(text)

@@ -1,4 +1,4 @@
-"""Readers of text, Markdown, HTML, PDF and JSON Lines: a file to pages of text."""
+"""Read text, Markdown, HTML, PDF and JSON Lines files, page by page."""
 
 import codecs
 import logging
@@ -14,7 +14,7 @@ import msgspec
 from citeforge.engines.io.jsonlines import raw_lines
 from citeforge.ir_convert.corpus import PassageRow
 from citeforge.plugins.documents.reading.outline import Break, read_outline
-from citeforge.plugins.documents.reading.pages import Page, whole_pages
+from citeforge.plugins.documents.reading.pages import Page, clean_pages
 from citeforge.schemas.errors import InputError
 
 EMPTY = "empty"
@@ -24,8 +24,8 @@ BROKEN = "broken"
 LOCKED = "locked with a password"
 NO_TEXT = "without text, such as scans"
 _SAMPLE_BYTES = 1 << 18
-"""Bytes by which an encoding is guessed."""
-_BOMS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+"""Bytes from which an encoding is guessed."""
+
 _HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
 _HIDDEN = [
     "//nav", "//noscript", "//*[@hidden]",
@@ -42,6 +42,7 @@ class UnreadableError(Exception):
     """
 
     def __init__(self, problem: str, detail: str = "") -> None:
+        """Make the error; ``detail`` is its message."""
         super().__init__(detail)
         self.problem = problem
 
@@ -50,10 +51,10 @@ class DocumentPage(NamedTuple):
     """A page, a line of JSON Lines, or a whole file.
 
     Attributes:
-        number: of the page or line, from 1; None for a whole file.
-        text: what offsets count in.
-        title: of the document; empty for none.
-        breaks: headings, and what else is no text of a passage, in order.
+        number: number of the page or line, from 1; None for a whole file.
+        text: text in which offsets of passages count.
+        title: title of the document; empty for none.
+        breaks: headings and other stretches that belong to no passage, in order.
     """
 
     number: int | None
@@ -66,10 +67,11 @@ class Notes(list[str]):
     """Notes on oddities of a file that was read nevertheless.
 
     Attributes:
-        counts: what readers changed in a file, and how often.
+        counts: kind of change that readers made to the text, to its number.
     """
 
     def __init__(self, notes: Iterable[str] = ()) -> None:
+        """Copy notes, without counts."""
         super().__init__(notes)
         self.counts = Counter[str]()
 
@@ -78,23 +80,23 @@ DocumentReader = Callable[[Path, Notes], Iterator[DocumentPage]]
 
 
 def read_plain(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """Read a text file in any encoding; a form feed ends a line, so that offsets stay."""
+    """Read a text file in any encoding as one page; form feeds become line ends."""
     yield DocumentPage(None, _decode(path.read_bytes(), notes).replace("\f", "\n"))
 
 
 def read_markdown(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """Read a Markdown file; its title is that of its front matter."""
+    """Read a Markdown file as one page with headings, and the title of its front matter."""
     yield _markdown_page(_decode(path.read_bytes(), notes))
 
 
 def _markdown_page(markdown: str, title: str = "") -> DocumentPage:
-    """Make a page of Markdown, with its headings."""
+    """Make a page from Markdown, with its headings; ``title`` is used if it has none itself."""
     outline = read_outline(markdown)
     return DocumentPage(None, outline.text, outline.title or title, outline.breaks)
 
 
 def read_html(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """Read the main text of a web page, without navigation; offsets count in that text."""
+    """Read the main text of a web page, without navigation, as one page of Markdown."""
     import trafilatura
 
     data = path.read_bytes()
@@ -107,7 +109,7 @@ def read_html(path: Path, notes: Notes) -> Iterator[DocumentPage]:
         page = trafilatura.load_html(data)
         bodies = [] if page is None else page.xpath("./body[.//h1 or .//h2 or .//h3]")
         if bodies and not _HEADING.search(text or ""):
-            # Headings are read in an article alone: the whole page becomes one.
+            # trafilatura reads headings only inside an article: the whole page becomes one.
             article, root = bodies[0], bodies[0].getparent()
             article.tag = "article"
             root.append(root.makeelement("body"))
@@ -123,7 +125,7 @@ def read_html(path: Path, notes: Notes) -> Iterator[DocumentPage]:
 def read_pdf(path: Path, notes: Notes) -> Iterator[DocumentPage]:
     """Read the pages of a PDF without running headers and footers.
 
-    A word that was hyphenated at the end of a line is whole again; a sentence over two pages is on
+    Words hyphenated at the end of a line are joined; a sentence that runs over two pages is put on
     the first of them.
     """
     import pypdf
@@ -149,12 +151,12 @@ def read_pdf(path: Path, notes: Notes) -> Iterator[DocumentPage]:
         if not text.strip():
             notes.append(f"page {number} has no text")
         pages.append(Page(number, text))
-    for page in whole_pages(pages, notes.counts):
+    for page in clean_pages(pages, notes.counts):
         yield DocumentPage(page.number, page.text, title)
 
 
 def read_json_lines(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """Read one document per line, with a text and perhaps a title."""
+    """Read a JSON Lines file: one document per line, with a text and perhaps a title."""
     try:
         for number, line in raw_lines(path):
             if not line.strip():
@@ -172,7 +174,7 @@ def read_json_lines(path: Path, notes: Notes) -> Iterator[DocumentPage]:
 
 
 def first_line(error: Exception) -> str:
-    """Give the type and first line of an error."""
+    """Format an error as its type and the first line of its message."""
     first = (str(error).splitlines() or [""])[0][:160]
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
@@ -181,9 +183,9 @@ def _decode(data: bytes, notes: Notes) -> str:
     """Decode bytes as UTF-8, as UTF-16 if marked, or in the likeliest encoding.
 
     Raises:
-        UnreadableError: no text in any encoding.
+        UnreadableError: the bytes are not text in any known encoding.
     """
-    encoding = next((name for bom, name in _BOMS.items() if data.startswith(bom)), "utf-8-sig")
+    encoding = "utf-16" if data.startswith((codecs.BOM_LE, codecs.BOM_BE)) else "utf-8-sig"
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Sizes that a recipe may change. Importing them imports nothing."""
+"""Default sizes of passages and files, in a module without imports."""
 
 PASSAGE_SIZE = 900
 """Characters of a passage: about 150 English words."""

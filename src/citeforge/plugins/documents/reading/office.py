@@ -1,4 +1,4 @@
-"""Readers of Word (DOCX) and PowerPoint (PPTX) files."""
+"""Read Word (DOCX) and PowerPoint (PPTX) files."""
 
 import re
 import zipfile
@@ -24,20 +24,21 @@ _OLD_FORMAT = b"\xd0\xcf\x11\xe0"
 """First bytes of an OLE file: an encrypted document, or one of before 2007."""
 _LEFT_OUT = ("w:txbxContent", "w:footnoteReference", "w:endnoteReference")
 _TITLE = -1
-"""In place of a level: the title of the document."""
+"""Level of the style of a document's title."""
 _MOST_LEVELS = 100
-"""Groups of shapes in groups."""
+"""Depth of nested groups of shapes down to which they are read."""
 
 
-class _Builder:
-    """Text of a page that grows by paragraphs, and its headings."""
+class _PageBuilder:
+    """Builds the text of a page from paragraphs, and records its headings."""
 
     def __init__(self) -> None:
+        """Start with an empty page."""
         self.text = ""
         self.breaks: list[Break] = []
 
     def add(self, paragraph: str, level: int = 0) -> None:
-        """Add a paragraph; of a level above 0 it is a heading."""
+        """Add a paragraph, which is a heading if its level is above 0; blank ones are left out."""
         lines = [" ".join(line.split()) for line in paragraph.splitlines()]
         content = "\n".join(filter(None, lines))
         if not content:
@@ -48,12 +49,13 @@ class _Builder:
             self.breaks.append(Break(start, len(self.text), level, " ".join(content.split())))
 
     def page(self, number: int | None, title: str) -> DocumentPage:
+        """Return the page built so far."""
         return DocumentPage(number, self.text, title, tuple(self.breaks))
 
 
 @contextmanager
 def _errors_as_unreadable(path: Path) -> Iterator[None]:
-    """Turn exceptions of the libraries that read a file into UnreadableError."""
+    """Check an Office file, and turn exceptions while it is read into UnreadableError."""
     try:
         if path.read_bytes()[:4] == _OLD_FORMAT:
             raise UnreadableError(LOCKED, "encrypted, or in the format of before 2007")
@@ -78,7 +80,7 @@ def read_docx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
     """
     import docx
 
-    builder = _Builder()
+    builder = _PageBuilder()
     with _errors_as_unreadable(path):
         document: Any = docx.Document(str(path))
         title = document.core_properties.title or ""
@@ -103,7 +105,7 @@ def read_docx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
 
 
 def _heading_level(style: Any) -> int:
-    """Heading level of a style, or of the style that it is based on; 0 for no heading."""
+    """Get the heading level of a style, or of its base style; 0 for none, -1 for the title."""
     while style is not None:
         if style.name == "Title":
             return _TITLE
@@ -114,7 +116,7 @@ def _heading_level(style: Any) -> int:
 
 
 def _blocks(parent: Any) -> Iterator[Any]:
-    """Yield paragraphs and tables, also inside content controls and insertions."""
+    """Yield the paragraphs and tables of a Word body, also in content controls and insertions."""
     for child in parent.iterchildren():
         name = str(child.tag).rpartition("}")[2]
         if name in ("p", "tbl"):
@@ -124,7 +126,7 @@ def _blocks(parent: Any) -> Iterator[Any]:
 
 
 def _docx_text(element: Any) -> str:
-    """Give the text of a paragraph or cell as shown, without deletions and text boxes."""
+    """Get the visible text of a Word paragraph or cell, without deletions and text boxes."""
     parts = []
     for node in element.xpath(
         ".//w:t[not(ancestor::w:txbxContent) and not(ancestor::w:moveFrom)]"
@@ -149,7 +151,7 @@ def read_pptx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
         title = deck.core_properties.title or ""
         pages = []
         for number, slide in enumerate(deck.slides, 1):
-            builder = _Builder()
+            builder = _PageBuilder()
             heading = slide.shapes.title
             if heading is not None and heading.has_text_frame:
                 builder.add(heading.text_frame.text.replace("\v", " "), 1)
@@ -165,7 +167,7 @@ def read_pptx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
 
 
 def _shapes(shapes: Any, depth: int = 0) -> Iterator[Any]:
-    """Yield shapes, also those inside groups."""
+    """Yield the shapes of a slide, also those inside groups."""
     for shape in shapes:
         if hasattr(shape, "shapes") and depth < _MOST_LEVELS:
             yield from _shapes(shape.shapes, depth + 1)
@@ -173,8 +175,8 @@ def _shapes(shapes: Any, depth: int = 0) -> Iterator[Any]:
             yield shape
 
 
-def _add_shape(builder: _Builder, shape: Any) -> None:
-    """Add the text or table of a shape to a page."""
+def _add_shape(builder: _PageBuilder, shape: Any) -> None:
+    """Add the text or table of a slide's shape to a page."""
     if getattr(shape, "has_table", False):
         for row in shape.table.rows:
             builder.add(_join_cells(cell.text_frame.text for cell in row.cells))

@@ -1,4 +1,4 @@
-"""Parts of Markdown outside of passages: headings, front matter, comments, template tags."""
+"""Find the parts of Markdown outside of passages: headings, front matter, comments, tags."""
 
 import re
 import tomllib
@@ -10,7 +10,7 @@ import yaml
 from markdown_it import MarkdownIt
 
 _PARSER = MarkdownIt("commonmark")
-_PARSER.core.ruler.enableOnly(["normalize", "block"])  # what is inside a line does not matter here
+_PARSER.core.ruler.enableOnly(["normalize", "block"])  # inline markup is not needed
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _FRONT = re.compile(
     r"\ufeff?(---|\+\+\+)[ \t]*(?:\r\n|\n)(.*?)^(?:\1|\.\.\.)[ \t]*(?:\r\n|\n|\Z)",
@@ -22,8 +22,8 @@ _COMMENT = re.compile(r"(?<!`)<!--.*?-->", re.DOTALL)
 _COMMENTS = re.compile(r"(?:\s*<!--.*?-->)+\s*", re.DOTALL)
 _TEMPLATE_TAGS = re.compile(r"(?:\s*\{%.*?%\})+\s*", re.DOTALL)
 _HIDDEN = {"html_block": _COMMENTS, "paragraph_open": _TEMPLATE_TAGS}
-"""Kind of block to what it is when it is no text."""
-# A definition of a link that leads nowhere is how people write comments.
+"""Kind of block to the pattern of those that are not text."""
+# People write comments as definitions of links without a target.
 _REFERENCE_COMMENT = re.compile(r" {0,3}\[[^\]]*\]:[ \t]+(?:#|<>)(?:[ \t]|\Z)")
 _INLINE = re.compile(r"[*`]+|\b_+|_+\b|!?\[([^\]]*)\]\([^)]*\)|\s*\{[#.:][^}]*\}\s*\Z")
 
@@ -32,10 +32,10 @@ class Break(NamedTuple):
     """A stretch of a text that belongs to no passage.
 
     Attributes:
-        start: its first character.
-        end: behind its last one.
-        level: of a heading, from 1; 0 for anything else.
-        title: of a heading.
+        start: position of its first character.
+        end: position behind its last character.
+        level: level of a heading, from 1; 0 for anything else.
+        title: text of a heading.
     """
 
     start: int
@@ -48,9 +48,9 @@ class Outline(NamedTuple):
     """Headings and other breaks of a Markdown text, and its title.
 
     Attributes:
-        text: of the same length, comments inside its lines blank.
-        title: of the front matter; empty for none.
-        breaks: in order.
+        text: the text with comments inside paragraphs blanked out, so that its length stays.
+        title: title in the front matter; empty for none.
+        breaks: headings and other breaks, in order.
     """
 
     text: str
@@ -87,12 +87,12 @@ def read_outline(text: str) -> Outline:
 
 
 def plain_title(text: str) -> str:
-    """Strip markup, comments, anchors and addresses of links from a heading."""
+    """Strip markup, comments, anchors and link targets from a heading."""
     return " ".join(_INLINE.sub(lambda m: m[1] or "", _COMMENT.sub("", text)).split())
 
 
 def _front_matter(text: str) -> tuple[int, str]:
-    """Find the end of the front matter, and the title in it."""
+    """Find the end of a text's front matter, and the title in it; (0, "") without any."""
     match = _FRONT.match(text)
     if match is None:
         return 0, ""
@@ -101,7 +101,7 @@ def _front_matter(text: str) -> tuple[int, str]:
             content = tomllib.loads(match[2].replace("\r\n", "\n"))
         except tomllib.TOMLDecodeError:
             return 0, ""
-        return match.end(), _text_of(content.get("title"))
+        return match.end(), _title_text(content.get("title"))
     if match[2].strip() and not _YAML_KEY.match(match[2]):
         return 0, ""  # a text between two rules
     try:
@@ -110,19 +110,19 @@ def _front_matter(text: str) -> tuple[int, str]:
         line = _TITLE_LINE.search(match[2])  # such as `title: Pumps: a manual`
         return match.end(), line[1].strip("\"'") if line else ""
     title = content.get("title") if isinstance(content, dict) else None
-    return match.end(), _text_of(title)
+    return match.end(), _title_text(title)
 
 
-def _text_of(value: object) -> str:
-    """Write a title as text in one line; empty for a value of another type."""
+def _title_text(value: object) -> str:
+    """Return a title as one line; empty if the value is neither text nor number."""
     return " ".join(str(value).split()) if isinstance(value, str | int | float) else ""
 
 
 def sections(breaks: tuple[Break, ...], end: int) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Cut a text into the stretches between breaks, each with the headings above it.
+    """Yield (start, end, headings above it) of each stretch of a text between breaks.
 
     Args:
-        breaks: in order.
+        breaks: breaks in order.
         end: length of the text.
     """
     above: list[Break] = []

@@ -1,4 +1,4 @@
-"""Pages of a PDF as one text: running headers and footers leave, sentences over two pages join."""
+"""Clean the pages of a PDF: drop running headers and footers, join sentences over two pages."""
 
 import re
 from collections import Counter
@@ -6,39 +6,39 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 _EDGE = 3
-"""Lines at the top and at the bottom of a page that may be running ones."""
+"""Lines at the top and at the bottom of a page that may be running headers and footers."""
 _WINDOW = 4
-"""Pages before and after, among which a running line repeats (chapters, left and right pages)."""
+"""Pages before and after, in which repetitions of a line are counted."""
 _REPEATS = 3
-"""Pages of a window that have the line."""
+"""Pages of the window that must have a running line."""
 _LONGEST_LINE = 120
-"""Characters of a running line."""
+"""Most characters of a running line."""
 _NUMBER = re.compile(r"\d+")
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[a-zß-ÿ])")
 _CLOSED = re.compile(r"[.!?:;…。！？।۔።။»”\"')\]]\s*\Z")
 _SENTENCE = re.compile(r".+?(?:[.!?…][»”\"')\]]*(?=\s|\Z)|[。！？।۔።။][」』»”\"')\]]*)", re.DOTALL)
 _WRAPPED = 0.7
-"""Share of the longest line of a page from which its last line is taken for a wrapped one."""
+"""Share of the page's longest line from which its last line counts as wrapped."""
 
 
 class Page(NamedTuple):
     """A page with a text.
 
     Attributes:
-        number: from 1.
-        text: lines.
+        number: number of the page, from 1.
+        text: its lines.
     """
 
     number: int
     text: str
 
 
-def whole_pages(pages: Sequence[Page], counts: Counter[str]) -> Iterator[Page]:
-    """Clean PDF pages: remove running lines, join sentences that go over two pages.
+def clean_pages(pages: Sequence[Page], counts: Counter[str]) -> Iterator[Page]:
+    """Clean PDF pages: remove running headers and footers, join sentences over two pages.
 
     Args:
-        pages: in order.
-        counts: takes in how many lines were left out and how many sentences joined.
+        pages: pages in order.
+        counts: the numbers of lines removed and of sentences joined are added.
     """
     bodies = zip(pages, _remove_running_lines(pages, counts), strict=True)
     rest = [Page(page.number, text) for page, text in bodies]
@@ -54,7 +54,7 @@ def whole_pages(pages: Sequence[Page], counts: Counter[str]) -> Iterator[Page]:
 
 
 def _remove_running_lines(pages: Sequence[Page], counts: Counter[str]) -> list[str]:
-    """Remove running headers and footers from the texts of pages."""
+    """Remove running headers and footers from the texts of pages, and count them."""
     texts = [page.text.strip() for page in pages]
     for is_top in (True, False):
         keys = [
@@ -75,15 +75,15 @@ def _remove_running_lines(pages: Sequence[Page], counts: Counter[str]) -> list[s
 
 
 def _edge_lines(text: str, is_top: bool) -> list[str]:
-    """List the first or last non-blank lines of a page, from the outermost."""
+    """List the first or last three non-blank lines of a page, the outermost first."""
     lines = [line for line in text.splitlines() if line.strip()]
     return lines[:_EDGE] if is_top else lines[: -_EDGE - 1 : -1]
 
 
 def _line_keys(page: int, line: str) -> set[str]:
-    """Make keys that a running line shares with its repetitions on other pages.
+    """Make keys of a line; a running line shares one with its repetitions on other pages.
 
-    A page number differs from the page by the same number everywhere; other numbers stay the same.
+    Besides its text: the text with a number replaced by its distance from the page's number.
     """
     text = " ".join(line.split())
     numbers = list(_NUMBER.finditer(text))
@@ -96,7 +96,7 @@ def _line_keys(page: int, line: str) -> set[str]:
 
 
 def _continuation(text: str, following: str) -> str:
-    """Find the begin of a page that ends the sentence of the page before; may be empty."""
+    """Find the start of a page that completes the last sentence of the page before, or ""."""
     text, following = text.rstrip(), following.lstrip()
     if not text or not following or _CLOSED.search(text):
         return ""

@@ -1,4 +1,4 @@
-"""Pages to passages: cut at headings, then between sentences, never longer than a limit."""
+"""Cut pages into passages: at headings, then between sentences, up to a greatest length."""
 
 import math
 import re
@@ -9,7 +9,7 @@ from citeforge.engines.text.segment import Segmenter, Span, trimmed
 from citeforge.plugins.documents.reading.formats import DocumentPage
 from citeforge.plugins.documents.reading.outline import sections
 
-# A line end inside a paragraph: the next line is no item, table row, quotation or code.
+# A line end inside a paragraph: the next line starts no item, table row, quotation or code.
 _WRAP = re.compile(r"(?<=[^\n])\r?\n(?=[^\s*+\-|>#`~•\d])")
 
 
@@ -17,9 +17,9 @@ class Cut(NamedTuple):
     """Position of a passage in its page, and the headings above it.
 
     Attributes:
-        start: of the passage, in characters.
-        end: of the passage, in characters.
-        headings: above it, from the highest.
+        start: first character of the passage.
+        end: character behind its last one.
+        headings: headings above it, from the highest.
     """
 
     start: int
@@ -27,12 +27,12 @@ class Cut(NamedTuple):
     headings: tuple[str, ...]
 
 
-def cut(page: DocumentPage, size: int, segmenter: Segmenter) -> Iterator[Cut]:
+def cut_page(page: DocumentPage, size: int, segmenter: Segmenter) -> Iterator[Cut]:
     """Cut a page into passages, in order; only breaks and white space are left out.
 
     Args:
-        page: of a document.
-        size: characters that a passage has at most.
+        page: page of a document.
+        size: most characters of a passage.
         segmenter: finds sentences.
     """
     for start, end, headings in sections(page.breaks, len(page.text)):
@@ -41,8 +41,8 @@ def cut(page: DocumentPage, size: int, segmenter: Segmenter) -> Iterator[Cut]:
 
 
 def _cut_section(text: str, section: Span, size: int, segmenter: Segmenter) -> Iterator[Span]:
-    """Cut a section into spans of about equal length, between sentences."""
-    # Replaced by as many spaces, so that offsets stay the same: a paragraph is one line.
+    """Cut a section between sentences into spans of about equal length, at most ``size``."""
+    # Line ends become as many spaces, so that a paragraph is one line and offsets stay the same.
     begin, end = section
     flowing = _WRAP.sub(lambda m: " " * len(m[0]), text[begin:end])
     spans = [
@@ -64,7 +64,7 @@ def _cut_section(text: str, section: Span, size: int, segmenter: Segmenter) -> I
 
 
 def _cut_sentence(text: str, span: Span, size: int) -> Iterator[Span]:
-    """Yield a sentence, cut (at spaces if possible) if it is longer than a passage."""
+    """Yield the span of a sentence, cut (if possible at spaces) if it is longer than ``size``."""
     start, end = span
     while end - start > size:
         at = text.rfind(" ", start + size // 2, start + size)

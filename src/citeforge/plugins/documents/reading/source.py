@@ -1,4 +1,4 @@
-"""``folder:PATH``: the documents of a folder as passages."""
+"""The source ``folder:PATH``: passages of the documents in a folder."""
 
 import hashlib
 import json
@@ -33,7 +33,7 @@ from citeforge.plugins.documents.reading.formats import (
 )
 from citeforge.plugins.documents.reading.limits import MOST_MEGABYTES, PASSAGE_SIZE
 from citeforge.plugins.documents.reading.office import read_docx, read_pptx
-from citeforge.plugins.documents.reading.passages import cut
+from citeforge.plugins.documents.reading.passages import cut_page
 from citeforge.schemas.benchmarks.sources import Declaration, SourceInfo
 from citeforge.schemas.errors import InputError
 
@@ -51,15 +51,14 @@ READERS: dict[str, tuple[str, DocumentReader]] = {
     ".pptx": ("PowerPoint", read_pptx),
     ".jsonl": ("JSON Lines", read_json_lines),
 }
-"""Ending to (name of the format, its reader)."""
-IN_LINES = frozenset({".jsonl"})
-"""Endings of files that are read line by line, however large they are."""
+"""Ending of a file to (name of the format, its reader)."""
+
 HIDDEN, LINK = "hidden", "a link"
-"""Why a file or folder is not looked at."""
+"""Reasons why a file or folder is skipped."""
 
 
 def _list_files(folder: Path) -> Iterator[tuple[Path, str | None]]:
-    """List files below a folder with the reason why one is skipped; unreadable folders, too."""
+    """Yield the files below a folder, each with the reason why it is skipped, or None."""
     try:
         with os.scandir(folder) as scan:
             entries = sorted(scan, key=lambda e: os.fsencode(e.name))
@@ -79,17 +78,17 @@ def _list_files(folder: Path) -> Iterator[tuple[Path, str | None]]:
 
 
 def _open_problem(error: OSError) -> str:
-    """Describe why a file or folder cannot be opened."""
+    """Describe why a file or folder cannot be opened, from the system's error."""
     return f"not to be opened ({error.strerror or error})"
 
 
 @dataclass
 class Document:
-    """A file of the folder and how reading it went: a row of DOCUMENTS.
+    """A file of a folder, and what was read of it: a row of the table DOCUMENTS.
 
     Attributes:
-        name: path in the folder, with slashes; bytes that are no UTF-8 as escapes.
-        problem: why no passage comes from it.
+        name: path in the folder, with slashes; bytes that are not UTF-8 as escapes.
+        problem: why it has no passages; None if it has some.
     """
 
     name: str
@@ -103,15 +102,15 @@ class Document:
 
 
 def open_folder(argument: str, split: str | None, options: ReadOptions) -> "DocumentFolder":
-    """Open ``folder:PATH``."""
+    """Open the source ``folder:PATH``, with the default sizes of passages and files."""
     return DocumentFolder(Path(argument))
 
 
 class DocumentFolder(PassagesAlone):
-    """Passages of documents, streamed. See :class:`citeforge.ir_convert.source.Source`.
+    """Passages of the documents in a folder, streamed; a source (`ir_convert.source.Source`).
 
     Attributes:
-        documents: what became of each file, once all passages were read.
+        documents: each file, and what was read of it; complete when all passages were read.
         repeats: passages that were joined with an earlier one, rows of REPEATS.
     """
 
@@ -123,12 +122,12 @@ class DocumentFolder(PassagesAlone):
         """Open a folder.
 
         Args:
-            folder: with documents, in it or below.
-            size: characters that a passage has at most.
-            most_megabytes: size of a file from which it is not read whole.
+            folder: folder with documents, in it or below.
+            size: most characters of a passage.
+            most_megabytes: larger files are skipped, except those read line by line.
 
         Raises:
-            InputError: it is no folder.
+            InputError: it is not a folder.
         """
         if not folder.is_dir():
             raise InputError(
@@ -142,11 +141,11 @@ class DocumentFolder(PassagesAlone):
 
     @cached_property
     def _files(self) -> list[tuple[Path, Document]]:
-        """Files in the folder, with format, size and hash, before they are read."""
+        """Files of the folder, described by format, size and hash before they are read."""
         return [(path, self._describe_file(path, why)) for path, why in _list_files(self.folder)]
 
     def _describe_file(self, path: Path, problem: str | None) -> Document:
-        """Describe a file by format, size and hash, or by why it is skipped."""
+        """Describe a file by format, size and hash, or by the reason why it is skipped."""
         name = path.relative_to(self.folder).as_posix().encode("utf-8", "backslashreplace").decode()
         document, ending = Document(name, problem=problem), path.suffix.lower()
         if problem is not None or ending not in READERS:
@@ -159,7 +158,7 @@ class DocumentFolder(PassagesAlone):
         except OSError as error:
             document.problem = _open_problem(error)
             return document
-        if ending not in IN_LINES and document.bytes > self.limit:
+        if ending != ".jsonl" and document.bytes > self.limit:  # JSON Lines is read line by line
             document.problem = LARGE
             document.notes.append(f"{document.bytes:,} bytes")
             return document
@@ -168,6 +167,7 @@ class DocumentFolder(PassagesAlone):
         return document
 
     def info(self) -> SourceInfo:
+        """Return the provenance, with a hash over the hashes and names of all files."""
         if not self.source.files:
             hashes = [f"{d.sha256} {d.name}\n" for _, d in self._files if d.sha256 is not None]
             listing = hashlib.sha256("".join(hashes).encode())
@@ -175,12 +175,17 @@ class DocumentFolder(PassagesAlone):
         return self.source
 
     def passages(self) -> Iterator[pa.RecordBatch]:
+        """Yield the passages of all documents in batches, and count them.
+
+        Raises:
+            InputError: no document has readable text.
+        """
         self.info()
         self.documents = [replace(d, notes=Notes(d.notes)) for _, d in self._files]
         self.repeats = []
         finder = RepeatFinder()
         yield from corpus_batches(self._passage_rows(finder))
-        self.source.counts = counts = self._counts(finder)
+        self.source.counts = counts = self._count_files(finder)
         if not any(d.passages for d in self.documents):
             reasons = "; ".join(f"{n:,} {what}" for what, n in counts.items() if "(" in what)
             raise InputError(
@@ -191,11 +196,11 @@ class DocumentFolder(PassagesAlone):
             )
 
     def _passage_rows(self, finder: RepeatFinder) -> Iterator[tuple[str, str, str, str]]:
-        """Yield (id, title, text, metadata) of each passage, repeats left out."""
+        """Yield (id, title, text, metadata) of each passage; repetitions are recorded instead."""
         segmenter = SentenceSegmenter()
         for (path, _), document in zip(self._files, self.documents, strict=True):
             for page in _read_pages(path, document):
-                for place in cut(page, self.size, segmenter):
+                for place in cut_page(page, self.size, segmenter):
                     text = page.text[place.start : place.end]
                     name = f"{document.name}#{document.passages + 1}"
                     where: dict[str, object] = {
@@ -214,8 +219,8 @@ class DocumentFolder(PassagesAlone):
                         where["document"] = page.title
                     yield name, title, text, json.dumps(where, ensure_ascii=False)
 
-    def _counts(self, finder: RepeatFinder) -> dict[str, int]:
-        """Count files read and files skipped, by reason, with the first name of each."""
+    def _count_files(self, finder: RepeatFinder) -> dict[str, int]:
+        """Count files read, files skipped (by reason, with one name), and repeated passages."""
         counts = Counter({"files read": sum(d.problem is None for d in self.documents)})
         first: dict[str, str] = {}
         for document in self.documents:
@@ -238,7 +243,7 @@ class DocumentFolder(PassagesAlone):
 
 
 def _read_pages(path: Path, document: Document) -> Iterator[DocumentPage]:
-    """Read the pages of a file that have text; note problems in its document."""
+    """Yield the pages of a file that have text, and record problems in its document."""
     if document.problem is not None:
         return
     _, reader = READERS[path.suffix.lower()]
@@ -248,7 +253,9 @@ def _read_pages(path: Path, document: Document) -> Iterator[DocumentPage]:
             document.pages += 1
             if page.text.strip():
                 document.problem = None
-                yield page._replace(text=_encodable(page.text), title=_encodable(page.title))
+                yield page._replace(
+                    text=_replace_surrogates(page.text), title=_replace_surrogates(page.title)
+                )
     except UnreadableError as error:
         document.problem = error.problem
         document.notes += [str(error)] if str(error) else []
@@ -256,8 +263,8 @@ def _read_pages(path: Path, document: Document) -> Iterator[DocumentPage]:
         document.problem = _open_problem(error)
 
 
-def _encodable(text: str) -> str:
-    """Replace lone surrogates, which UTF-8 cannot encode (in PDF texts)."""
+def _replace_surrogates(text: str) -> str:
+    """Replace lone surrogates, which PDF texts may have and UTF-8 cannot encode."""
     try:
         text.encode()
     except UnicodeEncodeError:
