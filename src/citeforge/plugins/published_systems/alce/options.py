@@ -9,7 +9,7 @@ from citeforge.systems.options import EditedOptions
 
 
 class ShotOptions(EditedOptions):
-    """Options of all of ALCE's systems; decoding is the paper's for ChatGPT (appendix C)."""
+    """Options of all of ALCE's systems; defaults of decoding are the paper's (appendix C)."""
 
     temperature: float = Field(0.5, ge=0, allow_inf_nan=False)
     """0 takes the likeliest token."""
@@ -38,7 +38,7 @@ class CondensedOptions(AlceOptions):
 
     @property
     def later_calls(self) -> int:
-        """Number of calls after those for short versions: the answer."""
+        """Number of LLM calls after those for short versions: one, for the answer."""
         return 1
 
 
@@ -57,7 +57,7 @@ class InteractOptions(ShotOptions):
 
     @property
     def later_calls(self) -> int:
-        """Number of calls after those for short versions: every step."""
+        """Largest number of LLM calls after those for short versions: one per step."""
         return self.turns
 
 
@@ -75,5 +75,5 @@ class SearchOptions(ShotOptions):
 
     @property
     def later_calls(self) -> int:
-        """Number of calls after the first: every other step."""
+        """Largest number of LLM calls after the first: one per further step."""
         return self.turns - 1
