@@ -1,14 +1,16 @@
 """What pages are made of: templates, and data that cannot leave their element."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 
+@cache
 def page_templates(folder: Path) -> Environment:
-    """Load the page templates of a folder; texts are escaped, missing values refused."""
+    """Load the page templates of a folder, once; texts are escaped, missing values refused."""
     return Environment(
         loader=FileSystemLoader(folder), autoescape=select_autoescape(default=True),
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
