@@ -173,7 +173,7 @@ def _number(count: object) -> str:
 
 
 def _facts(about: Presentation) -> list[tuple[str, str]]:
-    """List a benchmark's date and organisation as (name, value) pairs."""
+    """Date and organisation of a benchmark, as (name, value)."""
     day = "" if about.date is None else about.date.isoformat()
     return [("Date", day), ("Organisation", about.organisation or "")]
 

@@ -71,8 +71,8 @@ class Board(Part):
         return name
 
     @model_validator(mode="after")
-    def _check_only_asked(self) -> Self:
-        """Refuse the option ``only_asked`` for boards with hidden gold."""
+    def _scores_all_queries(self) -> Self:
+        """Refuse ``only_asked`` where the gold is hidden."""
         if self.gold is not None and self.score.only_asked:
             raise ValueError(
                 "score.only_asked: with hidden gold, submissions could choose the queries that "
