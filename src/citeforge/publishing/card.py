@@ -207,7 +207,7 @@ def write_card(
     checked: Package | None = None,
     lengths: Mapping[str, int] | None = None,
 ) -> Manifest:
-    """Render ``README.md``, ``croissant.json`` and ``eval.yaml`` of a package; its tables stay.
+    """Render ``README.md``, ``croissant.json`` and ``eval.yaml`` of a package from its data.
 
     All files change together, or none.
 

@@ -50,6 +50,7 @@ class Publisher:
     """
 
     def __init__(self, endpoint: str | None = None, token: str | None = None) -> None:
+        """Make the client of the Hub."""
         from huggingface_hub import HfApi
 
         self.api = HfApi(endpoint=endpoint, token=token)
@@ -145,7 +146,7 @@ class Publisher:
         self.api.create_repo(repo_id, repo_type="dataset", private=private, exist_ok=True)
 
     def get_account(self, repo_id: str) -> dict[str, Any]:
-        """Get the account of the token, or refuse to access a repository without a token."""
+        """Get the account of the token; refuse to go on without a token."""
         from huggingface_hub.errors import LocalTokenNotFoundError
 
         try:

@@ -110,7 +110,7 @@ def add(
 
 
 def _report_refused(refused: Sequence[str]) -> None:
-    """List the submissions and score files that a site is built without.
+    """Raise the error that lists submissions and scores that a site is built without, if any.
 
     Raises:
         FailuresError: there are any.

@@ -35,8 +35,8 @@ from citeforge.plugins.leaderboard.ranking import (
     about_rows,
     compact,
     explain_measures,
+    later_data,
     make_views,
-    rest,
     slug,
 )
 from citeforge.schemas.scores import MeasureScore, ScoreFile
@@ -115,7 +115,7 @@ def write_pages(
     )  # fmt: skip
     write_text(out / "index.html", index)
     for number, view in enumerate(views):
-        text = json.dumps(rest(view), separators=(",", ":"))
+        text = json.dumps(later_data(view), separators=(",", ":"))
         write_text(out / f"more-{number}.js", f"citeforgeMore({number},{text});\n")
     _write_system_pages(templates, site, views, names, out)
     template = templates.get_template("definitions.html.j2")

@@ -123,7 +123,7 @@ def about_rows(file: ScoreFile) -> list[tuple[str, str]]:
     return [(name, text) for name in names if (text := about_text(file, name))]
 
 
-def rest(view: View) -> dict[str, object]:
+def later_data(view: View) -> dict[str, object]:
     """Make the data of a view that the page loads later: ranks and intervals of all measures."""
     return {
         "g": [[r or 0 for r in view.ranks[n]] for n in view.measures],

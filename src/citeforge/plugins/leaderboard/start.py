@@ -100,7 +100,7 @@ def _declare_boards(
 
 
 def _split_name(argument: str, folder: Path, ending: str = "") -> tuple[str, str]:
-    """Split ``[NAME=]BENCHMARK`` into (name, benchmark), a path relative to the repository."""
+    """Split ``[NAME=]BENCHMARK`` into (name, benchmark); a path becomes relative to ``folder``."""
     name, mark, spec = argument.partition("=")
     if not mark or "/" in name:
         name, spec = "", argument

@@ -294,7 +294,7 @@ def _require_gold(config: Path, boards: Boards) -> None:
 def _check_all(
     paths: Sequence[Path], boards: Boards, name: str | None, replace: bool
 ) -> list[PendingSubmission]:
-    """Check every submission against the rules of its board, in the same way with ``--check``.
+    """Check every submission against the rules of its board, for ``--check`` and before scoring.
 
     Raises:
         UsageError: the board of one is ambiguous, or two would have the same score file.

@@ -39,7 +39,7 @@ def entries(files: Sequence[ScoreFile], measure: str) -> list[FileScore]:
 
 
 def are_comparable(pairs: Sequence[FileScore]) -> list[bool]:
-    """Tell for each of some files whether a measure may rank it with the others."""
+    """Check for each (score file, score) pair whether it may be ranked with the others."""
     return comparable_entries([f for f, _ in pairs], [e for _, e in pairs])
 
 

@@ -216,11 +216,6 @@ def style_chart(chart: Any, title: str) -> dict[str, Any]:
     return dict(configured.to_dict())
 
 
-def only_main(files: Sequence[ScoreFile], main: str) -> Sequence[str]:
-    """Select only the main measure for the plots of a page."""
-    return (main,)
-
-
 @dataclass(frozen=True)
 class Plot:
     """Declaration of a kind of plot.
@@ -233,7 +228,7 @@ class Plot:
             the files do not contain its data.
         rank: place among the plots of a page; the lowest is first.
         page_measures: selects, from (score files, their main measure), the measures that a page
-            draws.
+            draws; the main measure by default.
         write: writes (score files, format, title or None, measures or families) as the content of
             a file in any format; None where the plot is only a picture.
         of_cells: whether it shows scores of authorship benchmarks, whose pages have no other plots.
@@ -244,6 +239,6 @@ class Plot:
     needs: str
     make: Callable[[Sequence[ScoreFile], str], Figure | None]
     rank: int = 1000
-    page_measures: Callable[[Sequence[ScoreFile], str], Sequence[str]] = only_main
+    page_measures: Callable[[Sequence[ScoreFile], str], Sequence[str]] = lambda files, main: (main,)
     of_cells: bool = False
     write: Callable[[Sequence[ScoreFile], str, str | None, Sequence[str]], bytes] | None = None

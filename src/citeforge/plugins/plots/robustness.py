@@ -158,14 +158,12 @@ def compare_definitions(files: Sequence[ScoreFile], measures: Sequence[str] = ()
         )
     common.sort(key=lambda d: (ASPECTS.index(d.aspect), declared_place(d.measure), d.protocol))
     definitions = _make_names_unique(common)
-    majority = [
-        int(np.sign(sum(signs))) for signs in zip(*(d.signs for d in definitions), strict=True)
-    ]
+    majority = np.sign(np.sum([d.signs for d in definitions], axis=0))
     return Robustness(
         next(iter(by_system.values()))[0].benchmark, systems, definitions,
         tuple(tuple(_kendall_tau(a, b) for b in definitions) for a in definitions),
         _compare_pairs(systems, definitions),
-        tuple(sum(s * m < 0 for s, m in zip(d.signs, majority, strict=True)) for d in definitions),
+        tuple(int((np.array(d.signs) * majority < 0).sum()) for d in definitions),
         tuple(left_out),
     )  # fmt: skip
 

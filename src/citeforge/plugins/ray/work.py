@@ -65,7 +65,7 @@ def search_shards(
     options: RayOptions, device: str, queries: Floats, shards: Sequence[VectorShard], k: int,
     advance: Advance,
 ) -> tuple[Floats, npt.NDArray[np.int64]]:  # fmt: skip
-    """Find each query's k nearest rows over all shards: (scores, row numbers), in the workers."""
+    """Find each query's k nearest rows of all shards in the workers: (scores, row numbers)."""
     starts = np.cumsum([0, *(shard.rows for shard in shards)])
     work = 2.0 * queries.size * float(starts[-1]) / (options.workers or 1)
     pool = Pool(partial(_make_shard_search, queries, work, device), device, options)

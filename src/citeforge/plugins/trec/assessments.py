@@ -229,19 +229,14 @@ def _add_row(row: _Row, assessments: Assessments, fault: MakeError) -> None:
         )  # fmt: skip
     if row.sentences is not None:
         labels = tuple(
-            tuple(_value(c.support, SUPPORT, "support", fault) for c in s.citations)
+            tuple(_parse_label(c.support, SUPPORT, "support", fault) for c in s.citations)
             for s in row.sentences
         )
         _set_once(assessments.support, key, labels, fault)
     elif row.nuggets is not None:
-        nuggets = (
-            Point(
-                n.text,
-                _value(n.assignment, ASSIGNMENTS, "assignment", fault),
-                group=n.importance,
-            )
-            for n in row.nuggets
-        )
+        values = (_parse_label(n.assignment, ASSIGNMENTS, "assignment", fault) for n in row.nuggets)
+        pairs = zip(row.nuggets, values, strict=True)
+        nuggets = (Point(n.text, value, group=n.importance) for n, value in pairs)
         _add_points(lists["nuggets"], key, tuple(nuggets), fault)
     elif criteria is not None and any(c.short_answers is not None for c in criteria):
         answers = (p for c in criteria for p in _read_short_answers(c, fault))
@@ -268,7 +263,7 @@ def _read_annotations(paths: Iterable[Path], questions: PointLists) -> None:
                     "has no label", allowed="the column annotation or auto_assessment",
                     code="missing-field"
                 )  # fmt: skip
-            value = _value(row[column], ANNOTATIONS, column, fault)
+            value = _parse_label(row[column], ANNOTATIONS, column, fault)
             if value is None:
                 raise fault(
                     "is empty", field=column, allowed=", ".join(ANNOTATIONS), code="empty-text"
@@ -290,7 +285,7 @@ def _read_annotations(paths: Iterable[Path], questions: PointLists) -> None:
         questions.labels[key] = tuple(points)
 
 
-def _value(
+def _parse_label(
     label: str | int | None, values: Mapping[str, float | None], name: str, fault: MakeError
 ) -> float | None:
     """Convert a label such as ``partial_support`` to its value; None without a label.
@@ -324,7 +319,7 @@ def _read_criterion(row: _Criterion, fault: MakeError) -> Point:
     if row.criteria_met is not None:
         verdict = "satisfied" if row.criteria_met else "not_satisfied"
     text = row.text or row.title or row.criterion
-    return Point(text, _value(verdict, VERDICTS, "verdict", fault), weight)
+    return Point(text, _parse_label(verdict, VERDICTS, "verdict", fault), weight)
 
 
 def _read_short_answers(row: _Criterion, fault: MakeError) -> Iterator[Point]:
@@ -396,5 +391,5 @@ def labels_signature(tools: Tools, protocol: str) -> str | None:
 
 
 def full_support(value: Value) -> Value:
-    """Map full support to 1, and partial support and less to 0."""
+    """Map a label of full support to 1, and any other to 0."""
     return Value(float(value.low >= 1), float(value.high >= 1))

@@ -46,17 +46,17 @@ MapLabel = Callable[[Value], Value]
 
 
 def as_labelled(value: Value) -> Value:
-    """Return a label unchanged, contradictions included."""
+    """Return a label's value unchanged, also of a contradiction (below 0)."""
     return value
 
 
 def supportive(value: Value) -> Value:
-    """Count support only: a contradiction becomes 0."""
+    """Map a label to its degree of support; a contradiction (below 0) becomes 0."""
     return Value(max(value.low, 0.0), max(value.high, 0.0))
 
 
 def contradictory(value: Value) -> Value:
-    """Count contradictions only: support becomes 0."""
+    """Map a label to its degree of contradiction, from 0 to 1; support becomes 0."""
     return Value(max(-value.high, 0.0), max(-value.low, 0.0))
 
 

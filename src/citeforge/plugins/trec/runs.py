@@ -68,15 +68,14 @@ def _parse_score(text: str) -> float:
 class TrecRun:
     """Retriever that takes its rankings of a corpus of Parquet shards from a TREC run."""
 
-    def __init__(self, path: Path, corpus: list[Path]) -> None:
+    def __init__(self, file: str, settings: RetrieverSettings) -> None:
         """Store the paths; the run is read when queries are ranked.
 
         Args:
-            path: file of the run.
-            corpus: shards of the corpus.
+            file: path of the run.
+            settings: settings with the shards of the corpus.
         """
-        self.path = path
-        self._corpus = corpus
+        self.path, self._corpus = Path(file), settings.corpus
 
     def identity(self) -> dict[str, Any]:
         """Identity for manifests: the sha256 of the run's file."""
@@ -107,9 +106,4 @@ class TrecRun:
         }
 
 
-def _open_run(file: str, settings: RetrieverSettings) -> TrecRun:
-    """Make the retriever of ``--retriever run:FILE``."""
-    return TrecRun(Path(file), settings.corpus)
-
-
-RUN = choice_made_by(RETRIEVERS, "run", _open_run)
+RUN = choice_made_by(RETRIEVERS, "run", TrecRun)

@@ -98,9 +98,7 @@ def _make_renderer(setting: Setting[Any], template: str) -> Callable[..., str]:
     return partial(setting.render, template, base=setting.base, **defaults)
 
 
-def _example_steps(
-    demo: Demonstration, base: int, lead: Callable[[ExampleSentence], str]
-) -> list[str]:
+def _to_steps(demo: Demonstration, base: int, lead: Callable[[ExampleSentence], str]) -> list[str]:
     """Write a worked example's answer as steps; ``lead`` writes the step before each sentence."""
     steps = ((lead(s), f"Output: {s.with_citations(base)}") for s in demo.answer)
     return [*filter(None, chain.from_iterable(steps)), "End"]
@@ -123,7 +121,7 @@ def interact(setting: Setting[InteractOptions]) -> MakeSteps:
     def example(demo: Demonstration) -> str:
         """Write a worked example with its check steps."""
         docs = demo.docs(o.k, base, short=True)
-        return fill(query=demo.question, docs=docs, steps=_example_steps(demo, base, check))
+        return fill(query=demo.question, docs=docs, steps=_to_steps(demo, base, check))
 
     examples = make_examples(setting, example)  # type: ignore[arg-type]
 
@@ -158,7 +156,7 @@ def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
     def example(demo: Demonstration) -> str:
         """Write a worked example with its search steps."""
         # What a search shows is gone from the prompt by the next step.
-        steps = _example_steps(demo, base, lambda s: f"Search: {s.search}" if s.search else "")
+        steps = _to_steps(demo, base, lambda s: f"Search: {s.search}" if s.search else "")
         return fill(query=demo.question, steps=steps)
 
     examples = make_examples(setting, example)  # type: ignore[arg-type]

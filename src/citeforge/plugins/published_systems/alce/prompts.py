@@ -30,9 +30,7 @@ Examples = Callable[[int], list[str]]
 """Maps the number of a run to the texts of its worked examples."""
 
 
-def make_examples(
-    setting: Setting[ShotOptions], render: Callable[[Demonstration], str]
-) -> Examples:
+def make_examples(setting: Setting[ShotOptions], write: Callable[[Demonstration], str]) -> Examples:
     """Make the function that draws each run's worked examples, built in or from ``--demos``.
 
     The counts of the run record which.
@@ -54,7 +52,7 @@ def make_examples(
     @cache
     def examples(run: int) -> list[str]:
         """Draw the worked examples of a run, and write them as prompts show them."""
-        return [render(d) for d in choose_examples(pool, o.shots, setting.seed, run, questions)]
+        return [write(d) for d in choose_examples(pool, o.shots, setting.seed, run, questions)]
 
     return examples
 

@@ -111,7 +111,7 @@ def gtr(setting: Setting[GtrOptions]) -> MakeSteps:
         ids = pooled(rankings)
         numbers = [[setting.base + ids.index(name) for name, _ in ranking] for ranking in rankings]
         return Reply(
-            _insert_citations(text, spans, numbers),
+            _add_marks(text, spans, numbers),
             answer.finish_reason,
             passages=search.passages(task.item, ids),
         )
@@ -119,10 +119,8 @@ def gtr(setting: Setting[GtrOptions]) -> MakeSteps:
     return steps
 
 
-def _insert_citations(
-    text: str, spans: Sequence[tuple[int, int]], numbers: Sequence[Sequence[int]]
-) -> str:
+def _add_marks(text: str, spans: Sequence[tuple[int, int]], cited: Sequence[Sequence[int]]) -> str:
     """Insert each statement's citations before its final punctuation."""
     ends = [start + len(text[start:end].rstrip().rstrip(_ENDS)) for start, end in spans]
-    marks = (" " * bool(cited) + "".join(f"[{n}]" for n in cited) for cited in numbers)
+    marks = (" " * bool(own) + "".join(f"[{n}]" for n in own) for own in cited)
     return splice(text, ((end, end, mark) for end, mark in zip(ends, marks, strict=True)))

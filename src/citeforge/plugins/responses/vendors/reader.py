@@ -64,7 +64,7 @@ class _AnswerReader:
         return response
 
     def _each(self, paths: str) -> list[Node]:
-        """Find the values at some paths in the answer, else in the response, else in the message."""
+        """Find the values at some paths in the answer, else in the response or message."""
         message = self._answer.first(self._layout.text)
         roots = [self._answer, self._body, *([message] if message else [])]
         return next((nodes for root in roots if (nodes := root.each(paths))), [])

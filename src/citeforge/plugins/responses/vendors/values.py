@@ -100,7 +100,7 @@ class Node:
         raise InputError(f"is {found}", field=self.place, allowed=wanted, code="wrong-type")
 
     def _step(self, name: str) -> Iterator[Node]:
-        """Yield the values at one step of a path: field, index, ``%`` any field, ``*`` all items."""
+        """Yield the values at one step of a path: field, index, ``%`` any field, ``*`` any item."""
         value = self.value
         if name == "*":
             yield from self.items()
