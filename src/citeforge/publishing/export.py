@@ -33,8 +33,8 @@ class Export:
     """An export: the layout of another tool, and the function that writes it.
 
     Attributes:
-        name: how ``citeforge export`` names it.
-        about: what it is, in one line.
+        name: name for ``citeforge export``.
+        about: description in one line.
         write: makes its files: (benchmark or score file, empty folder, options), and returns what
             the layout cannot carry. Raises InputError.
         options: record of its options; the command line makes its flags of the fields.
@@ -55,10 +55,10 @@ def export(
     """Write a benchmark or scores in the layout of another tool: what ``citeforge export`` does.
 
     Args:
-        name: of the export, such as ``beir``.
+        name: name of the export, such as ``beir``.
         source: benchmark, or score file or a folder of them, whichever the export is made of.
         out: folder to make.
-        options: of this export, as on the command line, with ``_`` for ``-``.
+        options: options of the export, as on the command line, with ``_`` for ``-``.
 
     Returns:
         What the layout cannot carry, one line each.

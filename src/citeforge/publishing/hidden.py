@@ -65,7 +65,7 @@ def split_package(
         metadata: fields of the metadata of queries and passages that stay public.
 
     Raises:
-        UsageError: its kind says why this cannot be, it has no secret, or several context sets.
+        UsageError: its kind has no public half, it has no secret, or several context sets.
     """
     package = Package(folder)
     manifest, kind = package.manifest, package.kind

@@ -24,8 +24,8 @@ class LocalFile:
     """A file of a package.
 
     Attributes:
-        path: where it is.
-        sha256: as its manifest says; hashed once, when the package was checked.
+        path: path of the local file.
+        sha256: hash in the manifest, which was checked with the package.
         content: bytes that are published in its place; None for the file itself.
     """
 

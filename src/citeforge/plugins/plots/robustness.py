@@ -89,7 +89,7 @@ class Robustness:
     Attributes:
         benchmark: name of the benchmark.
         systems: names of the systems.
-        definitions: by aspect, then in declared order.
+        definitions: its definitions, sorted by aspect, then in declared order.
         tau: Kendall's tau-b of each two definitions; NaN where one gives all the same value.
         pairs: pairs of systems, the most disputed first.
         against: per definition, number of pairs that it orders the other way round than most.

@@ -33,7 +33,7 @@ class CitationReward:
 
         Args:
             benchmark: opened, a folder, or ``hub:ORG/NAME``.
-            measure: of one answer: its citation F1, precision, recall, or the mean of the two.
+            measure: citation F1, precision or recall of an answer, or the mean of the last two.
             context: context set; None for the only one.
 
         Raises:

@@ -39,7 +39,7 @@ def citation_reward_with(
     (1 + length_weight + format_weight)``, which stays in [0, 1].
 
     Args:
-        measure: of the citations; RAGE's mean of precision and recall.
+        measure: measure of the citations; by default RAGE's mean of precision and recall.
         length_weight: weight of the length term; 0 leaves it out. The term is 1 up to ``max_words``
             words (markers do not count), falls in a line to 0 at twice as many, and is 0 without a
             word.

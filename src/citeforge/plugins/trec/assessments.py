@@ -53,9 +53,9 @@ class Point:
     Attributes:
         text: content of the point.
         value: label from 0 to 1, for DRAGUN from -1; None without one.
-        weight: of a criterion, or of the question of a short answer.
+        weight: weight of a criterion, or of a short answer's question.
         group: importance of a nugget; question of a short answer.
-        id: of a short answer.
+        id: id of a short answer.
     """
 
     text: str

@@ -104,7 +104,7 @@ class _Family:
     """A family of measures of coverage, which all read points of one sort.
 
     Attributes:
-        name: of the family, and of the points that it reads.
+        name: name of the family, and of the points that it reads.
         needed: content of the files that it needs, for messages.
         formulas: measure to its formula.
         lowest: smallest value of a label.

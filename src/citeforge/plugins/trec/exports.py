@@ -66,7 +66,7 @@ class _ReportWriter:
             query: id of the topic.
             text: text of the topic.
             answer: answer to the topic.
-            ids: of the passages shown, in order; empty strings where they have none.
+            ids: ids of the passages shown, in order; an empty text for one without an id.
         """
         sentences = [(s.text, self._cited_ids(s, ids)) for s in self._sentences(answer, len(ids))]
         listed = self._select(ids, list(dict.fromkeys(i for _, names in sentences for i in names)))
@@ -146,7 +146,7 @@ def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> D
         What the format cannot contain, one line each.
 
     Raises:
-        UsageError: there is no team where the track asks for one.
+        UsageError: the track requires a team or a description that is missing.
         InputError: an unreadable line, an unknown query, or no answer at all.
     """
     benchmark = Benchmark(folder)

@@ -161,8 +161,8 @@ def check_run(track: Track, path: Path, benchmark: Benchmark, options: str) -> I
     Args:
         track: track with the rules.
         path: file of the run.
-        benchmark: its topics.
-        options: of ``--format``; a run has none.
+        benchmark: benchmark with the topics.
+        options: options of ``--format``; a run has none.
     """
     topics = dict(zip(benchmark.query_ids, benchmark.queries["text"].to_pylist(), strict=True))
     lines: dict[str, int] = {}

@@ -36,7 +36,7 @@ class RecordOptions(Part):
     model: Annotated[str | None, Option(metavar="ORG/NAME")] = None
     """The model (default: what the score file says)."""
     organisation: str = "unknown"
-    """Who evaluated."""
+    """Organisation that evaluated."""
     relationship: Literal["first_party", "third_party", "collaborative", "other"] = Field(
         "other", description="Of who evaluated to who made the model."
     )

@@ -154,9 +154,9 @@ def choose_examples(
     Args:
         pool: examples to draw from.
         shots: number of examples.
-        seed: of the draw.
+        seed: seed of the draw.
         run: number of the run.
-        questions: of the benchmark; an example must not be one of them.
+        questions: questions of the benchmark, in lower case; no example may have one of them.
 
     Raises:
         UsageError: the pool has fewer.

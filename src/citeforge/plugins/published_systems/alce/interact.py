@@ -56,7 +56,7 @@ def ask_steps(
     lead to it again.
 
     Args:
-        setting: of the system; its options limit the turns.
+        setting: setting of the system; its options limit the turns.
         task: the query.
         verb: the step that shows documents.
         show: returns the documents of such a step.

@@ -48,7 +48,7 @@ class InteractOptions(ShotOptions):
     k: int = Field(10, ge=1)
     """Take the first so many passages of the context; those that do not help are left out."""
     show: Literal["summary", "snippet"] = "summary"
-    """Which short versions are shown at first."""
+    """Short versions that are shown at first."""
     turns: int = Field(10, ge=1)
     """Steps after which an answer that is not ended ends."""
     bare: bool = False
@@ -65,7 +65,7 @@ class SearchOptions(ShotOptions):
     """Options of ``inline-search``."""
 
     retriever: Literal["bm25", "dense"] = "bm25"
-    """What a search ranks by: words, or --embedder."""
+    """Ranking of a search: by words, or by --embedder."""
     depth: int = Field(100, ge=1)
     """Passages of the query that are searched."""
     turns: int = Field(10, ge=1)

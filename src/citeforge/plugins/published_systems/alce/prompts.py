@@ -149,7 +149,7 @@ def make_condenser(setting: Setting[Any], how: str, k: int) -> Callable[[Task], 
     Documents keep their numbers, so that citations mean the same as with full passages.
 
     Args:
-        setting: of the system.
+        setting: setting of the system.
         how: ``summary`` or ``snippet``.
         k: number of passages of the context to shorten.
 

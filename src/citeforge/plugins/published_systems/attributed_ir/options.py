@@ -29,7 +29,7 @@ class RetrievalOptions(LlmOptions):
     embedder: str = Field(
         "offline", description=f"Second stage without --reranker: {listed(EMBEDDERS)}."
     )
-    """What embeds."""
+    """Embedder of the second stage."""
     device: str = "auto"
     """auto, cpu, cuda, …"""
     depth: int = Field(100, ge=1)
@@ -62,7 +62,7 @@ class QueryGenOptions(VanillaOptions):
     shots: int = Field(4, ge=0, le=4)
     """Demonstrations of sub-queries."""
     fusion: str = "rerank"
-    """How rankings become one: sort, rerank, combsum, combmnz, pm2; or query:N, the ranking of one
+    """Fusion of rankings: sort, rerank, combsum, combmnz, pm2; or query:N, the ranking of one
     query alone (0 is the user's), from which the MAX row is made."""
     candidates: int = Field(10, ge=1)
     """Passages of each query that are fused."""
