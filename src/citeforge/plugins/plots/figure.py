@@ -74,7 +74,7 @@ class Figure:
         return _name_pattern(measure).search(words) is not None
 
     def rename_measure(self, measure: str, name: str) -> "Figure":
-        """Replace a measure's name in all texts of the figure."""
+        """Copy the figure with a measure's name replaced in all texts."""
 
         def replace_name(text: str) -> str:
             """Replace the measure's name in one text."""

@@ -103,7 +103,7 @@ class _ExportState:
         ]
 
     def find_reason(self, row: int, table: ContextTable) -> str | None:
-        """Reason why a question is left out; None where it is used."""
+        """Get the reason why a question is left out; None if it is used."""
         return self._reasons[row] or (
             None if table.relevant[row] else "without recall: no relevant passage is shown"
         )
@@ -267,7 +267,7 @@ def _find_flaw(
     mine: Sequence[TrainingAnswer],
     options: AnswerOptions,
 ) -> str | None:
-    """Reason why an answer is no example to train on; None where it is one."""
+    """Get the reason why an answer is not used for training; None if it is."""
     if answer.is_truncated:
         return "cut at the token limit"
     if not answer.output.strip():

@@ -26,7 +26,7 @@ class _QuestionRow(msgspec.Struct):
     query: str | None = None
 
 
-def same_question(text: str) -> str:
+def normalise_question(text: str) -> str:
     """Normalise a question for comparison: NFKC, lower case, words only."""
     return match_form(unicodedata.normalize("NFKC", text))
 
@@ -37,7 +37,7 @@ class HeldOut:
 
     Attributes:
         ids: their ids.
-        texts: their texts, as :func:`same_question` has them.
+        texts: their texts, normalised by :func:`normalise_question`.
         named: file or package to its hash and number of questions, for the manifest.
     """
 
@@ -49,7 +49,7 @@ class HeldOut:
         """Get the reason why a question is held out; None if it is not."""
         if query_id in self.ids:
             return "held out by id"
-        return "held out by text" if same_question(text) in self.texts else None
+        return "held out by text" if normalise_question(text) in self.texts else None
 
 
 def read_held_out(paths: Sequence[Path]) -> HeldOut:
@@ -67,7 +67,7 @@ def read_held_out(paths: Sequence[Path]) -> HeldOut:
         for query_id, text in rows:
             n += 1
             ids.update([query_id] if query_id else [])
-            texts.update([same_question(text)] if text and same_question(text) else [])
+            texts.update([normalise_question(text)] if text and normalise_question(text) else [])
         if not n:
             raise InputError(
                 "contains no questions", path=path, allowed=_ALLOWED, code="no-queries"

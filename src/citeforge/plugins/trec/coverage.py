@@ -87,7 +87,7 @@ def dragun_score(points: ValuedPoints, map_label: MapLabel) -> Value | None:
 
 
 def _mean(values: Iterable[Value]) -> Value:
-    """Mean of the values; 0 if there are none."""
+    """Average some values; 0 if there are none."""
     several = list(values)
     return sum(several, ZERO) / (len(several) or 1)
 
