@@ -194,8 +194,8 @@ def _responsible_ai_fields(manifest: Manifest, audit: dict[str, Any] | None) -> 
 
 
 _MEASURE = {"name", "signature", "value", "low", "high"}
-_TABLE_FIELDS: Any = {"system": True, "context": True, "measures": {"__all__": _MEASURE}}
-"""Fields of a score file that the tables of a card show."""
+_OF_TABLES: Any = {"system": True, "context": True, "measures": {"__all__": _MEASURE}}
+"""Of a score file only what a table shows."""
 
 
 def write_card(
@@ -239,7 +239,7 @@ def write_card(
             stats[WORDS] = dict(words)
         changed = {}
         if scores:
-            rows = [s.model_dump(include=_TABLE_FIELDS) for s in scores]
+            rows = [s.model_dump(include=_OF_TABLES) for s in scores]
             changed[SCORES] = json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
         if audit is not None:
             changed[AUDIT] = audit

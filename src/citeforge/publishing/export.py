@@ -55,7 +55,7 @@ def export(
     """Write a benchmark or scores in the layout of another tool: what ``citeforge export`` does.
 
     Args:
-        name: name of the export, such as ``beir``.
+        name: of the export, such as ``beir``.
         source: benchmark, or score file or a folder of them, whichever the export is made of.
         out: folder to make.
         options: options of the export, as on the command line, with ``_`` for ``-``.

@@ -23,7 +23,7 @@ _LARGEST_MEAN = 700.0
 
 
 @dataclass(frozen=True)
-class _LogprobsRequest:
+class _Prompt:
     """Request for the log probabilities of a text's own tokens."""
 
     text: str
@@ -32,11 +32,11 @@ class _LogprobsRequest:
 
     @property
     def texts(self) -> Sequence[str]:
-        """Texts of the request, from which its number of tokens is estimated."""
+        """Texts by which the tokens of the request are estimated."""
         return (self.text,)
 
     def payload(self, model: str) -> dict[str, Any]:
-        """Make the request's body, which asks for the log probabilities of the prompt's tokens."""
+        """Make the request body that returns log probabilities of the prompt's own tokens."""
         return {
             "model": model,
             "prompt": self.text,
@@ -67,8 +67,8 @@ class _Completion(msgspec.Struct):
     usage: Usage | None = None
 
 
-def _read_mean(prompt: _LogprobsRequest, completion: _Completion) -> Result:
-    """Read the mean negative log probability of a prompt's tokens from a reply.
+def _read(prompt: _Prompt, completion: _Completion) -> Result:
+    """Read the mean negative log probability of the prompt's tokens from a reply.
 
     The first token has none; generated tokens after the prompt do not count.
     """
@@ -91,7 +91,7 @@ def _read_mean(prompt: _LogprobsRequest, completion: _Completion) -> Result:
     return LlmReply("", *usage.paid, numbers=array("d", [mean]).tobytes())
 
 
-_COMPLETIONS: Route[_LogprobsRequest] = Route("perplexity", "/completions", _Completion, _read_mean)
+_COMPLETIONS: Route[_Prompt] = Route("perplexity", "/completions", _Completion, _read)
 
 
 class EndpointModel:
@@ -113,7 +113,7 @@ class EndpointModel:
             InputError: the endpoint returns no log probabilities of prompts, or cannot be reached.
             BudgetError: the next call could exceed the cost limit.
         """
-        results = self._endpoint.ask(_COMPLETIONS, [_LogprobsRequest(t) for t in texts])
+        results = self._endpoint.ask(_COMPLETIONS, [_Prompt(t) for t in texts])
         self._endpoint.require_replies(
             _COMPLETIONS,
             results,

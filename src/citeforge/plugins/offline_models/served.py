@@ -27,15 +27,14 @@ _ADVICE = "check the model, the endpoint and the key; see: citeforge doctor"
 
 @dataclass(frozen=True)
 class _Batch:
-    """Request for the embeddings of some texts in one call."""
+    """Texts that are embedded in one call."""
 
     texts: tuple[str, ...]
     sample: int = 0
     most_tokens: int | None = 0
 
     def payload(self, model: str) -> dict[str, Any]:
-        """Make the request's body."""
-        # Without an explicit format the SDK asks for base64, which some servers do not support.
+        # Without an explicit format the SDK asks for base64, which not every server has.
         return {"model": model, "input": list(self.texts), "encoding_format": "float"}
 
 
@@ -54,7 +53,7 @@ class _Embeddings(msgspec.Struct):
 
 
 def _read(batch: _Batch, reply: _Embeddings) -> Result:
-    """Read the embeddings in a reply; a failure if some are missing or differ in length."""
+    """Read the embeddings of a reply; a failure if some are missing or unequal."""
     n = len(batch.texts)
     ordered = sorted(reply.data, key=lambda e: e.index)
     if [e.index for e in ordered] != list(range(n)):
@@ -101,14 +100,14 @@ class OpenAiEmbedder:
         prefixed = [prefix + text for text in texts]
         # The first batch finds the size that the endpoint accepts.
         first, rest = prefixed[: self._size], prefixed[self._size :]
-        rows = [*self._embed(first), *(self._embed(rest) if rest else ())]
+        rows = [*self._ask(first), *(self._ask(rest) if rest else ())]
         vectors = np.concatenate(rows)
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         unit: Vectors = (vectors / np.where(norms == 0, 1, norms)).astype(np.float32)
         return unit
 
-    def _embed(self, texts: Sequence[str]) -> list[Any]:
-        """Embed texts in batches, an array per batch; halve the batches that are too large."""
+    def _ask(self, texts: Sequence[str]) -> list[Any]:
+        """Embed texts: one array per batch, in order; a batch that is too large is halved."""
         batches = [_Batch(tuple(batch)) for batch in batched(texts, self._size)]
         results = self._endpoint.ask(_EMBEDDINGS, batches)
         left = [r for b, r in zip(batches, results, strict=True) if not _is_too_large(b, r)]
@@ -126,7 +125,7 @@ class OpenAiEmbedder:
                     f"openai:{self.model} refuses {len(batch.texts)} texts at once; "
                     f"sends at most {half} from now on\n"
                 )
-            rows += self._embed(batch.texts)
+            rows += self._ask(batch.texts)
         return rows
 
 

@@ -37,7 +37,6 @@ class RayRunner(Runner):
         return ClusterEmbedder(make, device, self.settings)
 
     def judge(self, make: Callable[[HfOptions], Judge], options: HfOptions) -> Judge:
-        """Make a judge whose model runs in the cluster."""
         from citeforge.plugins.ray.work import ClusterJudge
 
         load = partial(make, options)
