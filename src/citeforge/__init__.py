@@ -72,16 +72,18 @@ _MODULE_OF = {
     if isinstance(line, ast.ImportFrom)
     for name in line.names
 }
-"""Name to the module that it is imported from, as the block above says it to type checkers."""
+"""Public name to the module that defines it, read from the imports for type checkers above."""
 
 __all__ = sorted([*_MODULE_OF, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'citeforge' has no attribute {name!r}")
     return getattr(import_module(_MODULE_OF[name]), name)
 
 
 def __dir__() -> list[str]:
+    """List all public names, for tab completion."""
     return __all__

@@ -10,10 +10,11 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command; Ctrl-C ends it with one line, also while modules are imported."""
+    """Run the command line; Ctrl-C ends it with one line, also while modules are imported."""
     interrupts: list[int] = []
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        """Record the signal, and raise KeyboardInterrupt as Python would."""
         interrupts.append(number)
         raise KeyboardInterrupt
 

@@ -7,7 +7,7 @@ import pytest
 
 from citeforge.plugins.reproduce.declared import find_table, published_tables
 from citeforge.plugins.reproduce.run import reproduce_tables
-from citeforge.plugins.reproduce.verdicts import is_printed_as
+from citeforge.plugins.reproduce.verdicts import equals_printed
 
 
 @pytest.mark.parametrize("name", published_tables())
@@ -21,4 +21,4 @@ def test_every_difference_has_its_reason(peer: Callable[[str], Path], name: str)
     assert {(c.row, c.column) for c in compared.cells if c.verdict == "explained"} == known
     # What is said to be of other outputs is not what ours give.
     printed = [c for c in compared.cells if c.verdict == "needs outputs" and c.ours is not None]
-    assert not [c for c in printed if is_printed_as(c.ours or 0.0, c.printed)]
+    assert not [c for c in printed if equals_printed(c.ours or 0.0, c.printed)]

@@ -197,7 +197,8 @@ def test_support_of_any_labels(printed: FrozenNumbers) -> None:
         shares = [
             share.low
             for sentences, pick in (
-                (weighed, support._first), (hard, support._first), (weighed, support._mean),
+                (weighed, support._first_weight), (hard, support._first_weight),
+                (weighed, support._mean_weight),
             )
             for share in support.support_shares(sentences, pick)
         ]  # fmt: skip

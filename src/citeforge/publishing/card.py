@@ -1,4 +1,4 @@
-"""``export card``: everything that is said about a package, rendered again from what is known.
+"""``export card``: the files that describe a package, rendered from its manifest and its tables.
 
 ``README.md``; ``croissant.json`` (Croissant 1.1 with the Responsible AI vocabulary); and
 ``eval.yaml``, by which the Hub's leaderboards know a benchmark
@@ -31,12 +31,12 @@ FRAMEWORK = "citeforge"
 
 
 def task_id(context: str, measure: str) -> str:
-    """Make the id of the leaderboard of a measure on a context set."""
+    """Make the id of the Hub's leaderboard for a measure on a context set."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", f"{context}_{measure}")
 
 
 def render_evals(manifest: Manifest) -> str | None:
-    """Write ``eval.yaml``; None for a benchmark without leaderboards."""
+    """Render ``eval.yaml``, which declares leaderboards to the Hub; None for a kind without any."""
     kind = kind_of(manifest)
     tasks = [
         {"id": task_id(context, measure), "config": "contexts", "split": context}
@@ -76,8 +76,8 @@ _WORDS = """
     separator source subField transform
 """
 _CONTEXT = {word: _OTHER_WORDS.get(word, f"cr:{word}") for word in _WORDS.split()}
-"""Croissant's own context, in the order of its specification: most words are of its vocabulary."""
-_CHOSEN = {
+"""The JSON-LD context of Croissant, in the order of its specification."""
+_DATA_TYPES = {
     pa.string(): "sc:Text",
     pa.int8(): "sc:Integer",
     pa.int32(): "sc:Integer",
@@ -87,7 +87,7 @@ _CHOSEN = {
 
 
 def render_croissant(folder: Path, manifest: Manifest, audit: dict[str, Any] | None) -> str:
-    """Write ``croissant.json`` of a package.
+    """Render ``croissant.json``, a package's machine-readable description of its files.
 
     Every Parquet file is a FileObject with its sha256; every shard is a record set. Columns of
     numbers and texts are fields; nested ones are in the files and described, not extracted.
@@ -113,15 +113,15 @@ def render_croissant(folder: Path, manifest: Manifest, audit: dict[str, Any] | N
         "version": manifest.version,
         "license": manifest.licence or "not stated",
         "keywords": ["citation", "attribution", "retrieval-augmented generation", manifest.kind],
-        "distribution": [_file(n, s, folder) for n, s in files.items()],
-        "recordSet": [_records(n, folder) for n in files],
-        **_responsible(manifest, audit),
+        "distribution": [_describe_file(n, s, folder) for n, s in files.items()],
+        "recordSet": [_describe_columns(n, folder) for n in files],
+        **_responsible_ai_fields(manifest, audit),
     }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
-def _file(name: str, sha256: str, folder: Path) -> dict[str, Any]:
-    """Describe a Parquet file in Croissant's terms."""
+def _describe_file(name: str, sha256: str, folder: Path) -> dict[str, Any]:
+    """Describe a Parquet file as a FileObject of Croissant: name, size and hash."""
     return {
         "@type": "cr:FileObject",
         "@id": name,
@@ -133,20 +133,21 @@ def _file(name: str, sha256: str, folder: Path) -> dict[str, Any]:
     }
 
 
-def _records(name: str, folder: Path) -> dict[str, Any]:
+def _describe_columns(name: str, folder: Path) -> dict[str, Any]:
+    """Describe the columns of a Parquet file as a RecordSet of Croissant."""
     shard = re.sub(r"-\d{5}-of-00001$", "", name.removesuffix(".parquet"))
     columns = read_schema(folder / name)
-    nested = [f"{c.name} ({c.type})" for c in columns if c.type not in _CHOSEN]
+    nested = [f"{c.name} ({c.type})" for c in columns if c.type not in _DATA_TYPES]
     fields = [
         {
             "@type": "cr:Field",
             "@id": f"{shard}/{column.name}",
             "name": column.name,
-            "dataType": _CHOSEN[column.type],
+            "dataType": _DATA_TYPES[column.type],
             "source": {"fileObject": {"@id": name}, "extract": {"column": column.name}},
         }
         for column in columns
-        if column.type in _CHOSEN
+        if column.type in _DATA_TYPES
     ]
     entry: dict[str, Any] = {"@type": "cr:RecordSet", "@id": shard, "name": shard, "field": fields}
     if nested:
@@ -154,8 +155,8 @@ def _records(name: str, folder: Path) -> dict[str, Any]:
     return entry
 
 
-def _responsible(manifest: Manifest, audit: dict[str, Any] | None) -> dict[str, Any]:
-    """Fill in the RAI fields that manifest and audit can answer; others are left out."""
+def _responsible_ai_fields(manifest: Manifest, audit: dict[str, Any] | None) -> dict[str, Any]:
+    """Make Croissant's Responsible AI fields from manifest and audit; unknown ones are left out."""
     sources = "; ".join(
         f"{s.public_spec}: {', '.join(f'{k}: {v}' for k, v in s.rules.items()) or 'as it is'}"
         for s in manifest.sources
@@ -206,13 +207,13 @@ def write_card(
     checked: Package | None = None,
     lengths: Mapping[str, int] | None = None,
 ) -> Manifest:
-    """Render ``README.md``, ``croissant.json`` and ``eval.yaml`` of a package; its tables stay.
+    """Render ``README.md``, ``croissant.json`` and ``eval.yaml`` of a package from its data.
 
     All files change together, or none.
 
     Args:
         folder: package.
-        scores: reference scores to show; those given before stay when none are given.
+        scores: reference scores to show; without any, those of the card stay.
         version: version of the benchmark; None to leave it.
         licence: licence of the benchmark, and of its sources that state none; None to leave it.
         audit: text of a new ``audit.json``; None to leave it.
@@ -225,7 +226,7 @@ def write_card(
     load_manifest(folder)
     with amending(folder) as files:
         manifest = load_manifest(folder)
-        # Between the check and the lock somebody else may have changed it.
+        # Another process may have changed the package before this one locked it.
         if checked is None or checked.manifest != manifest:
             manifest = load_intact(folder, beside=True)
         if version is not None:

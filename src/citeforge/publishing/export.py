@@ -1,4 +1,4 @@
-"""Layouts of other tools: what an export is, which there are, and the way from a name to a folder.
+"""Exports: benchmarks and scores written in the layouts of other tools.
 
 A plugin declares an :class:`Export` as an entry point of the group ``citeforge.exports``.
 """
@@ -17,12 +17,12 @@ from citeforge.schemas.recipes.base import Part, checked
 
 _GROUP = "exports"
 DroppedFields = list[str]
-"""What a layout cannot carry, one line each."""
+"""Fields that a layout cannot contain, one line each."""
 Source = Literal["benchmarks", "passages", "triples", "scores"]
 
 
 class ContextOptions(Part):
-    """Options of an export with one context a question."""
+    """Options of an export with one context per question."""
 
     context: str | None = None
     """Context set (default: the first one)."""
@@ -30,15 +30,15 @@ class ContextOptions(Part):
 
 @dataclass(frozen=True)
 class Export:
-    """A layout of other tools that benchmarks or scores are written in.
+    """An export: the layout of another tool, and the function that writes it.
 
     Attributes:
-        name: how ``citeforge export`` names it.
-        about: what it is, in one line.
+        name: name for ``citeforge export``.
+        about: description in one line.
         write: makes its files: (benchmark or score file, empty folder, options), and returns what
             the layout cannot carry. Raises InputError.
         options: record of its options; the command line makes its flags of the fields.
-        of: what it is made of: every benchmark, those that show passages, those that show triples,
+        of: its input: any benchmark, one that shows passages, one that shows triples,
             or a score file or a folder of them.
     """
 
@@ -58,7 +58,7 @@ def export(
         name: of the export, such as ``beir``.
         source: benchmark, or score file or a folder of them, whichever the export is made of.
         out: folder to make.
-        options: of this export, as on the command line, with ``_`` for ``-``.
+        options: options of the export, as on the command line, with ``_`` for ``-``.
 
     Returns:
         What the layout cannot carry, one line each.
@@ -73,7 +73,7 @@ def export(
 
 
 def write_export(target: Export, source: Path, out: Path, options: Part) -> DroppedFields:
-    """Write a benchmark or scores by an export and a record of its options."""
+    """Write a benchmark or scores with an export; return what its layout cannot contain."""
     with atomic_directory(out) as folder:
         if target.of != "scores":
             _require_fit(target, source)
@@ -81,6 +81,7 @@ def write_export(target: Export, source: Path, out: Path, options: Part) -> Drop
 
 
 def _require_fit(export: Export, folder: Path) -> None:
+    """Refuse a benchmark of a kind that the export cannot write."""
     kind = Package(folder).kind
     fit = ("benchmarks", kind.shows)
     if export.of not in fit:
@@ -100,8 +101,8 @@ def find_export(name: str) -> Export:
         UnknownValueError: no such export.
         InputError: the plugin that defines it is broken.
     """
-    if (theirs := plugins.find_typed(_GROUP, name, Export, "an export")) is not None:
-        return theirs
+    if (found := plugins.find_typed(_GROUP, name, Export, "an export")) is not None:
+        return found
     raise UnknownValueError("format", name, origins())
 
 

@@ -1,7 +1,7 @@
-"""Publishing without gold: what systems see in one repository, what scores them in another."""
+"""Publishing with hidden gold: a public half that systems see, and a gold half that scores them."""
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,16 +65,16 @@ def split_package(
         metadata: fields of the metadata of queries and passages that stay public.
 
     Raises:
-        UsageError: its kind says why this cannot be, it has no secret, or several context sets.
+        UsageError: its kind has no public half, it has no secret, or several context sets.
     """
     package = Package(folder)
     manifest, kind = package.manifest, package.kind
-    contexts = _public_contexts(package)
+    context = _only_public_context(package)
     writer = PackageWriter(public)
     for config in kind.blinded:
-        for split in contexts if config == "contexts" else package.splits.get(config, []):
+        for split in [context] if config == "contexts" else package.splits.get(config, []):
             writer.add(config, split, kind.blind(config, package.table(config, split)))
-    passages = None if _has_whole_corpus(package) else _context_passage_ids(package, contexts)
+    passages = None if _has_whole_corpus(package) else _context_passage_ids(package, context)
     for config in kind.public:
         for split in package.splits.get(config, []):
             with TableWriter(public / config, split, kind.tables[config]) as table:
@@ -85,12 +85,12 @@ def split_package(
                     table.write(here)
             writer.add_shards(config, split, table.files)
     half = Package(public, manifest)
-    stats = _public_stats(half, contexts)
-    open_half = _open_manifest(half, contexts, metadata)
+    stats = _public_stats(half, context)
+    open_half = _public_manifest(half, context, metadata)
     evals = render_evals(open_half)
     writer.files = dict(sorted(writer.files.items()))  # the order in which its card is refreshed
     open_manifest = writer.finish(open_half, stats, {} if evals is None else {EVALS: evals})
-    _, rest = _shares(open_manifest, manifest)
+    _, rest = _split_files(open_manifest, manifest)
     copy_files(folder, [*rest, MANIFEST], gold)
     write_secret(gold, read_secret(folder))
     link = GoldLink(public_hash=open_manifest.benchmark_hash)
@@ -98,8 +98,8 @@ def split_package(
     return open_manifest, manifest
 
 
-def _public_contexts(package: Package) -> list[str]:
-    """List the only context set of the public half; refuse packages that would reveal gold.
+def _only_public_context(package: Package) -> str:
+    """Name the one context set of the public half; refuse packages that would reveal gold.
 
     Raises:
         UsageError: the kind has no public half, the package was built without ``--hidden``, or
@@ -122,11 +122,11 @@ def _public_contexts(package: Package) -> list[str]:
             "context sets of a query share tells what is relevant: build a package with one",
             code="hidden-gold",
         )
-    return contexts
+    return contexts[0]
 
 
 def withheld_words(folder: Path) -> list[str]:
-    """Describe what a public half is missing, apart from labels and gold."""
+    """Explain which context sets stay in the gold half; empty where all are public."""
     package = Package(folder)
     names = [name for name in package.contexts if name in package.kind.withheld]
     if not names:
@@ -138,21 +138,21 @@ def withheld_words(folder: Path) -> list[str]:
 
 
 def _has_whole_corpus(package: Package) -> bool:
+    """Whether a package has the whole corpus of its source, which reveals no relevant passage."""
     field, value = package.kind.whole_corpus or ("", None)
     return value is not None and package.manifest.config.get(field) == value
 
 
-def _context_passage_ids(package: Package, contexts: Sequence[str]) -> pa.Array:
-    """List the ids of the passages that public contexts show."""
-    tables = [package.context_table(name) for name in contexts]
-    docs = pa.concat_arrays([c.flatten() for t in tables for c in t["docs"].chunks])
+def _context_passage_ids(package: Package, context: str) -> pa.Array:
+    """List the ids of the passages that a context set shows."""
+    docs = pa.concat_arrays([c.flatten() for c in package.context_table(context)["docs"].chunks])
     return docs.field("corpus-id").unique()
 
 
 def _public_rows(
     package: Package, config: str, split: str, fields: Collection[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the rows of a public table without free metadata, in which sources keep answers."""
+    """Stream the rows of a public table; of the metadata only ``fields`` stay."""
     for batch in iter_batches(package.shards(config, split), schema=package.kind.tables[config]):
         if "metadata" in batch.schema.names:
             at = batch.schema.names.index("metadata")
@@ -162,13 +162,14 @@ def _public_rows(
 
 
 def _keep_fields(metadata: str | None, fields: Collection[str]) -> str | None:
+    """Keep some fields of a JSON object; None if none of them is in it."""
     content = json.loads(metadata) if metadata and fields else {}
     part = {k: v for k, v in content.items() if k in fields} if isinstance(content, dict) else {}
     return json.dumps(part, ensure_ascii=False, sort_keys=True) if part else None
 
 
-def _open_manifest(half: Package, contexts: Sequence[str], metadata: Collection[str]) -> Manifest:
-    """Make the manifest of the public half, without choices, counts or hashes of hidden parts."""
+def _public_manifest(half: Package, context: str, metadata: Collection[str]) -> Manifest:
+    """Make the manifest of the public half, without options, counts or hashes of hidden parts."""
     names = ("computed", "counts", "files", "models", "short_mappings")
     cleared: dict[str, Any] = {name: {} for name in names}
     sources = [
@@ -177,36 +178,33 @@ def _open_manifest(half: Package, contexts: Sequence[str], metadata: Collection[
         )
         for s in half.manifest.sources
     ]
-    sizes = {name: _size_range(half.context_table(name)) for name in contexts}
-    about = {
-        name: ContextSet(description=f"{size} passages a query, in an order drawn by lot")
-        for name, size in sizes.items()
-    }
+    size = _size_range(half.context_table(context))
+    about = ContextSet(description=f"{size} passages a query, in an order drawn by lot")
     # The hash of the whole depends on the secret: nobody can try out labels on it, and only the
     # gold of this build gives it.
     choices = {
         "hidden_gold": True, "joined_hash": half.hash,
-        "contexts": list(contexts), "metadata": sorted(metadata),
+        "contexts": [context], "metadata": sorted(metadata),
     }  # fmt: skip
-    changes = {**cleared, "config": choices, "contexts": about, "sources": sources}
+    changes = {**cleared, "config": choices, "contexts": {context: about}, "sources": sources}
     return half.manifest.model_copy(update=changes)
 
 
 def _size_range(contexts: pa.Table) -> str:
+    """Smallest and largest number of passages per context, such as ``5 to 20``."""
     sizes = sorted(set(pc.list_value_length(contexts["docs"]).to_pylist()))
     return " to ".join(str(n) for n in dict.fromkeys([sizes[0], sizes[-1]])) if sizes else "0"
 
 
-def _public_stats(half: Package, contexts: Sequence[str]) -> dict[str, object]:
+def _public_stats(half: Package, context: str) -> dict[str, object]:
     """Compute statistics of the public half from its own tables."""
-    stats: dict[str, object] = {"queries": len(half), **corpus_stats(half.folder)}
-    for name in contexts:
-        stats |= context_sizes(name, half.context_table(name))
-    return stats | {WORDS: word_lengths(half)}
+    sizes = context_sizes(context, half.context_table(context))
+    words = {WORDS: word_lengths(half)}
+    return {"queries": len(half), **corpus_stats(half.folder), **sizes, **words}
 
 
 def remove_labels(table: pa.Table) -> pa.Table:
-    """Remove the labels from contexts of passages (schema CONTEXTS)."""
+    """Mark all passages of a table of contexts (schema CONTEXTS) as unjudged."""
     rows = [
         {
             "query_id": r["query_id"],
@@ -217,8 +215,8 @@ def remove_labels(table: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=CONTEXTS)
 
 
-def _shares(half: Manifest, whole: Manifest) -> tuple[list[str], list[str]]:
-    """Split the files of the whole package: (files of the public half, files of the gold half).
+def _split_files(half: Manifest, whole: Manifest) -> tuple[list[str], list[str]]:
+    """Split a package's files: (unchanged tables of the public half, files of the gold half).
 
     Equal rows give equal bytes: such tables need not lie in both halves.
     """
@@ -229,14 +227,14 @@ def _shares(half: Manifest, whole: Manifest) -> tuple[list[str], list[str]]:
 
 
 def matching_gold(half: Manifest, gold: Path) -> Manifest:
-    """Read the manifest of a gold half, which must belong to a public half.
+    """Read the manifest of a gold half; refuse one that does not belong to the public half.
 
     Args:
         half: manifest of the public half.
         gold: folder of the gold half.
 
     Raises:
-        InputError: no gold half, that of another build, somebody's forgery, or of a kind that has
+        InputError: no gold half, one of another build, a forged one, or of a kind that has
             none.
     """
     if reason := kind_of(half).refusal("hide-gold"):
@@ -267,13 +265,13 @@ def matching_gold(half: Manifest, gold: Path) -> Manifest:
 
 
 def join_package(public: Path, gold: Path, out: Path) -> tuple[Manifest, str]:
-    """Put the two halves together: the original package, byte for byte.
+    """Join a public and a gold half to the original package, byte for byte.
 
     Returns:
         Its manifest, checked, and the hash of the public half, which submissions may name.
 
     Raises:
-        InputError: the halves do not belong together, or the gold half is somebody's forgery.
+        InputError: the halves do not belong together, or the gold half is forged.
     """
     half = load_intact(public)
     whole = matching_gold(half, gold)
@@ -286,7 +284,7 @@ def join_package(public: Path, gold: Path, out: Path) -> tuple[Manifest, str]:
                 allowed=f"the gold of {half.name}@{half.benchmark_hash[:8]}",
                 code="wrong-benchmark",
             )
-    shown, rest = _shares(half, whole)
+    shown, rest = _split_files(half, whole)
     copy_files(gold, [MANIFEST, *rest], out)
     if SECRET in whole.files:
         write_secret(out, read_secret(gold))

@@ -23,7 +23,7 @@ from citeforge.publishing.hub_changes import (
     LocalFile,
     Published,
     PublishPlan,
-    changes_of,
+    list_changes,
 )
 from citeforge.publishing.hub_errors import (
     HubConnectionError,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoFile
 
 PLACEHOLDER = "ORG/NAME"
-"""Stands in a card for the repository, which is not known when a package is built."""
+"""The repository's name in a card, until the package is published."""
 
 
 class Publisher:
@@ -50,12 +50,13 @@ class Publisher:
     """
 
     def __init__(self, endpoint: str | None = None, token: str | None = None) -> None:
+        """Make the client of the Hub."""
         from huggingface_hub import HfApi
 
         self.api = HfApi(endpoint=endpoint, token=token)
 
     def plan(self, folder: Path, repo_id: str, branch: str = "main") -> PublishPlan:
-        """Compare a package with what is there; changes nothing.
+        """Compare a package with its repository on the Hub; changes nothing.
 
         Args:
             folder: a package that :func:`check_sound` let pass.
@@ -67,15 +68,15 @@ class Publisher:
             UsageError: labels are to be hidden, and these are not.
         """
         manifest, files = load_manifest(folder), package_files(folder, repo_id)
-        _require_open(manifest)
+        _require_open_labels(manifest)
         with hub_errors(repo_id):
-            remote = self._remote(repo_id, branch)
+            remote = self._remote_files(repo_id, branch)
         if remote and manifest.config.get("hidden_gold"):
             _require_same_contexts(files, remote, repo_id)
-        return PublishPlan(repo_id, remote is not None, changes_of(files, remote or {}))
+        return PublishPlan(repo_id, remote is not None, list_changes(files, remote or {}))
 
     def dry_run(self, folder: Path, repo_id: str, branch: str = "main") -> PublishPlan:
-        """Compare a package with the Hub; if that does not answer, every file counts as new.
+        """Compare a package with the Hub; without a connection, every file counts as new.
 
         Raises:
             InputError: hidden gold would be hidden no more.
@@ -86,13 +87,13 @@ class Publisher:
                 self.api.repo_exists(repo_id, repo_type="dataset")  # asked once, not six times
             return self.plan(folder, repo_id, branch)
         except HubConnectionError:
-            _require_open(load_manifest(folder))
-            return PublishPlan(repo_id, None, changes_of(package_files(folder, repo_id), {}))
+            _require_open_labels(load_manifest(folder))
+            return PublishPlan(repo_id, None, list_changes(package_files(folder, repo_id), {}))
 
     def publish(
         self, folder: Path, repo_id: str, *, private: bool = False, branch: str = "main"
     ) -> Published:
-        """Verify, create, upload, commit once, tag, read back.
+        """Publish a package: verify it, upload it as one commit, tag it, and check what arrived.
 
         May be run again after anything: what is there is not uploaded again, and a version that
         was committed is not committed twice.
@@ -104,16 +105,16 @@ class Publisher:
             UsageError: labels are to be hidden, and these are not.
         """
         manifest = check_sound(folder)
-        _require_open(manifest)
+        _require_open_labels(manifest)
         files, tag = package_files(folder, repo_id), f"v{manifest.version}"
         with hub_errors(repo_id):
-            self._create(repo_id, private)
+            self._create_repository(repo_id, private)
             if branch != "main":
                 self.api.create_branch(repo_id, branch=branch, repo_type="dataset", exist_ok=True)
             refs = self.api.list_repo_refs(repo_id, repo_type="dataset")
             commit = next((t.target_commit for t in refs.tags if t.name == tag), None)
             if commit is not None:
-                _require_same(files, self._remote(repo_id, tag) or {}, repo_id, tag)
+                _require_same_files(files, self._remote_files(repo_id, tag) or {}, repo_id, tag)
             else:
                 title = f"{manifest.name} {manifest.version}"
                 about = f"benchmark hash {manifest.benchmark_hash}"
@@ -134,25 +135,22 @@ class Publisher:
         paths = sorted(p for p in folder.rglob("*") if p.is_file())
         files = {p.relative_to(folder).as_posix(): LocalFile(p, sha256_file(p)) for p in paths}
         with hub_errors(repo_id):
-            self._create(repo_id, private=True)
-            changes = changes_of(files, self._remote(repo_id, branch) or {})
+            self._create_repository(repo_id, private=True)
+            changes = list_changes(files, self._remote_files(repo_id, branch) or {})
             plan = PublishPlan(repo_id, True, changes)
             return self._commit(plan, files, branch, "Labels and gold")
 
-    def _create(self, repo_id: str, private: bool) -> None:
+    def _create_repository(self, repo_id: str, private: bool) -> None:
+        """Create the repository of a data set unless it exists; the token must allow it."""
         self.require_write_access(repo_id)
         self.api.create_repo(repo_id, repo_type="dataset", private=private, exist_ok=True)
 
-    def require_write_access(self, repo_id: str) -> None:
-        """Refuse a token that cannot write there.
-
-        Raises:
-            InputError: no token, a read-only one, or one for other owners.
-        """
+    def get_account(self, repo_id: str) -> dict[str, Any]:
+        """Get the account of the token; refuse to go on without a token."""
         from huggingface_hub.errors import LocalTokenNotFoundError
 
         try:
-            account = self.api.whoami()
+            return dict(self.api.whoami())
         except LocalTokenNotFoundError as error:
             raise InputError(
                 "no token",
@@ -160,6 +158,14 @@ class Publisher:
                 allowed="set HF_TOKEN, or run: hf auth login",
                 code="missing-key",
             ) from error
+
+    def require_write_access(self, repo_id: str) -> None:
+        """Refuse a token that may not write to a repository.
+
+        Raises:
+            InputError: no token, a read-only one, or one for other owners.
+        """
+        account = self.get_account(repo_id)
         owner = repo_id.split("/")[0]
         token = account.get("auth", {}).get("accessToken", {})
         role = token.get("role")
@@ -189,8 +195,8 @@ class Publisher:
                 code="hub-refused",
             )
 
-    def _remote(self, repo_id: str, revision: str) -> dict[str, RepoFile] | None:
-        """List remote files by name; None when there is no such repository or branch."""
+    def _remote_files(self, repo_id: str, revision: str) -> dict[str, RepoFile] | None:
+        """List a repository's files by name; None if the repository or revision does not exist."""
         from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
         from huggingface_hub.hf_api import RepoFile
 
@@ -210,7 +216,7 @@ class Publisher:
         title: str,
         about: str | None = None,
     ) -> str:
-        """Commit changes; without any, return the last commit, whose reply may have been lost."""
+        """Commit the changes of a plan; return the id of the commit, or of the last one if none."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
         operations = [
@@ -241,7 +247,7 @@ class Publisher:
         return str(done.oid)
 
     def _read_back(self, files: Mapping[str, LocalFile], repo_id: str, tag: str) -> None:
-        """Download what was published and compare every hash."""
+        """Download a published version, and refuse a file whose hash differs."""
         with tempfile.TemporaryDirectory() as work:
             copy = self.fetch(repo_id, tag, Path(work))
             for name, file in files.items():
@@ -251,7 +257,7 @@ class Publisher:
                     )
 
     def fetch(self, repo_id: str, revision: str | None, into: Path | None = None) -> Path:
-        """Download a published package; from the cache when it is there already."""
+        """Download a repository to a folder, by default into the cache; return the folder."""
         folder = self.api.snapshot_download(
             repo_id, repo_type="dataset", revision=revision, local_dir=into
         )
@@ -259,23 +265,23 @@ class Publisher:
 
 
 def package_files(folder: Path, repo_id: str) -> dict[str, LocalFile]:
-    """List the files of a sound package as they are published in a repository.
+    """List a package's files as a repository gets them: card and manifest are edited.
 
     The card names the repository, and the manifest no folder of this machine.
     """
     path, hashes = folder / MANIFEST, load_manifest(folder).files
     files = {name: LocalFile(folder / name, sha256) for name, sha256 in hashes.items()}
     card = (folder / CARD).read_text(encoding="utf-8").replace(PLACEHOLDER, repo_id)
-    files[CARD] = _replaced(folder / CARD, card)
+    files[CARD] = _edited_file(folder / CARD, card)
     public = _without_paths(read_json(path))
     public["files"][CARD] = files[CARD].sha256
     public["manifest_sha256"] = digest(public | {"manifest_sha256": ""})
-    files[MANIFEST] = _replaced(path, pretty_json(public))
+    files[MANIFEST] = _edited_file(path, pretty_json(public))
     return dict(sorted(files.items()))
 
 
-def _replaced(path: Path, text: str) -> LocalFile:
-    """Make the record of a file that is published with another text."""
+def _edited_file(path: Path, text: str) -> LocalFile:
+    """Describe a file that is published with another text than the local one."""
     content = text.encode()
     return LocalFile(path, hashlib.sha256(content).hexdigest(), content)
 
@@ -309,8 +315,8 @@ def check_sound(folder: Path) -> Manifest:
     return manifest
 
 
-def _require_open(manifest: Manifest) -> None:
-    """Refuse a whole package whose labels were to be hidden.
+def _require_open_labels(manifest: Manifest) -> None:
+    """Refuse to publish a whole package whose labels must stay hidden.
 
     Raises:
         UsageError: it holds a secret, or is made of a package that does.
@@ -329,10 +335,10 @@ def _require_open(manifest: Manifest) -> None:
         )
 
 
-def _require_same(
+def _require_same_files(
     files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile], repo_id: str, tag: str
 ) -> None:
-    """Refuse another content of a version that is published already."""
+    """Refuse to publish a version again with other content."""
     if (name := next((n for n, f in files.items() if not f.equals(remote.get(n))), None)) is None:
         return
     raise InputError(
@@ -346,10 +352,10 @@ def _require_same(
 def _require_same_contexts(
     files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile], repo_id: str
 ) -> None:
-    """Refuse a release whose contexts differ from those that are public.
+    """Refuse hidden gold if the contexts differ from those already public, or gold is public.
 
     Raises:
-        InputError: what the two releases share would tell what is relevant; or the gold is public.
+        InputError: contexts of two releases would reveal relevant passages; or the gold is public.
     """
     if any(name.split("/")[0] in ("mapping", "gold") for name in remote):
         raise InputError(
@@ -387,7 +393,7 @@ def parse_hub(name: str) -> tuple[str, str | None] | None:
 
 
 def fetch_folder(name: Path) -> Path:
-    """Get a folder: a local one, or one downloaded from the Hub.
+    """Return a local folder, or download the one that ``hub:ORG/NAME`` names.
 
     Raises:
         InputError: it cannot be had.
@@ -401,7 +407,7 @@ def fetch_folder(name: Path) -> Path:
 
 
 def local_folder(name: Path) -> Path:
-    """Get a package's folder: a local one, or one downloaded from the Hub and verified.
+    """Return a package's local folder, or download and verify the one that ``hub:ORG/NAME`` names.
 
     Raises:
         InputError: it cannot be had, or does not verify.
@@ -423,7 +429,7 @@ def local_folder(name: Path) -> Path:
 
 
 def copy_files(source: Path, names: Sequence[str], out: Path) -> None:
-    """Copy plain files of a package.
+    """Copy the named files of a package to another folder.
 
     Raises:
         InputError: one is missing, or a link.

@@ -1,4 +1,4 @@
-"""What publishing does to the files of a package: before, as a plan, and afterwards."""
+"""Records of publishing: local files, planned changes of a repository, published versions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,18 @@ if TYPE_CHECKING:
 State = Literal["new", "changed", "same", "removed"]
 
 
+def git_blob_id(content: bytes) -> str:
+    """Compute the id that git gives to a file with this content."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+
+
 @dataclass(frozen=True)
 class LocalFile:
     """A file of a package.
 
     Attributes:
-        path: where it is.
-        sha256: as its manifest says; hashed once, when the package was checked.
+        path: path of the local file.
+        sha256: hash in the manifest, which was checked with the package.
         content: bytes that are published in its place; None for the file itself.
     """
 
@@ -34,13 +39,12 @@ class LocalFile:
         return self.path.stat().st_size if self.content is None else len(self.content)
 
     def equals(self, other: RepoFile | None) -> bool:
-        """Whether the Hub has the same content."""
+        """Whether a file of the Hub has the same content."""
         if other is None or other.size != self.size:
             return False
         if other.lfs is not None:
             return other.lfs.sha256 == self.sha256
-        content = self.content or self.path.read_bytes()  # git's id of a file
-        return other.blob_id == hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+        return other.blob_id == git_blob_id(self.content or self.path.read_bytes())
 
 
 @dataclass(frozen=True)
@@ -94,10 +98,10 @@ class Published:
     n_files: int
 
 
-def changes_of(files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile]) -> list[Change]:
-    """List what publishing files would do to a repository.
+def list_changes(files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile]) -> list[Change]:
+    """List the changes that publishing files would make to a repository.
 
-    Tables that an old version brought and the new one lacks are removed; other files are theirs.
+    Tables that only the old version has are removed; other files of the repository stay.
     """
     changes = []
     for name, file in files.items():

@@ -20,7 +20,7 @@ class HubConnectionError(InputError):
 
 @contextmanager
 def hub_errors(repo_id: str) -> Iterator[None]:
-    """Turn the Hub's errors into one line that says what to do next."""
+    """Turn errors of the Hub and its client into InputErrors that say what to do next."""
     from huggingface_hub.errors import (
         FileMetadataError,
         HfHubHTTPError,
@@ -34,7 +34,7 @@ def hub_errors(repo_id: str) -> Iterator[None]:
     try:
         yield
     except InputError:
-        raise  # ours, whatever it was made of
+        raise  # citeforge's own errors need no other words
     except Exception as error:
         problem: type[InputError] = InputError
         words = hub_error_words(error)
@@ -71,7 +71,7 @@ def hub_errors(repo_id: str) -> Iterator[None]:
 
 
 def hub_error_words(error: BaseException) -> str:
-    """Shorten an error's text to whole sentences that fit, without the token."""
+    """Shorten an error's text to whole sentences of at most 600 characters, without the token."""
     text, secret = " ".join(str(error).split()), os.environ.get("HF_TOKEN")
     text = text.replace(secret, "[token]") if secret else text
     if len(text) > _MOST_SAID:
@@ -81,7 +81,7 @@ def hub_error_words(error: BaseException) -> str:
 
 
 def is_network(error: BaseException) -> bool:
-    """Whether an error comes from the HTTP library, also where huggingface_hub wrapped it."""
+    """Whether an error, or one that caused it, comes from the network or the HTTP library."""
     kinds: tuple[type[BaseException], ...] = (ConnectionError, TimeoutError, *http_errors())
     cause: BaseException | None = error
     while cause is not None:

@@ -10,7 +10,7 @@ import citeforge as cf
 from citeforge.engines.io.tables import shard_paths, write_table
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
-from citeforge.plugins.published_systems.alce.searching import best_by_vectors
+from citeforge.plugins.published_systems.alce.searching import make_vector_search
 from citeforge.schemas.benchmarks.tables import CORPUS
 from conftest import refused
 from stand_ins import RuleEmbedder
@@ -51,7 +51,7 @@ def test_passages_without_words_are_never_found(texts: list[str]) -> None:
 
 def test_a_search_by_vectors_in_memory_finds_the_nearest() -> None:
     letters = RuleEmbedder(lambda text: [text.count("a"), text.count("b")])
-    best = best_by_vectors(["two", "one", "far", "mid"], ["aa", "a", "b", "ab"], letters)
+    best = make_vector_search(["two", "one", "far", "mid"], ["aa", "a", "b", "ab"], letters)
     assert [best(words) for words in ("a", "b", "ab")] == ["one", "far", "mid"]  # of equals by id
 
 

@@ -183,7 +183,7 @@ def test_a_batch_is_stored_before_the_next_is_asked(
 ) -> None:
     requests = [request(q, max_tokens=2) for q in QUESTIONS]
     written = offline._generate
-    monkeypatch.setattr(offline, "ROWS", 1)
+    monkeypatch.setattr(offline, "BATCH_ROWS", 1)
 
     def fail_later(batch: list[offline._Prompt]) -> list[LlmReply]:
         if batch[0].request == requests[0]:  # the shorter prompt, so the second batch

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from citeforge.plugins.plots.figure import hindrance, to_svg
+from citeforge.plugins.plots.figure import drawing_problem, to_svg
 from conftest import refused
 
 _DRAWS = """
@@ -30,7 +30,7 @@ def test_a_limit_of_addresses_ends_no_process(gib: int) -> None:
 
 
 def test_a_limit_of_addresses_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert hindrance() is None
+    assert drawing_problem() is None
     monkeypatch.setattr(resource, "getrlimit", lambda what: (8 << 30, 8 << 30))
     with refused("out-of-memory") as caught:
         to_svg({})

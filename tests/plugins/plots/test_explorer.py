@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from citeforge.plugins.plots import page as report
-from citeforge.plugins.plots.explorer import arithmetic, make_chunks
+from citeforge.plugins.plots.explorer import explain_value, make_chunks
 from citeforge.plugins.plots.markup import PlotPart
 from citeforge.schemas.scores import CitedWords, ScoreFile
 from conftest_pages import expect, opened, serious_faults
@@ -46,14 +46,14 @@ def test_chunks_by_hand() -> None:
 
 def test_arithmetic_is_that_of_the_value_or_none() -> None:
     result = answer("q", [[0], [1], [2]], 1)
-    assert arithmetic("CiteP", result, 1 / 3) == "1 relevant of 3 cited = 1/3"
-    assert arithmetic("CiteR", result, 1.0) == "1 cited of 1 relevant = 1/1"
-    assert arithmetic("CiteF1@query", result, 0.5) == "2 · 0.333 · 1.000 / (0.333 + 1.000)"
-    assert arithmetic("ALCE.CitRec", result, 1.0) == "3 supported of 3 statements = 3/3"
-    assert arithmetic("CiteP", result, 0.5) is None  # another rule made that number
-    assert arithmetic("BLEU", result, 0.5) is None
+    assert explain_value("CiteP", result, 1 / 3) == "1 relevant of 3 cited = 1/3"
+    assert explain_value("CiteR", result, 1.0) == "1 cited of 1 relevant = 1/1"
+    assert explain_value("CiteF1@query", result, 0.5) == "2 · 0.333 · 1.000 / (0.333 + 1.000)"
+    assert explain_value("ALCE.CitRec", result, 1.0) == "3 supported of 3 statements = 3/3"
+    assert explain_value("CiteP", result, 0.5) is None  # another rule made that number
+    assert explain_value("BLEU", result, 0.5) is None
     nothing = answer("q", [[3]], 1)
-    told = arithmetic("CiteF1@query", nothing, 0.0)
+    told = explain_value("CiteF1@query", nothing, 0.0)
     assert told == "precision and recall are 0, and so is their harmonic mean"
 
 
@@ -84,7 +84,7 @@ def page(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     patch = pytest.MonkeyPatch()
     patch.setattr(report, "plots_part", lambda *_: PlotPart("", "", {}))
     if request.param == "beside":
-        patch.setattr(report, "INLINE", 0)
+        patch.setattr(report, "MOST_INLINE", 0)
     content, n = report.page_report(systems(), None, out)
     out.write_bytes(content)
     patch.undo()

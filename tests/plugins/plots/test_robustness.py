@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from citeforge.evaluator.measures.registry import measures
-from citeforge.plugins.plots.robustness import Robustness, robustness
-from citeforge.plugins.plots.robustness_report import differing, headline, summary_lines
+from citeforge.plugins.plots.robustness import Robustness, compare_definitions
+from citeforge.plugins.plots.robustness_report import explain_differing, headline, summary_sentences
 from citeforge.schemas.recipes.command_options import TableOptions
 from citeforge.schemas.scores import ScoreFile
 from conftest import Inline, refused
@@ -53,7 +53,7 @@ def named(found: Robustness) -> list[str]:
 
 
 def test_ranks_tau_and_pairs_by_hand() -> None:
-    result = robustness(three_systems())
+    result = compare_definitions(three_systems())
     assert named(result) == ["CiteP · reference", "CiteP · strict", "CiteR · strict"]
     assert [one.ranks for one in result.definitions] == [(2, 1, 3), (1, 2, 3), (1, 2, 3)]
     # Of the 3 pairs 2 are ordered alike: (2 − 1) / 3.
@@ -68,9 +68,9 @@ def test_ranks_tau_and_pairs_by_hand() -> None:
 
 
 def test_what_differs_has_the_sentence_that_the_measure_declares() -> None:
-    result = robustness(three_systems())
+    result = compare_definitions(three_systems())
     assert result.against == (1, 0, 0)
-    (line,) = differing(result)
+    (line,) = explain_differing(result)
     quality = measures()["CiteP"].citation_quality
     assert quality is not None
     assert line == (
@@ -82,7 +82,7 @@ def test_what_differs_has_the_sentence_that_the_measure_declares() -> None:
 def test_a_reference_with_another_segmenter_is_a_reference() -> None:
     files = [file(s, p, "j@1", CitF1=[v, v]) for s, v in (("A", 0.2), ("B", 0.1))
              for p in ("strict", "reference~seg:nupunkt")]  # fmt: skip
-    result = robustness(files)
+    result = compare_definitions(files)
     assert named(result) == ["ALCE.CitF1 · reference · j@1", "ALCE.CitF1 · strict · j@1"]
     assert "first line alone" in result.definitions[0].why
 
@@ -99,7 +99,7 @@ def test_another_judge_is_another_definition() -> None:
                  if m.name == "CiteP" else m.signature for m in one.measures]  # fmt: skip
         one.measures = [m.model_copy(update={"signature": s})
                         for m, s in zip(one.measures, plain, strict=True)]  # fmt: skip
-    result = robustness(files)
+    result = compare_definitions(files)
     assert named(result) == [
         "CiteP · strict", "ALCE.CitF1 · strict · one@1", "ALCE.CitF1 · strict · two@1",
     ]  # fmt: skip
@@ -111,19 +111,21 @@ def test_a_flip_is_certain_where_queries_tell_both_ways() -> None:
         file("A", CiteP=ahead), file("B", CiteP=behind),
         file("A", "reference", CiteP=behind), file("B", "reference", CiteP=ahead),
     ]  # fmt: skip
-    assert robustness(files).pairs[0].is_certain
+    assert compare_definitions(files).pairs[0].is_certain
     noisy = [file("A", CiteP=[1.0, 0.2, 0.4]), file("B", CiteP=[0.3, 0.6, 0.5]), *files[2:]]
     noisy[2:] = [file("A", "reference", CiteP=[0.3, 0.6, 0.5]),
                  file("B", "reference", CiteP=[1.0, 0.2, 0.4])]  # fmt: skip
-    (pair,) = robustness(noisy).pairs
+    (pair,) = compare_definitions(noisy).pairs
     assert pair.is_contradicted and not pair.is_certain
-    assert any(line.startswith("For 0 of these") for line in summary_lines(robustness(noisy)))
+    assert any(
+        line.startswith("For 0 of these") for line in summary_sentences(compare_definitions(noisy))
+    )
 
 
 def test_equal_values_share_a_place_and_flip_nothing() -> None:
     files = [file("A", CiteP=[0.5, 0.5], CiteR=[0.9, 0.9]),
              file("B", CiteP=[0.5, 0.5], CiteR=[0.1, 0.1])]  # fmt: skip
-    result = robustness(files)
+    result = compare_definitions(files)
     assert result.definitions[0].ranks == (1.5, 1.5)
     (pair,) = result.pairs
     assert (pair.ahead, pair.behind, pair.level, pair.is_contradicted) == (1, 0, 1, False)
@@ -134,25 +136,27 @@ def test_equal_values_share_a_place_and_flip_nothing() -> None:
 def test_measures_can_be_chosen_and_lower_may_be_better() -> None:
     files = [file("A", judge="j@1", Overcited=[0.1, 0.1], CiteP=[0.5, 0.5]),
              file("B", judge="j@1", Overcited=[0.9, 0.9], CiteP=[0.4, 0.5])]  # fmt: skip
-    result = robustness(files, ["ALCE.Overcited", "CiteP"])
+    result = compare_definitions(files, ["ALCE.Overcited", "CiteP"])
     of_overcited = next(d for d in result.definitions if d.measure == "ALCE.Overcited")
     assert of_overcited.ranks == (1, 2)
     assert of_overcited.aspect == ""
     with refused("too-few"):
-        robustness(files)
+        compare_definitions(files)
 
 
 def test_what_a_system_lacks_is_left_out_and_named() -> None:
     files = three_systems()[:5]
     reference = file("C", "reference", CiteP=[0.1, 0.2])
     control = file("random", CiteP=[0.5, 0.5]).model_copy(update={"is_control": True})
-    result = robustness([*files, control])
+    result = compare_definitions([*files, control])
     assert named(result) == ["CiteP · strict", "CiteR · strict"]
     assert result.left_out == (
         "random: a reference, no system", "CiteP · reference: no value of C",
     )  # fmt: skip
     other = reference.model_copy(update={"query_ids": ["q0", "q9"]})
-    assert robustness([*files, other]).left_out == ("CiteP · reference: scored on other queries",)
+    assert compare_definitions([*files, other]).left_out == (
+        "CiteP · reference: scored on other queries",
+    )
 
 
 def changed(**what: object) -> list[ScoreFile]:
@@ -176,7 +180,7 @@ def test_files_that_do_not_belong_together_are_refused(
     files: list[ScoreFile], code: str, message: str
 ) -> None:
     with refused(code) as caught:
-        robustness(files)
+        compare_definitions(files)
     assert message in str(caught.value)
 
 

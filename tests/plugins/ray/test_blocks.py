@@ -15,12 +15,12 @@ from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.engines.models.vectors import VectorShard
 from citeforge.engines.running.setup import make_runner
 from citeforge.plugins.ray.cluster import (
+    AttemptCounter,
     Pool,
-    Tries,
     Worker,
+    divide_machines,
+    make_windows,
     require_reachable,
-    share,
-    windows,
 )
 from citeforge.plugins.ray.options import RayOptions
 from citeforge.plugins.ray.work import ClusterEmbedder, ClusterJudge, search_shards
@@ -41,10 +41,10 @@ def work(
     pool = ClusterEmbedder(make, "cpu", RayOptions())
     if facts is not None:
         vars(pool)["facts"] = facts
-    tries = Tries({7: begun})
-    ((row,),) = windows([("the block", block)], 1)
+    tries = AttemptCounter({7: begun})
+    ((row,),) = make_windows([("the block", block)], 1)
     batch = pa.table({name: [value] for name, value in (row | {"number": 7}).items()})
-    (reply,) = Worker(pool, version, tries.begin)(batch).to_pylist()
+    (reply,) = Worker(pool, version, tries.add)(batch).to_pylist()
     assert reply["number"] == 7
     return pickle.loads(reply["result"])
 
@@ -109,7 +109,7 @@ def test_blocks_travel_in_windows_of_bounded_size() -> None:
             yield taken[-1], taken[-1]
 
     sizes = []
-    for window in windows(blocks(), 400):
+    for window in make_windows(blocks(), 400):
         sizes.append(len(window))
         assert len(taken) == sum(sizes)  # none is taken before it is needed
     assert sizes == [3, 2]
@@ -172,7 +172,7 @@ def test_shares_of_two_machines(
     resources: dict[str, float],
     shares: tuple[int, int, float],
 ) -> None:
-    assert share(wanted, device, 2, resources) == shares
+    assert divide_machines(wanted, device, 2, resources) == shares
 
 
 def test_a_pool_without_facts_does_what_it_makes() -> None:

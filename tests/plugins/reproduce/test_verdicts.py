@@ -2,7 +2,11 @@
 
 import pytest
 
-from citeforge.plugins.reproduce.verdicts import cut_digits, is_printed_as, rounded_as_printed
+from citeforge.plugins.reproduce.verdicts import (
+    equals_printed,
+    round_as_printed,
+    truncate_as_printed,
+)
 
 
 @pytest.mark.parametrize(
@@ -10,7 +14,7 @@ from citeforge.plugins.reproduce.verdicts import cut_digits, is_printed_as, roun
     [(28.2267, "28.22", 28.22), (-0.019, "-0.01", -0.01), (0.29, "0.29", 0.29), (7.9, "7", 7.0)],
 )
 def test_cut_digits(value: float, printed: str, expected: float) -> None:
-    assert cut_digits(value, printed) == pytest.approx(expected)
+    assert truncate_as_printed(value, printed) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -22,9 +26,9 @@ def test_cut_digits(value: float, printed: str, expected: float) -> None:
     ],
 )  # fmt: skip
 def test_printed_digits(value: float, printed: str, same: bool) -> None:
-    assert is_printed_as(value, printed) is same
+    assert equals_printed(value, printed) is same
 
 
 def test_ours_has_the_digits_that_are_printed() -> None:
-    assert rounded_as_printed(14326.0, "15,428") == "14,326"
-    assert rounded_as_printed(2 / 3, "60.0%") == "0.7%"
+    assert round_as_printed(14326.0, "15,428") == "14,326"
+    assert round_as_printed(2 / 3, "60.0%") == "0.7%"

@@ -13,7 +13,7 @@ import pytest
 
 import citeforge as cf
 from citeforge.package.items import Item
-from citeforge.plugins.training.held_out import same_question
+from citeforge.plugins.training.held_out import normalise_question
 from citeforge.plugins.training.rewards import citation_reward
 from conftest import ROOT, Inline, refused, write_jsonl
 
@@ -89,8 +89,10 @@ def test_held_out_questions_are_left_out_by_id_and_by_text(
 
 
 def test_questions_are_compared_by_their_words() -> None:
-    assert same_question("Wer war  Ａda Lovelace?") == same_question("wer war ada lovelace")
-    assert same_question("Who is she?") != same_question("Who is he?")
+    assert normalise_question("Wer war  Ａda Lovelace?") == normalise_question(
+        "wer war ada lovelace"
+    )
+    assert normalise_question("Who is she?") != normalise_question("Who is he?")
 
 
 def test_runs_cut_answers_and_own_passages(

@@ -16,7 +16,7 @@ from citeforge.evaluator.check import check
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import answers_of, detect
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.plugins.trec.formats import breaches
+from citeforge.plugins.trec.formats import check_report
 from citeforge.plugins.trec.reports import ReportSentence, TrecReport, read_reports
 from citeforge.plugins.trec.tracks import TRACKS, Track
 from citeforge.schemas.submission import SubmissionLine
@@ -138,7 +138,7 @@ BAD: list[tuple[str, str, Any, str, bool]] = [
     ("rag25", "sentences", [{"text": "A.", "citations": [0, SEGMENTS[1]]}], "at once", True),
     ("rag25", "sentences", [], "has no sentence with text", False),
     ("rag25", "references", ["d1", SEGMENTS[0]], "'d1' is no id of TREC RAG 2025's", True),
-    ("rag25", "references", [SEGMENTS[0]] * 2, "stands there more than once", False),
+    ("rag25", "references", [SEGMENTS[0]] * 2, "is listed more than once", False),
     ("rag25", "references", None, "references: is missing", True),
     ("rag25", "references", [f"{s}{n}" for s in SEGMENTS for n in range(17)], "102 entries", True),
     ("rag24", "references", [f"{s}{n}" for s in SEGMENTS for n in range(4)], "24 entries", False),
@@ -179,8 +179,8 @@ def test_many_references_cost_no_more_each() -> None:
     listed: list[str] = [Name(f"d{n}") for n in range(300)]
     track = BY_FORMAT["trec-ragtime25"]
     report = TrecReport(1, "q01", about(track), [*listed, Name("d299")], [ReportSentence("A.", [])])
-    result = [str(b) for b in breaches(report, track) if b.code == "references-duplicate"]
-    assert result == ["references: 'd299' stands there more than once"]
+    result = [str(b) for b in check_report(report, track) if b.code == "references-duplicate"]
+    assert result == ["references: 'd299' is listed more than once"]
     assert compared < 10 * len(listed)
 
 
@@ -255,7 +255,7 @@ def test_the_rules_are_those_of_autojudge(
     track, row = odd
     path = save(tmp_path / "odd.jsonl", track, row)
     (report,) = read_reports(path, track)
-    ours = Counter((b.code.replace("-", "_"), b.is_error) for b in breaches(report, track))
+    ours = Counter((b.code.replace("-", "_"), b.is_error) for b in check_report(report, track))
     assert ours == theirs(autojudge, track, row)
 
 

@@ -1,4 +1,4 @@
-"""What the pages say of a benchmark: what it is, how large, by whom; and the page of definitions of
+"""Texts of the pages about a benchmark (description, facts, links), and the page of definitions of
 all measures."""
 
 import datetime
@@ -31,9 +31,9 @@ def markdown() -> MarkdownIt:
 
 @cache
 def definitions() -> tuple[str, frozenset[str]]:
-    """Render the page of definitions; its HTML, and its anchors.
+    """Render the page of all measures' definitions: (HTML, anchors in it).
 
-    Anchors are sections, and ``m-NAME`` of measures.
+    Anchors are sections' names, and ``m-NAME`` of measures.
 
     Links to other pages of the documentation become text; the site has none of these.
     """
@@ -56,14 +56,14 @@ def definitions() -> tuple[str, frozenset[str]]:
 
 
 def _anchor(token: Token, name: str, anchors: set[str]) -> None:
-    """Give an element an id, unless another one has it."""
+    """Give an element an id, unless another element has it."""
     if name not in anchors:
         token.attrSet("id", name)
         anchors.add(name)
 
 
 def _drop_links(parts: list[Token]) -> None:
-    """Make text of links that lead out of the page."""
+    """Replace links to other pages by their texts."""
     for at, part in enumerate(parts):
         if part.type == "link_open" and not str(part.attrs["href"]).startswith("#"):
             for end in (part, next(p for p in parts[at:] if p.type == "link_close")):
@@ -71,7 +71,7 @@ def _drop_links(parts: list[Token]) -> None:
 
 
 def definition_link(measure: str) -> str:
-    """Link to the definition of a measure; empty for one that citeforge does not define."""
+    """Get the link to a measure's definition; empty for a measure that the page does not define."""
     name = measure.split("[")[0]
     declaration = find_measure(name)
     places = (name, re.sub(r"@\d+$", "@k", name))
@@ -86,7 +86,7 @@ class Presentation(Part):
     description: str | None = Field(default=None, min_length=1)
     """What it is, in a paragraph (default: that of the package's card)."""
     organisation: str | None = Field(default=None, min_length=1)
-    """Who maintains it (default: the organisation of hub:ORG/NAME)."""
+    """Organisation that maintains it (default: that of hub:ORG/NAME)."""
     date: datetime.date | None = None
     """When it was made, as 2026-11-23."""
     links: dict[str, str] = Field(default_factory=dict)
@@ -94,8 +94,8 @@ class Presentation(Part):
 
     @field_validator("date", mode="before")
     @classmethod
-    def _is_a_day(cls, day: object) -> object:
-        """Refuse a date in another form than 2026-11-23."""
+    def _check_date(cls, day: object) -> object:
+        """Parse a date; refuse any form but 2026-11-23."""
         try:
             return day if day is None else datetime.date.fromisoformat(str(day))
         except ValueError as error:
@@ -103,15 +103,15 @@ class Presentation(Part):
 
     @field_validator("links")
     @classmethod
-    def _are_addresses(cls, links: dict[str, str]) -> dict[str, str]:
-        """Refuse links that are no web addresses."""
+    def _check_addresses(cls, links: dict[str, str]) -> dict[str, str]:
+        """Refuse links that are not web addresses."""
         for name, address in links.items():
             if not address.startswith(("https://", "http://")):
                 raise ValueError(f"{name}: {address!r} is not an address; begin with https://")
         return links
 
     def with_hub_links(self, spec: str) -> "Presentation":
-        """Add organisation and link if a benchmark is on the Hub; a folder changes nothing."""
+        """Add organisation and link of a benchmark named ``hub:ORG/NAME``; others add nothing."""
         place = parse_hub(spec)
         if place is None:
             return self
@@ -123,13 +123,13 @@ class Presentation(Part):
 
 @dataclass(frozen=True)
 class Introduction:
-    """The head of a landing page.
+    """The head of a first page.
 
     Attributes:
-        html: the paragraph; its markup is ours or Markdown's.
-        facts: names and values.
-        links: names and addresses.
-        contexts: context sets and what they hold.
+        html: description, rendered from Markdown.
+        facts: (name, value) pairs.
+        links: (name, address) pairs.
+        contexts: (context set, description) pairs.
     """
 
     html: str
@@ -168,7 +168,7 @@ def introduce_all(about: Presentation, n_queries: int, n_systems: int) -> Introd
 
 
 def _number(count: object) -> str:
-    """Show a count with commas; empty for anything else."""
+    """Format an integer with commas; empty for any other value."""
     return f"{count:,}" if isinstance(count, int) else ""
 
 
@@ -184,7 +184,7 @@ def paragraph(text: str) -> str:
 
 
 def _description(folder: Path) -> str:
-    """First paragraph of the description written by hand, else of the card; may be empty."""
+    """Read the first paragraph of a package's own description, else of its card; may be empty."""
     for name in (BY_HAND, CARD):
         path = folder / name
         text = path.read_text(encoding="utf-8") if path.is_file() else ""

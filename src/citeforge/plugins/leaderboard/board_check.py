@@ -1,4 +1,4 @@
-"""History of a board's scored submissions, and the board's own rules for new ones."""
+"""A board's history of scored submissions, and its own rules for new ones."""
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,10 +22,10 @@ class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         submission: name of its file.
-        sha256: of the file.
+        sha256: hash of the file.
         system: name of the system.
-        context: context set that was scored; several with ``|`` between them.
-        benchmark_hash: benchmark, without its gold where that is hidden.
+        context: context sets that were scored, joined by ``|``.
+        benchmark_hash: hash of the benchmark, or of its public half.
     """
 
     submission: str
@@ -44,54 +44,54 @@ def read_history(path: Path) -> list[Event]:
     """Read all submissions that a board scored, in order; none without the file.
 
     Raises:
-        InputError: a line is none of ours.
+        InputError: a line is not an event.
     """
     return [event for _, event in read_rows(path, Event)] if path.exists() else []
 
 
 def write_history(path: Path, events: Iterable[Event]) -> None:
-    """Write all of a board's history."""
+    """Write a board's whole history as JSON Lines."""
     write_bytes(path, b"".join(msgspec.json.encode(e) + b"\n" for e in events))
 
 
-def latest(events: Sequence[Event]) -> dict[str, Event]:
-    """Last event of each submission file, by its name."""
+def latest_events(events: Sequence[Event]) -> dict[str, Event]:
+    """Get the last event of each submission, by the name of its file."""
     return {e.submission: e for e in events}
 
 
-def name_key(name: str) -> str:
-    """Normalise case, width and spaces of a name, so that names that look alike are equal."""
+def normalise_name(name: str) -> str:
+    """Normalise case, width and spaces of a name, so that such variants are equal."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def count_submissions(event: Event, events: Sequence[Event]) -> int:
-    """Count a system's other submissions to a benchmark, by its name or its file's."""
-    mine = (name_key(event.system), name_key(event.submission))
+    """Count the other submissions to a benchmark with an event's system name or file name."""
+    mine = (normalise_name(event.system), normalise_name(event.submission))
     return len(
         {
             e.sha256
             for e in events
             if e.benchmark_hash == event.benchmark_hash
-            and (name_key(e.system) == mine[0] or name_key(e.submission) == mine[1])
+            and (normalise_name(e.system) == mine[0] or normalise_name(e.submission) == mine[1])
         }
         - {event.sha256}
     )
 
 
-SUBMISSIONS_TO_HIDDEN_GOLD = 3
-"""That a system may make where the board does not say: each one tells something of the labels."""
+HIDDEN_GOLD_QUOTA = 3
+"""Default quota of a system's submissions to hidden gold: each score reveals some of the labels."""
 
 
 class BoardCheck:
-    """Checks submissions to one board; a name that one takes is refused to the next."""
+    """Checks submissions to one board, each against the history and those accepted before."""
 
     def __init__(self, board: Board, benchmark: Benchmark, replace: bool) -> None:
-        """Read what the board has scored.
+        """Read the board's history.
 
         Args:
-            board: as its file names it.
+            board: board to check for.
             benchmark: its benchmark; labels are not needed.
-            replace: let a file stand for another system than before.
+            replace: whether a file may be of another system than before.
 
         Raises:
             InputError: the history cannot be read.
@@ -99,43 +99,43 @@ class BoardCheck:
         self._board, self._benchmark, self._replace = board, benchmark, replace
         self._history = read_history(board.history_file)
         folder = board.submissions_folder
-        scored = latest(self._history)
+        scored = latest_events(self._history)
         self._scored = {n: e for n, e in scored.items() if (folder / n).is_file()}
         self._systems = {n: e.system for n, e in self._scored.items()}
         self._names = {
-            (name_key(e.system), c): n for n, e in self._scored.items() for c in e.contexts
+            (normalise_name(e.system), c): n for n, e in self._scored.items() for c in e.contexts
         }
 
     def is_scored(self, path: Path) -> bool:
-        """Whether the board has scored this file with this content."""
+        """Whether the board has scored a file of this name with this content."""
         event = self._scored.get(path.name)
         return event is not None and event.sha256 == sha256_file(path)
 
-    def verdict(self, path: Path) -> tuple[Findings, Event | None]:
-        """Check a submission: errors and warnings, and its line in the history if it may enter."""
+    def check_file(self, path: Path) -> tuple[Findings, Event | None]:
+        """Check a submission: (errors and warnings, its new event; None if it is refused)."""
         findings = Findings()
         try:
             options = self._board.score
             findings = check(path, self._benchmark, options.context, options.file_format)
             if findings.errors:
                 return findings, None
-            event = self._event(path)
-            findings.errors += self._faults(event, findings)
+            event = self._make_event(path)
+            findings.errors += self._find_faults(event, findings)
         except CiteforgeError as error:
             findings.errors.append(Finding.from_error(error))
         if findings.errors:
             return findings, None
         for context in event.contexts:
-            self._names[name_key(event.system), context] = event.submission
+            self._names[normalise_name(event.system), context] = event.submission
         self._systems[event.submission] = event.system
         self._history.append(event)
         return findings, event
 
-    def _event(self, path: Path) -> Event:
-        """Read what the history records of a submission, without its answers.
+    def _make_event(self, path: Path) -> Event:
+        """Make the event of a submission from its header and its content's hash.
 
         Raises:
-            CiteforgeError: a field of the header is wrong, or the context is not clear.
+            CiteforgeError: a field of the header is wrong, or the context is ambiguous.
         """
         options = self._board.score
         submission = Submission(path, self._benchmark, options.file_format)
@@ -154,9 +154,9 @@ class BoardCheck:
             path.name, submission.digest(), submission.system, context, self._benchmark.hash
         )
 
-    def _faults(self, event: Event, findings: Findings) -> Iterator[Finding]:
-        """Find names, files and quotas that forbid a submission; adds warnings to findings."""
-        key, holder = name_key(event.system), event.submission
+    def _find_faults(self, event: Event, findings: Findings) -> Iterator[Finding]:
+        """Find faults by the board's rules on names, files and quotas; add warnings to findings."""
+        key, holder = normalise_name(event.system), event.submission
         for context in event.contexts:
             holder = self._names.get((key, context), event.submission)
             if holder != event.submission:
@@ -185,7 +185,7 @@ class BoardCheck:
             findings.warnings.append(Finding("replaced-file", text))
         limit = self._board.submissions_per_system
         if limit is None and (self._board.gold is not None or self._benchmark.has_hidden_gold):
-            limit = SUBMISSIONS_TO_HIDDEN_GOLD
+            limit = HIDDEN_GOLD_QUOTA
         n_before = count_submissions(event, self._history)
         is_new = before is None or before.sha256 != event.sha256
         if limit is not None and is_new and n_before >= limit:
@@ -196,6 +196,6 @@ class BoardCheck:
             )
 
 
-def escaped_line(text: str) -> str:
-    """Write a text as one line for a terminal, with control characters escaped."""
+def escape_line(text: str) -> str:
+    """Escape control characters and line breaks in a text for the terminal."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

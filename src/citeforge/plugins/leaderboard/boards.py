@@ -15,12 +15,12 @@ from citeforge.schemas.recipes.command_options import ScoreOptions
 
 BOARDS_VERSION = 1
 CONFIG = "leaderboard.yaml"
-_TAKEN = frozenset({"systems", "queries", "answers"})
-"""Folders that a site has already."""
+_RESERVED = frozenset({"systems", "queries", "answers"})
+"""Folders of every site, which no board may have as name."""
 
 
 class Board(Part):
-    """One benchmark of a leaderboard. Folders are relative to that of the file."""
+    """A board: one benchmark of a leaderboard. Paths are relative to the folder of its file."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,59}$")
     """Folder of its pages, submissions and scores; small letters, digits, - and _."""
@@ -49,24 +49,24 @@ class Board(Part):
 
     @property
     def submissions_folder(self) -> Path:
-        """Folder of the board's submissions."""
+        """Folder of the board's submissions; ``submissions/NAME`` by default."""
         return self.submissions or Path("submissions") / self.name
 
     @property
     def scores_folder(self) -> Path:
-        """Folder of the board's score files."""
+        """Folder of the board's score files; ``scores/NAME`` by default."""
         return self.scores or Path("scores") / self.name
 
     @property
     def history_file(self) -> Path:
-        """File that records which submissions were scored."""
+        """File of the board's history; ``history/NAME.jsonl`` by default."""
         return self.history or Path("history") / f"{self.name}.jsonl"
 
     @field_validator("name")
     @classmethod
-    def _is_free(cls, name: str) -> str:
-        """Refuse the name of a folder that every site has."""
-        if name in _TAKEN:
+    def _check_name(cls, name: str) -> str:
+        """Refuse a name that is a folder of every site."""
+        if name in _RESERVED:
             raise ValueError(f"{name!r} is a folder of every site; choose another name")
         return name
 
@@ -96,8 +96,8 @@ class Boards(Part):
     """The benchmarks, in the order of columns."""
 
     @model_validator(mode="after")
-    def _names_differ(self) -> Self:
-        """Refuse two boards of one name."""
+    def _check_names(self) -> Self:
+        """Refuse two boards with the same name."""
         names = [b.name for b in self.boards]
         twice = next((n for n in names if names.count(n) > 1), None)
         if twice is not None:
@@ -105,8 +105,8 @@ class Boards(Part):
         return self
 
     @model_validator(mode="after")
-    def _places_differ(self) -> Self:
-        """Refuse folders of site, submissions, scores or history that overlap."""
+    def _check_paths(self) -> Self:
+        """Refuse paths of site, submissions, scores or history that contain each other."""
         paths = [self.site]
         for board in self.boards:
             paths += [board.submissions_folder, board.scores_folder, board.history_file]
@@ -121,14 +121,14 @@ class Boards(Part):
         return self
 
     def find(self, name: str) -> Board | None:
-        """Find the board of a name; None where there is none."""
+        """Find a board by name; None if there is none."""
         return next((b for b in self.boards if b.name == name), None)
 
     def resolve_paths(self, folder: Path) -> "Boards":
         """Resolve all paths against the folder of the leaderboard's file."""
 
         def resolve(spec: str) -> str:
-            """Resolve a benchmark's folder; leave a Hub name as it is."""
+            """Resolve the path of a package; keep the name of one on the Hub."""
             return spec if spec.startswith("hub:") else str(folder / spec)
 
         boards = tuple(
@@ -139,7 +139,7 @@ class Boards(Part):
                     "submissions": folder / b.submissions_folder,
                     "scores": folder / b.scores_folder,
                     "history": folder / b.history_file,
-                    "score": _score_below(b.score, folder),
+                    "score": _resolve_score_options(b.score, folder),
                 }
             )
             for b in self.boards
@@ -147,8 +147,8 @@ class Boards(Part):
         return self.model_copy(update={"site": folder / self.site, "boards": boards})
 
 
-def _score_below(score: ScoreOptions, folder: Path) -> ScoreOptions:
-    """Resolve the paths of judge, profile, LLM and labels against a folder."""
+def _resolve_score_options(score: ScoreOptions, folder: Path) -> ScoreOptions:
+    """Resolve all paths in a board's scoring options against a folder."""
     profile = score.judge_profile
     if profile is not None and profile.endswith((".yaml", ".yml")):
         profile = str(folder / profile)
@@ -164,13 +164,13 @@ def _score_below(score: ScoreOptions, folder: Path) -> ScoreOptions:
 
 
 def read_boards(path: Path) -> tuple[Path, Boards]:
-    """Read a leaderboard's file.
+    """Read the file of a leaderboard: (its path, its boards).
 
     Args:
-        path: the file, or the folder that it stands in as ``leaderboard.yaml``.
+        path: the file, or the folder of a ``leaderboard.yaml``.
 
     Returns:
-        The file, and its content with all folders resolved against the file's.
+        Path of the file, and its content with all paths resolved against its folder.
 
     Raises:
         InputError: it cannot be read, or a field is unknown, missing or wrong.

@@ -1,5 +1,5 @@
-"""Sites of one benchmark, or of several with a matrix before them; from score files that
-submissions stand behind."""
+"""Builds sites of one benchmark, or of several with a table of all, from score files that stored
+submissions back."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from citeforge.evaluator.submissions.reader import bare_name
 from citeforge.library.benchmarks import gold_folder, package_folder
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.about import Presentation, introduce_all
-from citeforge.plugins.leaderboard.board_check import Event, latest, read_history
+from citeforge.plugins.leaderboard.board_check import Event, latest_events, read_history
 from citeforge.plugins.leaderboard.boards import Board, Boards, read_boards
 from citeforge.plugins.leaderboard.matrix import BoardColumn, board_column, compact_matrix
 from citeforge.plugins.leaderboard.pages import TEMPLATES, Site, environment, write_pages
@@ -32,11 +32,11 @@ _OWN_FILES = re.compile(
     r"|queries\.html|definitions\.html|answers\.html|answers/(?:[qgvfap])(?:-[^/]+)?\.js|more-\d+\.js"
     r"|systems/[^/]+\.html|queries/[^/]+\.html))"
 )
-"""Names of a site's files; where it has several benchmarks, each has a folder of them."""
+"""Names of a site's files; on a site of several benchmarks, each has a folder with them."""
 
 
 Load = Callable[[Board], Sequence[ScoreFile]]
-"""Reads the score files of a board, when it is their turn."""
+"""Loads the score files of a board."""
 
 
 def build_site(
@@ -47,20 +47,20 @@ def build_site(
     gold: str | Path | None = None,
     about: Presentation | None = None,
 ) -> Site:
-    """Write the site of one benchmark; it replaces another one when it is whole.
+    """Write the site of one benchmark; it replaces an older site when it is complete.
 
     Args:
         benchmark: folder, or ``hub:ORG/NAME[@REVISION]``.
-        files: score files of that very benchmark.
+        files: score files of this benchmark.
         out: folder of the site.
         title: title of the pages; None for the benchmark's name.
         gold: the half with the labels, where the benchmark was published without them: scores made
             with it are accepted, and no page shows a label or a gold answer.
-        about: what the first page says beside what the package tells.
+        about: texts of the first page that override those of the package.
 
     Raises:
-        InputError: no scores, scores of another benchmark, two of one system in one context, or a
-            folder that holds something else.
+        InputError: no scores, scores of another benchmark, two of one system in one context, or
+            the folder contains other files.
     """
     board = Board(
         name="board",
@@ -77,13 +77,13 @@ def build_site(
 def growing_site(
     boards: Boards, load: Load, out: Path, config: Path | None = None
 ) -> Iterator[Site]:
-    """Write a site beside ``out``; it takes that name, all at once, when the block ends well.
+    """Write a site to a temporary folder, which replaces ``out`` when the block ends without error.
 
     Args:
-        boards: of one benchmark; or of several, which get a matrix and a folder each.
-        load: reads their scores.
+        boards: one board; or several, which get a folder each and a table of all.
+        load: loads their scores.
         out: folder of the site.
-        config: file that names the benchmarks, for messages.
+        config: file of the boards, for messages.
 
     Raises:
         InputError: as :func:`build_site`.
@@ -91,7 +91,7 @@ def growing_site(
     packages = [Package(package_folder(b.benchmark)) for b in boards.boards]
     names = [p.name for p in packages]
     is_one = len(packages) == 1
-    # Two builds of one benchmark are told apart by the names of their boards.
+    # Several builds of one benchmark get the names of their boards as titles.
     titles = [
         b.title or (is_one and boards.title) or (b.name if names.count(n) > 1 else n)
         for b, n in zip(boards.boards, names, strict=True)
@@ -100,7 +100,7 @@ def growing_site(
     with atomic_directory(out, unknown_site_files) as root:
         columns, sites = [], []
         for board, package, title in zip(boards.boards, packages, titles, strict=True):
-            files = _ready(board, package, load)
+            files = _load_checked(board, package, load)
             folder = root if is_one else root / board.name
             about = board.about.with_hub_links(board.benchmark)
             site, views = write_pages(package, files, folder, title, others, about)
@@ -115,7 +115,7 @@ def _write_matrix(
     boards: Boards, columns: Sequence[BoardColumn], sites: Sequence[Site],
     others: Sequence[tuple[str, str]], root: Path,
 ) -> Site:  # fmt: skip
-    """Write the page of all benchmarks."""
+    """Write the page with the table of all benchmarks; return the numbers of the site."""
     counts = counts_of([f for c in columns for f in c.files])
     n_queries = sum(s.queries for s in sites)
     text = environment().get_template("matrix.html.j2").render(
@@ -129,12 +129,12 @@ def _write_matrix(
     return Site(*counts, n_queries, len(text.encode()))
 
 
-def _ready(board: Board, package: Package, load: Load) -> Sequence[ScoreFile]:
-    """Load the scores of a benchmark, and check that pages may show them.
+def _load_checked(board: Board, package: Package, load: Load) -> Sequence[ScoreFile]:
+    """Load the scores of a board, and check that pages may show them.
 
     Raises:
-        InputError: scores of another benchmark, or two of one system in one context; or scores that
-            tell of single queries of a benchmark whose gold is hidden.
+        InputError: scores of another benchmark, two of one system in one context, or values of
+            single queries though the gold is hidden.
     """
     if package.manifest.has_hidden_labels:
         raise InputError(
@@ -146,7 +146,7 @@ def _ready(board: Board, package: Package, load: Load) -> Sequence[ScoreFile]:
     files, hashes = load(board), [package.hash]
     if board.gold is not None:
         hashes.append(matching_gold(package.manifest, gold_folder(board.gold)).benchmark_hash)
-    _check(files, hashes)
+    _require_fit(files, hashes)
     require_publishable(files)
     if board.gold is not None or package.manifest.config.get("hidden_gold"):
         for file in files:
@@ -164,7 +164,7 @@ def unknown_site_files(out: Path) -> list[str]:
     """List the files in a site's folder that citeforge did not write.
 
     Raises:
-        InputError: not a site of ours.
+        InputError: the folder is not a site of citeforge.
     """
     if not any((out / name).is_file() for name in ("ranking.js", "matrix.js")):
         raise InputError(
@@ -174,6 +174,7 @@ def unknown_site_files(out: Path) -> list[str]:
     folders = {p.parent.name for p in out.glob("*/ranking.js")}
 
     def is_ours(name: str) -> bool:
+        """Whether a file has a name that citeforge writes."""
         match = _OWN_FILES.fullmatch(name)
         within = match is not None and (match["folder"] is None or match["folder"] in folders)
         return within or is_temporary(out / name)
@@ -181,8 +182,8 @@ def unknown_site_files(out: Path) -> list[str]:
     return [n for n in files_below(out) if (out / n).is_symlink() or not is_ours(n)]
 
 
-def _check(files: Sequence[ScoreFile], hashes: Sequence[str]) -> None:
-    """Refuse scores on another benchmark, and two files of one system, context and protocol."""
+def _require_fit(files: Sequence[ScoreFile], hashes: Sequence[str]) -> None:
+    """Refuse scores of another benchmark, and two files of one system, context and protocol."""
     first: dict[tuple[str, str, str], str] = {}
     for file in files:
         if file.benchmark_hash not in hashes:
@@ -206,8 +207,8 @@ def _check(files: Sequence[ScoreFile], hashes: Sequence[str]) -> None:
 
 
 _REMEDY = "score files are made by `citeforge leaderboard add` from submissions"
-Added = Mapping[Path, ScoreFile]
-"""Score files about to be written, by path: they replace those that are there."""
+NewScores = Mapping[Path, ScoreFile]
+"""Score files about to be written, by path; they replace files of the same path."""
 
 
 def build_one(
@@ -217,7 +218,7 @@ def build_one(
     title: str | None = None,
     gold: str | Path | None = None,
 ) -> Site:
-    """Build the site of one benchmark; see :func:`citeforge.plugins.leaderboard.build.build_site`.
+    """Build the site of one benchmark from a folder of score files; see :func:`build_site`.
 
     Args:
         benchmark: folder, or ``hub:ORG/NAME[@REVISION]``.
@@ -248,16 +249,16 @@ def build_one(
 def build_leaderboard(
     boards: str | Path, out: str | Path | None = None
 ) -> tuple[Site, Path, list[str]]:
-    """Build the site of a leaderboard; it replaces the one that is there when it is whole.
+    """Build the site of a leaderboard; it replaces an older site when it is complete.
 
-    A score file without a submission behind it is left out, and named.
+    Score files that no stored submission backs are left out and listed.
 
     Args:
         boards: ``leaderboard.yaml``, or its folder.
         out: folder of the site; None for the one that the file names.
 
     Returns:
-        Numbers of the site's pages, where it is, and score files that it is built without and why.
+        (numbers of the site, its folder, lines about the score files that are left out).
 
     Raises:
         InputError: the file is at fault, or cannot be read.
@@ -270,16 +271,16 @@ def build_leaderboard(
         return site, folder, refused
 
 
-def backed_scores(board: Board, added: Added, refused: list[str]) -> list[ScoreFile]:
+def backed_scores(board: Board, added: NewScores, refused: list[str]) -> list[ScoreFile]:
     """Select a board's score files that a stored submission backs, in order of file names.
 
     Args:
-        board: of a leaderboard.
-        added: score files that stand for what is there.
+        board: board of a leaderboard.
+        added: new score files, which replace stored ones.
         refused: gets a line for each score file that is left out.
     """
     folder = board.scores_folder
-    scored = latest(read_history(board.history_file))
+    scored = latest_events(read_history(board.history_file))
     files = []
     anew = {file.submission for path, file in added.items() if path.parent == folder}
     for path in sorted({*folder.glob("*.json"), *(p for p in added if p.parent == folder)}):
@@ -291,7 +292,7 @@ def backed_scores(board: Board, added: Added, refused: list[str]) -> list[ScoreF
         except InputError as error:
             refused.append(str(error))
             continue
-        if file.submission in anew:  # of other context sets than now; these scores are to go
+        if file.submission in anew:  # its old score files are about to be removed
             continue
         fault = _backing_fault(path, file, board.submissions_folder, scored)
         if fault is None:
@@ -304,13 +305,13 @@ def backed_scores(board: Board, added: Added, refused: list[str]) -> list[ScoreF
 def _backing_fault(
     path: Path, file: ScoreFile, submissions: Path, scored: Mapping[str, Event]
 ) -> str | None:
-    """Explain why no submission backs a score file; None where one does.
+    """Explain why no stored submission backs a score file; None if one does.
 
     Args:
-        path: the score file.
-        file: what it says.
+        path: path of the score file.
+        file: its content.
         submissions: folder of the board's submissions.
-        scored: name of a submission to what the board scored of it last.
+        scored: name of a submission to its last event.
     """
     name = file.submission
     event = scored.get(name)

@@ -1,4 +1,4 @@
-"""The command ``leaderboard``, declared without its code."""
+"""Declaration of the command ``leaderboard``; its code is imported when it runs."""
 
 import click
 
@@ -6,6 +6,7 @@ from citeforge.cli.command import Command
 
 
 def _load() -> click.Command:
+    """Import the command ``leaderboard``."""
     from citeforge.plugins.leaderboard.commands import leaderboard
 
     return leaderboard

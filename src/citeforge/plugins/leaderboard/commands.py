@@ -67,7 +67,7 @@ def build(**parameters: Any) -> None:
         f"{out / 'index.html'}: {systems_text(done.systems, done.references)}, "
         f"{done.queries:,} queries, first page {done.index_bytes / 1e3:,.0f} kB"
     )
-    _tell(refused)
+    _report_refused(refused)
 
 
 @leaderboard.command("add", cls=ManyOptions)
@@ -106,16 +106,15 @@ def add(
     )
     for line in done.lines():
         click.echo(line)
-    _tell(done.refused)
+    _report_refused(done.refused)
 
 
-def _tell(refused: Sequence[str]) -> None:
-    """Report the submissions that a site is built without.
+def _report_refused(refused: Sequence[str]) -> None:
+    """Raise the error that lists submissions and scores that a site is built without, if any.
 
     Raises:
-        FailuresError: there is something.
+        FailuresError: there are any.
     """
-
     if refused:
         raise FailuresError(
             "\n".join(["the site is built without these:", *refused]), code="counted-failures"

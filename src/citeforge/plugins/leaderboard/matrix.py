@@ -1,4 +1,4 @@
-"""Table of systems by benchmarks: a column per benchmark, mean ranks, stated facts."""
+"""Table of systems by benchmarks: a column of scores per benchmark, mean ranks, stated facts."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from citeforge.evaluator.reports.ranks import LEVEL, rank_intervals, towards_bet
 from citeforge.evaluator.reports.rows import marked_name, trivial_lines
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.plugins.leaderboard.ranking import (
-    COLUMNS,
+    ABOUT_FIELDS,
     DIRECTIONS,
     View,
     about_text,
@@ -22,8 +22,8 @@ from citeforge.plugins.leaderboard.ranking import (
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
-_THERE = 1
-"""Marks a system whose scores on a benchmark are not in the column."""
+_OTHER_SCORES = 1
+"""Cell of a system that has scores on a benchmark, but not of the column's table."""
 
 
 @dataclass(frozen=True)
@@ -31,17 +31,17 @@ class BoardColumn:
     """A benchmark's column in the table of all benchmarks.
 
     Attributes:
-        folder: of its pages.
-        title: of its pages.
-        measure: that is shown; empty where there is nothing.
-        view: table that the values are of: context and protocol.
-        n_queries: queries that systems answered.
-        cells: system to its score; of those that stand in the column.
+        folder: folder of its pages.
+        title: title of its pages.
+        measure: measure that is shown; empty without scores.
+        view: title of the table with the values: context and protocol.
+        n_queries: number of queries that systems answered.
+        cells: system to its score, of the systems in the column.
         slugs: system to the name of its page, of all systems of the benchmark.
         clusters: cluster of each query; None where no question repeats.
-        files: score files without answers, for what they say of systems.
-        name: of the measure, marked where it is trivial.
-        trivial: why it is; empty where it is not.
+        files: score files without answers, for their facts about systems.
+        name: name of the measure, marked if it is trivial.
+        trivial: why it is trivial; empty if it is not.
     """
 
     folder: str
@@ -68,12 +68,12 @@ def board_column(
     """Make the column of a benchmark in the table of all benchmarks.
 
     Args:
-        folder: of its pages.
-        title: of its pages.
+        folder: folder of its pages.
+        title: title of its pages.
         views: its tables; the first one has the most systems.
-        measure: that is shown; None for the one that ranks its table.
+        measure: measure to show; None for the one that ranks its table.
         context: context set of the table; None for the first table.
-        config: file that names them, for messages.
+        config: file that names both, for messages.
 
     Raises:
         InputError: no system was scored in that context, or with that measure.
@@ -102,7 +102,7 @@ def board_column(
             path=config, field="measure", code="wrong-value",
             allowed=", ".join(n for n in view.measures if direction(n) is not None),
         )  # fmt: skip
-    # Who was asked fewer queries is not compared; most were asked the same.
+    # Systems that answered fewer queries than most are not compared.
     queries = max((f.query_ids for f in view.files), key=len)
     cells = {
         f.system: e
@@ -119,12 +119,12 @@ def board_column(
 
 
 def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
-    """Make the data of the page of all benchmarks, with systems by mean rank."""
-    everybody = list(dict.fromkeys(name for c in columns for name in c.slugs))
-    # Somebody else's control of the same name on another board takes nobody out of the ranking.
+    """Make the data of the page with the table of all benchmarks, systems sorted by mean rank."""
+    all_systems = list(dict.fromkeys(name for c in columns for name in c.slugs))
+    # A system stays in the ranking if another board has a reference of the same name.
     competitors = {f.system for c in columns for f in c.files if not f.is_control}
-    names = [name for name in everybody if name in competitors]
-    references = [name for name in everybody if name not in competitors]
+    names = [name for name in all_systems if name in competitors]
+    references = [name for name in all_systems if name not in competitors]
     ranks = mean_ranks(
         [
             Column(
@@ -137,8 +137,8 @@ def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
     )
     order = sorted(range(len(names)), key=lambda i: (ranks[i].mean, names[i]))
     systems = [names[i] for i in order] + references
-    about = {name: _about(name, columns) for name in systems}
-    fields = [f for f in COLUMNS if any(about[n][f] for n in systems)]
+    about = {name: _merge_about(name, columns) for name in systems}
+    fields = [f for f in ABOUT_FIELDS if any(about[n][f] for n in systems)]
     return {
         "b": [
             [c.title, c.folder, c.name, c.view, c.n_queries, definition(c.measure), len(c.cells),
@@ -158,43 +158,43 @@ def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
 
 
 def _value(column: BoardColumn, name: str) -> float | None:
-    """Get a system's value on a benchmark, turned so that higher is better; else None."""
+    """Get a system's value on a benchmark, negated if lower is better; None without one."""
     value = column.cells[name].value if name in column.cells else None
     return value if value is None else value * (DIRECTIONS[direction(column.measure)] or 1)
 
 
 def _cell(column: BoardColumn, name: str) -> list[int | None] | int:
-    """Make a cell: value and interval in hundredths, or whether there are other scores."""
+    """Make a cell: [value, low, high] in hundredths; without a value 1 for other scores, else 0."""
     entry = column.cells.get(name)
     if entry is None or entry.value is None:
-        return _THERE if name in column.slugs else 0
+        return _OTHER_SCORES if name in column.slugs else 0
     ends = [] if entry.low is None or entry.high is None else [entry.low, entry.high]
     return [hundredths(x) for x in (entry.value, *ends)]
 
 
-def _about(system: str, columns: Sequence[BoardColumn]) -> dict[str, str]:
-    """Merge what a system's submissions state of it; costs are added up."""
-    # A submission of several context sets was paid for once.
+def _merge_about(system: str, columns: Sequence[BoardColumn]) -> dict[str, str]:
+    """Merge the facts that a system's submissions state of it; costs are added up."""
+    # The costs of a submission with several context sets count once.
     mine = {f.submission_sha256: f for c in columns for f in c.files if f.system == system}.values()
     values = {
         name: ", ".join(dict.fromkeys(filter(None, (about_text(f, name) for f in mine))))
-        for name in COLUMNS
+        for name in ABOUT_FIELDS
     }
     costs = [f.about.cost for f in mine if f.about is not None and f.about.cost is not None]
     if costs:
-        # Where one is not said, the sum is what it is at least.
+        # Where a cost is not stated, the sum is a lower bound.
         values["cost"] = ("≥ " if len(costs) < len(mine) else "") + f"${math.fsum(costs):,.2f}"
     return values
 
 
 @dataclass(frozen=True)
 class Column:
-    """The values of all systems on one benchmark, higher is better.
+    """The values of all systems on one benchmark; higher is better.
 
     Attributes:
-        values: mean of each system; None where it has none.
-        per_query: values of each system by query, NaN where undefined; None where it has none.
-        clusters: cluster of each query, where questions repeat.
+        values: value of each system; None without one.
+        per_query: each system's values by query, NaN where undefined; None without any.
+        clusters: cluster of each query; None where no question repeats.
     """
 
     values: tuple[float | None, ...]
@@ -207,9 +207,9 @@ class MeanRank:
     """Mean of a system's ranks over all benchmarks, from 1.
 
     Attributes:
-        mean: over all benchmarks.
-        low: lower end of the 95 % interval.
-        high: upper end.
+        mean: mean rank over all benchmarks.
+        low: lower end of its 95 % interval.
+        high: upper end of its 95 % interval.
         n_missing: benchmarks where the system has no value.
     """
 
@@ -245,16 +245,16 @@ def mean_ranks(columns: Sequence[Column]) -> list[MeanRank]:
         values = np.array(column.values, np.float64)  # NaN for None
         defined = ~np.isnan(values)
         n_known = int(defined.sum())
-        # Who is missing shares the places behind all others, which is known for certain.
+        # Systems without a value share the last places for certain.
         places[at] = lows[at] = highs[at] = (n_known + 1 + size) / 2
         places[at, defined] = rankdata(-values[defined])
         intervals = rank_intervals(column.per_query, column.clusters, LEVEL / len(columns))
-        untold = sum(bool(k) and f is None for k, f in zip(defined, intervals, strict=True))
+        n_unknown = sum(bool(k) and f is None for k, f in zip(defined, intervals, strict=True))
         for i in np.flatnonzero(defined):
-            # Nothing by query tells the untold from others: they may have any place.
-            low, high = intervals[i] or (1, n_known - untold)
+            # Systems without values by query may have any place.
+            low, high = intervals[i] or (1, n_known - n_unknown)
             lows[at, i] = min(low, places[at, i])
-            highs[at, i] = max(high + untold, places[at, i])
+            highs[at, i] = max(high + n_unknown, places[at, i])
     missing = [sum(c.values[i] is None for c in columns) for i in range(size)]
     means = (m.mean(axis=0).tolist() for m in (places, lows, highs))
     return [MeanRank(*row) for row in zip(*means, missing, strict=True)]

@@ -1,4 +1,4 @@
-"""The pages of one benchmark."""
+"""Writes the pages of one benchmark: ranking, systems, queries, answers, definitions."""
 
 import json
 from collections.abc import Sequence
@@ -35,8 +35,8 @@ from citeforge.plugins.leaderboard.ranking import (
     about_rows,
     compact,
     explain_measures,
+    later_data,
     make_views,
-    rest,
     slug,
 )
 from citeforge.schemas.scores import MeasureScore, ScoreFile
@@ -46,13 +46,13 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True)
 class Site:
-    """Numbers of the pages written for a site.
+    """Numbers of a written site.
 
     Attributes:
-        systems: number of systems, each once, on however many benchmarks.
-        references: number of references, each once.
+        systems: number of distinct systems on all benchmarks.
+        references: number of distinct references.
         queries: number of query pages.
-        index_bytes: size of the first page.
+        index_bytes: size of the first page in bytes.
     """
 
     systems: int
@@ -62,7 +62,7 @@ class Site:
 
 
 def environment() -> Environment:
-    """Make the environment of templates: everything is escaped, nothing may be undefined."""
+    """Make the Jinja environment of the templates: texts are escaped, undefined names refused."""
     templates = page_templates(TEMPLATES)
     templates.globals["definition_link"] = definition_link
     return templates
@@ -76,16 +76,16 @@ def write_pages(
     others: Sequence[tuple[str, str]] = (),
     about: Presentation | None = None,
 ) -> tuple[Site, list[View]]:
-    """Write all pages of a benchmark into a folder.
+    """Write all pages of a benchmark into a folder: (numbers of the site, its rankings).
 
     Args:
         package: benchmark.
-        files: its score files, of which everything may be shown.
+        files: its score files, whose whole content may be shown.
         out: folder.
         title: title of the pages; None for the benchmark's name.
-        others: (title, folder) of the benchmarks on the same site, this one included; the page of
-            all lies above ``out``. None of them where there is but this one.
-        about: what the first page says beside what the package tells.
+        others: (title, folder) of all benchmarks of the site, whose first page is above ``out``;
+            empty for a site of one benchmark.
+        about: texts of the first page that override those of the package.
     """
     templates = environment()
     views = make_views(files, package.contexts)
@@ -115,7 +115,7 @@ def write_pages(
     )  # fmt: skip
     write_text(out / "index.html", index)
     for number, view in enumerate(views):
-        text = json.dumps(rest(view), separators=(",", ":"))
+        text = json.dumps(later_data(view), separators=(",", ":"))
         write_text(out / f"more-{number}.js", f"citeforgeMore({number},{text});\n")
     _write_system_pages(templates, site, views, names, out)
     template = templates.get_template("definitions.html.j2")
@@ -125,7 +125,7 @@ def write_pages(
     write_text(out / "queries.html", template.render(site=site, data=search, n=len(pages)))
     template = templates.get_template("query.html.j2")
     order = [names[p.id] for p in pages]
-    scores = _scores(views)
+    scores = _scores_by_query(views)
     for at, page in enumerate(pages):
         text = template.render(
             site=site, page=page, scores=scores.get(page.id, []),
@@ -139,7 +139,7 @@ def write_pages(
 def _write_answers_page(
     templates: Environment, site: dict[str, Any], files: Sequence[ScoreFile], out: Path
 ) -> bool:
-    """Write the page of all answers, its data in chunks; False where no score file has answers."""
+    """Write the page of all answers and its data; return False if no score file has answers."""
     answered = named_rows(references_last([f for f in files if f.answers]))
     if not answered:
         return False
@@ -159,7 +159,7 @@ def _write_system_pages(
     names: dict[str, str],
     out: Path,
 ) -> None:
-    """Write the page of each system."""
+    """Write a page per system and view."""
     template = templates.get_template("system.html.j2")
     for view in views:
         for file, name in zip(view.files, view.slugs, strict=True):
@@ -174,7 +174,7 @@ def _write_system_pages(
 
 
 def _hardest(file: ScoreFile, main: str, names: dict[str, str]) -> list[tuple[str, str, float]]:
-    """List 20 queries with the worst values of the main measure: (page, query, value)."""
+    """List a system's 20 worst queries by the main measure: (page, query, value)."""
     entry = next((m for m in file.measures if m.name == main), None)
     if entry is None:
         return []
@@ -186,8 +186,8 @@ def _hardest(file: ScoreFile, main: str, names: dict[str, str]) -> list[tuple[st
     return [(names[q], q, v) for v, q in sorted(values, reverse=direction(main) is False)[:20]]
 
 
-def _best(view: View) -> list[tuple[int, MeasureScore]]:
-    """Rank the systems of a view by its main measure: (index, score), the best first.
+def _rank_systems(view: View) -> list[tuple[int, MeasureScore]]:
+    """Sort the systems of a view by its main measure: (index, score), best first, references last.
 
     Systems that were scored on other queries are left out.
     """
@@ -201,11 +201,11 @@ def _best(view: View) -> list[tuple[int, MeasureScore]]:
     return rows
 
 
-def _scores(views: Sequence[View]) -> dict[str, list[tuple[str, str, str, str, float]]]:
-    """Main scores on each query: (view, system, page, measure, value), best systems first."""
+def _scores_by_query(views: Sequence[View]) -> dict[str, list[tuple[str, str, str, str, float]]]:
+    """List each query's main scores: (view, system, page, measure, value), best systems first."""
     by_query: dict[str, list[tuple[str, str, str, str, float]]] = {}
     for view in views:
-        best = _best(view)
+        best = _rank_systems(view)
         for at, query in enumerate(view.files[0].query_ids):
             rows = [
                 (view.title, view.files[i].system, view.slugs[i], view.main, value * entry.scale)

@@ -1,4 +1,4 @@
-"""Pages of the viewer, one per query: passages with labels, twins, sub-graphs."""
+"""Data of the viewer's pages, one per query: passages with labels, twins, sub-graphs."""
 
 import difflib
 import math
@@ -11,14 +11,14 @@ from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.kg import Graph, Key
 from citeforge.schemas.benchmarks.tables import CONTEXTS, LABELS, UNJUDGED
 
-_SPOKES = 18
-_CONTEXTS = 4
+_MOST_SPOKES = 18
+_MOST_CONTEXTS = 4
 _GRAPHS = ("full", "absent_3", "retrieval_20")
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A run of words of a text.
+    """A piece of a text, for showing the differences between two texts.
 
     Attributes:
         text: the words.
@@ -31,18 +31,18 @@ class Piece:
 
 @dataclass(frozen=True)
 class PassageView:
-    """A passage in a context.
+    """A passage as a page shows it.
 
     Attributes:
-        number: as prompts number it.
+        number: its number in prompts.
         id: its id.
         title: its title.
         text: its text.
         label: its label in words.
-        kind: class of its colour.
-        note: mining score and rank, where there are any.
-        human: the human text with what the twin left out marked; empty for other passages.
-        twin: the twin's text with what it brought marked.
+        kind: CSS class of its colour.
+        note: mining score and rank, if there are any.
+        human: pieces of the human text that has a twin; empty for other passages.
+        twin: pieces of the twin's text.
     """
 
     number: int
@@ -58,7 +58,7 @@ class PassageView:
 
 @dataclass(frozen=True)
 class Spoke:
-    """A triple in the drawing of a sub-graph, in units of the drawing."""
+    """A triple in the drawing of a sub-graph: position (in units of the drawing) and texts."""
 
     x: float
     y: float
@@ -73,11 +73,11 @@ class Star:
     """Drawing of a sub-graph: its entity in the middle, triples around it.
 
     Attributes:
-        qid: centre.
+        qid: id of the entity in the centre.
         name: its label.
         spokes: drawn triples.
-        rows: all triples: relation, value, whether it is minimum knowledge.
-        hidden: how many triples are not drawn.
+        rows: all triples: (relation, value, whether it is minimum knowledge).
+        hidden: number of triples that are not drawn.
     """
 
     qid: str
@@ -89,11 +89,11 @@ class Star:
 
 @dataclass
 class QueryPage:
-    """A page of the viewer.
+    """Data of a query's page.
 
     Attributes:
-        id: query id.
-        text: query.
+        id: id of the query.
+        text: text of the query.
         contexts: context set to its passages.
         stars: context set to its sub-graphs.
         gold: gold answers.
@@ -111,7 +111,7 @@ class QueryPage:
 
 
 def query_pages(package: Package, scored: Collection[str] = ()) -> Iterator[QueryPage]:
-    """Make the pages of all queries of a benchmark, with what systems are shown.
+    """Make the pages of all queries of a benchmark, with the passages or graphs of their contexts.
 
     Args:
         package: benchmark.
@@ -125,20 +125,20 @@ def query_pages(package: Package, scored: Collection[str] = ()) -> Iterator[Quer
 
 
 def passage_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
-    """Make pages of queries with labelled passages, and what a twin changed.
+    """Make pages of queries with labelled passages, and the differences of twins from human texts.
 
     Args:
         package: a benchmark of passages.
         first: context sets that are shown before others.
     """
     base = Base(package.folder, package.manifest)
-    names = list(dict.fromkeys([*first, *package.contexts]))[:_CONTEXTS]
+    names = list(dict.fromkeys([*first, *package.contexts]))[:_MOST_CONTEXTS]
     contexts = {n: base.context(n) for n in package.contexts if n in names}
     left_out = [n for n in package.contexts if n not in names]
     twin_of = {r["twin_id"]: r["_id"] for r in base.twins.to_pylist() if r["twin_id"]}
     ids = {d["corpus-id"] for c in contexts.values() for docs in c.values() for d in docs}
     texts = base.texts(ids | {twin_of[i] for i in ids if i in twin_of} | set(twin_of))
-    of_human = {human: twin for twin, human in twin_of.items()}
+    twin_of_human = {human: twin for twin, human in twin_of.items()}
     notes = _mining_notes(base)
     gold: dict[str, list[str]] = {}
     for row in base.gold.to_pylist():
@@ -149,7 +149,7 @@ def passage_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]
         page.gold = (gold.get(row["_id"], []) + base.answers[row["_id"]])[:10]
         for name, docs in contexts.items():
             page.contexts[name] = [
-                _passage_view(base.grammar.base + i, row["_id"], d, texts, notes, of_human)
+                _passage_view(base.grammar.base + i, row["_id"], d, texts, notes, twin_of_human)
                 for i, d in enumerate(docs[row["_id"]])
             ]
         yield page
@@ -159,24 +159,24 @@ def item_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
     """Make pages of queries with passages, for any benchmark that shows passages.
 
     Args:
-        package: its contexts may be in tables of any kind.
+        package: benchmark whose contexts may be in tables of any kind.
         first: context sets that are shown before others.
     """
     names = list(dict.fromkeys([*first, *package.contexts]))
-    contexts, left_out = names[:_CONTEXTS], names[_CONTEXTS:]
+    contexts, left_out = names[:_MOST_CONTEXTS], names[_MOST_CONTEXTS:]
     for items in zip(*map(package.items, contexts), strict=True):
         gold = [row.text for row in items[0].gold if row.text]
         page = QueryPage(items[0].query_id, items[0].query, gold=gold[:10], left_out=left_out)
         for item in items:
             page.contexts[item.context] = [
-                PassageView(number, p.id, p.title, p.text, *_words(p.label or UNJUDGED))
+                PassageView(number, p.id, p.title, p.text, *_label_texts(p.label or UNJUDGED))
                 for number, p in enumerate(item.passages, package.grammar.base)
             ]
         yield page
 
 
 def _mining_notes(base: Base) -> dict[tuple[str, str], str]:
-    """Describe each mined negative's score and rank, by (query, passage)."""
+    """Write each mined negative's score and rank as text, by (query, passage)."""
     notes = {}
     rows = [row for label in LABELS[1:] for row in base.mappings[label].to_pylist()]
     for row in rows:
@@ -195,26 +195,26 @@ def _passage_view(
     doc: dict[str, str],
     texts: dict[str, tuple[str, str]],
     notes: dict[tuple[str, str], str],
-    of_human: dict[str, str],
+    twin_of_human: dict[str, str],
 ) -> PassageView:
-    """Make the view of a passage, with its label, note and differences from its twin."""
+    """Make the view of a passage, with label, note, and differences from its twin."""
     name = doc["corpus-id"]
     title, text = texts[name]
     human: tuple[Piece, ...] = ()
     twin: tuple[Piece, ...] = ()
-    if name in of_human and of_human[name] in texts:
-        human, twin = text_differences(text, texts[of_human[name]][1])
+    if name in twin_of_human and twin_of_human[name] in texts:
+        human, twin = text_differences(text, texts[twin_of_human[name]][1])
     note = notes.get((query, name), "")
-    return PassageView(number, name, title, text, *_words(doc["label"]), note, human, twin)
+    return PassageView(number, name, title, text, *_label_texts(doc["label"]), note, human, twin)
 
 
-def _words(label: str) -> tuple[str, str]:
-    """Name a label for readers, and give the CSS class of its colour."""
+def _label_texts(label: str) -> tuple[str, str]:
+    """Get a label's (name for readers, CSS class of its colour)."""
     return label.replace("_", " "), label.replace("_", "-")
 
 
 def text_differences(first: str, second: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
-    """Cut both texts at words into pieces, and mark those that only one has."""
+    """Compare two texts by words: (pieces of the first, of the second), marked if unshared."""
     a, b = first.split(), second.split()
     matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
     left, right = [], []
@@ -227,14 +227,14 @@ def text_differences(first: str, second: str) -> tuple[tuple[Piece, ...], tuple[
 
 
 def graph_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
-    """Make pages of queries with drawn sub-graphs.
+    """Make pages of queries with sub-graphs drawn as stars.
 
     Args:
         package: a kalma benchmark.
         first: context sets that are shown before others.
     """
     usual = [n for n in package.contexts if n in _GRAPHS]
-    contexts = list(dict.fromkeys([*first, *usual]))[: max(len(usual), _CONTEXTS)]
+    contexts = list(dict.fromkeys([*first, *usual]))[: max(len(usual), _MOST_CONTEXTS)]
     left_out = [n for n in package.contexts if n not in contexts]
     questions, *further = package.forms.values()
     others = dict(rows_of(further[0], "_id", "text")) if further else {}
@@ -251,7 +251,7 @@ def graph_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
 def _star(graph: Graph, gold: set[Key]) -> Star:
     """Lay out a sub-graph as a star: its entity in the middle, triples around it."""
     rows = [(t.relation, t.value, t.key in gold) for t in graph.triples]
-    ordered = sorted(rows, key=lambda r: not r[2])[:_SPOKES]
+    ordered = sorted(rows, key=lambda r: not r[2])[:_MOST_SPOKES]
     spokes = []
     for i, (relation, value, is_gold) in enumerate(ordered):
         angle = 2 * math.pi * i / max(len(ordered), 1) - math.pi / 2

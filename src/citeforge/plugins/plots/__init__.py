@@ -1,6 +1,6 @@
-"""Pages of reports: plots of score files, the explorer of answers, how robust a ranking is; also
+"""Reports as pages: plots of score files, the explorer of answers, robustness of rankings; and
 tables for papers.
 
 Reaches the core through ``evaluator.reports.report``, which asks it for pages and plots. Begin at
-`declared`; `choose` has the table of plots, and `charts` what they share.
+`declared`; `choose` has the list of plots, and `charts` their shared helpers.
 """

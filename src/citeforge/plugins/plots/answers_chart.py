@@ -1,4 +1,4 @@
-"""Scores by properties of answers: position of the relevant passage, number of citations."""
+"""Plots of scores by a property of answers: position of a relevant passage, number of citations."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -20,61 +20,61 @@ from citeforge.schemas.benchmarks.tables import RELEVANT
 from citeforge.schemas.scores import AnswerDetail, ScoreFile
 
 MOST = 6
-"""Systems that are drawn, the best ones: as many as there are colours."""
+"""Most systems that are drawn (the best ones): as many as there are colours."""
 
 
-def _first_relevant(answer: AnswerDetail) -> int | None:
-    """Position of the first relevant passage shown to an answer, from 1; None without one."""
+def _first_relevant_position(answer: AnswerDetail) -> int | None:
+    """Get the position, from 1, of the first relevant passage shown for an answer; None without."""
     places = (i for i, p in enumerate(answer.passages, 1) if p.label == RELEVANT)
     return next(places, None)
 
 
-def _distinct(answer: AnswerDetail) -> int | None:
-    """Number of distinct citations of an answer; None if it is missing."""
+def _count_citations(answer: AnswerDetail) -> int | None:
+    """Count the distinct citations of an answer; None if the answer is missing."""
     return None if answer.is_missing else len(answer.all_cited)
 
 
 @dataclass(frozen=True)
-class AnswerPlace:
-    """Property by which a plot groups answers (the x axis).
+class AnswerProperty:
+    """Property by which a plot groups answers (its x axis).
 
     Attributes:
-        name: of the plot.
-        axis: title of the axis.
-        words: of a place, for titles; ``{}`` stands for it.
-        of: place of an answer; None where it has none.
-        last: values from here on are one group; None for no such group.
+        name: name of the plot.
+        axis: title of the x axis.
+        words: text for titles, with ``{}`` for a value.
+        get: gets an answer's value; None where it has none.
+        last: values from this one on are one group; None for no such group.
     """
 
     name: str
     axis: str
     words: str
-    of: Callable[[AnswerDetail], int | None]
+    get: Callable[[AnswerDetail], int | None]
     last: int | None = None
 
 
-POSITION = AnswerPlace(
-    "position", "position of the first relevant passage", "at position {}", _first_relevant
+POSITION = AnswerProperty(
+    "position", "position of the first relevant passage", "at position {}", _first_relevant_position
 )
-CITATIONS = AnswerPlace(
+CITATIONS = AnswerProperty(
     "citations", "distinct passages or triples that an answer cites", "where it cites {}",
-    _distinct, 9,
+    _count_citations, 9,
 )  # fmt: skip
 
 
-def by_place(place: AnswerPlace, files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Draw the mean score by a property of answers, such as their number of citations.
+def by_property(prop: AnswerProperty, files: Sequence[ScoreFile], measure: str) -> Figure | None:
+    """Draw mean scores by a property of answers, such as their number of citations.
 
     Returns:
-        None where no score file carries answers with such a place.
+        None where no score file has answers with two values of the property.
     """
     alt = altair()
     rows: list[dict[str, Any]] = []
     drawn: list[ScoreFile] = []
     answering = [f for f, _ in entries(files, measure) if f.answers]
     for file in answering:
-        # One that brought its own passages has no relevant one among them.
-        mine = _means(file, measure, place) if len(drawn) < MOST else []
+        # A system that brought its own passages has no relevant ones, and so no groups.
+        mine = _group_means(file, measure, prop) if len(drawn) < MOST else []
         drawn += [file] if mine else []
         rows += mine
     if len({r["x"] for r in rows}) < 2:
@@ -88,36 +88,36 @@ def by_place(place: AnswerPlace, files: Sequence[ScoreFile], measure: str) -> Fi
             "scale": alt.Scale(zero=False)}  # fmt: skip
     dodge = alt.XOffset("system:N", sort=names, scale=alt.Scale(domain=names))
     order = list(dict.fromkeys(r["at"] for r in sorted(rows, key=lambda r: r["x"])))
-    x = alt.X("at:N", title=place.axis, sort=order, axis=alt.Axis(labelAngle=0))
+    x = alt.X("at:N", title=prop.axis, sort=order, axis=alt.Axis(labelAngle=0))
     chart = alt.layer(
         base.mark_rule(opacity=0.6).encode(x=x, xOffset=dodge, color=look["color"],
                                            y=alt.Y("low:Q", **down), y2=alt.Y2("high")),
         base.mark_point(filled=True, size=60, opacity=1).encode(x=x, xOffset=dodge,
                                                                 y=alt.Y("value:Q", **down), **look),
     ).properties(width=WIDTH, height=240)  # fmt: skip
-    title = _title(rows, names, measure, place.words)
+    title = _title(rows, names, measure, prop.words)
     note = "Mean over the queries of each column, with 95 % intervals (columns of one query: none)."
     if len(answering) > len(drawn):
         note += f" The best {len(drawn)} of {len(answering)} systems with answers."
     return figure_of(
-        f"{place.name}-{measure}", title,
+        f"{prop.name}-{measure}", title,
         "; ".join(f"{r['system']} at {r['at']}: {r['value']:.1f}" for r in rows[:20]) + ".", note,
-        {"system": "system", place.axis: "at", measure_and_unit(measure, measured.scale): "value",
+        {"system": "system", prop.axis: "at", measure_and_unit(measure, measured.scale): "value",
          "low": "low", "high": "high", "queries": "n"},
         rows, chart,
     )  # fmt: skip
 
 
-def _means(file: ScoreFile, measure: str, place: AnswerPlace) -> list[dict[str, Any]]:
-    """Average a measure over the answers of each group, with intervals."""
+def _group_means(file: ScoreFile, measure: str, prop: AnswerProperty) -> list[dict[str, Any]]:
+    """Average a measure over the answers with each value of a property, with intervals."""
     score = entry(file, measure)
     assert score is not None
     by_query = dict(zip(file.query_ids, score.per_query, strict=True))
     columns: dict[int, list[float]] = {}
     for answer in file.answers:
-        at, value = place.of(answer), by_query.get(answer.query_id)
+        at, value = prop.get(answer), by_query.get(answer.query_id)
         if at is not None and value is not None:
-            at = at if place.last is None else min(at, place.last)
+            at = at if prop.last is None else min(at, prop.last)
             columns.setdefault(at, []).append(value)
     rows: list[dict[str, Any]] = []
     declared = find_measure(measure.partition("[")[0])
@@ -130,12 +130,12 @@ def _means(file: ScoreFile, measure: str, place: AnswerPlace) -> list[dict[str, 
         ends = (value, value) if math.isnan(low) else (low, high)
         rows.append({"system": file.system, "x": at, "value": value, "low": ends[0],
                      "high": ends[1], "n": len(columns[at]),
-                     "at": f"{at}+" if at == place.last else str(at)})  # fmt: skip
+                     "at": f"{at}+" if at == prop.last else str(at)})  # fmt: skip
     return rows
 
 
 def _title(rows: Sequence[dict[str, Any]], names: Sequence[str], measure: str, words: str) -> str:
-    """Say in the title the first system's means in its first and last group."""
+    """Write the title: the first system's means in its first and last group."""
     mine = [r for r in rows if r["system"] == names[0]]
     first, end = mine[0], mine[-1]
     text = f"{measure} of {names[0]} is {first['value']:.1f} {words.format(first['at'])}"

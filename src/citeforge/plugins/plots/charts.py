@@ -1,4 +1,4 @@
-"""Helpers of all plots: values of a measure, units, encodings of systems."""
+"""Helpers of all plots: scores of a measure, units, and encodings and labels of systems."""
 
 import json
 import textwrap
@@ -14,21 +14,21 @@ from citeforge.plugins.plots import palette
 from citeforge.plugins.plots.figure import altair
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
-Pair = tuple[ScoreFile, MeasureScore]
+FileScore = tuple[ScoreFile, MeasureScore]
 FONT_SIZE = 12
-"""Of labels, in pixels."""
+"""Font size of labels, in pixels."""
 
 
 def entry(file: ScoreFile, measure: str) -> MeasureScore | None:
-    """Find the score of a measure in a file; None without a value."""
+    """Find a measure's score in a score file; None if it has no value."""
     measured = next((m for m in file.measures if m.name == measure), None)
     return None if measured is None or measured.value is None else measured
 
 
-def entries(files: Sequence[ScoreFile], measure: str) -> list[Pair]:
-    """List systems with their scores of a measure, best first (highest if neither is better).
+def entries(files: Sequence[ScoreFile], measure: str) -> list[FileScore]:
+    """List score files with their scores of a measure, best first (highest if neither is better).
 
-    Systems that may not be compared with them come last, in their own order.
+    Files that may not be compared with them come last, in their own order.
     """
     towards = 1 if direction(measure) is False else -1
     pairs = [(f, e) for f in files if (e := entry(f, measure)) is not None]
@@ -38,18 +38,18 @@ def entries(files: Sequence[ScoreFile], measure: str) -> list[Pair]:
     return ranked + [pair for pair, c in zip(pairs, comparable, strict=True) if not c]
 
 
-def are_comparable(pairs: Sequence[Pair]) -> list[bool]:
-    """Mask of the systems that may be ranked by a measure."""
+def are_comparable(pairs: Sequence[FileScore]) -> list[bool]:
+    """Check for each (score file, score) pair whether it may be ranked with the others."""
     return comparable_entries([f for f, _ in pairs], [e for _, e in pairs])
 
 
 def measure_and_unit(measure: str, scale: int) -> str:
-    """Name a measure with its unit: (%) if it is shown from 0 to 100."""
+    """Write a measure's name with its unit: ``(%)`` if its scale is 100."""
     return f"{measure} (%)" if scale == 100 else measure
 
 
 def with_ends(score: MeasureScore) -> tuple[float, float, float]:
-    """Give a score's value and the ends of its interval; without one, the value three times."""
+    """Get (value, low, high) of a score; without an interval, the value three times."""
     value = score.value or 0.0
     if score.low is None or score.high is None:
         return value, value, value
@@ -57,23 +57,23 @@ def with_ends(score: MeasureScore) -> tuple[float, float, float]:
 
 
 def per_query(measured: MeasureScore) -> list[float]:
-    """List the values of a measure by query, as displayed; queries without one are left out."""
+    """List a measure's values of single queries, as displayed; undefined ones are left out."""
     return [v * measured.scale for v in measured.per_query if v is not None]
 
 
 def system_encodings(
-    names: Sequence[str], everybody: Sequence[str], legend: bool
+    names: Sequence[str], all_systems: Sequence[str], legend: bool
 ) -> dict[str, Any]:
-    """Give Altair encodings: each system has its own colour and shape.
+    """Make Altair encodings of systems: each has its own colour and shape.
 
     Args:
         names: systems that are drawn.
         everybody: systems of the whole report, in one order for all its plots, so that a system
             looks the same in each.
-        legend: whether there is one.
+        legend: whether to draw a legend.
     """
     alt = altair()
-    numbers = [everybody.index(name) for name in names]
+    numbers = [all_systems.index(name) for name in names]
     colours = [palette.colour(i) for i in numbers]
     shapes = [palette.shape(i) for i in numbers]
     labels = lookup(name_lines(names))
@@ -87,13 +87,13 @@ def system_encodings(
     }  # fmt: skip
 
 
-def mark_size(n_above: int) -> int:
-    """Size in square pixels of a mark under ``n_above`` others: larger, so that each is seen."""
+def overlap_size(n_above: int) -> int:
+    """Compute the size of a mark below ``n_above`` others, in square pixels, so that it is seen."""
     return 70 * (1 + 2 * n_above)
 
 
 def domain(lows: Sequence[float], highs: Sequence[float], most: float | None) -> list[float]:
-    """Choose the ends of an axis: all values with some room, within 0 and ``most``."""
+    """Choose the ends of an axis that shows all intervals with a margin; at most 0 to ``most``."""
     low, high = min(lows), max(highs)
     room = max(0.08 * (high - low), 3.0 if most else 0.04 * max(abs(low), abs(high), 1e-9))
     first = low - room if low < 0 else max(0.0, low - room)
@@ -102,16 +102,16 @@ def domain(lows: Sequence[float], highs: Sequence[float], most: float | None) ->
 
 
 def width_of(text: str) -> float:
-    """Estimate the width of a text in pixels, on the safe side for any sans-serif font."""
+    """Estimate the width of a text in pixels; no sans-serif font needs more."""
     return 0.66 * FONT_SIZE * cell_len(text)
 
 
 def name_lines(names: Iterable[str], letters: int = 22) -> dict[str, list[str]]:
-    """Wrap each name into at most three lines; very long ones lose their end."""
+    """Wrap each name into at most three lines (name to lines); longer names are cut."""
     cut = textwrap.TextWrapper(letters, max_lines=3, placeholder="…")
     return {name: cut.wrap(name) or [name] for name in names}
 
 
 def lookup(lines: dict[str, list[str]]) -> str:
-    """Write the Vega expression that looks up the lines of a label."""
+    """Write the Vega expression that maps a label to its lines."""
     return f"({json.dumps(lines)})[datum.label]"

@@ -1,4 +1,4 @@
-"""List of all plots by name, and the plots that score files allow."""
+"""All plots by name, and the choice of plots for score files."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,36 +13,36 @@ from citeforge.evaluator.reports.rows import (
     of_cells,
     trivial_lines,
 )
-from citeforge.plugins.plots.answers_chart import CITATIONS, POSITION, by_place
+from citeforge.plugins.plots.answers_chart import CITATIONS, POSITION, by_property
 from citeforge.plugins.plots.charts import entries, entry
 from citeforge.plugins.plots.figure import Figure, Plot
 from citeforge.plugins.plots.forest_chart import bias, intervals
 from citeforge.plugins.plots.people_chart import calibration, labelled_measures
-from citeforge.plugins.plots.queries_chart import best_differences, distribution, lengths
-from citeforge.plugins.plots.robustness import robustness
+from citeforge.plugins.plots.queries_chart import answer_lengths, best_differences, distribution
+from citeforge.plugins.plots.robustness import compare_definitions
 from citeforge.plugins.plots.robustness_report import ranks_figure, write_robustness
 from citeforge.plugins.plots.scatter_chart import PAIRS, cost, precision_recall
 from citeforge.plugins.plots.slices_chart import slices
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.scores import ScoreFile
 
-_IN_PAGE = 4
-"""Measures whose intervals a page draws; the table has the others."""
-_LABELLED_IN_PAGE = 2
-"""Measures whose calibration a page draws."""
+_MOST_INTERVALS = 4
+"""Most measures whose intervals a page draws; its table has the others."""
+_MOST_CALIBRATIONS = 2
+"""Most measures whose calibration a page draws."""
 
 
 def _precision_recall(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Draw precision against recall for the measure's own pair, else the first with values."""
+    """Draw precision against recall for the measure's pair, else for the first pair with values."""
     pairs = sorted(PAIRS, key=lambda pair: measure not in pair)
     figures = (precision_recall(files, *pair) for pair in pairs)
     return next((f for f in figures if f is not None), None)
 
 
 def _main_and_shares(files: Sequence[ScoreFile], main: str) -> list[str]:
-    """List the main measure and the first others that are shares."""
+    """List the main measure and the first other measures that are shares."""
     names = dict.fromkeys(m.name for f in files for m in f.measures)
-    return [main, *[n for n in names if n != main and _is_share(n)][: _IN_PAGE - 1]]
+    return [main, *[n for n in names if n != main and _is_share(n)][: _MOST_INTERVALS - 1]]
 
 
 _BUILT_IN = (
@@ -59,11 +59,11 @@ _BUILT_IN = (
     Plot(
         "calibration", "what people find in answers, by what the judge finds",
         "score with --labels", calibration, 40,
-        lambda files, main: labelled_measures(files)[:_LABELLED_IN_PAGE],
+        lambda files, main: labelled_measures(files)[:_MOST_CALIBRATIONS],
     ),
     Plot(
         "slices", "values of the queries that share the value of a field",
-        "score with --by FIELD", slices, 30, lambda files, main: [main],
+        "score with --by FIELD", slices, 30,
     ),
     Plot(
         "cost", "score against what the answers cost",
@@ -85,27 +85,27 @@ _BUILT_IN = (
     Plot(
         "position", "score by the position of the first relevant passage",
         "score with --details, on a benchmark whose passages are labelled",
-        partial(by_place, POSITION), 70,
+        partial(by_property, POSITION), 70,
     ),
     Plot(
         "citations", "score by the number of passages that an answer cites",
-        "score with --details", partial(by_place, CITATIONS), 80,
+        "score with --details", partial(by_property, CITATIONS), 80,
     ),
     Plot(
         "length", "words of answers, as histograms",
-        "score with --details", lambda files, measure: lengths(files), 100,
+        "score with --details", lambda files, measure: answer_lengths(files), 100,
     ),
     Plot(
         "robustness", "ranks of systems under every definition of citation quality",
         "two systems or more, scored by two definitions or more",
-        lambda files, measure: ranks_figure(robustness(files)),
+        lambda files, measure: ranks_figure(compare_definitions(files)),
         page_measures=lambda files, main: (), write=write_robustness,
     ),
 )  # fmt: skip
 
 
 def plots() -> dict[str, Plot]:
-    """Give all plots by name, in the order of pages: built-in ones and those of plugins."""
+    """List built-in and plugins' plots by name, in the order of their ranks."""
     by_name = {p.name: p for p in _BUILT_IN}
     for value, origin in plugins.load_entries("plots"):
         if not isinstance(value, Plot):
@@ -116,10 +116,10 @@ def plots() -> dict[str, Plot]:
 
 
 def find_plot(name: str) -> Plot:
-    """Find the plot of a name.
+    """Look up a plot by name.
 
     Raises:
-        UnknownValueError: there is none.
+        UnknownValueError: no such plot.
     """
     listed = plots()
     if name not in listed:
@@ -128,16 +128,16 @@ def find_plot(name: str) -> Plot:
 
 
 def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> Figure:
-    """Draw one plot of score files.
+    """Draw the plot of a name for score files.
 
     Args:
         files: score files.
         name: a key of :func:`plots`.
-        measure: what it shows; None for :func:`main_measure`.
+        measure: measure to draw; None for :func:`main_measure`.
 
     Raises:
         UnknownValueError: no such plot, or no file has the measure.
-        UsageError: the files do not hold what it shows.
+        UsageError: the files do not contain the data of the plot.
         MissingExtraError: the extra ``report`` is not installed.
     """
     one = find_plot(name)
@@ -147,11 +147,11 @@ def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> F
     figure = one.make(_best_first(files), measure or main_measure(files))
     if figure is None:
         raise UsageError(f"--plot {name}: {one.needs}", code="not-computed")
-    return _marked(figure, files)
+    return _mark_trivial(figure, files)
 
 
 def page_figures(files: Sequence[ScoreFile]) -> Iterator[Figure]:
-    """Draw the plots of a report page, in their order of rank."""
+    """Draw all plots of a report page that the score files allow, in the order of their ranks."""
     main = main_measure(files)
     if not main:
         return
@@ -159,21 +159,21 @@ def page_figures(files: Sequence[ScoreFile]) -> Iterator[Figure]:
     for one in plots().values():
         if one.of_cells == of_cells(files):
             figures = (one.make(files, measure) for measure in one.page_measures(files, main))
-            yield from (_marked(figure, files) for figure in figures if figure is not None)
+            yield from (_mark_trivial(figure, files) for figure in figures if figure is not None)
 
 
-def _marked(figure: Figure, files: Sequence[ScoreFile]) -> Figure:
-    """Mark, in a figure's texts, measures that any citation satisfies (trivial ones)."""
+def _mark_trivial(figure: Figure, files: Sequence[ScoreFile]) -> Figure:
+    """Mark, in a figure's texts, trivial measures, which any citation satisfies."""
     for name in {m.name for f in files for m in f.measures if is_trivial(f, m.name)}:
-        if figure.names(name):
+        if figure.mentions(name):
             note = f"{figure.note} {'; '.join(trivial_lines(files, [name]))}.".strip()
-            marked = figure.renamed(name, marked_name(files, name))
+            marked = figure.rename_measure(name, marked_name(files, name))
             figure = replace(marked, note=note)
     return figure
 
 
 def _best_first(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """Sort score files by the main measure, so that the first ones differ in colour.
+    """Sort score files by the main measure, best first, as the first ones get distinct colours.
 
     Files of authorship benchmarks, which have no main measure, keep their order.
     """
@@ -184,6 +184,6 @@ def _best_first(files: Sequence[ScoreFile]) -> list[ScoreFile]:
 
 
 def _is_share(name: str) -> bool:
-    """Whether a measure is shown from 0 to 100."""
+    """Whether a measure is a share, shown from 0 to 100."""
     measure = find_measure(name.partition("[")[0])
     return measure is not None and measure.scale == 100

@@ -1,4 +1,4 @@
-"""Pages, plots and tables for papers, as the core calls them."""
+"""The plugin's interface to the core: pages, plots and tables for papers."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from citeforge.evaluator.reports.compare import parts_across
 from citeforge.evaluator.reports.report import FOR_AN_AUDIT, PICTURES, Pages
 from citeforge.evaluator.reports.rows import compared_across, named_rows, references_last
 from citeforge.plugins.plots.choose import find_plot, plot
-from citeforge.plugins.plots.explorer import explorer_site
+from citeforge.plugins.plots.explorer import make_explorer
 from citeforge.plugins.plots.page import page_report
 from citeforge.plugins.plots.paper import NEEDS_A_TABLE, paper_report
 from citeforge.schemas.benchmarks.audit import Audit
@@ -23,7 +23,7 @@ class PlotPages(Pages):
         self, files: Sequence[ScoreFile], form: str, out: Path | None, options: ReportOptions,
         audit: Audit | None,
     ) -> tuple[bytes, int]:  # fmt: skip
-        """See :class:`Pages`."""
+        """Write a report as a page, plot or table: (content, number of files beside it)."""
         if not options.is_plain and not options.is_plot:
             return paper_report(files, form, options), 0
         name, title, measure = options.plot, options.title, options.measure
@@ -58,8 +58,8 @@ class PlotPages(Pages):
         return page_report(files, title, None if options.one_file else out, audit, across)
 
     def explorer(self, files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
-        """See :class:`Pages`."""
-        return explorer_site(files)
+        """Make the explorer of answers: (HTML, files beside the page by name)."""
+        return make_explorer(files)
 
 
 PAGES = PlotPages()

@@ -1,5 +1,5 @@
-"""The explorer as a part of a page, and its data in pieces, inside the page or in files beside it:
-a page loads what it shows, from a disk as from a server."""
+"""The explorer of answers: a section of a page, and its data in chunks, inside the page or in files
+beside it, which the page loads when it shows them, also from a disk."""
 
 import json
 import math
@@ -9,28 +9,28 @@ from typing import Any
 from citeforge.engines.text.refusals import is_refusal
 from citeforge.evaluator.reports.markup import script_json
 from citeforge.evaluator.reports.rows import main_measure
-from citeforge.plugins.plots.markup import render_markup, text_of
+from citeforge.plugins.plots.markup import read_assets, render_markup
 from citeforge.schemas.benchmarks.tables import RELEVANT
 from citeforge.schemas.refusals import LANGUAGES, checked_detector
 from citeforge.schemas.scores import AnswerDetail, MeasureScore, ScoreFile
 
-INLINE = 2_000_000
-"""Bytes of data up to which a page carries all of them itself."""
+MOST_INLINE = 2_000_000
+"""Most bytes of data that are inside a page; more are in files beside it."""
 BLOCK = 100
-"""Queries of a chunk."""
+"""Queries per chunk of data."""
 MISSING, UNCITED, OUTSIDE, UNSUPPORTED, REFUSED = 1, 2, 4, 8, 16
-"""Bits of an answer."""
+"""Bits of an answer's flags."""
 Chunks = tuple[dict[str, Any], dict[str, Any]]
-"""What the page itself carries, and chunks of data by name."""
+"""(index, which is inside the page; chunks of data by name)"""
 _REFUSALS = checked_detector("rules:" + ",".join(LANGUAGES))
 
 
 def explorer_part(files: Sequence[ScoreFile]) -> tuple[str, dict[str, Any]]:
-    """Make the page section that lets readers explore answers; empty without values by query.
+    """Make the page's section to explore answers, and its data; empty without measures.
 
     Returns:
         The section of a page with the index, and chunks of data by name, to be inlined or written
-        as files (:func:`chunk_file`).
+        as files (:func:`chunk_script`).
     """
     if not any(f.measures for f in files):
         return "", {}
@@ -40,17 +40,17 @@ def explorer_part(files: Sequence[ScoreFile]) -> tuple[str, dict[str, Any]]:
     return render_markup("explorer.html.j2", index=script_json(index)), pieces
 
 
-def explorer_site(files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
-    """Make the explorer and the files beside it (see :meth:`Pages.explorer`)."""
+def make_explorer(files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
+    """Make the explorer: (HTML of its section, texts of the files beside the page by name)."""
     html, pieces = explorer_part(files)
-    beside = {f"answers/{name}.js": chunk_file(name, piece) for name, piece in pieces.items()}
-    beside["explorer.css"] = text_of("explorer.css")
-    beside["explorer.js"] = text_of("chunks.js", "explorer.js")
+    beside = {f"answers/{name}.js": chunk_script(name, piece) for name, piece in pieces.items()}
+    beside["explorer.css"] = read_assets("explorer.css")
+    beside["explorer.js"] = read_assets("chunks.js", "explorer.js")
     return html, beside
 
 
-def chunk_file(name: str, piece: Any) -> str:
-    """Write a chunk as a script, which a page can also load from a disk."""
+def chunk_script(name: str, piece: Any) -> str:
+    """Write a chunk of data as a script, which a page can load from a disk, too."""
     text = json.dumps(piece, ensure_ascii=False, separators=(",", ":"))
     # Line ends of old JavaScript inside strings.
     text = text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
@@ -58,12 +58,12 @@ def chunk_file(name: str, piece: Any) -> str:
 
 
 def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
-    """Make the explorer's index and data chunks, over the union of the systems' queries.
+    """Make the explorer's index and its chunks of data, over the queries of all systems.
 
     Args:
-        files: score files whose names tell them apart.
+        files: score files with distinct system names.
         by: measure that is shown first.
-        base: number of the first passage in marks.
+        base: number of the first passage in citation marks.
     """
     queries = list(dict.fromkeys(q for f in files for q in f.query_ids))
     answers = [{a.query_id: a for a in f.answers} for f in files]
@@ -84,13 +84,13 @@ def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
     for s, (file, of_file) in enumerate(zip(files, answers, strict=True)):
         mine = [m for m in file.measures if m.name in scales]
         for m in mine:
-            pieces[f"v-{s}-{names.index(m.name)}"] = _column(file, m, queries)
+            pieces[f"v-{s}-{names.index(m.name)}"] = _by_query(file, m, queries)
         passages: list[str] = []
         if of_file:
-            pieces[f"f-{s}"] = [_flags(of_file.get(q)) for q in queries]
+            pieces[f"f-{s}"] = [_answer_flags(of_file.get(q)) for q in queries]
             for number, block in enumerate(blocks):
-                pieces[f"a-{s}-{number}"] = list(_answers(file, of_file, block, names))
-                passages.append(_passages(of_file, block, pieces, chunks))
+                pieces[f"a-{s}-{number}"] = list(_answer_data(file, of_file, block, names))
+                passages.append(_add_passages(of_file, block, pieces, chunks))
         systems.append({
             "name": file.system, "measures": [names.index(m.name) for m in mine],
             "answers": bool(of_file), "passages": passages,
@@ -102,15 +102,15 @@ def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
     return index, pieces
 
 
-def _column(file: ScoreFile, measure: MeasureScore, queries: Sequence[str]) -> list[int | None]:
-    """List a measure's values by query, in hundredths of what is displayed."""
+def _by_query(file: ScoreFile, measure: MeasureScore, queries: Sequence[str]) -> list[int | None]:
+    """List a measure's values by query, in hundredths of the displayed values."""
     of_file = dict(zip(file.query_ids, measure.per_query, strict=True))
     values = (of_file.get(q) for q in queries)
     return [None if v is None else round(100 * v * measure.scale) for v in values]
 
 
-def _flags(answer: AnswerDetail | None) -> int:
-    """Encode what is wrong with an answer as bits, for the filters of the page."""
+def _answer_flags(answer: AnswerDetail | None) -> int:
+    """Encode an answer's faults (missing, uncited, refused, …) as bits, for the page's filters."""
     if answer is None or answer.is_missing:
         return MISSING
     statements = answer.statements
@@ -123,12 +123,12 @@ def _flags(answer: AnswerDetail | None) -> int:
     )
 
 
-def _answers(
+def _answer_data(
     file: ScoreFile, details: dict[str, AnswerDetail], block: Sequence[str], names: Sequence[str]
 ) -> Iterator[list[Any] | None]:
-    """Yield the explorer's data of each answer in a block; None where there is no answer.
+    """Yield the explorer's data of the answer to each query of a block; None without an answer.
 
-    These are statements, arithmetic of values, citations outside statements, and cited words.
+    These are statements, calculations of values, citations outside statements, and cited words.
     """
     rows = {q: i for i, q in enumerate(file.query_ids)}
     for query in block:
@@ -140,17 +140,17 @@ def _answers(
         lines = [
             [names.index(m.name), text]
             for m in file.measures
-            if (text := arithmetic(m.name, answer, m.per_query[rows[query]])) is not None
+            if (text := explain_value(m.name, answer, m.per_query[rows[query]])) is not None
         ]
         words = [[w.statement, w.start, w.end, w.passage, w.quoted] for w in answer.said]
         yield [statements, lines, answer.cited, answer.wrong, words]
 
 
-def _passages(
+def _add_passages(
     details: dict[str, AnswerDetail], block: Sequence[str], pieces: dict[str, Any],
     chunks: dict[str, str],
 ) -> str:  # fmt: skip
-    """Add a chunk of a block's passages, shared by systems that saw the same; give its name."""
+    """Add a chunk with a block's passages, which systems share; return the chunk's name."""
     content = [
         [[p.id, p.title, p.text, p.label or ""] for p in details[q].passages]
         if q in details
@@ -164,45 +164,45 @@ def _passages(
     return chunks[key]
 
 
-Line = tuple[str, float]
-"""A calculation in words, and its result on the raw scale."""
+Calculation = tuple[str, float]
+"""(calculation in words, its result on the raw scale)"""
 
 
-def arithmetic(measure: str, answer: AnswerDetail, value: float | None) -> str | None:
-    """Explain in words how a value was calculated; None if the words give another value.
+def explain_value(measure: str, answer: AnswerDetail, value: float | None) -> str | None:
+    """Explain in words how an answer's value was calculated; None if the words give another value.
 
     Args:
         measure: name of a measure.
-        answer: what was scored.
+        answer: answer that was scored.
         value: raw value of the measure for this answer.
     """
-    rule = _RULES.get(measure)
+    rule = _CALCULATIONS.get(measure)
     if rule is None or value is None or answer.is_missing:
         return None
     outcome = rule(answer)
     return outcome[0] if outcome and math.isclose(outcome[1], value, abs_tol=1e-9) else None
 
 
-def _relevant(answer: AnswerDetail) -> set[int]:
-    """Positions of the relevant passages that were shown."""
+def _relevant_positions(answer: AnswerDetail) -> set[int]:
+    """Get the positions, from 0, of the relevant passages that were shown for an answer."""
     return {i for i, p in enumerate(answer.passages) if p.label == RELEVANT}
 
 
-def _precision(answer: AnswerDetail) -> Line | None:
+def _precision(answer: AnswerDetail) -> Calculation | None:
     """Calculate citation precision in words; None without citations."""
     cited = answer.all_cited
-    hits, n = len(cited & _relevant(answer)), len(cited) + answer.all_wrong
+    hits, n = len(cited & _relevant_positions(answer)), len(cited) + answer.all_wrong
     return (f"{hits} relevant of {n} cited = {hits}/{n}", hits / n) if n else None
 
 
-def _recall(answer: AnswerDetail) -> Line | None:
+def _recall(answer: AnswerDetail) -> Calculation | None:
     """Calculate citation recall in words; None without relevant passages."""
-    relevant = _relevant(answer)
+    relevant = _relevant_positions(answer)
     hits, n = len(answer.all_cited & relevant), len(relevant)
     return (f"{hits} cited of {n} relevant = {hits}/{n}", hits / n) if n else None
 
 
-def _f1(answer: AnswerDetail) -> Line | None:
+def _f1(answer: AnswerDetail) -> Calculation | None:
     """Calculate F1 of citations in words; None where precision or recall is undefined."""
     p, r = _precision(answer), _recall(answer)
     if p is None or r is None:
@@ -213,7 +213,7 @@ def _f1(answer: AnswerDetail) -> Line | None:
     return text, 2 * p[1] * r[1] / (p[1] + r[1])
 
 
-def _supported(answer: AnswerDetail) -> Line | None:
+def _supported_share(answer: AnswerDetail) -> Calculation | None:
     """Calculate the share of supported statements in words; None without verdicts."""
     n = len(answer.statements)
     if not n or any(s.supported is None for s in answer.statements):
@@ -222,11 +222,11 @@ def _supported(answer: AnswerDetail) -> Line | None:
     return f"{hits} supported of {n} statements = {hits}/{n}", hits / n
 
 
-_RULES: dict[str, Callable[[AnswerDetail], Line | None]] = {
+_CALCULATIONS: dict[str, Callable[[AnswerDetail], Calculation | None]] = {
     "CiteP": _precision,
     "CiteR": _recall,
     "CiteF1": _f1,
     "CiteF1@query": _f1,
-    "ALCE.CitRec": _supported,
-    "NLI.rec": _supported,
+    "ALCE.CitRec": _supported_share,
+    "NLI.rec": _supported_share,
 }

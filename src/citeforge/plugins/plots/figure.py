@@ -1,4 +1,4 @@
-"""A figure: what it shows in words, its data, and its drawing; and what a plot declares."""
+"""Figures (texts, data and drawing of a chart), and the record by which a plot is declared."""
 
 import json
 import re
@@ -13,34 +13,34 @@ from citeforge.plugins.plots import palette
 from citeforge.schemas.errors import InputError, extras_named
 from citeforge.schemas.scores import ScoreFile
 
-WIDTH, BESIDE_NAMES = 300, 220
-"""Of a frame, in pixels: with numbers, and with names of systems on its left. A drawing is little
-wider than a phone, so that its words stay readable where it is made smaller."""
+WIDTH, NARROW_WIDTH = 300, 220
+"""Width of a frame in pixels: with numbers, or with names of systems, on its left. A drawing is
+hardly wider than a phone, so that its words stay readable when it is scaled down."""
 _FONT = "Arial, Liberation Sans, Helvetica, sans-serif"
-"""Words are equally wide in all of these but the last."""
+"""Words are equally wide in all of these fonts but the last."""
 _ADDRESSES = 80
-"""GiB of addresses that V8, inside vl-convert, sets apart; with fewer it ends the whole process."""
+"""GiB of address space that V8, inside vl-convert, reserves; with less it ends the process."""
 _UNUSED = re.compile(
     r' (?:role|aria-roledescription|aria-hidden|class|pointer-events)="[^"]*"'
     r'| opacity="1"| xmlns:xlink="[^"]*"'
 )
 _HIDDEN = re.compile(r'<path [^>]*display="none"[^>]*/>')
-"""Names and roles of a drawing's parts, and its invisible parts: readers get one picture."""
+"""Names and roles of a drawing's parts, and invisible parts: screen readers get one picture."""
 
 
 Rows = Sequence[dict[str, Any]]
-"""What a chart draws, field by field."""
+"""Data of a chart: one object of fields per row."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A plot of score files.
+    """A drawn plot of score files, with its texts and data.
 
     Attributes:
         name: for file names and links, such as ``intervals-CiteF1``.
-        title: says what is seen.
-        alt: for those who do not see it.
-        note: how it is to be read.
+        title: main finding.
+        alt: description for readers who do not see the drawing.
+        note: explanation of how to read it.
         columns: names of its data's columns, with units.
         rows: its data.
         spec: specification in Vega-Lite.
@@ -56,7 +56,7 @@ class Figure:
 
     @cached_property
     def svg(self) -> str:
-        """Drawing as SVG, in colours for white paper.
+        """The drawing as SVG, in colours for white paper.
 
         Raises:
             MissingExtraError: the extra ``report`` is not installed.
@@ -65,32 +65,32 @@ class Figure:
 
     @property
     def csv(self) -> str:
-        """The data as CSV; no cell starts a formula."""
+        """The data as CSV, safe for spreadsheets: no cell starts a formula."""
         return Table(self.columns, self.rows).csv()
 
-    def names(self, measure: str) -> bool:
-        """Whether the title, description or columns name a measure."""
+    def mentions(self, measure: str) -> bool:
+        """Whether the title, description or columns contain a measure's name."""
         words = " ".join([self.title, self.alt, *self.columns])
-        return _pattern_of(measure).search(words) is not None
+        return _name_pattern(measure).search(words) is not None
 
-    def renamed(self, measure: str, name: str) -> "Figure":
-        """Replace the name of a measure in all texts of the figure."""
+    def rename_measure(self, measure: str, name: str) -> "Figure":
+        """Copy the figure with a measure's name replaced in all texts."""
 
-        def words(text: str) -> str:
-            """Replace the name in one text."""
-            return _pattern_of(measure).sub(name, text)
+        def replace_name(text: str) -> str:
+            """Replace the measure's name in one text."""
+            return _name_pattern(measure).sub(name, text)
 
         return replace(
             self,
-            title=words(self.title),
-            alt=words(self.alt),
-            note=words(self.note),
-            columns=tuple(map(words, self.columns)),
-            spec=json.loads(words(json.dumps(self.spec, ensure_ascii=False))),
+            title=replace_name(self.title),
+            alt=replace_name(self.alt),
+            note=replace_name(self.note),
+            columns=tuple(map(replace_name, self.columns)),
+            spec=json.loads(replace_name(json.dumps(self.spec, ensure_ascii=False))),
         )
 
-    def inline(self) -> str:
-        """Drawing as SVG for a page: with its CSS colours, unique ids and an ARIA label."""
+    def to_inline_svg(self) -> str:
+        """Convert the drawing to SVG for a page: with CSS colours, unique ids and an ARIA label."""
         svg = palette.with_variables(self.svg)
         svg = re.sub(r"<[^>]*>", lambda m: _UNUSED.sub("", m.group()), _HIDDEN.sub("", svg))
         own_id = re.sub(r"[^A-Za-z0-9]+", "-", self.name)
@@ -99,7 +99,7 @@ class Figure:
         return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 
     def content(self, form: str) -> bytes:
-        """Write the drawing as ``svg``, ``png`` (at double size) or ``pdf``, or its data as CSV.
+        """Write the drawing as ``svg``, ``png`` (at double size) or ``pdf``; or the data as CSV.
 
         The bytes are equal in every run.
         """
@@ -114,8 +114,8 @@ class Figure:
         return bytes(vl_convert.svg_to_png(self.svg, scale=2))
 
 
-def hindrance() -> str | None:
-    """Reason why this process cannot draw (too little address space); None where it can."""
+def drawing_problem() -> str | None:
+    """Explain why this process cannot draw (too little address space); None if it can."""
     try:
         import resource
     except ImportError:  # Windows has no such limits
@@ -133,33 +133,33 @@ def to_svg(spec: dict[str, Any]) -> str:
     """Draw a Vega-Lite specification as SVG.
 
     Raises:
-        InputError: the process may not have as many addresses as it takes.
+        InputError: the process has too little address space.
         MissingExtraError: the extra ``report`` is not installed.
     """
     with extras_named():
         import vl_convert
-    problem = hindrance()
+    problem = drawing_problem()
     if problem is not None:
         raise InputError(problem, code="out-of-memory")
     return str(vl_convert.vegalite_to_svg(spec))
 
 
 def _sort_pdf(pdf: bytes) -> bytes:
-    """Sort the resources in a PDF, whose order changes from run to run.
+    """Sort the list of resources in a PDF, whose order changes from run to run.
 
-    Sorting their lines moves nothing else in the file.
+    The sorted lines have the same total length, so that no other byte of the file moves.
     """
     lines = re.compile(rb"(?:^ +/[A-Za-z]+\d+ \d+ 0 R\n)+", re.MULTILINE)
     return lines.sub(lambda m: b"".join(sorted(m.group().splitlines(keepends=True))), pdf)
 
 
-def _pattern_of(measure: str) -> re.Pattern[str]:
-    """Make a pattern that finds a measure's name, but not as a part of a longer one."""
+def _name_pattern(measure: str) -> re.Pattern[str]:
+    """Make a pattern that finds a measure's name, but not inside a longer name."""
     return re.compile(rf"(?<![\w.]){re.escape(measure)}(?![\w@])")
 
 
 def altair() -> Any:
-    """Import Altair and give the module.
+    """Import Altair and vl-convert, and return the module ``altair``.
 
     Raises:
         MissingExtraError: the extra ``report`` is not installed.
@@ -171,31 +171,31 @@ def altair() -> Any:
 
 
 def values(rows: Rows) -> Any:
-    """Make inline Altair data of rows."""
+    """Make Altair data from rows."""
     return altair().Data(values=list(rows))
 
 
 def figure_of(
     name: str, title: str, words: str, note: str, columns: Mapping[str, str], rows: Rows, chart: Any
 ) -> Figure:
-    """Make a figure of an Altair chart, its texts and the rows that it shows.
+    """Make a figure from an Altair chart, its texts and its data.
 
     Args:
-        name: what its file is called.
-        title: says what is seen.
-        words: what else is seen, for the description.
-        note: how to read it.
-        columns: heads of the table to fields of the rows.
-        rows: what is drawn.
-        chart: Altair's.
+        name: name of its file.
+        title: main finding.
+        words: further findings, for the description.
+        note: explanation of how to read it.
+        columns: names of the columns to fields of the rows.
+        rows: data of the chart.
+        chart: chart of Altair.
     """
     cells = tuple(tuple(row[field] for field in columns.values()) for row in rows)
-    spec = finished(chart, title)
+    spec = style_chart(chart, title)
     return Figure(name, title, f"{title}. {words}", note, tuple(columns), cells, spec)
 
 
-def finished(chart: Any, title: str) -> dict[str, Any]:
-    """Give a chart our title, fonts and colours; return its Vega-Lite specification."""
+def style_chart(chart: Any, title: str) -> dict[str, Any]:
+    """Set a chart's title, fonts and colours; return its Vega-Lite specification."""
     lines = textwrap.wrap(title, 46) or [title]
     text: dict[str, Any] = {"labelColor": palette.SOFT, "titleColor": palette.FOREGROUND,
                             "labelLimit": 200, "titleLimit": 0}  # fmt: skip
@@ -216,26 +216,21 @@ def finished(chart: Any, title: str) -> dict[str, Any]:
     return dict(configured.to_dict())
 
 
-def main_alone(files: Sequence[ScoreFile], main: str) -> Sequence[str]:
-    """List the main measure alone, as measures that a page plots."""
-    return (main,)
-
-
 @dataclass(frozen=True)
 class Plot:
-    """A plot of score files.
+    """Declaration of a kind of plot.
 
     Attributes:
-        name: as ``--plot`` takes it.
+        name: its name for ``--plot``.
         shows: what it shows, in one line.
-        needs: what score files must hold, for who asks for it without.
-        make: called with score files, the best first, and the name of a measure; gives a figure, or
-            None where the files do not hold what it shows.
-        rank: place among the plots of a page, from the lowest.
-        page_measures: called with score files and their main measure; gives the measures of which a
-            page has the plot.
-        write: writes what it shows in any format: (score files, format, title or None, measures or
-            families) to the content of a file; None where it is a picture alone.
+        needs: data that it needs in score files, for the error when they are missing.
+        make: draws (score files, the best first; name of a measure) as a figure; returns None where
+            the files do not contain its data.
+        rank: place among the plots of a page; the lowest is first.
+        page_measures: selects, from (score files, their main measure), the measures that a page
+            draws; the main measure by default.
+        write: writes (score files, format, title or None, measures or families) as the content of
+            a file in any format; None where the plot is only a picture.
         of_cells: whether it shows scores of authorship benchmarks, whose pages have no other plots.
     """
 
@@ -244,6 +239,6 @@ class Plot:
     needs: str
     make: Callable[[Sequence[ScoreFile], str], Figure | None]
     rank: int = 1000
-    page_measures: Callable[[Sequence[ScoreFile], str], Sequence[str]] = main_alone
+    page_measures: Callable[[Sequence[ScoreFile], str], Sequence[str]] = lambda files, main: (main,)
     of_cells: bool = False
     write: Callable[[Sequence[ScoreFile], str, str | None, Sequence[str]], bytes] | None = None

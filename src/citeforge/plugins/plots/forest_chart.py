@@ -1,5 +1,5 @@
-"""Forest plots, names on the left, intervals below: of a measure, and of citation bias towards an
-author (CAB) beside that of labels that mean nothing."""
+"""Forest plots (a row per name, with value and interval): of a measure, and of citation bias
+towards authors (CAB) over that of meaningless labels, the placebo."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ from citeforge.plugins.plots.charts import (
     width_of,
     with_ends,
 )
-from citeforge.plugins.plots.figure import BESIDE_NAMES, Figure, Rows, altair, figure_of, values
+from citeforge.plugins.plots.figure import NARROW_WIDTH, Figure, Rows, altair, figure_of, values
 from citeforge.schemas.authorship import AUTHORS, PLACEBO
 from citeforge.schemas.scores import ScoreFile
 
 _LINE_PIXELS = 14
 """Pixels from line to line of a name."""
 _NAME_PIXELS = 150
-"""Pixels of a line of a name beside an axis."""
+"""Width in pixels of the names beside an axis."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class Forest:
     """Base chart, axes and helpers that the layers of a forest plot share.
 
     Attributes:
-        base: chart of the rows.
+        base: Altair chart with the rows as data.
         y: encoding of the names.
-        step: height of a row.
-        across: options of the axis below.
+        step: height of a row, in pixels.
+        across: options of the x axis.
     """
 
     base: Any
@@ -45,41 +45,41 @@ class Forest:
     step: int
     across: dict[str, Any]
 
-    def at(self, mark: Any, field: str = "value") -> Any:
-        """Place a mark at a value of each row."""
+    def place(self, mark: Any, field: str = "value") -> Any:
+        """Place a mark in each row at the value of a field."""
         return mark.encode(y=self.y, x=altair().X(f"{field}:Q", **self.across))
 
-    def span(self, mark: Any, low: str = "low", high: str = "high") -> Any:
-        """Stretch a mark from one value of each row to another."""
-        return self.at(mark, low).encode(x2=altair().X2(high))
+    def stretch(self, mark: Any, low: str = "low", high: str = "high") -> Any:
+        """Stretch a mark in each row from the value of one field to that of another."""
+        return self.place(mark, low).encode(x2=altair().X2(high))
 
     def whiskers(self) -> Any:
-        """Draw the intervals as lines."""
-        return self.span(self.base.mark_rule(color=palette.colour(0), strokeWidth=2))
+        """Make the layer of the rows' intervals, drawn as lines."""
+        return self.stretch(self.base.mark_rule(color=palette.colour(0), strokeWidth=2))
 
     def dots(self) -> Any:
-        """Draw the values as dots."""
+        """Make the layer of the rows' values, drawn as dots."""
         ink = palette.colour(0)
-        return self.at(self.base.mark_point(color=ink, fill=ink, size=50, opacity=1))
+        return self.place(self.base.mark_point(color=ink, fill=ink, size=50, opacity=1))
 
-    def drawn(self, *layers: Any) -> Any:
-        """Stack layers into the plot."""
+    def stack(self, *layers: Any) -> Any:
+        """Combine layers to the plot, with its width and height."""
         chart = altair().layer(*layers)
-        return chart.properties(width=BESIDE_NAMES, height=altair().Step(self.step))
+        return chart.properties(width=NARROW_WIDTH, height=altair().Step(self.step))
 
 
 def forest(
     rows: Rows, field: str, title: str, most: float | None,
     also: Sequence[float] = (),
 ) -> Forest:  # fmt: skip
-    """Lay out a forest plot with room for names in any font, as the page's may be wide.
+    """Lay out a forest plot, with enough room for the names in any font.
 
     Args:
-        rows: ``value``, ``low`` and ``high`` of a name.
-        field: where the name is.
-        title: of the axis below.
-        most: largest value that there can be; None without one.
-        also: further values that the axis reaches.
+        rows: rows with ``value``, ``low``, ``high`` and a name.
+        field: field of the name.
+        title: title of the x axis.
+        most: largest possible value; None if there is none.
+        also: further values that the axis must include.
     """
     alt = altair()
     lines = name_lines([str(r[field]) for r in rows])
@@ -95,10 +95,10 @@ def forest(
     return Forest(alt.Chart(values(rows)), y, step, {"title": title, "scale": scale})
 
 
-MOST = 60
-"""Systems that are drawn: the best ones."""
-_AT_RANKS = {"value": BESIDE_NAMES + 48}
-"""Where the column of ranks ends."""
+MOST_ROWS = 60
+"""Most rows that are drawn (the best ones)."""
+_AT_RANKS = {"value": NARROW_WIDTH + 48}
+"""Right end of the column of ranks, in pixels."""
 
 
 def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
@@ -108,11 +108,11 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         None where no system has a value.
     """
     alt = altair()
-    everybody = entries(files, measure)
-    if not everybody:
+    pairs_of_all = entries(files, measure)
+    if not pairs_of_all:
         return None
-    pairs = everybody[:MOST]
-    ranks = ranks_of([f for f, _ in everybody], [e for _, e in everybody])[:MOST]
+    pairs = pairs_of_all[:MOST_ROWS]
+    ranks = ranks_of([f for f, _ in pairs_of_all], [e for _, e in pairs_of_all])[:MOST_ROWS]
     scale = pairs[0][1].scale
     rows: list[dict[str, Any]] = []
     for (file, e), rank in zip(pairs, ranks, strict=True):
@@ -126,18 +126,18 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     bands = (
         plot.base.transform_filter("datum.band")
         .mark_rect(color=palette.BAND)
-        .encode(y=plot.y, x=alt.XValue(0), x2=alt.X2Value(BESIDE_NAMES))
+        .encode(y=plot.y, x=alt.XValue(0), x2=alt.X2Value(NARROW_WIDTH))
     )  # fmt: skip
     layers = [bands, plot.whiskers(), plot.dots()]
     if len(pairs) > 1:
         ranked = plot.base.mark_text(color=palette.SOFT, align="right", fontSize=12)
-        layers += [ranked.encode(y=plot.y, x=_AT_RANKS, text=alt.Text("ranks:N")), _head_of_ranks()]
-    title = _title_of_intervals(measure, rows, are_comparable(everybody))
-    left_out = len(everybody) - len(pairs)
+        layers += [ranked.encode(y=plot.y, x=_AT_RANKS, text=alt.Text("ranks:N")), _ranks_heading()]
+    title = _title_of_intervals(measure, rows, are_comparable(pairs_of_all))
+    left_out = len(pairs_of_all) - len(pairs)
     note = "Sorted by the value." if len(pairs) > 1 else "One system."
     if all(file.is_control for file, _ in pairs):
         note = "Not sorted: references are not ranked."
-    elif not are_comparable(everybody)[0]:
+    elif not are_comparable(pairs_of_all)[0]:
         note = "Not sorted: these systems were scored on other queries, or by other recipes."
     if sum(rank is not None for rank in ranks) > 1:
         note += (
@@ -150,7 +150,7 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         rank is None and not file.is_control for (file, _), rank in zip(pairs, ranks, strict=True)
     ):
         note += " No ranks: scored on other queries, or by another recipe, than most."
-    note += f" The best {MOST} of {len(everybody)} systems." if left_out else ""
+    note += f" The best {MOST_ROWS} of {len(pairs_of_all)} systems." if left_out else ""
     words = "; ".join(
         f"{r['system']} {r['value']:.1f} ({r['low']:.1f} to {r['high']:.1f})" for r in rows[:12]
     )
@@ -158,12 +158,12 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         f"intervals-{measure}", title, f"{words}{'; …' if len(rows) > 12 else ''}.", note,
         {"system": "system", measure_and_unit(measure, scale): "value", "low": "low",
          "high": "high", "ranks, 95 %": "ranks", "queries": "n"},
-        rows, plot.drawn(*layers),
+        rows, plot.stack(*layers),
     )  # fmt: skip
 
 
-def _head_of_ranks() -> Any:
-    """Draw the heading of the column of ranks."""
+def _ranks_heading() -> Any:
+    """Make the layer with the heading of the column of ranks."""
     alt = altair()
     return alt.Chart(values([{"text": "ranks"}])).mark_text(
         color=palette.SOFT, align="right", baseline="bottom", fontSize=12, dy=-3
@@ -171,7 +171,7 @@ def _head_of_ranks() -> Any:
 
 
 def _title_of_intervals(measure: str, every_row: Rows, comparable: Sequence[bool]) -> str:
-    """Say in the title which system is first, and how certain that is."""
+    """Write the title: which system is first, and how certain that is."""
     rows = [r for r in every_row if not r["reference"]] or every_row
     best = rows[0]
     value = f"{best['value']:.1f}"
@@ -196,27 +196,27 @@ def _title_of_intervals(measure: str, every_row: Rows, comparable: Sequence[bool
     return f"{text}; {beside} of {len(rows) - 1} others may be first, too"
 
 
-_WORDS = {"P": "precision", "R": "recall"}
+_ASPECTS = {"P": "precision", "R": "recall"}
 _LEVEL = 0.05
 
 
 def bias(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     """Draw the CAB of every system, label set and pair of origins (Abolghasemi et al. 2025).
 
-    It shows what tables 3, 6 and 8 of the paper do.
+    It shows the numbers of tables 3, 6 and 8 of the paper.
 
     Args:
         files: score files.
-        measure: of precision, but of recall where it is ``CAB.R`` of any cell.
+        measure: ``CAB.R…`` for the bias of recall; any other for that of precision.
 
     Returns:
         None where no file has CAB.
     """
     letter = "R" if measure.startswith("CAB.R") else "P"
-    rows = [row for file in files for row in _rows_of_bias(file, letter)]
+    rows = [row for file in files for row in _bias_rows(file, letter)]
     if not rows:
         return None
-    word, title = _WORDS[letter], _title_of_bias(rows, _WORDS[letter])
+    word, title = _ASPECTS[letter], _title_of_bias(rows, _ASPECTS[letter])
     several = len({r["labels"] for r in rows}) > 1
     for row in rows:
         row["name"] = f"{row['system']}, {row['relevant']}/{row['others']}" + (
@@ -236,8 +236,8 @@ def bias(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     )  # fmt: skip
 
 
-def _rows_of_bias(file: ScoreFile, letter: str) -> Iterator[dict[str, Any]]:
-    """List the CAB of each label set beside that of the placebo."""
+def _bias_rows(file: ScoreFile, letter: str) -> Iterator[dict[str, Any]]:
+    """Make a row per label set and pair of origins: its CAB and that of the placebo."""
     if file.design is None:
         return
     for vanilla in (c for c in file.design.cells if c.labels is None):
@@ -259,7 +259,7 @@ def _rows_of_bias(file: ScoreFile, letter: str) -> Iterator[dict[str, Any]]:
 
 
 def _title_of_bias(rows: Rows, word: str) -> str:
-    """Say in the title which bias is strongest, and how many differ from 0."""
+    """Write the title: which bias is strongest, and how many differ from 0."""
     most = max(rows, key=lambda r: abs(r["value"]))
     n = sum(bool(r["differs"]) for r in rows)
     return (
@@ -269,7 +269,7 @@ def _title_of_bias(rows: Rows, word: str) -> str:
 
 
 def _chart_of_bias(rows: Rows, word: str) -> Any:
-    """Draw biases with intervals over the interval of the placebo."""
+    """Draw the chart of biases with intervals, over the intervals of the placebo."""
     alt = altair()
     keys = ("placebo_low", "placebo_high")
     ends = [r[k] for r in rows for k in keys if r[k] is not None]
@@ -281,8 +281,8 @@ def _chart_of_bias(rows: Rows, word: str) -> Any:
     nothing = alt.Chart(values([{"at": 0}])).mark_rule(color=palette.SOFT, strokeDash=[3, 3])
     filled = alt.condition("datum.differs", alt.value(palette.colour(0)), alt.value(palette.GROUND))
     dots = plot.base.mark_point(color=palette.colour(0), size=55, opacity=1, strokeWidth=2)
-    return plot.drawn(
-        plot.span(placebo, *keys),
+    return plot.stack(
+        plot.stretch(placebo, *keys),
         nothing.encode(x=alt.X("at:Q", **plot.across)), plot.whiskers(),
-        plot.at(dots).encode(fill=filled),
+        plot.place(dots).encode(fill=filled),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A report as a page: one HTML file, or one with its data in chunks beside it."""
+"""Reports as HTML pages: one file, or a file with chunks of data beside it."""
 
 import re
 from collections.abc import Sequence
@@ -26,34 +26,34 @@ from citeforge.evaluator.reports.rows import (
     systems_text,
 )
 from citeforge.plugins.plots.choose import page_figures
-from citeforge.plugins.plots.explorer import INLINE, chunk_file, explorer_part
-from citeforge.plugins.plots.markup import plots_part, render_markup, text_of
+from citeforge.plugins.plots.explorer import MOST_INLINE, chunk_script, explorer_part
+from citeforge.plugins.plots.markup import plots_part, read_assets, render_markup
 from citeforge.schemas.benchmarks.audit import Audit
 from citeforge.schemas.scores import ScoreFile
 
 ARROWS = {True: "↑", False: "↓", None: ""}
-"""Direction that is better."""
+"""Arrow of the better direction: whether higher is better, to the arrow."""
 
 
 def page_report(
     files: Sequence[ScoreFile], title: str | None = None, out: Path | None = None,
     audit: Audit | None = None, across: Sequence[str] = (),
 ) -> tuple[bytes, int]:  # fmt: skip
-    """Write a report as an HTML page that loads nothing from outside; data are shown as text.
+    """Write a report as an HTML page that loads nothing from other sites: (page, number of files).
 
     Args:
         files: score files.
-        title: of the page; None for what it is about.
-        out: where the page will be; large data go to the folder ``NAME.data`` beside it, in chunks.
-            None to keep all in the page.
-        audit: of the benchmark, shown in a section of its own.
-        across: prefixes of parts of signatures that ranks may reach across.
+        title: title of the page; None to name the benchmarks.
+        out: path of the page; large data are written in chunks to the folder ``NAME.data`` beside
+            it. None to keep all data in the page.
+        audit: audit of the benchmark, shown in its own section.
+        across: prefixes of signature parts that may differ between ranked systems.
 
     Returns:
         The page, and the number of files beside it.
 
     Raises:
-        InputError: the folder of the chunks holds something else.
+        InputError: the folder of the chunks contains other files.
     """
     sizes = systems_text(*counts_of(files))
     files = named_rows(references_last(files))
@@ -68,16 +68,16 @@ def page_report(
     explorer, chunks = explorer_part(files)
     pieces: dict[str, Any] = {**chunks, **plots.tables}
     inside = script_json(pieces) if pieces else ""
-    folder = out.with_suffix(".data") if out is not None and len(inside) > INLINE else None
+    folder = out.with_suffix(".data") if out is not None and len(inside) > MOST_INLINE else None
     cells = render_markup("authorship.html.j2", tables=tables(files)) if of_cells(files) else ""
     html = render_markup(
         "report.html.j2", figures=plots.html, figures_css=plots.css, explorer=explorer,
-        explorer_css=text_of("explorer.css"), chunks="" if folder else inside,
+        explorer_css=read_assets("explorer.css"), chunks="" if folder else inside,
         folder=quote(folder.name) if folder else "",
-        scripts=text_of("chunks.js", "figures.js", "explorer.js"),
+        scripts=read_assets("chunks.js", "figures.js", "explorer.js"),
         title=title or f"Cited generation on {', '.join(names)}",
         subtitle=subtitle,
-        data=script_json(_data(files, alike)),
+        data=script_json(_script_data(files, alike)),
         authorship=cells,
         audit=told_of_negatives(audit) if audit else [],
     )  # fmt: skip
@@ -85,7 +85,7 @@ def page_report(
         return html.encode(), 0
     with atomic_directory(folder, _foreign_files) as made:
         for name, piece in pieces.items():
-            write_text(made / f"{name}.js", chunk_file(name, piece))
+            write_text(made / f"{name}.js", chunk_script(name, piece))
     return html.encode(), len(pieces)
 
 
@@ -93,7 +93,7 @@ _CHUNK = re.compile(r"(?:[qgvfap]|csv)(?:-[^/]+)?\.js")
 
 
 def _foreign_files(folder: Path) -> list[str]:
-    """List files in a report's data folder that citeforge did not write."""
+    """List the files in a report's data folder that citeforge did not write."""
     return [
         name for name in files_below(folder)
         if (folder / name).is_symlink()
@@ -101,8 +101,8 @@ def _foreign_files(folder: Path) -> list[str]:
     ]  # fmt: skip
 
 
-def _data(files: Sequence[ScoreFile], alike: Sequence[ScoreFile]) -> dict[str, Any]:
-    """Collect data for the page's script; ranks are of ``alike``, with fewer signature parts."""
+def _script_data(files: Sequence[ScoreFile], alike: Sequence[ScoreFile]) -> dict[str, Any]:
+    """Collect the data of the page's script; ``alike`` are the files as ranks compare them."""
     left_out: Any = {"answers": True, "query_ids": True, "design": True, "slices": True,
                 "measures": {"__all__": {"per_query", "variance"}}}  # fmt: skip
     systems = [file.model_dump(mode="json", exclude=left_out) for file in files]

@@ -1,19 +1,19 @@
-"""Colours and shapes of plots.
+"""Colours and shapes of systems in plots.
 
 Hues are those of Okabe and Ito (2008, Color Universal Design), darkened or lightened so that each
-stands at 3:1 or more against its background (WCAG 2.1, 1.4.11) and all can be told apart by people
-with protanopia and deuteranopia (simulated as in Machado et al. 2009). Colour never tells alone:
-systems differ in shape, too.
+has a contrast of 3:1 or more to its background (WCAG 2.1, 1.4.11), and people with protanopia or
+deuteranopia (simulated as in Machado et al. 2009) see all as different. Systems also differ in
+shape.
 """
 
 LIGHT = ("#004166", "#7a3600", "#00664a", "#c76b9e", "#b87f00", "#1f1f1f")
-"""On white, in the order of systems."""
+"""Colours on white, in the order of systems."""
 DARK = ("#0aa7ff", "#f56c00", "#d6fff4", "#de91bc", "#ffd985", "#666666")
-"""On the dark background, in the same order."""
+"""Colours on the dark background, in the same order."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down",
           "triangle-right", "triangle-left")  # fmt: skip
 FOREGROUND, SOFT, LINE, BAND, GROUND = "#1b1f24", "#59636e", "#d1d9e0", "#eef1f4", "#fffffe"
-"""Text, text beside it, lines, shaded groups, background; pages use CSS variables instead."""
+"""Colours of text, secondary text, lines, bands and background; pages use CSS variables instead."""
 
 _VARIABLES = {
     FOREGROUND: "--fg",
@@ -26,27 +26,27 @@ _VARIABLES = {
 
 
 def colour(number: int) -> str:
-    """Give the colour of the system of this number, from 0."""
+    """Get the colour of a system by its number, from 0."""
     return LIGHT[number % len(LIGHT)]
 
 
 def shape(number: int) -> str:
-    """Give the shape of the system of this number; the first 48 differ in colour or shape."""
+    """Get the shape of a system by its number; the first 48 systems differ in colour or shape."""
     return SHAPES[(number + number // len(LIGHT)) % len(SHAPES)]
 
 
 def with_variables(svg: str) -> str:
-    """Replace colours in an SVG by CSS variables, so that it follows a page's dark mode."""
+    """Replace the colours in an SVG by CSS variables, so that it follows a page's dark mode."""
     for colour, variable in _VARIABLES.items():
         svg = svg.replace(f'"{colour}"', f'"var({variable})"')
     return svg
 
 
 def css() -> str:
-    """Define the CSS variables of :func:`with_variables` that pages lack, for both modes."""
+    """Write the CSS rules that define the colours of systems, for light and dark mode."""
 
     def rules(colours: tuple[str, ...], band: str) -> str:
-        """Define the variables of one mode."""
+        """Write the definitions of one mode's variables."""
         return "".join(f"--c{i}:{c};" for i, c in enumerate(colours)) + f"--band:{band};"
 
     dark = rules(DARK, "#21262d")

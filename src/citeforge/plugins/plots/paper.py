@@ -1,4 +1,4 @@
-"""Tables for papers: chosen columns, the best in bold, marks of significance with their test."""
+"""Tables for papers: chosen measures, best values in bold, marks of significant differences."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -34,13 +34,13 @@ from citeforge.schemas.signature import joined_signatures
 
 @dataclass(frozen=True)
 class TableCell:
-    """A value in a table.
+    """A value in a table for a paper.
 
     Attributes:
-        score: the entry of a score file.
+        score: score from a score file.
         is_best: whether it is the best of its column.
         p: adjusted p-value of its difference from the baseline; NaN without one.
-        is_trivial: whether any citation satisfies the measure there.
+        is_trivial: whether any citation satisfies the measure in this file.
     """
 
     score: MeasureScore
@@ -50,30 +50,30 @@ class TableCell:
 
     @property
     def text(self) -> str:
-        """The value as displayed."""
+        """The value as displayed; a dash without one."""
         return "–" if self.score.value is None else f"{self.score.value:.2f}"
 
     @property
     def is_significant(self) -> bool:
-        """Whether the value differs significantly from the baseline's."""
+        """Whether the value differs significantly from the baseline's (p < .05)."""
         return self.p < LEVEL
 
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A measure, and its context set if these are side by side."""
+    """A column of a table: a measure, and its context set if sets have columns of their own."""
 
     measure: str
     context: str = ""
 
     @property
     def title(self) -> str:
-        """The heading of the column on one line."""
+        """Heading of the column on one line."""
         return f"{self.measure} ({self.context})" if self.context else self.measure
 
 
-_Place = tuple[str, TableColumn]
-"""A system's cell in a column."""
+_CellKey = tuple[str, TableColumn]
+"""(system, column)"""
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,12 @@ class PaperTable:
     """A table for a paper, before it is written in a format.
 
     Attributes:
-        columns: in order.
-        rows: systems in order.
-        cells: (system, column) to its cell; none where there is no score.
-        notes: what the marks mean.
-        signatures: recipes of the numbers.
-        mark: what stands beside significant differences.
+        columns: its columns, in order.
+        rows: its systems, in order.
+        cells: (system, column) to its cell; cells without a score are missing.
+        notes: explanations below the table.
+        signatures: signatures of the numbers.
+        mark: mark of significant differences.
     """
 
     columns: list[TableColumn]
@@ -100,11 +100,11 @@ class PaperTable:
 def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable:
     """Make a table of systems by measure, or by measure and context set.
 
-    Without ``per_context``, systems of several context sets have rows of their own that name them.
+    Without ``per_context``, each context set of a system has its own row, which names the set.
 
     Raises:
-        UnknownValueError: no file has such a measure, or no system is called so.
-        InputError: two files belong into one cell, or nothing can be compared with the baseline.
+        UnknownValueError: no file has such a measure, or no system has such a name.
+        InputError: two files are of one cell, or nothing can be compared with the baseline.
     """
     files = references_last(files)
     wanted = wanted_measures(files, options.measures)
@@ -112,12 +112,12 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
     order = {name: i for i, name in enumerate(options.measures)}
     names = [n for n in present if n in wanted]
     names.sort(key=lambda n: order.get(n, order.get(n.partition("[")[0], len(order))))
-    rows = _side_by_side(files) if options.per_context else named_rows(files)
+    rows = _name_rows(files) if options.per_context else named_rows(files)
     alike = compared_across(rows, parts_across(options.across))
     contexts = list(dict.fromkeys(f.context for f in files)) if options.per_context else [""]
     columns = [TableColumn(name, context) for context in contexts for name in names]
     p_values, n_tests = _p_values(files, names, options)
-    cells: dict[_Place, TableCell] = {}
+    cells: dict[_CellKey, TableCell] = {}
     for file, row in zip(files, rows, strict=True):
         for m in row.measures:
             if m.name not in wanted:
@@ -136,13 +136,13 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
     return PaperTable(
         [c for c in columns if any(at == c for _, at in cells)],
         list(dict.fromkeys(f.system for f in rows)), cells,
-        _notes(options, n_tests) + _left_out(files, alike, wanted, options) + cautions,
+        _explain_marks(options, n_tests) + _left_out(files, alike, wanted, options) + cautions,
         list(dict.fromkeys(c.score.signature for c in cells.values())), options.mark,
     )  # fmt: skip
 
 
-def _side_by_side(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """Name systems so that rows differ, context sets aside (these are columns)."""
+def _name_rows(files: Sequence[ScoreFile]) -> list[ScoreFile]:
+    """Give files distinct system names, except that those of several context sets share a row."""
     if len({(f.protocol, f.benchmark_hash) for f in files}) == 1:
         return marked_references(files)
     alike = [f.model_copy(update={"context": ""}) for f in files]
@@ -155,10 +155,10 @@ def _side_by_side(files: Sequence[ScoreFile]) -> list[ScoreFile]:
 def _p_values(
     files: Sequence[ScoreFile], names: Sequence[str], options: TableOptions
 ) -> tuple[dict[tuple[int, str], float], int]:
-    """Test differences from the baseline: (p-value by file and measure, number of comparisons).
+    """Test differences from the baseline: (p-values by file and measure, number of comparisons).
 
-    Both have one context set; p are adjusted by Holm over all of the table. Only measures with a
-    direction are compared.
+    The p-values are adjusted by Holm over the whole table. Only measures with a better direction
+    are compared.
     """
     p_values: dict[tuple[int, str], float] = {}
     directed = [name for name in names if direction(name) is not None]
@@ -175,7 +175,7 @@ def _p_values(
 
 
 def _may_compare(baseline: ScoreFile, file: ScoreFile, options: TableOptions) -> bool:
-    """Whether a file may be compared with a baseline: one context set, or ``across`` allows it."""
+    """Whether a file may be compared with a baseline: same context set, or ``across`` allows it."""
     return file.context == baseline.context or "contexts" in options.across
 
 
@@ -183,7 +183,7 @@ def _left_out(
     files: Sequence[ScoreFile], alike: Sequence[ScoreFile], names: Collection[str],
     options: TableOptions,
 ) -> list[str]:  # fmt: skip
-    """Explain, below the table, which systems may not be compared, and why."""
+    """Write the notes below the table on systems that may not be compared, and why."""
     is_marked = options.best != "none" or options.against is not None
     effect = ", so neither bold nor marks tell of it" * is_marked
     contexts = list(dict.fromkeys(f.context for f in files)) if options.per_context else [None]
@@ -207,11 +207,11 @@ def _left_out(
 
 
 def _mark_best(
-    columns: Sequence[TableColumn], cells: dict[_Place, TableCell], alike: Sequence[ScoreFile]
+    columns: Sequence[TableColumn], cells: dict[_CellKey, TableCell], alike: Sequence[ScoreFile]
 ) -> None:
-    """Mark the best values of each column, among files that may be compared.
+    """Mark the best cells of each column, among files that may be compared.
 
-    Values are compared as displayed, so that equal ones are marked alike.
+    Values are compared as displayed, so that all equal values are marked.
     """
     for column in columns:
         is_higher_better = direction(column.measure)
@@ -233,8 +233,8 @@ def _mark_best(
                 cells[at] = replace(cell, is_best=True)
 
 
-def _notes(options: TableOptions, n_tests: int) -> list[str]:
-    """Explain bold values and marks below a table."""
+def _explain_marks(options: TableOptions, n_tests: int) -> list[str]:
+    """Write the notes below a table that explain bold values and marks."""
     notes = []
     if options.best == "bold":
         notes.append(
@@ -249,17 +249,17 @@ def _notes(options: TableOptions, n_tests: int) -> list[str]:
     return notes
 
 
-def _heading(table: PaperTable, column: TableColumn) -> str:
-    """Head a column, with a mark if any citation satisfies the measure somewhere in it."""
+def _column_heading(table: PaperTable, column: TableColumn) -> str:
+    """Write a column's heading, marked if any citation satisfies the measure in some row."""
     trivial = any(cell.is_trivial for (_, place), cell in table.cells.items() if place == column)
     return f"{column.measure} {TRIVIAL}" if trivial else column.measure
 
 
-def _layout(table: PaperTable) -> Table:
-    """Lay a table out in rows of marked texts."""
+def _to_table(table: PaperTable) -> Table:
+    """Convert a table for a paper to a table of texts with marks, ready to write."""
     cells = table.cells
     return Table(
-        ["system", *(_heading(table, c) for c in table.columns)],
+        ["system", *(_column_heading(table, c) for c in table.columns)],
         [[s, *(_marked(cells.get((s, c)), table.mark) for c in table.columns)] for s in table.rows],
         groups=["", *(c.context for c in table.columns)],
         notes=table.notes,
@@ -267,7 +267,7 @@ def _layout(table: PaperTable) -> Table:
 
 
 def _marked(cell: TableCell | None, mark: str) -> MarkedCell:
-    """Give a cell its marks for best and significant values."""
+    """Write a cell with its marks for best and significant values; a dash without a score."""
     return (
         MarkedCell("–")
         if cell is None
@@ -276,19 +276,19 @@ def _marked(cell: TableCell | None, mark: str) -> MarkedCell:
 
 
 def paper_markdown(table: PaperTable) -> str:
-    """Write a table as Markdown, with the notes and recipes beneath."""
+    """Write a table as Markdown, with notes and signatures below it."""
     lines = [f"- `{s}`" for s in joined_signatures(table.signatures)]
-    return "\n".join([_layout(table).markdown(), "", *table.notes, "", *lines]) + "\n"
+    return "\n".join([_to_table(table).markdown(), "", *table.notes, "", *lines]) + "\n"
 
 
 def paper_latex(table: PaperTable) -> str:
-    """Write a table as LaTeX for booktabs; context sets head their columns, notes are last."""
+    """Write a table as LaTeX for booktabs, context sets above their columns, notes below."""
     recipes = map(comment, joined_signatures(table.signatures))
-    return "\n".join([*_layout(table).latex(), *recipes]) + "\n"
+    return "\n".join([*_to_table(table).latex(), *recipes]) + "\n"
 
 
 def paper_csv(table: PaperTable) -> str:
-    """Write a table as CSV, one line per cell, with its marks."""
+    """Write a table as CSV: a line per cell, with its marks as columns."""
     rows: list[tuple[object, ...]] = []
     for system in table.rows:
         for column in table.columns:
@@ -307,22 +307,22 @@ def paper_csv(table: PaperTable) -> str:
     return Table(head, rows).csv()
 
 
-PAPER = {"md": paper_markdown, "latex": paper_latex, "csv": paper_csv}
-"""Format to the function that writes a table in it."""
+WRITERS = {"md": paper_markdown, "latex": paper_latex, "csv": paper_csv}
+"""Format to the function that writes a table in this format."""
 NEEDS_A_TABLE = (
     "--measures, --best, --against, --significance and --per-context need a table as output: "
-    + ", ".join(PAPER)
+    + ", ".join(WRITERS)
 )
 
 
 def paper_report(files: Sequence[ScoreFile], form: str, options: TableOptions) -> bytes:
-    """Write a table of score files in a format.
+    """Make a table of score files for a paper, and write it in a format.
 
     Raises:
         InputError: as :func:`paper_table`.
-        UsageError: a format that is no table, or scores of cells.
+        UsageError: the format is not one of tables, or the scores are of authorship benchmarks.
     """
-    if form not in PAPER:
+    if form not in WRITERS:
         raise UsageError(NEEDS_A_TABLE, code="conflicting-options")
     if of_cells(files):
         raise UsageError(
@@ -330,4 +330,4 @@ def paper_report(files: Sequence[ScoreFile], form: str, options: TableOptions) -
             "--per-context",
             code="wrong-kind",
         )
-    return PAPER[form](paper_table(files, options)).encode()
+    return WRITERS[form](paper_table(files, options)).encode()

@@ -1,4 +1,4 @@
-"""Plot of people's values against a judge's."""
+"""Calibration plot: values by human labels against values by the judge."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -12,14 +12,14 @@ from citeforge.plugins.plots.charts import entry, lookup, name_lines
 from citeforge.plugins.plots.figure import WIDTH, Figure, Rows, altair, figure_of, values
 from citeforge.schemas.scores import ScoreFile
 
-MOST = 6
-"""Systems whose calibration is drawn."""
+MOST_SYSTEMS = 6
+"""Most systems whose calibration is drawn."""
 _BINS = 5
-"""Of the judge's values."""
+"""Number of bins of the judge's values."""
 
 
 def labelled_measures(files: Sequence[ScoreFile]) -> list[str]:
-    """List measures that some file has corrected by people's labels of its own answers."""
+    """List the measures that some file has corrected by human labels of its own answers."""
     names = (
         m.name for f in files for m in f.measures
         if m.corrected is not None and m.corrected.value is not None and m.corrected.labelled
@@ -28,12 +28,11 @@ def labelled_measures(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Draw the calibration of the judge: people's values by the judge's, for each system.
+    """Draw each system's calibration: mean values by human labels, for bins of the judge's values.
 
     Args:
         files: score files.
-        measure: a share of verdicts; if it is not corrected by labels, the first one that is gets
-            drawn.
+        measure: measure to draw; if labels do not correct it, the first one that they correct.
 
     Returns:
         None where no score file has labels of its own answers.
@@ -42,13 +41,13 @@ def calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     if not measures:
         return None
     measure = measure if measure in measures else measures[0]
-    every = [(f, rows) for f in files if (rows := _bins(f, measure))]
+    every = [(f, rows) for f in files if (rows := _make_bins(f, measure))]
     if not every:
         return None
-    drawn = every[:MOST]
+    drawn = every[:MOST_SYSTEMS]
     names = [f.system for f, _ in drawn]
     rows = [row for _, bins in drawn for row in bins]
-    means = {f.system: _means(f, measure) for f, _ in drawn}
+    means = {f.system: _mean_values(f, measure) for f, _ in drawn}
     furthest = max(names, key=lambda n: abs(means[n][0] - means[n][1]))
     judge, people = means[furthest]
     who = "the judge is furthest from people with" if len(names) > 1 else "the judge beside people,"
@@ -58,19 +57,19 @@ def calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         "the line is the 95 % interval of people's (Wilson's score interval; answers are counted, "
         "which is on the safe side for shares within an answer). On the diagonal both agree."
     )
-    if len(every) > MOST:
-        note += f" The first {MOST} of {len(every)} systems with labels."
+    if len(every) > MOST_SYSTEMS:
+        note += f" The first {MOST_SYSTEMS} of {len(every)} systems with labels."
     words = "; ".join(f"{n}: judge {means[n][0]:.1f}, people {means[n][1]:.1f}" for n in names)
     return figure_of(
         f"calibration-{measure}", title, f"{words}.", note,
         {"system": "system", "judge from": "from", "judge to": "to", "judge, mean (%)": "judge",
          "people, mean (%)": "people", "low": "low", "high": "high", "answers": "n"},
-        rows, _panels(rows, names, measure),
+        rows, _draw_panels(rows, names, measure),
     )  # fmt: skip
 
 
-def _labelled(file: ScoreFile, measure: str) -> list[tuple[int, float, float]]:
-    """List (row, judge's value, people's value) of labelled answers, values from 0 to 1."""
+def _labelled_answers(file: ScoreFile, measure: str) -> list[tuple[int, float, float]]:
+    """List (row, judge's value, value by human labels) of labelled answers; values in [0, 1]."""
     score = entry(file, measure)
     if score is None or score.corrected is None:
         return []
@@ -82,22 +81,22 @@ def _labelled(file: ScoreFile, measure: str) -> list[tuple[int, float, float]]:
     ]  # fmt: skip
 
 
-def _means(file: ScoreFile, measure: str) -> tuple[float, float]:
-    """Average the judge's and people's values of labelled answers, in percent."""
-    _, judge, people = zip(*_labelled(file, measure), strict=True)
+def _mean_values(file: ScoreFile, measure: str) -> tuple[float, float]:
+    """Average labelled answers' values in percent: (by the judge, by human labels)."""
+    _, judge, people = zip(*_labelled_answers(file, measure), strict=True)
     return 100 * float(np.mean(judge)), 100 * float(np.mean(people))
 
 
-def _bins(file: ScoreFile, measure: str) -> list[dict[str, Any]]:
-    """Group labelled answers by the judge's value, with people's mean and its interval."""
+def _make_bins(file: ScoreFile, measure: str) -> list[dict[str, Any]]:
+    """Group labelled answers by the judge's value: a row per bin, with both means and interval."""
     rows: list[dict[str, Any]] = []
     classes: dict[int, list[tuple[int, float, float]]] = defaultdict(list)
-    for row in _labelled(file, measure):
+    for row in _labelled_answers(file, measure):
         classes[min(_BINS - 1, int(row[1] * _BINS + 1e-9))].append(row)
     for number, here in sorted(classes.items()):
         places, judge, people = zip(*here, strict=True)
         share = float(np.mean(people))
-        # Answers to one question in two forms are one observation at worst.
+        # Answers to two forms of one question may be as dependent as one observation.
         n = len({file.clusters[i] for i in places}) if file.clusters else len(here)
         low, high = wilson(share, n)
         rows.append({
@@ -108,7 +107,7 @@ def _bins(file: ScoreFile, measure: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _panels(rows: Rows, names: Sequence[str], measure: str) -> Any:
+def _draw_panels(rows: Rows, names: Sequence[str], measure: str) -> Any:
     """Draw one calibration panel per system, with the diagonal."""
     alt = altair()
     columns = min(2, len(names))

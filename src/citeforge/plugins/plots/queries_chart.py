@@ -1,4 +1,4 @@
-"""Values of single queries: their distribution, and the differences of two systems."""
+"""Plots of single queries' values: their distribution, and the differences of two systems."""
 
 import statistics
 from collections.abc import Collection, Sequence
@@ -18,16 +18,16 @@ from citeforge.plugins.plots.charts import (
 from citeforge.plugins.plots.figure import WIDTH, Figure, altair, figure_of, values
 from citeforge.schemas.scores import ScoreFile
 
-MOST = 12
-"""Systems whose distribution is drawn: the best ones."""
+MOST_SYSTEMS = 12
+"""Most systems whose distribution is drawn (the best ones)."""
 _BINS = 20
-_STEPS = 400
-"""Bars of differences that are drawn; of more queries, every so many."""
+_BARS = 400
+"""Most bars of differences that are drawn; more queries are sampled evenly."""
 _WORDS = "words per answer"
 
 
 def distribution(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Draw histograms of a measure over queries, one row per system, on shared axes.
+    """Draw histograms of a measure's values over queries, one per system, on shared axes.
 
     Returns:
         None where no system has values.
@@ -38,13 +38,13 @@ def distribution(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         return None
     scale = pairs[0][1].scale
     title_of_x = measure_and_unit(measure, scale)
-    return _histograms(rows, measure, title_of_x, "query", "queries", _ranked(files))
+    return _draw_histograms(rows, measure, title_of_x, "query", "queries", _names_of_ranked(files))
 
 
 def best_differences(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Draw the differences by query between the best two systems (best minus second).
+    """Draw the differences by query between the two best systems (best minus second).
 
-    A single system is compared with the first reference.
+    A single system is compared with the first reference; None where there is no pair.
     """
     pairs = entries(files, measure)
     if not any(are_comparable(pairs)):
@@ -55,8 +55,8 @@ def best_differences(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     return None if other is None else query_differences(other, best, measure)
 
 
-def lengths(files: Sequence[ScoreFile]) -> Figure | None:
-    """Draw histograms of words per answer, of score files that contain answers."""
+def answer_lengths(files: Sequence[ScoreFile]) -> Figure | None:
+    """Draw histograms of the number of words per answer; None where no score file has answers."""
     rows = []
     for file in files:
         n_words = [float(sum(len(s.text.split()) for s in a.statements)) for a in file.answers]
@@ -64,21 +64,21 @@ def lengths(files: Sequence[ScoreFile]) -> Figure | None:
             rows.append((file.system, n_words))
     if not rows:
         return None
-    return _histograms(rows, "length", _WORDS, "answer", "answers", _ranked(files))
+    return _draw_histograms(rows, "length", _WORDS, "answer", "answers", _names_of_ranked(files))
 
 
-def _ranked(files: Sequence[ScoreFile]) -> set[str]:
-    """Names of the systems that are no references; only these are named in titles."""
+def _names_of_ranked(files: Sequence[ScoreFile]) -> set[str]:
+    """Get the names of the systems that are not references, which titles may name."""
     return {f.system for f in files if not f.is_control}
 
 
-def _histograms(
+def _draw_histograms(
     rows: Sequence[tuple[str, list[float]]], name: str, title_of_x: str, one: str, several: str,
     ranked: Collection[str],
 ) -> Figure:  # fmt: skip
-    """Draw one histogram per system, all on one axis."""
+    """Draw one histogram of values per system, all on the same axes."""
     alt = altair()
-    everybody, rows = rows, rows[:MOST]
+    all_rows, rows = rows, rows[:MOST_SYSTEMS]
     low = min(0.0, *(min(numbers) for _, numbers in rows))
     high = max(max(numbers) for _, numbers in rows)
     high = high if high > low else low + 1
@@ -118,8 +118,8 @@ def _histograms(
     else:
         title += f" with {best}, {middles[worst]:.1f} with {worst}"
     note = f"{_BINS} bins of equal width, the same axes for all systems."
-    if len(everybody) > MOST:
-        note += f" The first {MOST} of {len(everybody)} systems."
+    if len(all_rows) > MOST_SYSTEMS:
+        note += f" The first {MOST_SYSTEMS} of {len(all_rows)} systems."
     words = "; ".join(f"{n}: median {middles[n]:.1f}" for n in names)
     return figure_of(
         f"distribution-{name}", title, f"{words}.", note,
@@ -130,10 +130,10 @@ def _histograms(
 
 
 def query_differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figure | None:
-    """Draw second minus first system on every query that both define, sorted.
+    """Draw the second minus the first system's value on every query where both are defined, sorted.
 
     Returns:
-        None where there is no such query, or the files list other queries.
+        None where there is no such query, or the files have different queries.
     """
     alt = altair()
     a, b = entry(first, measure), entry(second, measure)
@@ -151,7 +151,7 @@ def query_differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figu
     sign = -1 if towards is False else 1
     more, less = ("higher", "lower") if towards is None else ("better", "worse")
     better, worse = sum(sign * d > 0 for d, _ in gaps), sum(sign * d < 0 for d, _ in gaps)
-    drawn = [min(n - 1, i * n // _STEPS) for i in range(_STEPS)] if n > _STEPS else range(n)
+    drawn = [min(n - 1, i * n // _BARS) for i in range(_BARS)] if n > _BARS else range(n)
     edges = [*drawn, n]
     one, other = f"{first.system} is {more}", f"{second.system} is {more}"
     bars: list[dict[str, Any]] = [
@@ -179,7 +179,7 @@ def query_differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figu
         f"{measure}: {second.system} is {more} than {first.system} on {better:,} queries, "
         f"{less} on {worse:,}, equal on {n - better - worse:,}"
     )
-    note = "One bar a query." if n <= _STEPS else f"{_STEPS} of {n:,} queries, evenly by rank."
+    note = "One bar a query." if n <= _BARS else f"{_BARS} of {n:,} queries, evenly by rank."
     gap = f"{second.system} − {first.system}, {measure_and_unit(measure, a.scale)}"
     return figure_of(
         f"differences-{measure}", title,

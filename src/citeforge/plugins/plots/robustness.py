@@ -1,4 +1,4 @@
-"""Robustness of the order of systems to the definition of citation quality and the judge."""
+"""Robustness of the order of systems: how it changes with the definition of citation quality."""
 
 import math
 from collections import defaultdict
@@ -19,20 +19,20 @@ ASPECTS = ("precision", "recall", "both", "")
 
 @dataclass(frozen=True)
 class Definition:
-    """One way to score citations, and how it orders the systems.
+    """A definition of citation quality (measure, protocol and judge), and its order of the systems.
 
     Attributes:
-        measure: its name.
-        family: that it belongs to.
-        aspect: of the citations; empty for a measure that declares none.
+        measure: name of the measure.
+        family: family of the measure.
+        aspect: aspect of citation quality, such as precision; empty if the measure declares none.
         protocol: ``strict`` or ``reference``.
-        judge: who decided; empty where nobody is asked.
-        other: what else of its recipe sets it apart from one that is else the same.
-        why: one sentence: what sets it apart from others.
-        signature: its recipe.
-        values: of the systems, as displayed.
-        ranks: of the systems, from 1; equal values share the mean of their places.
-        signs: of each pair of systems: 1 where the first is ahead, -1 behind, 0 level.
+        judge: name of the judge; empty without one.
+        other: further parts of its signature that differ from definitions of the same name.
+        why: how it differs from other definitions, in one sentence.
+        signature: its signature.
+        values: values of the systems, as displayed.
+        ranks: ranks of the systems, from 1; equal values share the mean of their places.
+        signs: for each pair of systems: 1 where the first is ahead, -1 behind, 0 level.
         certain: the same, but 0 where the difference is not significant.
     """
 
@@ -51,22 +51,22 @@ class Definition:
 
     @property
     def name(self) -> str:
-        """Name that is unique among the definitions."""
+        """Name of the definition: measure, protocol, judge and further parts that differ."""
         return " · ".join(p for p in (self.measure, self.protocol, self.judge, self.other) if p)
 
 
 @dataclass(frozen=True)
 class SystemPair:
-    """Two systems, and how definitions order them.
+    """Two systems, and the numbers of definitions that order them one way or the other.
 
     Attributes:
-        first: one that most definitions put ahead.
-        second: the other.
-        ahead: definitions that put the first ahead.
-        behind: definitions that put it behind.
-        level: definitions that give both the same value.
-        is_certain: where the order flips: some definition has the first better for certain, and
-            some the second; else: every definition has the first better for certain.
+        first: the system that most definitions put ahead.
+        second: the other system.
+        ahead: number of definitions that put the first ahead.
+        behind: number of definitions that put it behind.
+        level: number of definitions that give both the same value.
+        is_certain: where the order flips: whether the first is significantly better by some
+            definition and the second by another; else: whether the first is by all.
     """
 
     first: str
@@ -84,16 +84,16 @@ class SystemPair:
 
 @dataclass(frozen=True)
 class Robustness:
-    """Orders of some systems by all definitions of citation quality.
+    """Comparison of how all definitions of citation quality order some systems.
 
     Attributes:
-        benchmark: what the systems answered.
-        systems: their names.
-        definitions: by aspect, then in declared order.
+        benchmark: name of the benchmark.
+        systems: names of the systems.
+        definitions: its definitions, sorted by aspect, then in declared order.
         tau: Kendall's tau-b of each two definitions; NaN where one gives all the same value.
-        pairs: of systems, the most divided first.
-        against: of each definition, pairs that it orders the other way round than most.
-        left_out: what could not be taken in, with the reason.
+        pairs: pairs of systems, the most disputed first.
+        against: per definition, number of pairs that it orders the other way round than most.
+        left_out: systems and definitions that are left out, with the reason.
     """
 
     benchmark: str
@@ -106,30 +106,30 @@ class Robustness:
 
     @property
     def n_flips(self) -> int:
-        """Number of pairs of systems that two definitions order in opposite ways."""
+        """Number of pairs of systems that some definitions order in opposite ways."""
         return sum(pair.is_contradicted for pair in self.pairs)
 
     def mean_tau(self, number: int) -> float:
-        """Mean tau of a definition with the others that have one; NaN without any."""
+        """Average the tau of a definition with all others; NaN if no tau is defined."""
         others = [t for i, t in enumerate(self.tau[number]) if i != number and not math.isnan(t)]
         return sum(others) / len(others) if others else math.nan
 
 
-def robustness(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> Robustness:
-    """Compare the orders that definitions give the same submissions.
+def compare_definitions(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> Robustness:
+    """Compare how definitions of citation quality order the same systems.
 
     Args:
-        files: score files of two systems or more on one benchmark, several of each: by protocol, by
-            judge. What one of them lacks is left out.
-        measures: names or families; all that say how they define citation quality when empty.
+        files: score files of two systems or more on one benchmark, by several protocols or judges.
+            Definitions that some system has no value of are left out.
+        measures: names or families; empty for all measures of citation quality.
 
     Raises:
         InputError: the files are of several benchmarks, contexts or submissions of one system, or
             contradict each other.
-        UsageError: there are fewer than two systems, or definitions that all of them have.
+        UsageError: there are fewer than two systems, or fewer than two definitions of all systems.
     """
     names = {m.name for m in select(measures)}
-    by_system, left_out = _by_system(files)
+    by_system, left_out = _group_by_system(files)
     systems = tuple(by_system)
     if len(systems) < 2:
         there = f"these are of {systems[0]}" if systems else "these are of reference lines alone"
@@ -142,13 +142,13 @@ def robustness(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> Robu
                     _add_score(scores[entry.signature], system, file, entry)
     common = []
     for signature, of_systems in scores.items():
-        lacking = [s for s in systems if s not in of_systems or of_systems[s][1].value is None]
-        if lacking:
-            left_out.append(f"{_plain(signature).name}: no value of {', '.join(lacking)}")
+        missing = [s for s in systems if s not in of_systems or of_systems[s][1].value is None]
+        if missing:
+            left_out.append(f"{_parse(signature).name}: no value of {', '.join(missing)}")
         elif len({tuple(file.query_ids) for file, _ in of_systems.values()}) > 1:
-            left_out.append(f"{_plain(signature).name}: scored on other queries")
+            left_out.append(f"{_parse(signature).name}: scored on other queries")
         else:
-            common.append(_definition(signature, [of_systems[s] for s in systems]))
+            common.append(_rank_systems(signature, [of_systems[s] for s in systems]))
     if len(common) < 2:
         raise UsageError(
             "--robustness compares two definitions or more that all systems have, and there "
@@ -157,30 +157,30 @@ def robustness(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> Robu
             code="too-few",
         )
     common.sort(key=lambda d: (ASPECTS.index(d.aspect), declared_place(d.measure), d.protocol))
-    definitions = _told_apart(common)
-    majority = [_sign(sum(signs)) for signs in zip(*(d.signs for d in definitions), strict=True)]
+    definitions = _make_names_unique(common)
+    majority = np.sign(np.sum([d.signs for d in definitions], axis=0))
     return Robustness(
         next(iter(by_system.values()))[0].benchmark, systems, definitions,
-        tuple(tuple(_tau(a, b) for b in definitions) for a in definitions),
-        _pairs(systems, definitions),
-        tuple(sum(s * m < 0 for s, m in zip(d.signs, majority, strict=True)) for d in definitions),
+        tuple(tuple(_kendall_tau(a, b) for b in definitions) for a in definitions),
+        _compare_pairs(systems, definitions),
+        tuple(int((np.array(d.signs) * majority < 0).sum()) for d in definitions),
         tuple(left_out),
     )  # fmt: skip
 
 
 def _is_wanted(name: str, names: set[str]) -> bool:
-    """Whether a measure is compared; never one without a better direction."""
+    """Whether a measure is to be compared; measures without a better direction never are."""
     measure = find_measure(name)
     if measure is None or measure.higher_is_better is None:
         return False
     return name in names if names else measure.citation_quality is not None
 
 
-def _by_system(files: Sequence[ScoreFile]) -> tuple[dict[str, list[ScoreFile]], list[str]]:
-    """Group score files by system; also list the references, which are left out."""
+def _group_by_system(files: Sequence[ScoreFile]) -> tuple[dict[str, list[ScoreFile]], list[str]]:
+    """Group score files by system: (files by system, notes on references, which are left out)."""
     for what, values in (
         ("benchmarks", {f"{f.benchmark}@{f.benchmark_hash[:8]}" for f in files}),
-        ("context sets (--across contexts compares them)", set(map(_context, files))),
+        ("context sets (--across contexts compares them)", set(map(_signature_context, files))),
     ):
         if len(values) > 1:
             raise InputError(
@@ -210,8 +210,8 @@ def _by_system(files: Sequence[ScoreFile]) -> tuple[dict[str, list[ScoreFile]], 
     return by_system, list(left_out)
 
 
-def _context(file: ScoreFile) -> str:
-    """Give the context set that a file's signatures name; empty where contexts may differ."""
+def _signature_context(file: ScoreFile) -> str:
+    """Get the context set in a file's signatures; empty where contexts may differ."""
     parts = (parse_signature(m.signature).get("ctx", "") for m in file.measures)
     return next(parts, file.context)
 
@@ -220,9 +220,9 @@ def _add_score(
     entries: dict[str, tuple[ScoreFile, MeasureScore]],
     system: str, file: ScoreFile, entry: MeasureScore,
 ) -> None:  # fmt: skip
-    """Add a system's score to those of one recipe; refuse two different values.
+    """Add a system's score to those of one signature; refuse two different values.
 
-    Files by several judges repeat the scores that need no judge.
+    Score files by several judges repeat the scores that need no judge.
     """
     if system in entries and entries[system][1].per_query != entry.per_query:
         raise InputError(
@@ -234,12 +234,12 @@ def _add_score(
     entries[system] = (file, entry)
 
 
-def _plain(signature: str) -> Definition:
-    """Make a definition from a signature, still without values and ranks."""
+def _parse(signature: str) -> Definition:
+    """Make a definition from a signature, without values and ranks."""
     parts = parse_signature(signature)
     measure = find_measure(parts["measure"])
     quality = None if measure is None else measure.citation_quality
-    protocol = parts.get("p", "").partition("~")[0]  # behind it stands another segmenter
+    protocol = parts.get("p", "").partition("~")[0]  # after ~ is the segmenter
     return Definition(
         parts["measure"], measure.family if measure else "", quality.aspect if quality else "",
         protocol, parts.get("judge", ""), "",
@@ -248,8 +248,8 @@ def _plain(signature: str) -> Definition:
     )  # fmt: skip
 
 
-def _definition(signature: str, entries: Sequence[tuple[ScoreFile, MeasureScore]]) -> Definition:
-    """Rank the systems by one definition of a measure."""
+def _rank_systems(signature: str, entries: Sequence[tuple[ScoreFile, MeasureScore]]) -> Definition:
+    """Make the definition of a signature, with the ranks and certain differences of all systems."""
     from scipy.stats import rankdata
 
     measure = find_measure(parse_signature(signature)["measure"])
@@ -261,16 +261,16 @@ def _definition(signature: str, entries: Sequence[tuple[ScoreFile, MeasureScore]
     )
     pairs = list(combinations(range(len(values)), 2))
     return replace(
-        _plain(signature),
+        _parse(signature),
         values=tuple(values),
         ranks=tuple(float(r) for r in rankdata([-towards * v for v in values])),
-        signs=tuple(_sign(towards * (values[a] - values[b])) for a, b in pairs),
+        signs=tuple(int(np.sign(towards * (values[a] - values[b]))) for a, b in pairs),
         certain=tuple(int(better[a, b]) - int(better[b, a]) for a, b in pairs),
     )
 
 
-def _told_apart(definitions: Sequence[Definition]) -> tuple[Definition, ...]:
-    """Add the signature parts that differ to definitions of equal names."""
+def _make_names_unique(definitions: Sequence[Definition]) -> tuple[Definition, ...]:
+    """Give definitions of equal names the parts of their signatures that differ."""
     groups: dict[str, list[Definition]] = defaultdict(list)
     for one in definitions:
         groups[one.name].append(one)
@@ -284,13 +284,8 @@ def _told_apart(definitions: Sequence[Definition]) -> tuple[Definition, ...]:
     return tuple(replace(one, other=other[one.signature]) for one in definitions)
 
 
-def _sign(value: float) -> int:
-    """Sign of a number: -1, 0 or 1."""
-    return (value > 0) - (value < 0)
-
-
-def _tau(a: Definition, b: Definition) -> float:
-    """Compute Kendall's tau-b of two definitions; NaN if one gives all systems one value."""
+def _kendall_tau(a: Definition, b: Definition) -> float:
+    """Compute Kendall's tau-b of two definitions' orders; NaN if one has all systems level."""
     if not any(a.signs) or not any(b.signs):
         return math.nan
     from scipy.stats import kendalltau
@@ -298,10 +293,10 @@ def _tau(a: Definition, b: Definition) -> float:
     return float(kendalltau(a.ranks, b.ranks).statistic)
 
 
-def _pairs(
+def _compare_pairs(
     systems: Sequence[str], definitions: Sequence[Definition]
 ) -> tuple[SystemPair, ...]:  # fmt: skip
-    """Count by how many definitions each of two systems is ahead, the most disputed pair first."""
+    """Count, per pair of systems, the definitions that put either ahead; most disputed first."""
     pairs = []
     for at, (first, second) in enumerate(combinations(systems, 2)):
         signs = [d.signs[at] for d in definitions]
@@ -317,7 +312,7 @@ def _pairs(
 
 
 def headline(result: Robustness) -> str:
-    """Say the result in one sentence, without its full stop."""
+    """Summarise the result in one sentence, without its full stop."""
     n = len(result.pairs)
     pairs = f"{n} pairs of systems change" if n > 1 else "1 pair of systems changes"
     return (

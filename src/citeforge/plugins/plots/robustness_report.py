@@ -1,4 +1,4 @@
-"""Report of robustness as text, table, data, page or figure."""
+"""``--robustness``: report of robustness as Markdown, LaTeX, CSV, JSON, page or figure."""
 
 import json
 import math
@@ -8,26 +8,26 @@ from typing import Any
 
 from citeforge.engines.io.report_table import MarkedCell, Table, comment
 from citeforge.evaluator.reports.markup import script_json
-from citeforge.plugins.plots.charts import mark_size, system_encodings
+from citeforge.plugins.plots.charts import overlap_size, system_encodings
 from citeforge.plugins.plots.figure import Figure, altair, figure_of
 from citeforge.plugins.plots.forest_chart import forest
-from citeforge.plugins.plots.markup import plots_part, render_markup, text_of
+from citeforge.plugins.plots.markup import plots_part, read_assets, render_markup
 from citeforge.plugins.plots.robustness import (
     Definition,
     Robustness,
+    compare_definitions,
     headline,
-    robustness,
 )
 from citeforge.schemas.scores import ScoreFile
 
 
 def ranks_figure(result: Robustness) -> Figure:
-    """Draw ranks: one row per definition, one line per system; lines cross where ranks differ."""
+    """Draw ranks: a row per definition, a line per system; lines cross where ranks differ."""
     alt = altair()
     rows: list[dict[str, Any]] = [
         {"definition": f"D{number} {one.name}", "order": number, "system": system, "rank": rank,
          "low": rank, "high": rank, "value": value,
-         "size": mark_size(one.ranks[place + 1 :].count(rank))}
+         "size": overlap_size(one.ranks[place + 1 :].count(rank))}
         for number, one in enumerate(result.definitions, 1)
         for place, (system, rank, value)
         in enumerate(zip(result.systems, one.ranks, one.values, strict=True))
@@ -57,17 +57,17 @@ def ranks_figure(result: Robustness) -> Figure:
         "One line per system, one row per definition. Lines cross where definitions disagree. "
         "Equal values share the mean of their places.",
         {"definition": "definition", "system": "system", "rank": "rank", "value": "value"},
-        rows, plot.drawn(lines, points),
+        rows, plot.stack(lines, points),
     )  # fmt: skip
 
 
-def _number(value: float, form: str) -> str:
+def _format_number(value: float, form: str) -> str:
     """Format a number; a dash for NaN."""
     return "–" if math.isnan(value) else format(value, form)
 
 
-def summary_lines(result: Robustness) -> Iterator[str]:
-    """Summarise the tables in sentences."""
+def summary_sentences(result: Robustness) -> Iterator[str]:
+    """Summarise the tables of pairs in one or two sentences."""
     alike = [p for p in result.pairs if not p.is_contradicted]
     certain = sum(p.is_contradicted and p.is_certain for p in result.pairs)
     if result.n_flips:
@@ -80,8 +80,8 @@ def summary_lines(result: Robustness) -> Iterator[str]:
     yield f"All {n} definitions order {len(alike)} of {len(result.pairs)} alike."
 
 
-def differing(result: Robustness) -> list[str]:
-    """List definitions that order pairs unlike the majority, and why, the oddest first."""
+def explain_differing(result: Robustness) -> list[str]:
+    """Write a line per definition that orders pairs unlike the majority, with the reason."""
     odd = sorted(
         (i for i, n in enumerate(result.against) if n), key=lambda i: (-result.against[i], i)
     )
@@ -97,8 +97,8 @@ def ranks_table(result: Robustness) -> Table:
     rows = [
         [
             f"D{i + 1} {one.name}", one.aspect or "–",
-            *(_rank(one, place) for place in range(len(result.systems))),
-            _number(result.mean_tau(i), ".2f"), result.against[i],
+            *(_rank_cell(one, place) for place in range(len(result.systems))),
+            _format_number(result.mean_tau(i), ".2f"), result.against[i],
         ]
         for i, one in enumerate(result.definitions)
     ]  # fmt: skip
@@ -110,8 +110,8 @@ def ranks_table(result: Robustness) -> Table:
     )  # fmt: skip
 
 
-def _rank(one: Definition, place: int) -> MarkedCell:
-    """Show a system's rank with its value, the best in bold."""
+def _rank_cell(one: Definition, place: int) -> MarkedCell:
+    """Write the cell of a system's rank and value under a definition, the best in bold."""
     rank = one.ranks[place]
     return MarkedCell(f"{rank:g} ({one.values[place]:.2f})", is_bold=rank == min(one.ranks))
 
@@ -136,7 +136,7 @@ def tau_table(result: Robustness) -> Table:
     """Make the table of Kendall's tau-b between definitions."""
     names = [f"D{i + 1}" for i in range(len(result.definitions))]
     rows = [
-        [name, *(_number(t, ".2f") for t in row)]
+        [name, *(_format_number(t, ".2f") for t in row)]
         for name, row in zip(names, result.tau, strict=True)
     ]
     return Table(
@@ -146,19 +146,19 @@ def tau_table(result: Robustness) -> Table:
 
 
 _TABLES = (ranks_table, pairs_table, tau_table)
-_ODD = "Definitions that differ, and why"
-_NOBODY = "No definition orders a pair the other way round than most."
+_DIFFERING = "Definitions that differ, and why"
+_NONE_DIFFERS = "No definition orders a pair the other way round than most."
 
 
 def _write_markdown(result: Robustness, title: str) -> str:
-    """Write the report as Markdown: sentences and tables, with the recipes beneath."""
+    """Write the report as Markdown: sentences, tables, and signatures at the end."""
     parts = [f"# {title}", f"**{headline(result)}.**", "\n".join(
-        f"- {line}" for line in summary_lines(result))]  # fmt: skip
+        f"- {line}" for line in summary_sentences(result))]  # fmt: skip
     for make in _TABLES:
         table = make(result)
         parts += [f"## {table.title}", table.notes[0], table.markdown()]
-    odd = "\n".join(f"- {line}" for line in differing(result))
-    parts += [f"## {_ODD}", odd or _NOBODY]
+    odd = "\n".join(f"- {line}" for line in explain_differing(result))
+    parts += [f"## {_DIFFERING}", odd or _NONE_DIFFERS]
     if result.left_out:
         parts += ["## Left out", "\n".join(f"- {line}" for line in result.left_out)]
     recipes = (f"- D{i}: `{d.signature}`" for i, d in enumerate(result.definitions, 1))
@@ -166,15 +166,15 @@ def _write_markdown(result: Robustness, title: str) -> str:
 
 
 def _write_latex(result: Robustness, title: str) -> str:
-    """Write the table of ranks as LaTeX for booktabs; the rest as comments."""
-    lines = [title, headline(result), *summary_lines(result), *differing(result)]
+    """Write the table of ranks as LaTeX for booktabs, and the rest of the report as comments."""
+    lines = [title, headline(result), *summary_sentences(result), *explain_differing(result)]
     recipes = [f"D{i}: {d.signature}" for i, d in enumerate(result.definitions, 1)]
     table = ranks_table(result).latex()
     return "\n".join([*map(comment, lines), *table, *map(comment, recipes)]) + "\n"
 
 
 def _write_csv(result: Robustness, title: str) -> str:
-    """Write ranks as CSV, one line per definition and system."""
+    """Write the ranks as CSV, one line per definition and system."""
     head = ("measure", "aspect", "protocol", "judge", "system", "rank", "value", "signature")
     rows = [
         (d.measure, d.aspect, d.protocol, d.judge, system, rank, value, d.signature)
@@ -192,16 +192,16 @@ def _write_json(result: Robustness, title: str) -> str:
 
 
 def _write_html(result: Robustness, title: str) -> str:
-    """Write the report as one HTML page that loads nothing from outside."""
+    """Write the report as one HTML page that loads nothing from other sites."""
     plots = plots_part(map(ranks_figure, [result]))
     return render_markup(
         "robustness.html.j2",
-        title=title, headline=headline(result), lines=list(summary_lines(result)),
-        tables=[make(result) for make in _TABLES], odd=differing(result), odd_title=_ODD,
-        nobody=_NOBODY, left_out=result.left_out,
+        title=title, headline=headline(result), lines=list(summary_sentences(result)),
+        tables=[make(result) for make in _TABLES], odd=explain_differing(result),
+        odd_title=_DIFFERING, nobody=_NONE_DIFFERS, left_out=result.left_out,
         signatures=[d.signature for d in result.definitions],
         figures=plots.html, figures_css=plots.css, chunks=script_json(plots.tables),
-        scripts=text_of("chunks.js", "figures.js"),
+        scripts=read_assets("chunks.js", "figures.js"),
     )  # fmt: skip
 
 
@@ -214,13 +214,13 @@ _WRITERS = {
 def write_robustness(
     files: Sequence[ScoreFile], form: str, title: str | None, measures: Sequence[str]
 ) -> bytes:
-    """Compare definitions and write the result in any format of reports.
+    """Compare how definitions order systems, and write the result in any format of reports.
 
     Raises:
         UsageError: there are fewer than two systems or definitions to compare.
         InputError: the files are of several benchmarks, or contradict each other.
     """
-    result = robustness(files, measures)
+    result = compare_definitions(files, measures)
     if form in _WRITERS:
         title = title or f"How robust is the ranking on {result.benchmark}?"
         return _WRITERS[form](result, title).encode()

@@ -1,4 +1,4 @@
-"""Two values of each system against each other: precision and recall, cost and score."""
+"""Scatter plots of systems: precision against recall, and score against cost."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -13,8 +13,8 @@ from citeforge.plugins.plots.charts import (
     domain,
     entries,
     entry,
-    mark_size,
     measure_and_unit,
+    overlap_size,
     system_encodings,
     width_of,
     with_ends,
@@ -24,12 +24,12 @@ from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 PAIRS = (("CiteP", "CiteR"), ("ALCE.CitPrec", "ALCE.CitRec"), ("NLI.prec", "NLI.rec"),
          ("Overlap.P", "Overlap.R"))  # fmt: skip
-"""Precision and recall."""
+"""Pairs of measures: (precision, recall)."""
 HEIGHT = 250
-_LONGEST = 28
-"""Characters of a label."""
+_LONGEST_LABEL = 28
+"""Most characters of a label."""
 _MOST_LABELS = 12
-"""More dots than these have a legend."""
+"""Most dots with labels; more dots have a legend."""
 _GAP = 3.0
 _RADIUS = 6.0
 
@@ -44,14 +44,14 @@ class Box:
     height: float
 
     def overlaps(self, other: "Box") -> bool:
-        """Whether two boxes overlap, or are less than 2 pixels apart sideways."""
+        """Whether two boxes overlap, or are less than 2 pixels apart horizontally."""
         return (
             self.x < other.x + other.width + 2 and other.x < self.x + self.width + 2
             and self.y < other.y + other.height and other.y < self.y + self.height
         )  # fmt: skip
 
     def distance(self, x: float, y: float) -> float:
-        """Distance from a point to the nearest point of the box."""
+        """Compute the distance from a point to the nearest point of the box."""
         return math.hypot(
             max(self.x - x, 0.0, x - self.x - self.width),
             max(self.y - y, 0.0, y - self.y - self.height),
@@ -67,7 +67,7 @@ class _Axis:
 
 
 def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) -> Figure | None:
-    """Draw precision against recall of each system, with the intervals of both.
+    """Draw each system's precision against its recall, with the intervals of both.
 
     Returns:
         None where no system has both.
@@ -76,7 +76,7 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
     for file in files:
         p, r = entry(file, precision), entry(file, recall)
         if p is not None and r is not None:
-            rows.append({"system": file.system, **_ends("y", p), **_ends("x", r)})
+            rows.append({"system": file.system, **_axis_fields("y", p), **_axis_fields("x", r)})
     if not rows:
         return None
     ranked = [f for f in files if not f.is_control]
@@ -99,8 +99,8 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
             f"{best['y']['system']} is highest{among} in {precision} ({best['y']['y']:.1f}), "
             f"{best['x']['system']} in {recall} ({best['x']['x']:.1f})"
         )
-    x = _Axis(f"{recall} (%), 95 % interval", _domain(rows, "x", 100))
-    y = _Axis(f"{precision} (%), 95 % interval", _domain(rows, "y", 100))
+    x = _Axis(f"{recall} (%), 95 % interval", _axis_ends(rows, "x", 100))
+    y = _Axis(f"{precision} (%), 95 % interval", _axis_ends(rows, "y", 100))
     summary = "; ".join(f"{r['system']}: {precision} {r['y']:.1f}, {recall} {r['x']:.1f}"
                      for r in rows[:12])  # fmt: skip
     return figure_of(
@@ -109,12 +109,12 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
         {"system": "system", f"{recall} (%)": "x", f"{recall} low": "x_low",
          f"{recall} high": "x_high", f"{precision} (%)": "y", f"{precision} low": "y_low",
          f"{precision} high": "y_high"},
-        rows, _chart(rows, [f.system for f in files], x, y),
+        rows, _draw_scatter(rows, [f.system for f in files], x, y),
     )  # fmt: skip
 
 
 def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Draw score against cost, for systems whose submission states its cost.
+    """Draw score against cost, of systems whose submissions state their cost.
 
     Returns:
         None where fewer than two systems state it.
@@ -123,7 +123,7 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     for file, e in entries(files, measure):
         spent = file.about.cost if file.about else None
         if spent is not None:
-            rows.append({"system": file.system, **_ends("y", e), "x": spent, "x_low": spent,
+            rows.append({"system": file.system, **_axis_fields("y", e), "x": spent, "x_low": spent,
                          "x_high": spent})  # fmt: skip
     if len(rows) < 2:
         return None
@@ -132,11 +132,11 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     is_alike = cheapest["x"] == dearest["x"]
     which = "all cost the same" if is_alike else f"{cheapest['system']} costs least"
     least = f"{which}, ${cheapest['x']:.2f}"
-    title = f"{_extreme(files, measure, rows[0])}; {least}"
-    x = _Axis("cost of the submission (US dollars)", _domain(rows, "x", None))
+    title = f"{_title_of_best(files, measure, rows[0])}; {least}"
+    x = _Axis("cost of the submission (US dollars)", _axis_ends(rows, "x", None))
     y = _Axis(
         f"{measure_and_unit(measure, scale)}, 95 % interval",
-        _domain(rows, "y", scale if scale == 100 else None),
+        _axis_ends(rows, "y", scale if scale == 100 else None),
     )
     left_out = len(files) - len(rows)
     return figure_of(
@@ -146,12 +146,12 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         + (f" {left_out} systems do not say what they cost." if left_out else ""),
         {"system": "system", "cost (US dollars)": "x", measure_and_unit(measure, scale): "y",
          "low": "y_low", "high": "y_high"},
-        rows, _chart(rows, [f.system for f in files], x, y),
+        rows, _draw_scatter(rows, [f.system for f in files], x, y),
     )  # fmt: skip
 
 
-def _extreme(files: Sequence[ScoreFile], measure: str, first: dict[str, Any]) -> str:
-    """Say in the title which system is best; or just its value, where ranks are not allowed."""
+def _title_of_best(files: Sequence[ScoreFile], measure: str, first: dict[str, Any]) -> str:
+    """Write the title: which system is best, or only its value where systems must not be ranked."""
     towards, every_entry = direction(measure), entries(files, measure)
     is_best = first["system"] == every_entry[0][0].system
     if towards is None or not is_best or not are_comparable(every_entry)[0]:
@@ -160,32 +160,32 @@ def _extreme(files: Sequence[ScoreFile], measure: str, first: dict[str, Any]) ->
     return f"{first['system']} has the {extreme} {measure} at ${first['x']:.2f}"
 
 
-def _ends(axis: str, score: MeasureScore) -> dict[str, Any]:
-    """Give value and interval of a score as fields of an axis."""
+def _axis_fields(axis: str, score: MeasureScore) -> dict[str, Any]:
+    """Make the fields of an axis from a score: value and ends of the interval."""
     return dict(zip((axis, f"{axis}_low", f"{axis}_high"), with_ends(score), strict=True))
 
 
-def _domain(rows: Rows, axis: str, most: float | None) -> list[float]:
-    """Choose the ends of an axis for all intervals."""
+def _axis_ends(rows: Rows, axis: str, most: float | None) -> list[float]:
+    """Choose the ends of an axis, so that it shows all intervals."""
     lows, highs = ([r[f"{axis}_{end}"] for r in rows] for end in ("low", "high"))
     return domain(lows, highs, most)
 
 
-def _chart(rows: Rows, everybody: Sequence[str], x: _Axis, y: _Axis) -> Any:
-    """Draw dots with intervals; with labels if all have room beside their dots, else a legend."""
+def _draw_scatter(rows: Rows, all_systems: Sequence[str], x: _Axis, y: _Axis) -> Any:
+    """Draw systems as dots with intervals, labelled if all labels have room, else with a legend."""
     alt = altair()
     names = [str(r["system"]) for r in rows]
-    texts = [n if len(n) <= _LONGEST else n[: _LONGEST - 1] + "…" for n in names]
-    boxes = _boxes(rows, texts, x, y)
+    texts = [n if len(n) <= _LONGEST_LABEL else n[: _LONGEST_LABEL - 1] + "…" for n in names]
+    boxes = _label_all(rows, texts, x, y)
     across, down = (
         {"title": axis.title, "axis": alt.Axis(labelSeparation=6),
          "scale": alt.Scale(domain=axis.ends, nice=False, zero=False)}
         for axis in (x, y)
     )  # fmt: skip
     places = [(r["x"], r["y"]) for r in rows]
-    sizes = [mark_size(places[n + 1 :].count(place)) for n, place in enumerate(places)]
+    sizes = [overlap_size(places[n + 1 :].count(place)) for n, place in enumerate(places)]
     base = alt.Chart(values([{**r, "size": s} for r, s in zip(rows, sizes, strict=True)]))
-    look = system_encodings(names, everybody, legend=boxes is None)
+    look = system_encodings(names, all_systems, legend=boxes is None)
     layers = [
         base.mark_rule(opacity=0.5).encode(
             x=alt.X("x_low:Q", **across), x2=alt.X2("x_high"), y=alt.Y("y:Q", **down),
@@ -216,13 +216,13 @@ def _chart(rows: Rows, everybody: Sequence[str], x: _Axis, y: _Axis) -> Any:
     return chart.properties(width=WIDTH, height=HEIGHT)
 
 
-def _boxes(rows: Rows, names: Sequence[str], x: _Axis, y: _Axis) -> list[Box] | None:
-    """Place the labels of the dots; None if there are too many."""
+def _label_all(rows: Rows, names: Sequence[str], x: _Axis, y: _Axis) -> list[Box] | None:
+    """Place the labels of all dots; None if there are too many or they have no room."""
     if len(rows) > _MOST_LABELS:
         return None
 
     def share(value: float, ends: list[float]) -> float:
-        """Position of a value between the ends of an axis, 0 to 1."""
+        """Compute a value's position between the ends of an axis, 0 to 1."""
         return (value - ends[0]) / (ends[1] - ends[0])
 
     dots = [(WIDTH * share(r["x"], x.ends), HEIGHT * (1 - share(r["y"], y.ends))) for r in rows]
@@ -232,14 +232,14 @@ def _boxes(rows: Rows, names: Sequence[str], x: _Axis, y: _Axis) -> list[Box] | 
 def place_labels(
     dots: Sequence[tuple[float, float]], texts: Sequence[str], frame: tuple[float, float]
 ) -> list[Box] | None:
-    """Place a label beside each dot; None if they have no room.
+    """Place a label beside each dot; None if they do not all have room.
 
     Every box is inside the frame, overlaps no other and no dot, and is nearest to its own dot.
-    Dots on one point have no such labels.
+    Dots at the same point have no such places.
 
     Args:
         dots: centres in pixels.
-        texts: one per dot.
+        texts: label of each dot.
         frame: width and height in pixels.
     """
     near = [sum(math.dist(a, b) < 80 for b in dots) for a in dots]
@@ -253,7 +253,7 @@ def place_labels(
         placed: dict[int, Box] = {}
         for i in order:
             box = next(
-                (b for b in _label_boxes(*dots[i], texts[i]) if _fits(b, i, dots, placed, frame)),
+                (b for b in _places(*dots[i], texts[i]) if _fits(b, i, dots, placed, frame)),
                 None,
             )
             if box is None:
@@ -264,8 +264,8 @@ def place_labels(
     return None
 
 
-def _label_boxes(x: float, y: float, text: str) -> Iterator[Box]:
-    """Yield places for a dot's label, best first: above and below right, off its interval."""
+def _places(x: float, y: float, text: str) -> Iterator[Box]:
+    """Yield places for the label of a dot, best first: above right, then below right, and so on."""
     width, height = width_of(text), FONT_SIZE + 3.0
     for gap in (_RADIUS, 2 * _RADIUS, 3 * _RADIUS, 4 * _RADIUS):
         for across, down in ((1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1), (1, 0), (-1, 0)):
@@ -281,7 +281,7 @@ def _fits(
     placed: dict[int, Box],
     frame: tuple[float, float],
 ) -> bool:
-    """Whether a label is inside the frame, on no other label, and nearest to its own dot."""
+    """Whether a box is inside the frame, overlaps no other label, and is nearest to its own dot."""
     inside = (
         box.x >= 0 and box.y >= 0 and box.x + box.width <= frame[0]
         and box.y + box.height <= frame[1]

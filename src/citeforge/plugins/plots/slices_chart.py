@@ -1,4 +1,4 @@
-"""Values of slices: the queries that share the value of a field."""
+"""Plot of the scores of slices: the queries that share a field's value."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 from citeforge.evaluator.reports.slices import slice_fields, sliced, slices_of
 from citeforge.plugins.plots.charts import entry, measure_and_unit, with_ends
 from citeforge.plugins.plots.figure import Figure, figure_of
-from citeforge.plugins.plots.forest_chart import MOST, forest
+from citeforge.plugins.plots.forest_chart import MOST_ROWS, forest
 from citeforge.schemas.recipes.gate import FEWEST_QUERIES
 from citeforge.schemas.scores import ScoreFile
 
 
 def slices(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Draw the scores of all slices of queries, by field; None where there are no slices."""
+    """Draw the scores of all slices of queries, by field; None without slices."""
     rows: list[dict[str, Any]] = []
     n_small = 0
     for name in slice_fields(files):
@@ -31,7 +31,7 @@ def slices(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     if not rows:
         return None
     scale = rows[0]["scale"]
-    drawn = rows[:MOST]
+    drawn = rows[:MOST_ROWS]
     plot = forest(drawn, "slice", f"{measure_and_unit(measure, scale)}, 95 % intervals",
                   100 if scale == 100 else None)  # fmt: skip
     own = [r for r in rows if r["system"] == rows[0]["system"]]
@@ -42,7 +42,7 @@ def slices(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     )
     note = "Intervals of a system hold at once for all its slices (Šidák)."
     note += f" Too few queries (below {FEWEST_QUERIES}): {n_small} slices." if n_small else ""
-    note += f" The first {MOST} of {len(rows)}." if len(rows) > MOST else ""
+    note += f" The first {MOST_ROWS} of {len(rows)}." if len(rows) > MOST_ROWS else ""
     words = "; ".join(
         f"{r['slice']} {r['value']:.1f} ({r['low']:.1f} to {r['high']:.1f})" for r in rows[:12]
     )
@@ -50,5 +50,5 @@ def slices(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         f"slices-{measure}", title, f"{words}{'; …' if len(rows) > 12 else ''}.", note,
         {"slice": "slice", measure_and_unit(measure, scale): "value", "low": "low",
          "high": "high", "queries": "n"},
-        drawn, plot.drawn(plot.whiskers(), plot.dots()),
+        drawn, plot.stack(plot.whiskers(), plot.dots()),
     )  # fmt: skip

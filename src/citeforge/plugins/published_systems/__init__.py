@@ -1,4 +1,4 @@
-"""Systems that papers published: those of ALCE, and Attributed-IR's scenarios.
+"""Systems that papers published: those of ALCE and of Attributed-IR.
 
 Reaches the core through ``systems``, ``builders`` and ``engines``. Begin at `alce`.
 """

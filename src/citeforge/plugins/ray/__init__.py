@@ -1,1 +1,1 @@
-"""Embeds, searches and judges in a Ray cluster. Begin at `runner`, then `cluster`."""
+"""``--engine ray``: work in a Ray cluster. Begin at `runner`, then `cluster`."""

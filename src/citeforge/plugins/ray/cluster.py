@@ -1,7 +1,7 @@
-"""A Ray cluster, and blocks of work done there by an actor pool of Ray Data.
+"""A Ray cluster, and blocks of work that an actor pool of Ray Data computes on it.
 
 Ray Data repeats a block whose worker dies, without end: its own limit is deprecated (Ray 2.60). So
-an actor counts who began each block, and the run ends where three workers died of one.
+an actor counts the workers that began each block; a run ends when one block killed three.
 """
 
 import logging
@@ -22,17 +22,17 @@ from citeforge.plugins.ray.options import RayOptions
 from citeforge.schemas.errors import CiteforgeError, InputError, extras_named, require
 from citeforge.schemas.version import __version__
 
-_HOW = "expected HOST:PORT as `ray start --head` prints it, or no --ray-address and no RAY_ADDRESS"
-_TRIES = 3
-"""Workers that may die of a block."""
+_ALLOWED = "expected HOST:PORT as `ray start --head` prints it; or no --ray-address and RAY_ADDRESS"
+_ATTEMPTS = 3
+"""Workers that one block may kill."""
 _WINDOW_BYTES = 64 << 20
 """Bytes of blocks per worker that Ray holds at a time; with the next ones, workers start anew."""
-Loaded = tuple[dict[str, Any], Callable[..., Any]]
-"""Facts about a model that its results depend on, and what turns a block into its result."""
+LoadedModel = tuple[dict[str, Any], Callable[..., Any]]
+"""(facts about a model that its results depend on, function that computes a block's result)"""
 
 
 def require_reachable(address: str | None) -> str | None:
-    """Return the address of a cluster that answers; None for a Ray of our own.
+    """Return the address of a cluster that answers; None to start Ray on this machine.
 
     Raises:
         CiteforgeError: Ray is not installed, or nothing answers.
@@ -46,12 +46,12 @@ def require_reachable(address: str | None) -> str | None:
         socket.create_connection((host.strip("[]"), int(port)), 5).close()
     except (OSError, ValueError, OverflowError) as error:
         reason = "no Ray cluster answers within 5 s"
-        raise InputError(reason, path=address, allowed=_HOW, code="no-cluster") from error
+        raise InputError(reason, path=address, allowed=_ALLOWED, code="no-cluster") from error
     return address
 
 
 def connect(address: str | None) -> Any:
-    """Connect this process unless it is connected; return the module ``ray`` with ``ray.data``.
+    """Connect this process to a Ray cluster, unless it is connected; return the module ``ray``.
 
     Raises:
         CiteforgeError: there is no cluster, or it refuses this process.
@@ -59,7 +59,7 @@ def connect(address: str | None) -> Any:
     address = require_reachable(address)
     place: dict[str, Any] = {"address": address}
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    if address is None:  # a Ray of our own, on loopback only; "local" is never one that runs
+    if address is None:  # starts a Ray on loopback only; "local" never joins one that runs
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # read by the import
         place = {"address": "local", "_node_ip_address": "127.0.0.1", "include_dashboard": False}
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
@@ -74,18 +74,19 @@ def connect(address: str | None) -> Any:
         ray.init(**place, log_to_driver=False, logging_level="ERROR", ignore_reinit_error=True)
     except Exception as error:  # a Ray that does not start in time raises nothing more special
         path, reason = address or "a Ray on this machine", f"cannot be used: {_shorten(error)}"
-        raise InputError(reason, path=path, allowed=_HOW, code="no-cluster") from error
+        raise InputError(reason, path=path, allowed=_ALLOWED, code="no-cluster") from error
     return ray
 
 
 def _shorten(error: Exception) -> str:
+    """Shorten the text of an error of Ray to one line of at most 300 characters."""
     return " ".join(str(error).split())[:300]  # Ray's errors take pages
 
 
-def share(
+def divide_machines(
     wanted: int | None, device: str, machines: int, resources: dict[str, float]
 ) -> tuple[int, int, float]:
-    """Divide machines among workers: (workers, cores of each, GPUs of each)."""
+    """Divide a cluster among workers: (number of workers, CPU cores of each, GPUs of each)."""
     n_cpus = max(1, int(resources.get("CPU", 0)))
     n_gpus = 0 if device.startswith("cpu") else int(resources.get("GPU", 0))
     workers = min(wanted or n_gpus or machines, n_cpus)
@@ -95,24 +96,26 @@ def share(
 
 @dataclass
 class Pool:
-    """Workers with one model, which ``make`` makes in each; they start and end with each run."""
+    """Workers with one model, which ``make`` loads in each; they start and end with each run."""
 
     make: Callable[[], Any]
     device: str
     options: RayOptions
 
-    def load(self) -> Loaded:
-        """Load the model in a worker: (facts about it, function that computes one block)."""
+    def load(self) -> LoadedModel:
+        """Load the model, in a worker: (facts about it, function that computes one block)."""
         return {}, self.make()
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """Facts about the model, from a first worker; later ones must find the same."""
+        """Facts about the model as the first worker loads it; other workers must find the same."""
         ((_, facts),) = self.run([("the model", None)])
         return dict(facts)
 
     def run(self, blocks: Iterable[tuple[str, Any]]) -> Iterator[tuple[int, Any]]:
-        """Yield (number, result) of (name for errors, block), as blocks are done.
+        """Compute blocks in the workers; yield (block number, result) as blocks are done.
+
+        Each block comes with its name for errors.
 
         Raises:
             CiteforgeError: there is no cluster, workers cannot start or differ, or a block cannot
@@ -120,18 +123,19 @@ class Pool:
         """
         ray = connect(self.options.address)
         machines = sum(n["Alive"] and n["Resources"].get("CPU", 0) >= 1 for n in ray.nodes()) or 1
-        workers, cores, gpus = share(
+        workers, cores, gpus = divide_machines(
             self.options.workers, self.device, machines, ray.cluster_resources()
         )
-        tries = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(Tries).remote()
-        for window in windows(blocks, _WINDOW_BYTES * workers):
+        actor = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(AttemptCounter)
+        attempts = actor.remote()
+        for window in make_windows(blocks, _WINDOW_BYTES * workers):
             rows = ray.data.from_items(window, override_num_blocks=len(window))
             rows.context.enable_progress_bars = False
             rows.context.execution_no_progress_timeout_s = 7200
             size = min(workers, len(window))
             results = rows.map_batches(
                 Worker,
-                fn_constructor_args=(self, __version__, lambda n: ray.get(tries.begin.remote(n))),
+                fn_constructor_args=(self, __version__, lambda n: ray.get(attempts.add.remote(n))),
                 compute=ray.data.ActorPoolStrategy(size=size, max_tasks_in_flight_per_actor=1),
                 num_cpus=cores, num_gpus=gpus, batch_size=1, batch_format="pyarrow",
             )  # fmt: skip
@@ -144,11 +148,11 @@ class Pool:
             except CiteforgeError:
                 raise
             except Exception as error:  # Ray Data has several bases of errors
-                raise _failure("Ray", f"the workers failed: {_shorten(error)}") from error
+                raise _worker_error("Ray", f"the workers failed: {_shorten(error)}") from error
 
 
-def windows(blocks: Iterable[tuple[str, Any]], limit: int) -> Iterator[list[dict[str, Any]]]:
-    """Cut blocks into lists of rows of bounded size in bytes."""
+def make_windows(blocks: Iterable[tuple[str, Any]], limit: int) -> Iterator[list[dict[str, Any]]]:
+    """Pickle blocks into rows, and group these into lists of about ``limit`` bytes."""
     window, size = list[dict[str, Any]](), 0
     for number, (name, block) in enumerate(blocks):
         window.append({"number": number, "name": name, "block": pickle.dumps(block)})
@@ -160,39 +164,40 @@ def windows(blocks: Iterable[tuple[str, Any]], limit: int) -> Iterator[list[dict
         yield window
 
 
-class Tries(Counter[int]):
-    """An actor that counts the workers that began each block, and outlives them."""
+class AttemptCounter(Counter[int]):
+    """Ray actor that counts how many workers began each block; it outlives them."""
 
-    def begin(self, number: int) -> int:
-        """Count one more; return how many have begun the block."""
+    def add(self, number: int) -> int:
+        """Count one more worker that begins a block; return how many have begun it."""
         self[number] += 1
         return self[number]
 
 
 class Worker:
-    """The class of the pool's actors; the first block loads the model."""
+    """Ray actor of a pool, which computes blocks; the first block loads the model."""
 
-    def __init__(self, pool: Pool, version: str, begin: Callable[[int], int]) -> None:
-        self._pool, self._version, self._begin = pool, version, begin
+    def __init__(self, pool: Pool, version: str, add_attempt: Callable[[int], int]) -> None:
+        """Store the pool, the driver's citeforge version, and the counter of attempts."""
+        self._pool, self._version, self._add_attempt = pool, version, add_attempt
 
     def __call__(self, batch: pa.Table) -> pa.Table:
-        """Replace the block of a table of one row by its result, or by the error."""
+        """Compute the block in a one-row table; return its result, or the error, in its place."""
         (row,) = batch.to_pylist()
         try:
-            if self._begin(row["number"]) > _TRIES:
-                raise _failure(row["name"], f"{_TRIES} workers died of it; see: ray logs")
+            if self._add_attempt(row["number"]) > _ATTEMPTS:
+                raise _worker_error(row["name"], f"{_ATTEMPTS} workers died of it; see: ray logs")
             (facts, do), block = self._loaded, pickle.loads(row["block"])
             result = facts if block is None else do(*block)
         except CiteforgeError as error:
             result = error
         except Exception as error:  # whatever a model's code may raise; the driver reports it
-            result = _failure(row["name"], f"{type(error).__name__}: {error}")
+            result = _worker_error(row["name"], f"{type(error).__name__}: {error}")
         reply = pa.array([pickle.dumps(result)], pa.large_binary())
         return pa.table({"number": batch["number"], "result": reply})
 
     @cached_property
-    def _loaded(self) -> Loaded:
-        """Load the model, and refuse one unlike that of other workers."""
+    def _loaded(self) -> LoadedModel:
+        """Load the model; refuse one whose facts differ from those of other workers."""
         facts, do = self._pool.load()
         mine, others = (__version__, facts), (self._version, vars(self._pool).get("facts", facts))
         if mine != others:
@@ -203,8 +208,8 @@ class Worker:
         return facts, do
 
 
-def _failure(name: str, message: str) -> InputError:
-    """Build the error of a block or cluster that failed."""
+def _worker_error(name: str, message: str) -> InputError:
+    """Build the error of a block or cluster that failed in the workers."""
     return InputError(
         message, path=name, code="failed-workers",
         allowed="the same citeforge, libraries and models on every machine, and memory for a "

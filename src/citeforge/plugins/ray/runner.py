@@ -1,4 +1,4 @@
-"""``--engine ray``: each kind of work by workers of a cluster, which start when it begins."""
+"""``--engine ray``: embeds, searches and judges with workers of a Ray cluster."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ if TYPE_CHECKING:
 
 
 class RayRunner(Runner):
-    """Models run and vectors are searched by the workers of a Ray cluster."""
+    """Runs models and vector search in the workers of a Ray cluster."""
 
     name = "ray"
     options = RayOptions
     settings: RayOptions
 
     def require(self) -> None:
+        """Refuse to start when Ray is not installed or the cluster does not answer."""
         from citeforge.plugins.ray.cluster import require_reachable
 
         require_reachable(self.settings.address)
 
     def embedder(self, make: Callable[[], Embedder], device: str, compute: Compute) -> Embedder:
+        """Make an embedder whose model runs in the cluster."""
         from citeforge.plugins.ray.work import ClusterEmbedder
 
         return ClusterEmbedder(make, device, self.settings)
@@ -41,6 +43,7 @@ class RayRunner(Runner):
         return ClusterJudge(load, options.device, self.settings, options.batch_size)
 
     def first_stage(self, device: str) -> FirstStage:
+        """Make the function that searches shards of vectors in the cluster."""
         from citeforge.plugins.ray.work import search_shards
 
         return partial(search_shards, self.settings, device)

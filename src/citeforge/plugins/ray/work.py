@@ -1,4 +1,4 @@
-"""Work of a cluster's workers: embed shards, search shards of vectors, judge pairs."""
+"""Work of Ray workers: embed texts, search shards of vectors, judge pairs."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from citeforge.engines.judge.records import Decision, Keep, Pair
 from citeforge.engines.models.embedder import Kind, Vectors
 from citeforge.engines.models.vectors import VectorShard, unit_rows
 from citeforge.engines.retrieval.exact import Floats, TopScores, choose_first_stage
-from citeforge.plugins.ray.cluster import Loaded, Pool
+from citeforge.plugins.ray.cluster import LoadedModel, Pool
 from citeforge.plugins.ray.options import RayOptions
 
 _PAIRS = 128
@@ -24,35 +24,39 @@ _PAIRS = 128
 
 @dataclass
 class ClusterEmbedder(Pool):
-    """An embedder in the workers, in int8 if there are texts to calibrate it."""
+    """An embedder that runs in Ray workers, in int8 if there are texts to calibrate it."""
 
     calibration: Sequence[str] | None = None
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedModel:
+        """Load the embedder in a worker: (its fingerprint, its function ``encode``)."""
         embedder = self.make()
         if self.calibration is not None:
             embedder = embedder.quantized(self.calibration)
         return embedder.fingerprint(), embedder.encode
 
     def quantized(self, calibration: Sequence[str]) -> "ClusterEmbedder":
+        """Return the same embedder in int8, calibrated on some texts."""
         return replace(self, calibration=calibration)
 
     def fingerprint(self) -> dict[str, Any]:
+        """Identity of the model for manifests, as the workers load it."""
         return self.facts
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        """Embed texts as one block in a worker."""
         vectors: Vectors
         ((_, vectors),) = self.run([(_block_name(texts), (texts, kind))])
         return vectors
 
     def encode_each(self, shards: Iterable[pa.Array], kind: Kind) -> Iterator[tuple[int, Vectors]]:
-        """Embed many lists; yield (index, vectors) in the order in which they are done."""
+        """Embed shards of texts in the workers; yield (shard number, vectors) as they are done."""
         lists = (shard.to_pylist() for shard in shards)  # a pickled slice holds the whole array
         return self.run((_block_name(texts), (texts, kind)) for texts in lists)
 
 
-def _make_search(queries: Floats, work: float, device: str) -> Callable[..., Any]:
-    """Make the function that finds the best rows of a shard for all queries."""
+def _make_shard_search(queries: Floats, work: float, device: str) -> Callable[..., Any]:
+    """Make the function that finds, for every query, the nearest rows of a shard of vectors."""
     search = choose_first_stage(queries.copy(), work, device)  # torch warns of Ray's own memory
     return lambda rows, k: search(unit_rows(rows.astype(np.float32)), min(k, len(rows)))
 
@@ -61,10 +65,10 @@ def search_shards(
     options: RayOptions, device: str, queries: Floats, shards: Sequence[VectorShard], k: int,
     advance: Advance,
 ) -> tuple[Floats, npt.NDArray[np.int64]]:  # fmt: skip
-    """Find the best rows of all shards for each query, shard by shard in the workers."""
+    """Find each query's k nearest rows of all shards in the workers: (scores, row numbers)."""
     starts = np.cumsum([0, *(shard.rows for shard in shards)])
     work = 2.0 * queries.size * float(starts[-1]) / (options.workers or 1)
-    pool = Pool(partial(_make_search, queries, work, device), device, options)
+    pool = Pool(partial(_make_shard_search, queries, work, device), device, options)
     best = TopScores(len(queries), k)  # ties in any order: candidates are scored again
     for number, (scores, rows) in pool.run((str(s.path), (s.read(), k)) for s in shards):
         best.add(scores, rows + starts[number])
@@ -74,19 +78,21 @@ def search_shards(
 
 @dataclass
 class ClusterJudge(Pool):
-    """A judge in the workers; pairs are sorted first, so that batches are as in one process."""
+    """A judge that runs in Ray workers; it batches pairs as a judge in one process does."""
 
     batch: int | None = None
 
     def __post_init__(self) -> None:
+        """Load the judge in a first worker to learn its signature; set the block size."""
         self.signature, self.comparable = self.facts["signature"], self.facts["comparable"]
         self._size = _PAIRS if self.batch is None else self.batch * max(1, _PAIRS // self.batch)
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedModel:
+        """Load the judge in a worker: (facts about it, function that judges a block of pairs)."""
         judge = self.make()
 
         def judge_or_count(only_counts: bool, pairs: Sequence[Pair]) -> list[Any]:
-            """Judge pairs of premise and hypothesis, or only count the tokens of each."""
+            """Judge (premise, hypothesis) pairs; or only count each pair's tokens."""
             if only_counts:
                 return [judge.count_tokens([pair]) for pair in pairs]
             decisions: dict[int, Decision] = {}
@@ -97,28 +103,31 @@ class ClusterJudge(Pool):
         return {**facts, "judge": judge.identity()}, judge_or_count
 
     def identity(self) -> dict[str, Any]:
+        """Identity of the judge for manifests, as the workers load it."""
         return dict(self.facts["judge"])
 
     def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
-        counts = self._counts(pairs).values()
+        """Count the tokens of all pairs together; None if the judge counts none."""
+        counts = self._count_each(pairs).values()
         return None if None in counts else sum(n or 0 for n in counts)
 
-    def _counts(self, pairs: Sequence[Pair]) -> dict[int, int | None]:
-        """Count the tokens of each pair in the workers, by its index."""
-        return dict(chain.from_iterable(self._ask(True, pairs, range(len(pairs)))))
+    def _count_each(self, pairs: Sequence[Pair]) -> dict[int, int | None]:
+        """Count each pair's tokens in the workers: index of the pair to its count."""
+        return dict(chain.from_iterable(self._run_pairs(True, pairs, range(len(pairs)))))
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
+        """Judge pairs in the workers, longest first; pass decisions to ``keep`` by pair index."""
         order: Sequence[int] = range(len(pairs))
         if len(pairs) > self._size:  # a worker sorts the pairs of one block itself
-            counts = self._counts(pairs)
+            counts = self._count_each(pairs)
             order = sorted(order, key=lambda i: (-(counts[i] or 0), pairs[i]))
-        for decisions in self._ask(False, pairs, order):
+        for decisions in self._run_pairs(False, pairs, order):
             keep(decisions)
 
-    def _ask(
+    def _run_pairs(
         self, only_counts: bool, pairs: Sequence[Pair], order: Sequence[int]
     ) -> Iterator[list[tuple[int, Any]]]:
-        """Yield (index of a pair, its count or decision) of all pairs, block by block."""
+        """Judge or count pairs in blocks; yield (pair index, its decision or count) per block."""
         cuts = [order[at : at + self._size] for at in range(0, len(order), self._size)]
         blocks = ([pairs[i] for i in cut] for cut in cuts)
         for number, results in self.run((_block_name(b), (only_counts, b)) for b in blocks):
@@ -126,5 +135,5 @@ class ClusterJudge(Pool):
 
 
 def _block_name(texts: Sequence[object]) -> str:
-    """Name a block of texts for errors, by its size and its beginning."""
+    """Name a block of texts in errors, by its size and the beginning of its first text."""
     return f"{len(texts):,} texts from {str(texts[0])[:60]!r} on"

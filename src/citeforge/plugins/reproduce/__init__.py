@@ -1,6 +1,6 @@
-"""Published tables, computed again from published outputs: ``citeforge reproduce``.
+"""``citeforge reproduce``: published tables, computed again from published outputs.
 
-A table is one file of ``tables/``: what is printed, where the outputs lie, how they are read, and
-what is known to differ. Reaches the core through ``library``, ``evaluator``, ``builders``,
+Each file of ``tables/`` declares a table: printed numbers, files of outputs, their reader, and
+known differences. Reaches the core through ``library``, ``evaluator``, ``builders``,
 ``ir_convert`` and ``kg``. Begin at `run`.
 """

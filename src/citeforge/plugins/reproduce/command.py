@@ -1,4 +1,4 @@
-"""The command ``reproduce``, declared without its code."""
+"""Declaration of the command ``reproduce``; its code is imported when it runs."""
 
 import click
 
@@ -6,6 +6,7 @@ from citeforge.cli.command import Command
 
 
 def _load() -> click.Command:
+    """Import the command ``reproduce``."""
     from citeforge.plugins.reproduce.commands import reproduce
 
     return reproduce

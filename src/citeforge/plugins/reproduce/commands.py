@@ -54,7 +54,7 @@ def reproduce(
 
     tables = list(published_tables())
     if only_list:
-        _list([find_table(name) for name in names or tables])
+        _print_tables([find_table(name) for name in names or tables])
         return
     if every == bool(names):
         raise UsageError(
@@ -86,8 +86,8 @@ def reproduce(
         )
 
 
-def _list(tables: list[Any]) -> None:
-    """Print the tables that can be reproduced."""
+def _print_tables(tables: list[Any]) -> None:
+    """Print a line per table: name, number of printed numbers, title and paper."""
     width = max(len(table.name) for table in tables)
     for table in tables:
         paper = table.paper

@@ -16,30 +16,30 @@ LARGEST = 1 << 28
 _NUMBER = re.compile(r"-?[\d,]*\.?\d+%?")
 
 
-def _relative(path: str) -> str:
-    """Check that a path is inside the repository."""
+def _check_relative_path(path: str) -> str:
+    """Refuse a path that is not relative, or leads out of the repository."""
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or "\\" in path or {"..", "."} & set(path.split("/")):
         raise ValueError(f"{path!r} is not a path inside the repository")
     return path
 
 
-def _number(text: str) -> str:
-    """Check that a text is a number as papers print it."""
+def _check_printed_number(text: str) -> str:
+    """Refuse a text that is not a number as papers print it, such as ``28.22`` or ``1,085``."""
     if not _NUMBER.fullmatch(text):
         raise ValueError(f"{text!r} is not a number as papers print it, such as '28.22' or '1,085'")
     return text
 
 
-def _grouped(value: Any) -> Any:
-    """Group names of files: ``a`` and ``[a, b]`` are one group, ``[[a], [b]]`` are two."""
+def _group_files(value: Any) -> Any:
+    """Group a row's names of files: ``a`` and ``[a, b]`` are one group, ``[[a], [b]]`` are two."""
     items = [value] if isinstance(value, str) else value
     is_flat = isinstance(items, list) and items and all(isinstance(i, str) for i in items)
     return [items] if is_flat else items
 
 
-RelativePath = Annotated[str, AfterValidator(_relative)]
-Printed = Annotated[str, AfterValidator(_number)]
+PathInside = Annotated[str, AfterValidator(_check_relative_path)]
+PrintedNumber = Annotated[str, AfterValidator(_check_printed_number)]
 """A number as it is printed, with its digits, in quotes."""
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
@@ -51,7 +51,7 @@ class PublishedPaper(Part):
     venue: str
     url: str
     table: str
-    """Which table, and where else its numbers are printed."""
+    """Number of the table, and other places where its numbers are printed."""
 
 
 class OutputRepository(Part):
@@ -65,13 +65,13 @@ class OutputRepository(Part):
         "https://raw.githubusercontent.com",
         pattern=r"^(https://[\w.-]+|http://127\.0\.0\.1:\d+)$",
     )
-    """The one address that files are fetched from, as HOST/OWNER/NAME/COMMIT/PATH."""
+    """Address from which files are downloaded, as HOST/OWNER/NAME/COMMIT/PATH."""
 
 
 class HashedFile(Part):
-    """A file by its path and its content."""
+    """A file's path, and the hash of its content."""
 
-    path: RelativePath
+    path: PathInside
     sha256: Sha256
 
 
@@ -79,20 +79,20 @@ class OutputFile(HashedFile):
     """A file of the repository, with its size."""
 
     size: int = Field(ge=0, le=LARGEST)
-    """Bytes; no more are read."""
+    """Number of bytes; no more are read."""
     also: tuple[HashedFile, ...] = ()
-    """Files that hold the same in another layout, below `--data`; all of them together."""
+    """Files below `--data` that together have the same content in another layout."""
 
 
 class Quantity(Part):
     """How a printed number is computed: the value asked for, its scale, its models."""
 
     value: str
-    """What the reader is asked for; of answers, a measure."""
+    """Name of the value in the reader's results; for readers of answers, a measure."""
     scale: float = 1.0
-    """What the value is multiplied with to be as printed."""
+    """Factor from the value to the printed number."""
     judge: str | None = None
-    """Model that judged for the paper."""
+    """Judge model of the paper."""
     model: str | None = None
     """Other model that the measure needs."""
 
@@ -102,37 +102,37 @@ class PublishedRow(Part):
 
     name: str
     files: Annotated[
-        tuple[Annotated[tuple[str, ...], Field(min_length=1)], ...], BeforeValidator(_grouped)
+        tuple[Annotated[tuple[str, ...], Field(min_length=1)], ...], BeforeValidator(_group_files)
     ] = Field(min_length=1)
-    """Names of files: one or a list, or a list of them an annotator."""
+    """Names of files: one, a list, or one list per annotator."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """Options of the reader, above those of the table."""
+    """Options of the reader; they override those of the table."""
     value: Quantity | None = None
-    """What its numbers are made of, where the columns do not say."""
-    printed: dict[str, Printed]
-    """Column to the number."""
+    """How its numbers are computed, where the columns do not define it."""
+    printed: dict[str, PrintedNumber]
+    """Column to printed number."""
 
 
 class KnownDifference(Part):
     """Cells whose numbers are known to differ from the paper's, all for one reason."""
 
     why: str = Field(min_length=20)
-    """One sentence, or a few."""
-    cells: dict[str, dict[str, Printed]]
-    """Row and column to our number: any other is not explained."""
+    """Reason, in one to a few sentences."""
+    cells: dict[str, dict[str, PrintedNumber]]
+    """Row and column to the number that we compute; another one is not explained."""
 
 
 class UnpublishedOutputs(Part):
     """Cells whose outputs or rules were never published, with the evidence."""
 
     why: str = Field(min_length=20)
-    """What shows that the outputs here are others."""
+    """Evidence that the published outputs are not those of the paper."""
     cells: dict[str, tuple[str, ...]]
-    """Row to its columns; ours are shown beside them, and prove nothing."""
+    """Row to its columns; our numbers are shown, but not compared."""
 
 
 class PublishedTable(Part):
-    """Declaration of one published table."""
+    """Declaration of a published table: its paper, outputs, reader, and printed numbers."""
 
     name: str = Field(pattern="^[a-z0-9][a-z0-9-]*$")
     title: str
@@ -140,34 +140,34 @@ class PublishedTable(Part):
     repository: OutputRepository
     files: dict[str, OutputFile]
     reader: str
-    """How files are read: see `readers`."""
+    """Name of the reader of its files: see `READERS` in `run`."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Options of the reader."""
     columns: dict[str, Quantity | None]
-    """Column to what its numbers are made of; nothing where the rows say so."""
+    """Column to how its numbers are computed; empty where the rows define it."""
     rows: tuple[PublishedRow, ...] = Field(min_length=1)
     result_files: tuple[str, ...] = ()
-    """Rows and columns that are printed in a file beside the outputs, not in the paper."""
+    """Rows and columns whose numbers are printed in a file beside the outputs, not in the paper."""
     cuts_digits: bool = False
-    """Whether the paper cuts digits off in place of rounding."""
+    """Whether the paper cuts digits off instead of rounding."""
     differs: tuple[KnownDifference, ...] = ()
     unpublished: tuple[UnpublishedOutputs, ...] = ()
     note: str = ""
-    """What a reader of the result must know."""
+    """Remark for readers of the result."""
 
     @property
     def n_cells(self) -> int:
-        """Number of printed numbers."""
+        """Number of cells with a printed number."""
         return sum(len(row.printed) for row in self.rows)
 
     def quantity(self, row: PublishedRow, column: str) -> Quantity:
-        """Give the measure, scale and models that the number of a cell is made with."""
+        """Get how the number of a cell is computed: value, scale and models."""
         quantity = row.value or self.columns[column]
         assert quantity is not None, "checked when the table was read"
         return quantity
 
     def explain_cell(self, row: str, column: str) -> tuple[str | None, str]:
-        """Explain a cell that need not equal the paper: (number expected of us, reason).
+        """Get why a cell may differ from the paper: (number that we should compute, reason).
 
         The number is None where outputs are unpublished; the reason is empty for other cells.
         """
@@ -179,7 +179,7 @@ class PublishedTable(Part):
 
     @model_validator(mode="after")
     def _require_known_names(self) -> Self:
-        """Refuse rows, columns, files and reasons that name what there is not."""
+        """Refuse unknown names of rows, columns and files, and two reasons for one cell."""
         if len({row.name for row in self.rows}) < len(self.rows):
             raise ValueError("two rows have one name")
         for row in self.rows:
@@ -199,29 +199,29 @@ class PublishedTable(Part):
             for cell in ((name, column) for name in reason.cells for column in reason.cells[name]):
                 if cell not in cells:
                     raise ValueError(f"differs, unpublished: no number at {cell[0]!r}, {cell[1]!r}")
-                cells.remove(cell)  # one reason a number
+                cells.remove(cell)  # a second reason for this number is refused
         return self
 
 
 def read_declaration(path: Path) -> PublishedTable:
-    """Read the declaration of a table.
+    """Read the declaration of a table from a YAML file.
 
     Raises:
-        InputError: with the line that is wrong.
+        InputError: it is wrong; with the line.
     """
     return validated(PublishedTable, read_yaml(path), path)
 
 
 def published_tables() -> dict[str, Path]:
-    """List the declarations of the tables that come with citeforge, by name."""
+    """Map the names of citeforge's own tables to the files of their declarations."""
     return {path.stem: path for path in sorted(FOLDER.glob("*.yaml"))}
 
 
 def find_table(name: str) -> PublishedTable:
-    """Read a table by its name, or by the path of a user's own declaration.
+    """Read the declaration of a table by its name, or by its path (``FILE.yaml``).
 
     Raises:
-        UnknownValueError: there is none.
+        UnknownValueError: no such table.
         InputError: the declaration is wrong.
     """
     if name.endswith((".yaml", ".yml")):

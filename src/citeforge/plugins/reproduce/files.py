@@ -1,4 +1,4 @@
-"""Files of published repositories: below ``--data``, else downloaded by commit and cached."""
+"""Files of published outputs: below ``--data``, else downloaded by commit, and cached."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -10,12 +10,12 @@ from citeforge.kg.transport import send_request
 from citeforge.plugins.reproduce.declared import HashedFile, OutputFile, OutputRepository
 from citeforge.schemas.errors import InputError
 
-SECONDS = 600.0
-"""Time that one file may take."""
+TIMEOUT_S = 600.0
+"""Seconds that the download of a file may take."""
 
 
-class NotHereError(InputError):
-    """A file is not below ``--data``; its numbers are left out, and counted."""
+class MissingOutputError(InputError):
+    """A file of outputs is not below ``--data``; its numbers are left out and counted."""
 
 
 def find_output(
@@ -24,37 +24,37 @@ def find_output(
     """Find a declared file, or the files that have its content in another layout.
 
     Args:
-        data: folder with checkouts as OWNER/NAME or NAME; None to fetch what is not kept yet.
-        repository: that the file is of.
-        file: as it is declared.
+        data: folder with checkouts as OWNER/NAME or NAME; None to download files.
+        repository: repository of the file.
+        file: declaration of the file.
 
     Raises:
         NotHereError: none of them is below ``--data``.
-        InputError: its content is another one, or it cannot be fetched.
+        InputError: a file's content is not the declared one, or it cannot be downloaded.
     """
     if data is None:
         return (fetch_file(repository, file),)
     for name in (repository.name, repository.name.partition("/")[2]):
         path = data / name / file.path
         if path.is_file():
-            return (_verified(path, file),)
+            return (_verify(path, file),)
     others = tuple(data / one.path for one in file.also)
     if others and all(other.is_file() for other in others):
-        return tuple(map(_verified, others, file.also))
+        return tuple(map(_verify, others, file.also))
     path = data / repository.name / file.path
-    raise NotHereError(
+    raise MissingOutputError(
         "does not exist", path=path, allowed=f"a checkout of {repository.name}", code="missing-file"
     )
 
 
-def _verified(path: Path, file: HashedFile) -> Path:
-    """Return the path of a file whose content is the declared one; refuse any other."""
+def _verify(path: Path, file: HashedFile) -> Path:
+    """Return a file's path; refuse the file if its content is not the declared one."""
     _require_hash(sha256_file(path), file, path)
     return path
 
 
 def _require_hash(sha256: str, file: HashedFile, place: object) -> None:
-    """Refuse content with another hash than the declared one."""
+    """Refuse content whose hash is not the declared one; ``place`` names it in the error."""
     if sha256 != file.sha256:
         raise InputError(
             f"is not the file that the table was made with (sha256 {sha256[:12]}…)",
@@ -65,10 +65,10 @@ def _require_hash(sha256: str, file: HashedFile, place: object) -> None:
 
 
 def fetch_file(repository: OutputRepository, file: OutputFile) -> Path:
-    """Get a file from the cache of Hugging Face (``HF_ASSETS_CACHE``), or download it.
+    """Get a declared file from Hugging Face's cache (``HF_ASSETS_CACHE``), or download it.
 
     Raises:
-        InputError: it cannot be fetched, is longer or has another content than declared.
+        InputError: it cannot be downloaded, or its size or content is not the declared one.
     """
     from huggingface_hub import cached_assets_path, constants
 
@@ -82,7 +82,7 @@ def fetch_file(repository: OutputRepository, file: OutputFile) -> Path:
     address = f"{repository.host}/{place}"
     offline = "a folder with checkouts (--data) needs no network"
     try:
-        reply = send_request(Request(address), SECONDS)
+        reply = send_request(Request(address), TIMEOUT_S)
     except OSError as error:
         raise InputError(
             f"cannot be fetched ({error})", path=address, allowed=offline, code="no-network"

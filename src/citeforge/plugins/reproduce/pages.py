@@ -1,4 +1,4 @@
-"""Output of ``citeforge reproduce``: lines, a page, Markdown and JSON."""
+"""Output of ``citeforge reproduce``: text for the terminal, and HTML, Markdown and JSON files."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -24,15 +24,15 @@ VERDICTS: dict[CellVerdict, str] = {
 }
 
 
-def totals(tables: Sequence[ComparedTable]) -> dict[CellVerdict, int]:
-    """Count the cells of all tables by verdict."""
+def count_verdicts(tables: Sequence[ComparedTable]) -> dict[CellVerdict, int]:
+    """Count the cells of all tables by verdict, in the order of VERDICTS."""
     return {verdict: sum(t.count(verdict) for t in tables) for verdict in VERDICTS}
 
 
 def summary_line(tables: Sequence[ComparedTable]) -> str:
-    """Write the last line: how many numbers have which verdict."""
-    counts = {VERDICTS[v]: n for v, n in totals(tables).items() if n or v == "not explained"}
-    by_verdict = ", ".join(f"{n:,} {text}" for text, n in counts.items())
+    """Write the last line of the output: the number of printed numbers per verdict."""
+    counts = ((v, n) for v, n in count_verdicts(tables).items() if n or v == "not explained")
+    by_verdict = ", ".join(f"{n:,} {VERDICTS[verdict]}" for verdict, n in counts)
     n_in_files = sum(t.n_equal_in_files for t in tables)
     files = f"; of the equal ones, {n_in_files:,} are printed in files of results, not in a paper"
     all_cells = sum(len(t.cells) for t in tables)
@@ -40,13 +40,13 @@ def summary_line(tables: Sequence[ComparedTable]) -> str:
 
 
 def table_lines(table: ComparedTable) -> list[str]:
-    """Write a table for the terminal, reasons below it."""
+    """Write a compared table as lines for the terminal, with the reasons below it."""
     rows = [
         [
             cell.row,
             cell.column,
             VERDICTS[cell.verdict].partition(":")[0]
-            + (f" [{table.note(cell.why)}]" if cell.why else ""),
+            + (f" [{table.note_number(cell.why)}]" if cell.why else ""),
             cell.printed,
             cell.ours_shown,
             cell.difference,
@@ -67,10 +67,10 @@ def table_lines(table: ComparedTable) -> list[str]:
 
 
 def require_format(path: Path) -> None:
-    """Refuse a file whose ending names no format.
+    """Refuse a path of results with an unknown ending.
 
     Raises:
-        UsageError: another ending than .html, .md and .json.
+        UsageError: the ending is not .html, .md or .json.
     """
     if path.suffix not in (".html", ".md", ".json"):
         raise UsageError(
@@ -79,15 +79,15 @@ def require_format(path: Path) -> None:
 
 
 def write_result(tables: Sequence[ComparedTable], path: Path) -> None:
-    """Write all tables to a file, in the format of its ending.
+    """Write all compared tables to a file, in the format of its ending.
 
     Raises:
-        UsageError: another ending than .html, .md and .json.
-        InputError: it cannot be written.
+        UsageError: the ending is not .html, .md or .json.
+        InputError: the file cannot be written.
     """
     require_format(path)
     if path.suffix == ".json":
-        write_text(path, _json(tables))
+        write_text(path, _to_json(tables))
         return
     environment = Environment(
         autoescape=path.suffix == ".html", undefined=StrictUndefined,
@@ -97,7 +97,7 @@ def write_result(tables: Sequence[ComparedTable], path: Path) -> None:
     template = environment.from_string((TEMPLATES / f"page{path.suffix}.j2").read_text("utf-8"))
     page = template.render(
         tables=tables,
-        totals=totals(tables),
+        totals=count_verdicts(tables),
         verdicts=VERDICTS,
         summary=summary_line(tables),
         version=__version__,
@@ -106,12 +106,12 @@ def write_result(tables: Sequence[ComparedTable], path: Path) -> None:
     write_text(path, page.rstrip("\n") + "\n")
 
 
-def _json(tables: Sequence[ComparedTable]) -> str:
-    """Write all compared numbers as JSON."""
+def _to_json(tables: Sequence[ComparedTable]) -> str:
+    """Write all compared tables, with their cells, as JSON."""
     content = {
         "version": __version__,
         "date": date.today().isoformat(),
-        "counts": totals(tables),
+        "counts": count_verdicts(tables),
         "tables": [
             {
                 "name": t.declared.name,

@@ -1,4 +1,4 @@
-"""Answers to HAGRID's questions, as Attributed-IR publishes them, and the questions themselves."""
+"""Readers of Attributed-IR's published answers to HAGRID's questions."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -23,18 +23,18 @@ from citeforge.schemas.recipes.command_options import Protocol
 
 
 class AirOptions(Part):
-    """Context set and protocol by which answers are scored."""
+    """Options of the reader ``attributed-ir``: context set and protocol of scoring."""
 
     context: str = "own"
-    """Context set: own for the passages of the file, none for systems that saw none."""
+    """Context set: `own` for passages in the file, `none` for systems that saw none."""
     protocol: Protocol = "reference"
-    """What the paper's own code prints, or our definitions."""
+    """Definitions of measures: `reference` as in the paper's code, `strict` for ours."""
 
 
 def read_air_answers(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Compute measures of a file of answers, against the gold answers in it."""
+    """Score a file of answers against the gold answers in it: measure to value, or why none."""
     choices = checked(AirOptions, **options)
     paths = only_file(files, "attributed-ir")
     scores = score(
@@ -46,15 +46,15 @@ def read_air_answers(
         judge=tools.judge,
         file_format="attributed-ir",
     )
-    absent = {one.name: one.reason for one in scores.not_computed}
-    values = ((name, scores[name].value) for name in wanted if name not in absent)
-    return absent | {name: "has no value" if value is None else value for name, value in values}
+    reasons = {one.name: one.reason for one in scores.not_computed}
+    values = ((name, scores[name].value) for name in wanted if name not in reasons)
+    return reasons | {name: "has no value" if value is None else value for name, value in values}
 
 
 def read_air_questions(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Compute statistics of the questions and gold answers in a file of answers."""
+    """Compute statistics of the questions and gold answers in a file, by name."""
     checked(Part, **options)
     paths = only_file(files, "hagrid")
     path, _ = _write_questions(paths, tools)
@@ -76,7 +76,7 @@ def read_air_questions(
 
 
 def _build_benchmark(paths: Sequence[Path], tools: ReaderTools) -> Path:
-    """Build a benchmark of the questions, once for all files with the same questions."""
+    """Build a benchmark of a file's questions, once for all files with the same questions."""
     path, content = _write_questions(paths, tools)
     if content not in tools.benchmarks:
         folder = tools.folder / f"benchmark-{content[:16]}"
@@ -86,17 +86,17 @@ def _build_benchmark(paths: Sequence[Path], tools: ReaderTools) -> Path:
 
 
 def _write_questions(paths: Sequence[Path], tools: ReaderTools) -> tuple[Path, str]:
-    """Write the questions in HAGRID's layout; give the file and its hash."""
-    if len(paths) > 1:  # in a file of their own
+    """Write a file's questions in HAGRID's layout; return (path, sha256)."""
+    if len(paths) > 1:  # the questions have a file of their own
         return paths[1], sha256_file(paths[1])
-    rows = (msgspec.json.encode(row) + b"\n" for row in _rows(paths[0]))
+    rows = (msgspec.json.encode(row) + b"\n" for row in _read_rows(paths[0]))
     path = tools.folder / f"{sha256_file(paths[0])[:16]}.jsonl"
     write_bytes(path, b"".join(rows))
     return path, sha256_file(path)
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Read questions from the CSV; judged passages are ``gold_quotes``, else ``quotes``."""
+def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Read questions with answers from the CSV; passages are ``gold_quotes``, else ``quotes``."""
     for line, row in read_csv(path, ("query_id", "query", "quotes", "answers")):
         try:
             quotes = ast.literal_eval(row.get("gold_quotes") or row["quotes"])

@@ -1,4 +1,4 @@
-"""Counts of BioKaLMA's published questions and graphs."""
+"""Reader of BioKaLMA's published questions and graphs, which counts what they contain."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from citeforge.schemas.recipes.base import Part, checked
 def read_graphs(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Count BioKaLMA's ``entries``, distinct ``people``, or ``values of RELATION``."""
+    """Count BioKaLMA's ``entries``, distinct ``people``, or distinct ``values of RELATION``."""
     checked(Part, **options)
     paths = only_file(files, "kalma")
     entries = read_entries(paths[0])

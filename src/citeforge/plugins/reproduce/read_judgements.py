@@ -1,4 +1,4 @@
-"""Agreement of people's labels with the values of a judge, or of a second person."""
+"""Readers of human labels: their agreement with a judge, a measure, or a second annotator."""
 
 import math
 from collections import defaultdict
@@ -16,13 +16,13 @@ from citeforge.schemas.recipes.base import Part, checked
 
 
 class JudgementOptions(Part):
-    """Fields of labels and values, and when each of them means yes."""
+    """Options of the reader ``judgements``: fields of labels and values, and which mean yes."""
 
     people: tuple[str, str]
-    """Field that says what is judged, and field of the label: of the first group of files."""
+    """Field of the id of what is judged, and field of the label, in the first group of files."""
     judge: tuple[str, str] | tuple[str, str, str] | None = None
-    """The same of the second group, with a field to subtract; None to hold people's first label
-    against their second."""
+    """The same in the last group, with a field to subtract; None to compare people's first two
+    labels."""
     positive: str = ""
     """Label that means yes; empty where labels are numbers."""
     threshold: float = 0.0
@@ -32,10 +32,10 @@ class JudgementOptions(Part):
 def read_judgements(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Compute agreement on all that both sides judge; each label meets each value.
+    """Compute agreement of labels and values with the same id, over all pairs of the two.
 
     Raises:
-        UsageError: nothing is judged by both sides, a field is not there, or is no number.
+        UsageError: nothing is judged by both sides, or a field is missing or not a number.
     """
     choices = checked(JudgementOptions, **options)
     people = _values(files[0], *choices.people)
@@ -47,32 +47,32 @@ def read_judgements(
     if not pairs:
         raise UsageError("options: nothing is judged by both sides", code="no-pairs")
     if choices.positive:
-        return _decisions(pairs, choices.positive, choices.threshold)
+        return _decision_stats(pairs, choices.positive, choices.threshold)
     return _correlations(pairs)
 
 
 def _values(group: Sequence[Any], key: str, field: str, less: str = "") -> dict[str, list[Any]]:
-    """Collect the values of a field by key, less those of another field if one is named."""
+    """Collect a field's values by the id in field ``key``; ``less`` names a field to subtract."""
     values: dict[str, list[Any]] = defaultdict(list)
     for paths in group:
         for row in read_fields(paths[0], ListOptions()):
-            value = _field(row, field)
+            value = _get_field(row, field)
             if less:
-                value = _number(value) - _number(_field(row, less))
-            values[str(_field(row, key))].append(value)
+                value = _to_number(value) - _to_number(_get_field(row, less))
+            values[str(_get_field(row, key))].append(value)
     return values
 
 
-def _field(row: Mapping[str, Any], path: str) -> Any:
-    """Read a field of a row by its path: ``a.b`` is the field b of the object a."""
+def _get_field(row: Mapping[str, Any], path: str) -> Any:
+    """Get a field of a row by its path: ``a.b`` is the field b of the object a."""
     try:
         return reduce(lambda value, name: value[name], path.split("."), row)
     except (KeyError, TypeError) as error:
         raise UsageError(f"options: a row has no field {path!r}", code="missing-field") from error
 
 
-def _number(value: Any) -> float:
-    """Convert a label or value to a number; refuse any other."""
+def _to_number(value: Any) -> float:
+    """Convert a label or value to a number; refuse one that is not a number."""
     try:
         return float(value)
     except (TypeError, ValueError) as error:
@@ -82,12 +82,12 @@ def _number(value: Any) -> float:
 
 
 def _correlations(pairs: Sequence[tuple[Any, Any]]) -> Values:
-    """Compute Pearson and Spearman correlations of pairs."""
+    """Compute the number and the Pearson and Spearman correlations of (label, value) pairs."""
     from citeforge.plugins.labels.meta_eval import pearson
     from citeforge.plugins.labels.system_order import spearman
 
     # Equal differences are ties, whatever the last bits of their floats.
-    first, second = np.array([[_number(v) for v in pair] for pair in pairs]).round(12).T
+    first, second = np.array([[_to_number(v) for v in pair] for pair in pairs]).round(12).T
     return {
         "n": float(len(pairs)),
         "pearson": pearson(list(zip(first.tolist(), second.tolist(), strict=True))),
@@ -95,14 +95,14 @@ def _correlations(pairs: Sequence[tuple[Any, Any]]) -> Values:
     }
 
 
-def _decisions(pairs: Sequence[tuple[Any, Any]], positive: str, threshold: float) -> Values:
-    """Compute how well values above a threshold find the positive label."""
+def _decision_stats(pairs: Sequence[tuple[Any, Any]], positive: str, threshold: float) -> Values:
+    """Compute accuracy, precision, recall, F1 and AUROC of values above a threshold."""
     from scipy.stats import mannwhitneyu
 
     from citeforge.plugins.labels.meta_eval import decision_quality
 
-    judged = [(label == positive, _number(value)) for label, value in pairs]
-    # JudgeQuality looks for what is not supported, papers for what is: both sides turned
+    judged = [(label == positive, _to_number(value)) for label, value in pairs]
+    # decision_quality treats "not supported" as positive, papers "supported": both are negated.
     quality = decision_quality([(not label, value <= threshold) for label, value in judged])
     precision, recall = quality.precision, quality.recall
     yes, no = ([v for label, v in judged if label == side] for side in (True, False))
@@ -122,24 +122,24 @@ def _decisions(pairs: Sequence[tuple[Any, Any]], positive: str, threshold: float
 
 
 class ComparisonOptions(Part):
-    """Fields of comparisons, which of them count, and when a measure ties."""
+    """Options of the reader ``preferences``: fields, comparisons that count, and ties."""
 
     people: str
-    """Field of people's two values."""
+    """Field with the two values by people."""
     measure: str
-    """Field of the measure's two values."""
+    """Field with the two values by the measure."""
     threshold: float
     """Difference up to which the measure calls two answers equal."""
     only_agreed: bool = False
-    """Only comparisons that all annotators decide alike."""
+    """Whether only comparisons count that all annotators decide alike."""
     without: str = ""
-    """System whose comparisons are left out."""
+    """Name of a system whose comparisons are left out."""
 
 
 def read_comparisons(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Compute agreement and correlation, averaged over annotators (one per group of files)."""
+    """Compute agreement of a measure with annotators' preferences, averaged over annotators."""
     from citeforge.plugins.labels.preferences import (
         agreed,
         annotator_agreement,

@@ -1,4 +1,4 @@
-"""Rows of CSV, TSV, JSON and JSON Lines: counts, means and shares of what authors decided."""
+"""Reader of rows in CSV, TSV, JSON or JSON Lines, which counts and averages their fields."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Part, checked
 
 _FIELDS: Any = dict[str, Any]
-"""A line whose fields the declaration names."""
+"""Type of a line of JSON Lines, with any fields."""
 _STATISTICS = (
     "count", "distinct FIELD", "mean FIELD", "mean words FIELD", "mean share FIELD",
     "share all FIELD", "two of them with per",
@@ -22,23 +22,23 @@ _STATISTICS = (
 
 
 class ListOptions(Part):
-    """Position of the rows in a JSON document, and which of them count."""
+    """Options of the reader ``rows``: position of the rows in a file, and which of them count."""
 
     under: tuple[str, ...] = ()
-    """Names that lead from the document to the rows: a list or an object of them, or of lists of
-    them. What is no object is a row with the fields ``key`` and ``value``."""
+    """Names that lead from a JSON document to the rows: a list or object of rows, or of lists of
+    rows. Any other value is a row with the fields ``key`` and ``value``."""
     besides: tuple[str, ...] = ()
-    """Names in that object that are no rows."""
+    """Names in that object that are not rows."""
     columns: tuple[str, ...] = ()
-    """Names of the columns of a file of tabs (.tsv), which has no header."""
+    """Names of the columns of a .tsv file, which has no header."""
     where: dict[str, str] = Field(default_factory=dict)
-    """Fields and the values that rows must have there."""
+    """Fields and the values that rows must have in them."""
 
 
 def read_list(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Compute the wanted statistics of rows; see :func:`compute_statistic`."""
+    """Compute the wanted statistics of all rows that count; see :func:`compute_statistic`."""
     choices = checked(ListOptions, **options)
     rows = [
         row
@@ -55,10 +55,10 @@ def read_list(
 
 
 def read_fields(path: Path, options: ListOptions) -> Iterable[Mapping[str, Any]]:
-    """Read the rows of a file, in any of its formats.
+    """Read the rows of a CSV, TSV, JSON or JSON Lines file.
 
     Raises:
-        InputError: they are not where the options say.
+        InputError: there are no rows where the options say.
     """
     if path.suffix == ".csv":
         yield from (row for _, row in read_csv(path))
@@ -103,7 +103,7 @@ def compute_statistic(name: str, rows: Sequence[Mapping[str, Any]]) -> float:
         rows: at least one.
 
     Raises:
-        UsageError: no such statistic, or a row that lacks the field.
+        UsageError: no such statistic, or a row without the field.
     """
     first, _, second = name.partition(" per ")
     if second:

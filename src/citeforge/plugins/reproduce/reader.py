@@ -1,4 +1,4 @@
-"""Interface of readers, which compute the values of a table from its files."""
+"""Interface of readers, which compute a table's values from files of published outputs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.schemas.errors import UsageError
 
 FileGroups = Sequence[Sequence[Sequence[Path]]]
-"""Groups of files, a file being one path, or those that hold the same in another layout."""
+"""Groups of files; a file is one path, or several with the same content in another layout."""
 Values = Mapping[str, float | str]
 
 
@@ -18,10 +18,10 @@ class ReaderTools:
     """Resources that readers share while tables are computed.
 
     Attributes:
-        folder: for benchmarks that are made on the way.
+        folder: temporary folder for benchmarks.
         judge: decides entailment; None without.
         models: whether other models may be loaded.
-        benchmarks: hash of what a benchmark was made of to its folder.
+        benchmarks: hash of a benchmark's questions to its folder.
     """
 
     folder: Path
@@ -31,16 +31,16 @@ class ReaderTools:
 
 
 Reader = Callable[[FileGroups, dict[str, Any], Sequence[str], ReaderTools], Values]
-"""Files, options, names of the values wanted, tools: to values by name, those wanted or all that
-there are; a text instead says why one cannot be computed. Raises UsageError for an option or a
-value that there is not, InputError for a file that is another than was expected."""
+"""Maps (files, options, names of wanted values, tools) to values by name; a text in place of a
+value explains why it cannot be computed. Raises UsageError for an unknown option or value, and
+InputError for a file with other content than expected."""
 
 
 def only_file(files: FileGroups, reader: str) -> Sequence[Path]:
-    """Get the one file that a row names; refuse several.
+    """Get the one file that a row names; refuse several files.
 
     Raises:
-        UsageError: it names several.
+        UsageError: the row names several.
     """
     paths = [paths for group in files for paths in group]
     if len(paths) != 1:

@@ -1,4 +1,4 @@
-"""Tables computed again: every printed number beside ours."""
+"""Computes published tables again, and compares every printed number with ours."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from citeforge.plugins.reproduce.declared import (
     find_table,
     published_tables,
 )
-from citeforge.plugins.reproduce.files import NotHereError, find_output
+from citeforge.plugins.reproduce.files import MissingOutputError, find_output
 from citeforge.plugins.reproduce.read_attributed_ir import read_air_answers, read_air_questions
 from citeforge.plugins.reproduce.read_graphs import read_graphs
 from citeforge.plugins.reproduce.read_judgements import read_comparisons, read_judgements
@@ -25,8 +25,8 @@ from citeforge.plugins.reproduce.reader import Reader, ReaderTools
 from citeforge.plugins.reproduce.verdicts import (
     ComparedCell,
     ComparedTable,
-    cut_digits,
-    is_printed_as,
+    equals_printed,
+    truncate_as_printed,
 )
 from citeforge.schemas.errors import InputError, UnknownValueError
 
@@ -38,7 +38,7 @@ READERS: dict[str, Reader] = {
     "preferences": read_comparisons,
     "rows": read_list,
 }
-"""How published files become numbers: one reader a kind of file."""
+"""Readers by name: each computes numbers from one kind of published files."""
 
 
 def reproduce_tables(
@@ -52,15 +52,15 @@ def reproduce_tables(
     """Compute published tables again, as ``citeforge reproduce`` does, without printing.
 
     Args:
-        names: tables, or declarations of your own (``FILE.yaml``); none for all that there are.
-        data: folder with checkouts, OWNER/NAME or NAME; None to fetch files by commit.
+        names: tables, or declarations of your own (``FILE.yaml``); none for all tables.
+        data: folder with checkouts, OWNER/NAME or NAME; None to download files by commit.
         judge: decides entailment; without it, numbers that need the paper's judge are left out.
         models: load other models that numbers need.
         on_table: called with every table when it is done.
 
     Raises:
-        InputError: a file has another content than was declared, or cannot be had.
-        UsageError: there is no such table, or its declaration asks for what there is not.
+        InputError: a file's content is not the declared one, or it is not available.
+        UsageError: no such table, or its declaration names an unknown reader, option or value.
     """
     if data is not None and not Path(data).is_dir():
         raise InputError(
@@ -73,19 +73,19 @@ def reproduce_tables(
     with TemporaryDirectory(prefix="citeforge-reproduce-") as folder:
         tools = ReaderTools(Path(folder), judge_of(judge), models)
         for table in declared:
-            cells = [cell for row in table.rows for cell in _cells(table, row, checkouts, tools)]
+            cells = [c for row in table.rows for c in _compute_row(table, row, checkouts, tools)]
             compared.append(ComparedTable(table, cells))
             on_table(compared[-1])
     return compared
 
 
-def _cells(
+def _compute_row(
     table: PublishedTable, row: PublishedRow, checkouts: Path | None, tools: ReaderTools
 ) -> list[ComparedCell]:
-    """Compute the numbers of a row, and compare them with the printed ones."""
+    """Compute the numbers of a table's row, and compare them with the printed ones."""
     quantities = {column: table.quantity(row, column) for column in row.printed}
-    lacking = {column: _missing_model(quantity, tools) for column, quantity in quantities.items()}
-    wanted = list(dict.fromkeys(q.value for c, q in quantities.items() if not lacking[c]))
+    missing = {column: _missing_model(quantity, tools) for column, quantity in quantities.items()}
+    wanted = list(dict.fromkeys(q.value for c, q in quantities.items() if not missing[c]))
     values: dict[str, float | str] = {}
     if wanted:
         if table.reader not in READERS:
@@ -100,16 +100,16 @@ def _cells(
             for name in wanted:
                 if name not in values:
                     raise UnknownValueError("statistic", name, values)
-        except NotHereError as error:
+        except MissingOutputError as error:
             values |= dict.fromkeys(wanted, str(error))
     return [
-        _compare(table, row, column, quantity, lacking[column] or values[quantity.value], tools)
+        _compare(table, row, column, quantity, missing[column] or values[quantity.value], tools)
         for column, quantity in quantities.items()
     ]
 
 
 def _missing_model(quantity: Quantity, tools: ReaderTools) -> str:
-    """Name the model that a number needs and that is not given; empty if none is missing."""
+    """Name the judge or model that a number needs and that was not passed; empty if none."""
     if quantity.judge is not None and tools.judge is None:
         return f"{quantity.judge} (--judge)"
     if quantity.model is not None and not tools.models:
@@ -125,12 +125,12 @@ def _compare(
     value: float | str,
     tools: ReaderTools,
 ) -> ComparedCell:
-    """Compare a cell's value with the printed number, or note why there is no value."""
+    """Compare a cell's value, or the reason why it has none, with the printed number."""
     printed = row.printed[column]
     cell = ComparedCell(row.name, column, printed, None, "not computed", quantity.value)
     if not isinstance(value, str):
         ours = value * quantity.scale
-        cell = replace(cell, ours=cut_digits(ours, printed) if table.cuts_digits else ours)
+        cell = replace(cell, ours=truncate_as_printed(ours, printed) if table.cuts_digits else ours)
     expected, why = table.explain_cell(row.name, column)
     if why and expected is None:
         return replace(cell, verdict="needs outputs", why=why)
@@ -144,8 +144,8 @@ def _compare(
             return replace(
                 cell, verdict="needs a model", why=f"{quantity.judge}; ours is by {judge}"
             )
-    if expected is not None and is_printed_as(cell.ours, expected):
+    if expected is not None and equals_printed(cell.ours, expected):
         return replace(cell, verdict="explained", why=why)
-    if is_printed_as(cell.ours, printed):
+    if equals_printed(cell.ours, printed):
         return replace(cell, verdict="equal")
     return replace(cell, verdict="not explained")

@@ -1,4 +1,4 @@
-"""A printed number beside ours, and tables of them."""
+"""Comparison of a printed number with ours, and tables of such comparisons."""
 
 import math
 from typing import Literal
@@ -12,45 +12,45 @@ CellVerdict = Literal[
 ]  # fmt: skip
 
 
-def decimals(printed: str) -> int:
-    """Count the digits behind the point of a printed number."""
+def count_decimals(printed: str) -> int:
+    """Count the digits after the decimal point of a printed number."""
     return len(printed.rstrip("%").partition(".")[2])
 
 
-def number(printed: str) -> float:
-    """Parse a printed number."""
+def parse_printed(printed: str) -> float:
+    """Parse a printed number, such as ``1,085`` or ``28.2%`` (28.2)."""
     return float(printed.rstrip("%").replace(",", ""))
 
 
-def is_printed_as(value: float, printed: str) -> bool:
-    """Whether a value, rounded to the printed digits, is the printed number.
+def equals_printed(value: float, printed: str) -> bool:
+    """Whether a value equals a printed number when it is rounded to the printed digits.
 
-    A value halfway between two numbers is printed as either.
+    A value halfway between two numbers may be printed as either.
     """
-    return abs(value - number(printed)) <= 0.5 * 10.0 ** -decimals(printed) + 1e-9
+    return abs(value - parse_printed(printed)) <= 0.5 * 10.0 ** -count_decimals(printed) + 1e-9
 
 
-def cut_digits(value: float, printed: str) -> float:
-    """Cut a value's digits off behind those printed, without rounding."""
-    unit = 10.0 ** decimals(printed)
+def truncate_as_printed(value: float, printed: str) -> float:
+    """Truncate a value to as many decimals as the printed number has, without rounding."""
+    unit = 10.0 ** count_decimals(printed)
     return math.trunc(value * unit + math.copysign(1e-9, value)) / unit
 
 
-def rounded_as_printed(value: float, printed: str) -> str:
-    """Write a value with as many digits as the printed number."""
+def round_as_printed(value: float, printed: str) -> str:
+    """Write a value with as many decimals, and the percent sign, of the printed number."""
     sign = "%" if printed.endswith("%") else ""
-    return f"{value:,.{decimals(printed)}f}{sign}"
+    return f"{value:,.{count_decimals(printed)}f}{sign}"
 
 
 class ComparedCell(msgspec.Struct, frozen=True):
     """A printed number, our value, and the verdict on their difference.
 
     Attributes:
-        row: of the table.
-        column: of the table.
-        printed: as it is printed.
-        ours: our value, as printed; None where it could not be computed.
-        verdict: one of six words.
+        row: name of its row.
+        column: name of its column.
+        printed: the number as printed.
+        ours: our value, in the scale of the printed number; None where it could not be computed.
+        verdict: result of the comparison.
         value: name of the value that the reader computed.
         why: reason of the difference, or what is missing.
     """
@@ -65,25 +65,25 @@ class ComparedCell(msgspec.Struct, frozen=True):
 
     @property
     def ours_shown(self) -> str:
-        """Our value with the printed digits."""
-        return "" if self.ours is None else rounded_as_printed(self.ours, self.printed)
+        """Our value as text, with the printed number's decimals; empty without a value."""
+        return "" if self.ours is None else round_as_printed(self.ours, self.printed)
 
     @property
     def difference(self) -> str:
-        """Reproduced minus printed value, as text; empty without a reproduced value."""
+        """Our value minus the printed number, as text with sign; empty without our value."""
         if self.ours is None:
             return ""
-        digits = decimals(self.printed)
-        rounded = round(self.ours - number(self.printed), digits) + 0.0  # no -0.00
+        digits = count_decimals(self.printed)
+        rounded = round(self.ours - parse_printed(self.printed), digits) + 0.0  # no -0.00
         return f"{rounded:+.{digits}f}"
 
 
 class ComparedTable(msgspec.Struct, frozen=True):
-    """A declared table with all its compared cells.
+    """A published table with all its compared cells.
 
     Attributes:
-        declared: what is printed.
-        cells: row by row.
+        declared: declaration of the table.
+        cells: its compared cells, row by row.
     """
 
     declared: PublishedTable
@@ -95,16 +95,16 @@ class ComparedTable(msgspec.Struct, frozen=True):
 
     @property
     def n_equal_in_files(self) -> int:
-        """Number of equal cells that are printed in a file beside the outputs, not in the paper."""
+        """Number of equal cells that are printed in a file of results, not in the paper."""
         files = self.declared.result_files
         equal = [cell for cell in self.cells if cell.verdict == "equal"]
         return sum(cell.row in files or cell.column in files for cell in equal)
 
     @property
     def notes(self) -> list[str]:
-        """Reasons, each once."""
+        """Distinct reasons of all cells, for the notes below the table."""
         return list(dict.fromkeys(cell.why for cell in self.cells if cell.why))
 
-    def note(self, why: str) -> int:
-        """Number of a reason among the notes; 0 for none."""
+    def note_number(self, why: str) -> int:
+        """Number of a reason among the notes, from 1; 0 for an empty reason."""
         return self.notes.index(why) + 1 if why else 0

@@ -1,4 +1,4 @@
-"""Answers of vendors' APIs, inspect_ai and deep-research systems, read as submissions.
+"""Readers of answers by vendors' APIs, inspect_ai and deep-research systems, as submissions.
 
 `vendors` and `inspect_logs` read responses, `deep_research` reports; `inspect_tasks` makes
 benchmarks tasks of inspect_ai; `placing` makes citations of responses marks. Reaches the core

@@ -1,4 +1,4 @@
-"""Training data and rewards (RAGE, section 4): ``export sft``, ``export rl-prompts``, rewards.
+"""Training data (``export sft``, ``export rl-prompts``) and rewards for trainers (RAGE, section 4).
 
 Reaches the core through ``publish.export``, ``evaluator`` and ``library``. Begin at `exports`, then
 `rewards`.

@@ -1,4 +1,4 @@
-"""A reward for training loops: the score of one answer, in microseconds."""
+"""Reward of one answer to a query of a benchmark, for training loops; takes microseconds."""
 
 from pathlib import Path
 
@@ -10,16 +10,16 @@ from citeforge.schemas.errors import UnknownValueError, UsageError
 
 
 class CitationReward:
-    """Scores single answers against the frozen contexts of a benchmark.
+    """Rewards single answers by their citations of a benchmark's contexts.
 
     ``reward(query_id, output)`` is in [0, 1]; nothing is read from disk after the first call. A
     query without a relevant passage in its context has no recall: it is rewarded with its
     precision.
 
     Attributes:
-        benchmark: what is answered.
-        context: context set that is answered.
-        measure: what the reward is.
+        benchmark: benchmark of the queries.
+        context: its context set that answers cite.
+        measure: measure of the reward.
     """
 
     def __init__(
@@ -29,17 +29,17 @@ class CitationReward:
         *,
         context: str | None = None,
     ) -> None:
-        """Prepare the contexts.
+        """Load the contexts, and refuse those without relevance judgements.
 
         Args:
             benchmark: opened, a folder, or ``hub:ORG/NAME``.
-            measure: of one answer: its citation F1, precision, recall, or the mean of the two.
+            measure: citation F1, precision or recall of an answer, or the mean of the last two.
             context: context set; None for the only one.
 
         Raises:
             UnknownValueError: no such measure or context set.
-            UsageError: several context sets and none named, contexts of triples, or of passages
-                that nobody judged.
+            UsageError: several context sets and none named, contexts of triples, or passages
+                without relevance judgements.
         """
         self._reward = reward_of(measure)
         self.benchmark = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
@@ -61,7 +61,7 @@ class CitationReward:
         self._score = strict_scorer(self.benchmark.grammar)
 
     def __call__(self, query_id: str, output: str) -> float:
-        """Reward of one answer, in [0, 1].
+        """Compute the reward of an answer to a query, in [0, 1].
 
         Raises:
             UnknownValueError: the benchmark has no such query.

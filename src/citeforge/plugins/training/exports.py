@@ -1,4 +1,4 @@
-"""Training data (RAGE, section 4): answers that cite well, prompts for reinforcement learning."""
+"""``export sft`` and ``export rl-prompts``: training data from a benchmark (RAGE, section 4)."""
 
 import json
 from collections import Counter
@@ -26,29 +26,29 @@ from citeforge.schemas.recipes.base import Option
 from citeforge.schemas.submission import SubmissionLine
 from citeforge.schemas.version import __version__
 
-ABOUT = "training.json"
-"""What an export was made of, and what was left out."""
+SUMMARY = "training.json"
+"""Name of the file that records an export's inputs, and the number of rows left out."""
 _BATCH_ROWS = 1 << 10
 _CHAT = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
 _TEXT, _VALUE = pa.string(), pa.float64()
 
 
-def _rows(**types: pa.DataType) -> pa.Schema:
-    """Make a table schema without nulls."""
+def _make_schema(**types: pa.DataType) -> pa.Schema:
+    """Make a table schema of columns without nulls."""
     return pa.schema([pa.field(name, value, nullable=False) for name, value in types.items()])
 
 
-SFT_ROWS = _rows(
+SFT_ROWS = _make_schema(
     prompt=_CHAT, completion=_CHAT, query_id=_TEXT, context_set=_TEXT, run=pa.int32(),
     cite_p=_VALUE, cite_r=_VALUE, cite_f1=_VALUE,
 )  # fmt: skip
-"""Rows as TRL's ``SFTTrainer`` reads them; columns but the first two are for people."""
-_SHOWN = pa.struct({"n_passages": pa.int32(), "relevant": pa.list_(pa.int32()),
+"""Columns of ``export sft``; TRL's ``SFTTrainer`` reads the first two."""
+_REWARD_CONTEXT = pa.struct({"n_passages": pa.int32(), "relevant": pa.list_(pa.int32()),
                     "numbering": pa.int32(), "form": _TEXT})  # fmt: skip
-RL_ROWS = _rows(
-    prompt=_CHAT, contexts=_SHOWN, query_id=_TEXT, context_set=_TEXT, benchmark_hash=_TEXT
+RL_ROWS = _make_schema(
+    prompt=_CHAT, contexts=_REWARD_CONTEXT, query_id=_TEXT, context_set=_TEXT, benchmark_hash=_TEXT
 )
-"""Rows as TRL's ``GRPOTrainer`` reads them; ``contexts`` is for `rewards`."""
+"""Columns of ``export rl-prompts`` for TRL's ``GRPOTrainer``; `rewards` reads ``contexts``."""
 
 
 class PromptOptions(ContextOptions):
@@ -75,7 +75,7 @@ class AnswerOptions(PromptOptions):
 
 
 class TrainingAnswer(NamedTuple):
-    """An answer to learn from, with its run and its values."""
+    """An answer to train on, with its run and the values of its citations."""
 
     run: int
     output: str
@@ -83,8 +83,8 @@ class TrainingAnswer(NamedTuple):
 
 
 @dataclass
-class _Export:
-    """State of an export: benchmark, options, what is left out, and the output folder."""
+class _ExportState:
+    """State of an export: benchmark, options, output folder, and counts of rows left out."""
 
     benchmark: Benchmark
     options: PromptOptions
@@ -92,23 +92,24 @@ class _Export:
     counts: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
+        """Read held-out questions and the template; find which queries are held out."""
         self.held_out: HeldOut = read_held_out(self.options.held_out)
         self.template = load_template(self.options.template or self.benchmark.kind.template)
         self._reasons = [
-            self.held_out.reason(query, text)
+            self.held_out.find_reason(query, text)
             for query, text in zip(
                 self.benchmark.query_ids, self.benchmark.queries["text"].to_pylist(), strict=True
             )
         ]
 
-    def reason(self, row: int, table: ContextTable) -> str | None:
-        """Reason why a question is left out; None where it is used."""
+    def find_reason(self, row: int, table: ContextTable) -> str | None:
+        """Get the reason why a question is left out; None if it is used."""
         return self._reasons[row] or (
             None if table.relevant[row] else "without recall: no relevant passage is shown"
         )
 
-    def judged(self, name: str) -> ContextTable:
-        """Get a context set, and refuse one without relevance judgements."""
+    def get_context(self, name: str) -> ContextTable:
+        """Get a context set; refuse one without relevance judgements."""
         table = self.benchmark.context(name)
         if not table.is_judged:
             raise InputError(
@@ -120,13 +121,13 @@ class _Export:
             )
         return table
 
-    def prompts(self, name: str) -> Iterator[tuple[int, list[dict[str, str]]]]:
-        """(row, prompt as a conversation) of every question of a context set."""
+    def make_prompts(self, name: str) -> Iterator[tuple[int, list[dict[str, str]]]]:
+        """Yield (row, prompt as a conversation) of every question of a context set."""
         texts = render_prompts(self.benchmark, name, self.template)
         for row, (_, text) in enumerate(texts):
             yield row, [{"role": "user", "content": text}]
 
-    def save(
+    def write(
         self,
         what: str,
         rows: Iterable[dict[str, Any]],
@@ -134,20 +135,20 @@ class _Export:
         allowed: str,
         **more: Any,
     ) -> DroppedFields:
-        """Write rows as Parquet, a batch at a time, and a summary of the export.
+        """Write rows as Parquet, in batches, and a summary of the export.
 
         Args:
-            what: the rows are.
-            rows: questions or answers that are learnt from.
-            schema: of the rows.
-            allowed: what would leave some.
-            more: what they were made of besides the benchmark and the prompt template.
+            what: noun for a row, for errors.
+            rows: rows of questions or answers.
+            schema: schema of the rows.
+            allowed: advice if no row is left, for errors.
+            more: further inputs for the summary.
 
         Returns:
-            What was left out, in words.
+            Rows and fields that were left out, a line each.
 
         Raises:
-            InputError: everything was left out.
+            InputError: all rows were left out.
         """
         n_rows, source = 0, iter(rows)
         with TableWriter(self.out / "data", "train", schema) as writer:
@@ -169,19 +170,19 @@ class _Export:
             "benchmark_hash": self.benchmark.hash,
             "template": Path(str(self.template.filename)).name,
             "template_sha256": sha256_file(Path(str(self.template.filename))),
-            "held_out": self.held_out.named,
+            "held_out": self.held_out.inputs,
             "left_out": counts,
             **more,
             "citeforge": __version__,
             "files": {str(f.relative_to(self.out)): sha256_file(f) for f in files},
         }
-        write_text(self.out / ABOUT, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
+        write_text(self.out / SUMMARY, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
         lost = [f"{count:,} {why}" for why, count in counts.items()]
         return [*lost, "ids of passages: prompts hold their texts"]
 
 
 def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields:
-    """Write prompts with answers that cite well: ``chat.jsonl``, ``data/train-*.parquet``.
+    """Write prompts with well-cited answers as ``chat.jsonl`` and ``data/train-*.parquet``.
 
     Args:
         folder: benchmark that was answered.
@@ -195,7 +196,7 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
         InputError: a wrong line, an unjudged context set, or no answer that is good enough.
     """
     benchmark = Benchmark(folder)
-    export = _Export(benchmark, options, out)
+    export = _ExportState(benchmark, options, out)
     submission = Submission(options.submission, benchmark)
     if submission.form == "attrieval":
         raise InputError(
@@ -205,12 +206,12 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
             code="unsupported",
         )
     context = submission.choose_context(options.context)
-    good = _select_answers(export, submission, context, options)
+    good = _select_good_answers(export, submission, context, options)
 
     def write_chat_lines() -> Iterator[dict[str, Any]]:
-        """Write ``chat.jsonl``, and give the same answers as rows of the table."""
+        """Write each answer to ``chat.jsonl``, and yield it as a row of the table."""
         with atomic_file(out / "chat.jsonl") as file:
-            for row, prompt in export.prompts(context) if any(good.values()) else ():
+            for row, prompt in export.make_prompts(context) if any(good.values()) else ():
                 for run, output, numbers in sorted(good.get(row, ()), key=lambda k: k.run):
                     completion = [{"role": "assistant", "content": output}]
                     line = json.dumps({"messages": prompt + completion}, ensure_ascii=False)
@@ -226,7 +227,7 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
                         "cite_f1": f1(numbers),
                     }
 
-    return export.save(
+    return export.write(
         "answer", write_chat_lines(), SFT_ROWS, "a lower --min-f1, or other answers",
         submission={"file": options.submission.name, "sha256": submission.digest(),
                     "system": submission.system},
@@ -236,12 +237,12 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
     )  # fmt: skip
 
 
-def _select_answers(
-    export: _Export, submission: Submission, context: str, options: AnswerOptions
+def _select_good_answers(
+    export: _ExportState, submission: Submission, context: str, options: AnswerOptions
 ) -> dict[int, list[TrainingAnswer]]:
-    """Select answers to learn from, by row of the question; count the others by reason."""
+    """Select the answers to train on, by row of their question; count the others by reason."""
     benchmark, counts = export.benchmark, export.counts
-    score, table = strict_scorer(benchmark.grammar), export.judged(context)
+    score, table = strict_scorer(benchmark.grammar), export.get_context(context)
     places = Places(submission.path, benchmark)
     good: dict[int, list[TrainingAnswer]] = {}
     for line, answer in submission.answers():
@@ -253,20 +254,20 @@ def _select_answers(
         row = places.row(line, answer, context)
         numbers = score(answer.output, table.sizes[row], table.relevant[row], {})
         mine = good.setdefault(row, [])
-        if reason := export.reason(row, table) or _why_unfit(answer, numbers, mine, options):
-            counts[f"answers {reason}"] += 1
+        if why := export.find_reason(row, table) or _find_flaw(answer, numbers, mine, options):
+            counts[f"answers {why}"] += 1
         else:
             mine.append(TrainingAnswer(answer.run, answer.output, numbers))
     return good
 
 
-def _why_unfit(
+def _find_flaw(
     answer: SubmissionLine,
     numbers: AnswerValues,
     mine: Sequence[TrainingAnswer],
     options: AnswerOptions,
 ) -> str | None:
-    """Reason why an answer is no example to train on; None where it is one."""
+    """Get the reason why an answer is not used for training; None if it is."""
     if answer.is_truncated:
         return "cut at the token limit"
     if not answer.output.strip():
@@ -279,7 +280,7 @@ def _why_unfit(
 
 
 def export_rl(folder: Path, out: Path, options: PromptOptions) -> DroppedFields:
-    """Write prompts, and the gold that rewards are computed from, as ``data/train-*.parquet``.
+    """Write prompts, with the data for their rewards, as ``data/train-*.parquet``.
 
     Args:
         folder: benchmark that is to be answered.
@@ -293,17 +294,17 @@ def export_rl(folder: Path, out: Path, options: PromptOptions) -> DroppedFields:
         InputError: an unjudged context set, or no question is left.
     """
     benchmark = Benchmark(folder)
-    export = _Export(benchmark, options, out)
+    export = _ExportState(benchmark, options, out)
     contexts = benchmark.contexts if options.context is None else [options.context]
 
     def rows() -> Iterator[dict[str, Any]]:
-        """Make the rows of all questions that are not left out."""
+        """Yield the rows of all questions that are not left out."""
         grammar = benchmark.grammar
         for name in contexts:
-            table = export.judged(name)
-            for row, prompt in export.prompts(name):
-                if reason := export.reason(row, table):
-                    export.counts[f"prompts {reason}"] += 1
+            table = export.get_context(name)
+            for row, prompt in export.make_prompts(name):
+                if why := export.find_reason(row, table):
+                    export.counts[f"prompts {why}"] += 1
                     continue
                 about = {"n_passages": table.sizes[row], "relevant": sorted(table.relevant[row]),
                          "numbering": grammar.base, "form": grammar.form}  # fmt: skip
@@ -311,7 +312,7 @@ def export_rl(folder: Path, out: Path, options: PromptOptions) -> DroppedFields:
                        "context_set": name, "benchmark_hash": benchmark.hash}  # fmt: skip
 
     allowed = "fewer held-out questions, or another benchmark"
-    return export.save("question", rows(), RL_ROWS, allowed, contexts=contexts)
+    return export.write("question", rows(), RL_ROWS, allowed, contexts=contexts)
 
 
 SFT = Export(

@@ -1,4 +1,4 @@
-"""Questions that training data must leave out, such as other benchmarks', by id and text."""
+"""Held-out questions, which training data must leave out, such as those of other benchmarks."""
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,8 +17,8 @@ from citeforge.schemas.text import match_form
 _ALLOWED = 'a benchmark, or JSON Lines with "_id" and "text" (or "query_id" and "query")'
 
 
-class _Row(msgspec.Struct):
-    """A question in JSON Lines, by the names that BEIR, ours and others give its fields."""
+class _QuestionRow(msgspec.Struct):
+    """A line of a question in JSON Lines, with the field names of BEIR, citeforge and others."""
 
     beir_id: str | None = msgspec.field(default=None, name="_id")
     query_id: str | None = None
@@ -26,58 +26,58 @@ class _Row(msgspec.Struct):
     query: str | None = None
 
 
-def same_question(text: str) -> str:
-    """Normalise a question, so that equal ones match: NFKC, lower case, words alone."""
+def normalise_question(text: str) -> str:
+    """Normalise a question for comparison: NFKC, lower case, words only."""
     return match_form(unicodedata.normalize("NFKC", text))
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Questions that are left out.
+    """Held-out questions.
 
     Attributes:
         ids: their ids.
-        texts: their texts, as :func:`same_question` has them.
+        texts: their texts, normalised by :func:`normalise_question`.
         named: file or package to its hash and number of questions, for the manifest.
     """
 
     ids: frozenset[str]
     texts: frozenset[str]
-    named: dict[str, dict[str, str | int]]
+    inputs: dict[str, dict[str, str | int]]
 
-    def reason(self, query_id: str, text: str) -> str | None:
-        """Reason why a question is held out; None where it is not."""
+    def find_reason(self, query_id: str, text: str) -> str | None:
+        """Get the reason why a question is held out; None if it is not."""
         if query_id in self.ids:
             return "held out by id"
-        return "held out by text" if same_question(text) in self.texts else None
+        return "held out by text" if normalise_question(text) in self.texts else None
 
 
 def read_held_out(paths: Sequence[Path]) -> HeldOut:
-    """Read the questions of packages and files, which training data must leave out.
+    """Read the held-out questions of packages and JSON Lines files.
 
     Raises:
-        InputError: one cannot be read, or holds no question.
+        InputError: one cannot be read, or contains no questions.
     """
     ids: set[str] = set()
     texts: set[str] = set()
-    named: dict[str, dict[str, str | int]] = {}
+    inputs: dict[str, dict[str, str | int]] = {}
     for path in paths:
-        label, sha256, rows = _questions(path)
+        label, sha256, rows = _open_questions(path)
         n = 0
         for query_id, text in rows:
             n += 1
             ids.update([query_id] if query_id else [])
-            texts.update([same_question(text)] if text and same_question(text) else [])
+            texts.update([normalise_question(text)] if text and normalise_question(text) else [])
         if not n:
             raise InputError(
                 "contains no questions", path=path, allowed=_ALLOWED, code="no-queries"
             )
-        named[label] = {"hash": sha256, "questions": n}
-    return HeldOut(frozenset(ids), frozenset(texts), named)
+        inputs[label] = {"hash": sha256, "questions": n}
+    return HeldOut(frozenset(ids), frozenset(texts), inputs)
 
 
-def _questions(path: Path) -> tuple[str, str, Iterable[tuple[str | None, str | None]]]:
-    """Give name and hash of a package or file, and (id, text) of each of its questions."""
+def _open_questions(path: Path) -> tuple[str, str, Iterable[tuple[str | None, str | None]]]:
+    """Open a package or file: (name, hash, (id, text) of each question; either may be None)."""
     if (path / MANIFEST).is_file():
         package = Package(path)
         rows = ((r["_id"], r["text"]) for form in package.forms.values() for r in form.to_pylist())
@@ -88,8 +88,8 @@ def _questions(path: Path) -> tuple[str, str, Iterable[tuple[str | None, str | N
 
 
 def _read_jsonl_questions(path: Path) -> Iterator[tuple[str | None, str | None]]:
-    """Yield (id, text) of each question in a JSON Lines file; one of the two may be None."""
-    for line, row in read_rows(path, _Row):
+    """Yield (id, text) of each question in a JSON Lines file; either may be None."""
+    for line, row in read_rows(path, _QuestionRow):
         name, text = row.beir_id or row.query_id, row.text or row.query
         if name is None and text is None:
             raise InputError(

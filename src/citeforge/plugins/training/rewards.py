@@ -1,8 +1,8 @@
-"""Rewards for trainers: reward functions in the form that TRL's ``GRPOTrainer`` calls.
+"""Rewards for trainers: functions that TRL's ``GRPOTrainer`` calls with completions.
 
 RAGE rewards an answer with (CiteP + CiteR) / 2 (Penzkofer & Baumann 2024, section 4.3). Nothing
-here needs TRL, and nothing is read from disk: what an answer is held against comes with each
-sample, in the column ``contexts`` that ``citeforge export rl-prompts`` writes.
+here needs TRL or reads files: the relevant passages come with each sample, in the column
+``contexts`` that ``citeforge export rl-prompts`` writes.
 """
 
 import math
@@ -39,7 +39,7 @@ def citation_reward_with(
     (1 + length_weight + format_weight)``, which stays in [0, 1].
 
     Args:
-        measure: of the citations; RAGE's mean of precision and recall.
+        measure: measure of the citations; by default RAGE's mean of precision and recall.
         length_weight: weight of the length term; 0 leaves it out. The term is 1 up to ``max_words``
             words (markers do not count), falls in a line to 0 at twice as many, and is 0 without a
             word.
@@ -60,7 +60,7 @@ def citation_reward_with(
         raise UsageError(f"max_words={max_words}: expected 1 or more", code="out-of-range")
 
     def reward(answer: AnswerValues) -> float:
-        """Reward of an answer: weighted mean of citations, length and form."""
+        """Compute an answer's reward: the weighted mean of its citations, length and form."""
         length = min(1.0, max(0.0, 2 - answer.length / max_words)) if answer.length else 0.0
         total = citations(answer) + length_weight * length + format_weight * _form(answer)
         return total / (1 + length_weight + format_weight)
@@ -69,7 +69,7 @@ def citation_reward_with(
     def citation_reward(
         completions: Sequence[Any], contexts: Sequence[Mapping[str, Any]], **kwargs: Any
     ) -> list[float]:
-        """Reward of each completion in its context."""
+        """Compute the reward of each completion in its context."""
         if len(completions) != len(contexts):
             raise UsageError(
                 f"{len(completions)} completions and {len(contexts)} contexts: expected one "
@@ -77,27 +77,27 @@ def citation_reward_with(
                 code="wrong-value",
             )
         pairs = zip(completions, contexts, strict=True)
-        return [reward(_numbers(_text(completion), context)) for completion, context in pairs]
+        return [reward(_score(_text(completion), context)) for completion, context in pairs]
 
     return citation_reward
 
 
 def reward_of(measure: RewardMeasure) -> Callable[[AnswerValues], float]:
-    """Get the function that rewards an answer's citations by a measure.
+    """Get the function that computes an answer's reward by a measure of its citations.
 
     Raises:
         UnknownValueError: no such measure.
     """
-    if measure not in _CITATIONS:
-        raise UnknownValueError("measure", measure, _CITATIONS)
-    return _CITATIONS[measure]
+    if measure not in _CITATION_REWARDS:
+        raise UnknownValueError("measure", measure, _CITATION_REWARDS)
+    return _CITATION_REWARDS[measure]
 
 
-def _numbers(output: str, context: Mapping[str, Any]) -> AnswerValues:
-    """Score a completion against the passages that its row describes."""
+def _score(output: str, context: Mapping[str, Any]) -> AnswerValues:
+    """Score a completion's citations of the passages that its row describes."""
     try:
         n, relevant = int(context["n_passages"]), frozenset(map(int, context["relevant"]))
-        score = _scorer(int(context.get("numbering", 1)), str(context.get("form", "[n]")))
+        score = _make_scorer(int(context.get("numbering", 1)), str(context.get("form", "[n]")))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UsageError(
             f"contexts: expected n_passages and relevant (0-based positions), got {context!r:.200}",
@@ -113,42 +113,42 @@ def _numbers(output: str, context: Mapping[str, Any]) -> AnswerValues:
 
 
 @lru_cache(maxsize=16)
-def _scorer(base: int, form: str) -> Scorer:
-    """Make the scorer of answers whose marks have this form."""
+def _make_scorer(base: int, form: str) -> Scorer:
+    """Make the scorer of answers whose marks have a numbering base and a form."""
     return strict_scorer(Grammar(base, form=form))
 
 
 def _form(answer: AnswerValues) -> float:
-    """1 if an answer cites, and every mark can be read and is of a passage shown; else 0."""
+    """Compute the form term: 1 if an answer cites and all its marks are valid, else 0."""
     return float(answer.distinct > 0 and not answer.n_out_of_range and not answer.n_unparsed)
 
 
 def _recall(answer: AnswerValues) -> float:
-    """Recall of an answer; its precision where no passage of the context is relevant."""
+    """Get an answer's citation recall; its precision where no passage shown is relevant."""
     return answer.precision if math.isnan(answer.recall) else answer.recall
 
 
 def _mean(answer: AnswerValues) -> float:
-    """Mean of precision and recall."""
+    """Compute the mean of an answer's citation precision and recall (RAGE's reward)."""
     return (answer.precision + _recall(answer)) / 2
 
 
 def f1(answer: AnswerValues) -> float:
-    """Harmonic mean of precision and recall; 0 where both are."""
+    """Compute the harmonic mean of an answer's citation precision and recall; 0 if both are 0."""
     total = answer.precision + _recall(answer)
     return 2 * answer.precision * _recall(answer) / total if total else 0.0
 
 
-_CITATIONS: dict[str, Callable[[AnswerValues], float]] = {
+_CITATION_REWARDS: dict[str, Callable[[AnswerValues], float]] = {
     "CiteF1": f1, "CiteP": lambda answer: answer.precision, "CiteR": _recall, "Reward": _mean,
 }  # fmt: skip
 
 
 def _text(completion: Any) -> str:
-    """Get the text of a completion, or of the last message of a conversation.
+    """Get the text of a completion: of itself, or of its last message if it is a conversation.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the completion is neither.
     """
     if isinstance(completion, str):
         return completion

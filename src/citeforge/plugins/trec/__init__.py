@@ -1,5 +1,5 @@
-"""Runs of TREC's report tracks: formats, rules, exports, and measures by assessors' labels; sources
-of ad hoc retrieval.
+"""TREC: formats and exports of its report tracks, measures by its assessors' labels, and sources of
+ad hoc retrieval.
 
 Reaches the core through ``evaluator``, ``ir_convert`` and ``publish.export``. Begin at `formats`,
 then `support` and `sources`.

@@ -1,15 +1,15 @@
-"""Files of assessments: labels of support, nuggets, criteria of rubrics, DRAGUN's questions.
+"""Files of TREC's assessments: labels of support, nuggets, rubrics' criteria, DRAGUN's questions.
 
-The layouts are those that the tracks and their tools publish. Files may hold labels of several
-runs, or nothing but what an answer should say; then a judge labels.
+The layouts are those that the tracks and their tools publish. Files may contain labels of several
+runs, or points of a good answer without labels; a judge labels those.
 
-- JSON Lines, one answer a line, named by ``qid``, ``topic_id``, ``narrative_id`` or ``query_id``,
-  and by ``run_id``, ``runtag``, ``run_tag`` or ``run`` (none: whatever is scored): ``sentences``
-  (TREC RAG's support), ``nuggets`` (nuggetizer), ``criteria`` or ``rubrics``;
+- JSON Lines, one answer per line, named by ``qid``, ``topic_id``, ``narrative_id`` or ``query_id``,
+  and by ``run_id``, ``runtag``, ``run_tag`` or ``run`` (none: any run):
+  ``sentences`` (TREC RAG's support), ``nuggets`` (nuggetizer), ``criteria`` or ``rubrics``;
 - a JSON file, or a folder of them: the same rows, or DRAGUN's rubrics;
-- CSV: DRAGUN's labels, one short answer a row.
+- CSV: DRAGUN's labels, one short answer per row.
 
-Measures get them by :func:`assessments_of`: read once a submission, and named in signatures.
+Measures get them by :func:`load_assessments`, once per submission; signatures have their hash.
 """
 
 from collections import defaultdict
@@ -41,9 +41,9 @@ ANNOTATIONS = {"supports": 1.0, "partial": 0.5, "none": 0.0, "contradicts": -1.0
 IMPORTANCE = {"have to know": 4.0, "good to know": 2.0, "nice to know": 1.0}
 SUPPORT = {"2": 1.0, "1": 0.5, "0": 0.0, "-1": None}
 """FS, PS, NS, and not judged."""
-NOTHING = Value(0.0, 0.0)
+ZERO = Value(0.0, 0.0)
 _KEY = ("assessments", -1, -1)
-"""Where what was read is kept beside statements, which have (reader, run, row)."""
+"""Key of the assessments among cached statements, whose keys are (reader, run, row)."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ class Point:
     """A nugget, criterion or short answer that an answer should contain.
 
     Attributes:
-        text: what it says.
-        value: label, from 0 to 1, of DRAGUN from -1; None without one.
-        weight: of a criterion, or of the question of a short answer.
+        text: content of the point.
+        value: label from 0 to 1, for DRAGUN from -1; None without one.
+        weight: weight of a criterion, or of a short answer's question.
         group: importance of a nugget; question of a short answer.
-        id: of a short answer.
+        id: id of a short answer.
     """
 
     text: str
@@ -72,38 +72,38 @@ SentenceLabels = tuple[tuple[float | None, ...], ...]
 
 @dataclass
 class PointLists:
-    """Points of topics, and their labels in the answers of runs.
+    """Points that topics' answers should contain, and their labels in the answers of runs.
 
     Attributes:
         points: topic to its points, without labels.
-        labels: (run, topic) to the same with labels.
+        labels: (run, topic) to the points with labels.
     """
 
     points: dict[str, Points] = field(default_factory=dict)
     labels: dict[Key, Points] = field(default_factory=dict)
 
-    def of(self, names: Sequence[str], topic: str) -> Points | None:
-        """Find a topic's points, with labels if the run has some; None if it has no points.
+    def find(self, names: Sequence[str], topic: str) -> Points | None:
+        """Find a topic's points, with the run's labels if there are any; None without points.
 
         Args:
-            names: what files may call the run.
+            names: names that files may have for the run.
             topic: id of a query.
         """
-        return answer_labels(self.labels, names, topic) or self.points.get(topic)
+        return find_labels(self.labels, names, topic) or self.points.get(topic)
 
 
-def answer_labels(labels: Mapping[Key, V], names: Sequence[str], topic: str) -> V | None:
+def find_labels(labels: Mapping[Key, V], names: Sequence[str], topic: str) -> V | None:
     """Look up the labels of a run's answer to a topic; None if there are none."""
     return next((labels[n, topic] for n in (*names, "") if (n, topic) in labels), None)
 
 
 @dataclass
 class Assessments:
-    """Labels of citations and points of topics, from all files of assessments.
+    """Labels of citations, and points of topics, from all files of assessments.
 
     Attributes:
         support: labels of citations.
-        lists: family of measures to the points that it looks at.
+        lists: family of measures to its points.
     """
 
     support: dict[Key, SentenceLabels] = field(default_factory=dict)
@@ -111,27 +111,35 @@ class Assessments:
 
 
 class _Citation(msgspec.Struct):
+    """A citation's label of support, as TREC RAG publishes it."""
+
     support: int | str
 
 
 class _Sentence(msgspec.Struct):
+    """A sentence of an answer, with the labels of its citations."""
+
     citations: list[_Citation] = []
 
 
 class _Nugget(msgspec.Struct):
+    """A nugget as nuggetizer writes it; ``assignment`` is its label."""
+
     text: str
     importance: str = "okay"
     assignment: str | None = None
 
 
 class _ShortAnswer(msgspec.Struct):
+    """A short answer to a question of DRAGUN's rubrics."""
+
     answer_id: str
     answer_text: str = ""
     text: str = ""
 
 
 class _Criterion(msgspec.Struct):
-    """A criterion, or one of DRAGUN's questions; layouts name the same fields differently."""
+    """A criterion of a rubric or a question of DRAGUN, with the field names of all layouts."""
 
     text: str = ""
     title: str = ""
@@ -147,7 +155,7 @@ class _Criterion(msgspec.Struct):
 
 
 class _Row(msgspec.Struct):
-    """A row of assessments, with the fields of all layouts; other fields are skipped."""
+    """A row of a file of assessments, with the fields of all layouts; others are skipped."""
 
     qid: str | int | None = None
     topic_id: str | int | None = None
@@ -163,12 +171,12 @@ class _Row(msgspec.Struct):
     rubrics: list[_Criterion] | None = None
 
 
-Wrong = Callable[..., InputError]
-"""Makes the error of a row, with its file and line."""
+MakeError = Callable[..., InputError]
+"""Makes the error of a row, with file and line of the row."""
 
 
 def read_assessments(paths: Iterable[Path]) -> Assessments:
-    """Read labels and points from files of assessments.
+    """Read labels and points from files of assessments in any layout.
 
     Args:
         paths: files, or folders of JSON files.
@@ -177,7 +185,7 @@ def read_assessments(paths: Iterable[Path]) -> Assessments:
         InputError: file, line, what is wrong, and what would be right.
     """
     assessments = Assessments()
-    files = [file for path in paths for file in _files(path)]
+    files = [file for path in paths for file in _list_files(path)]
     for path in files:
         if path.suffix != ".csv":
             for line, row in _json_rows(path) if path.suffix == ".json" else read_rows(path, _Row):
@@ -186,8 +194,8 @@ def read_assessments(paths: Iterable[Path]) -> Assessments:
     return assessments
 
 
-def _files(path: Path) -> Sequence[Path]:
-    """List the files of DRAGUN's rubrics: the path, or the ``.json`` files of a folder."""
+def _list_files(path: Path) -> Sequence[Path]:
+    """List the files of assessments at a path: the file itself, or a folder's ``.json`` files."""
     if not path.is_dir():
         return [path]
     if files := sorted(path.glob("*.json")):
@@ -198,7 +206,7 @@ def _files(path: Path) -> Sequence[Path]:
 
 
 def _json_rows(path: Path) -> Iterator[tuple[None, _Row]]:
-    """Read the rows of a JSON file that holds one row or a list."""
+    """Read the rows of a JSON file that contains one row or a list; they have no line number."""
     content = read_json(path)
     for row in content if isinstance(content, list) else [content]:
         try:
@@ -209,69 +217,66 @@ def _json_rows(path: Path) -> Iterator[tuple[None, _Row]]:
             ) from error
 
 
-def _add_row(row: _Row, assessments: Assessments, wrong: Wrong) -> None:
+def _add_row(row: _Row, assessments: Assessments, fault: MakeError) -> None:
     """Add the labels or points of one row to the assessments."""
-    topic = _name(row.qid, row.topic_id, row.narrative_id, row.query_id)
-    key = _name(row.run_id, row.runtag, row.run_tag, row.run), topic
+    topic = _first_filled(row.qid, row.topic_id, row.narrative_id, row.query_id)
+    key = _first_filled(row.run_id, row.runtag, row.run_tag, row.run), topic
     lists, criteria = assessments.lists, row.criteria if row.rubrics is None else row.rubrics
     if not topic:
-        raise wrong(
+        raise fault(
             "is missing", field="qid", allowed="the id of a query of the benchmark",
             code="missing-field"
         )  # fmt: skip
     if row.sentences is not None:
         labels = tuple(
-            tuple(_label(c.support, SUPPORT, "support", wrong) for c in s.citations)
+            tuple(_parse_label(c.support, SUPPORT, "support", fault) for c in s.citations)
             for s in row.sentences
         )
-        _set_once(assessments.support, key, labels, wrong)
+        _set_once(assessments.support, key, labels, fault)
     elif row.nuggets is not None:
-        nuggets = (
-            Point(
-                n.text, _label(n.assignment, ASSIGNMENTS, "assignment", wrong), group=n.importance
-            )
-            for n in row.nuggets
-        )
-        _add_points(lists["nuggets"], key, tuple(nuggets), wrong)
+        values = (_parse_label(n.assignment, ASSIGNMENTS, "assignment", fault) for n in row.nuggets)
+        pairs = zip(row.nuggets, values, strict=True)
+        nuggets = (Point(n.text, value, group=n.importance) for n, value in pairs)
+        _add_points(lists["nuggets"], key, tuple(nuggets), fault)
     elif criteria is not None and any(c.short_answers is not None for c in criteria):
-        answers = (p for c in criteria for p in _short_answers(c, wrong))
-        _add_points(lists["dragun"], key, tuple(answers), wrong)
+        answers = (p for c in criteria for p in _read_short_answers(c, fault))
+        _add_points(lists["dragun"], key, tuple(answers), fault)
     elif criteria is not None:
-        _add_points(lists["rubric"], key, tuple(_criterion(c, wrong) for c in criteria), wrong)
+        _add_points(lists["rubric"], key, tuple(_read_criterion(c, fault) for c in criteria), fault)
     else:
-        raise wrong(
+        raise fault(
             "assesses nothing", allowed="sentences, nuggets, criteria or rubrics",
             code="missing-field"
         )  # fmt: skip
 
 
 def _read_annotations(paths: Iterable[Path], questions: PointLists) -> None:
-    """Read DRAGUN's labels, of people (``annotation``) or of its judge."""
+    """Read DRAGUN's labels from CSV files, and add them to the points of its rubrics."""
     point_ids = {topic: {p.id for p in points} for topic, points in questions.points.items()}
     labels: dict[Key, dict[str, float]] = defaultdict(dict)
     for path in paths:
         for line, row in read_csv(path, ("topic_id", "run_tag", "answer_id")):
-            wrong = partial(InputError, path=path, line=line)
+            fault = partial(InputError, path=path, line=line)
             column = "annotation" if "annotation" in row else "auto_assessment"
             if column not in row:
-                raise wrong(
+                raise fault(
                     "has no label", allowed="the column annotation or auto_assessment",
                     code="missing-field"
                 )  # fmt: skip
-            value = _label(row[column], ANNOTATIONS, column, wrong)
+            value = _parse_label(row[column], ANNOTATIONS, column, fault)
             if value is None:
-                raise wrong(
+                raise fault(
                     "is empty", field=column, allowed=", ".join(ANNOTATIONS), code="empty-text"
                 )
             topic, name = row["topic_id"], row["answer_id"]
             if name not in point_ids.get(topic, ()):
-                raise wrong(
+                raise fault(
                     f"{name!r} of topic {topic!r} is in no rubric", field="answer_id",
                     allowed="give the track's rubrics (human_rubrics) with --assessments, too",
                     code="unknown-id"
                 )  # fmt: skip
             if labels[row["run_tag"], topic].setdefault(name, value) != value:
-                raise wrong(
+                raise fault(
                     f"two different labels for {name!r}", field=column, allowed="one label each",
                     code="duplicate-id"
                 )  # fmt: skip
@@ -280,33 +285,33 @@ def _read_annotations(paths: Iterable[Path], questions: PointLists) -> None:
         questions.labels[key] = tuple(points)
 
 
-def _label(
-    label: str | int | None, values: Mapping[str, float | None], name: str, wrong: Wrong
+def _parse_label(
+    label: str | int | None, values: Mapping[str, float | None], name: str, fault: MakeError
 ) -> float | None:
-    """Convert a label to its value; None without one.
+    """Convert a label such as ``partial_support`` to its value; None without a label.
 
     Raises:
-        InputError: it is unknown.
+        InputError: the label is unknown.
     """
     word = "" if label is None else "_".join(str(label).lower().split())
     word = "failed" if word == "fail" else word
     if word and word not in values:
-        raise wrong(
+        raise fault(
             f"unknown label {label!r}", field=name, allowed=", ".join(values), code="wrong-value"
         )
     return values[word] if word else None
 
 
-def _name(*names: str | int | None) -> str:
-    """Get the first of several fields that is filled in; empty if none is."""
+def _first_filled(*names: str | int | None) -> str:
+    """Get the first of several fields that is not empty, as text; empty if all are."""
     return next((str(n) for n in names if n not in (None, "")), "")
 
 
-def _criterion(row: _Criterion, wrong: Wrong) -> Point:
-    """Make a point of a criterion of a rubric."""
+def _read_criterion(row: _Criterion, fault: MakeError) -> Point:
+    """Read a criterion of a rubric as a point with weight and label."""
     weight = row.points if row.weight is None else row.weight
     if weight is None:
-        raise wrong(
+        raise fault(
             "a criterion has no weight", field="weight", allowed="a number; negative for faults",
             code="missing-field"
         )  # fmt: skip
@@ -314,14 +319,14 @@ def _criterion(row: _Criterion, wrong: Wrong) -> Point:
     if row.criteria_met is not None:
         verdict = "satisfied" if row.criteria_met else "not_satisfied"
     text = row.text or row.title or row.criterion
-    return Point(text, _label(verdict, VERDICTS, "verdict", wrong), weight)
+    return Point(text, _parse_label(verdict, VERDICTS, "verdict", fault), weight)
 
 
-def _short_answers(row: _Criterion, wrong: Wrong) -> Iterator[Point]:
-    """Make a point of each short answer to one of DRAGUN's questions."""
+def _read_short_answers(row: _Criterion, fault: MakeError) -> Iterator[Point]:
+    """Read each short answer to a question of DRAGUN as a point, without a label."""
     importance = row.importance.rpartition(":")[2].strip().lower()
     if importance not in IMPORTANCE:
-        raise wrong(
+        raise fault(
             f"unknown importance {row.importance!r}", field="importance",
             allowed=", ".join(IMPORTANCE), code="wrong-value"
         )  # fmt: skip
@@ -330,29 +335,29 @@ def _short_answers(row: _Criterion, wrong: Wrong) -> Iterator[Point]:
         yield Point(text, None, IMPORTANCE[importance], row.question_id, answer.answer_id)
 
 
-def _add_points(lists: PointLists, key: Key, points: Points, wrong: Wrong) -> None:
-    """Add the points of one row to the lists of topics, and its labels to those of runs."""
+def _add_points(lists: PointLists, key: Key, points: Points, fault: MakeError) -> None:
+    """Add a row's points to its topic, and, if they have labels, to its run's answer."""
     bare = tuple(replace(p, value=None) for p in points)
     if points == bare:
-        _set_once(lists.points, key[1], bare, wrong)
+        _set_once(lists.points, key[1], bare, fault)
     else:
-        _set_once(lists.labels, key, points, wrong)
+        _set_once(lists.labels, key, points, fault)
         lists.points.setdefault(key[1], bare)
 
 
-def _set_once(table: dict[K, V], key: K, value: V, wrong: Wrong) -> None:
-    """Set an entry of a table; refuse a second, different value."""
+def _set_once(table: dict[K, V], key: K, value: V, fault: MakeError) -> None:
+    """Set a table's entry; refuse a second value that differs from the first."""
     if table.setdefault(key, value) != value:
-        raise wrong(
+        raise fault(
             f"a second, different row for {key!r}", allowed="one row each", code="duplicate-id"
         )
 
 
-def assessments_of(inputs: Inputs) -> Assessments:
-    """Read the files of ``--assessments`` once per submission; empty without any.
+def load_assessments(inputs: Inputs) -> Assessments:
+    """Read the files of ``--assessments``, once per submission; empty without any.
 
     Raises:
-        InputError: a file is wrong; says where.
+        InputError: a file is wrong.
     """
     assessments = inputs.statements.get(_KEY)
     if assessments is None:
@@ -362,10 +367,10 @@ def assessments_of(inputs: Inputs) -> Assessments:
 
 
 def require_one_run(inputs: Inputs, labels: Sized) -> None:
-    """Refuse labels if queries have several answers, as one label fits one answer.
+    """Refuse labels if the submission has several runs, as labels are of one answer per query.
 
     Raises:
-        CannotError: it is not known which run they are of.
+        CannotError: there are several runs, and files do not tell which one was labelled.
     """
     if labels and len(inputs.runs) > 1:
         raise CannotError(
@@ -374,8 +379,8 @@ def require_one_run(inputs: Inputs, labels: Sized) -> None:
         )
 
 
-def files_signature(tools: Tools, protocol: str) -> str | None:
-    """Make the part of signatures that identifies the labels: eight digits of their hash.
+def labels_signature(tools: Tools, protocol: str) -> str | None:
+    """Make the part of measures' signatures that identifies the labels: 8 digits of their hash.
 
     Raises:
         InputError: a file cannot be read.
@@ -386,5 +391,5 @@ def files_signature(tools: Tools, protocol: str) -> str | None:
 
 
 def full_support(value: Value) -> Value:
-    """Count full support only: partial support becomes 0."""
+    """Map a label of full support to 1, and any other to 0."""
     return Value(float(value.low >= 1), float(value.high >= 1))

@@ -1,17 +1,17 @@
-"""Measures of what an answer covers: nuggets, rubrics, and the points of DRAGUN's reports.
+"""Measures of how much of the points of a good answer a report contains: nuggets, rubrics, DRAGUN.
 
-Labels come from files of people or of their tools (``--assessments``), else a judge decides of
+Labels come from files of assessors or of their tools (``--assessments``), else a judge decides for
 every nugget, criterion or short answer whether the answer supports it. With v = 1 for support, 0.5
 for partial support, else 0:
 
 - ``Nuggets``: Σ v / number of nuggets, over vital ones or all (AutoNuggetizer, TREC RAG 2024);
 - ``Rubric``: Σ weight · v / Σ positive weights; undefined where no weight is positive;
 - ``DRAGUN``: over a topic's questions of weights 4, 2 and 1, Σ weight · (mean v of the question's
-  short answers) / Σ weights; ``Contradictory`` likewise, with 1 for a contradiction, else 0.
+  short answers) / Σ weights; ``Contradictory`` the same, v = 1 for a contradiction, else 0.
 
-``strict`` loops over all queries that have such a list: a missing answer has the worst value, and
-what nobody labelled is open between bounds. ``reference`` counts what nobody labelled as the
-authors' code does: as no support; DRAGUN leaves it out of the mean.
+``strict`` includes all queries that have points: a missing answer has the worst value, and a point
+without a label has bounds. ``reference`` counts points without a label as the authors' code does:
+as no support; DRAGUN leaves them out of the mean.
 """
 
 import math
@@ -26,74 +26,74 @@ from citeforge.evaluator.measures.declared import CannotError, Found, Measure, P
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.tools import NO_JUDGE
 from citeforge.plugins.trec.assessments import (
-    NOTHING,
     VITAL,
+    ZERO,
     Point,
     Points,
-    assessments_of,
-    files_signature,
     full_support,
+    labels_signature,
+    load_assessments,
     require_one_run,
 )
 from citeforge.schemas.citations.grammar import without_markers
 
-Valued = Sequence[tuple[Point, Value | None]]
+ValuedPoints = Sequence[tuple[Point, Value | None]]
 """Points with their values; None for one without a label."""
-Formula = Callable[[Valued], Value | None]
-"""Points of one answer to its value; None where it has none."""
-Worth = Callable[[Value], Value]
-"""What a label counts."""
+Formula = Callable[[ValuedPoints], Value | None]
+"""Computes an answer's value from its points; None where it is undefined."""
+MapLabel = Callable[[Value], Value]
+"""Maps a label's value to the value that a measure counts."""
 
 
 def as_labelled(value: Value) -> Value:
-    """Return a label unchanged, contradictions included."""
+    """Return a label's value unchanged, also of a contradiction (below 0)."""
     return value
 
 
 def supportive(value: Value) -> Value:
-    """Count support only: a contradiction becomes 0."""
+    """Map a label to its degree of support; a contradiction (below 0) becomes 0."""
     return Value(max(value.low, 0.0), max(value.high, 0.0))
 
 
 def contradictory(value: Value) -> Value:
-    """Count contradictions only: support becomes 0."""
+    """Map a label to its degree of contradiction, from 0 to 1; support becomes 0."""
     return Value(max(-value.high, 0.0), max(-value.low, 0.0))
 
 
-def nuggets(points: Valued, vital: bool, worth: Worth) -> Value:
-    """Compute the share of nuggets in an answer, of all or of vital ones; 0 of none."""
-    return _mean(worth(v or NOTHING) for p, v in points if not vital or p.group == VITAL)
+def nugget_share(points: ValuedPoints, vital: bool, map_label: MapLabel) -> Value:
+    """Compute the share of nuggets (all, or only vital ones) in an answer; 0 without nuggets."""
+    return _mean(map_label(v or ZERO) for p, v in points if not vital or p.group == VITAL)
 
 
-def rubric(points: Valued, worth: Worth) -> Value | None:
-    """Compute the weighted share of criteria met; None without a positive weight."""
+def rubric_score(points: ValuedPoints, map_label: MapLabel) -> Value | None:
+    """Compute the weighted share of criteria that an answer meets; None without weights above 0."""
     total = math.fsum(p.weight for p, _ in points if p.weight > 0)
-    return _weighted([(p.weight, worth(v or NOTHING)) for p, v in points], total)
+    return _weighted_mean([(p.weight, map_label(v or ZERO)) for p, v in points], total)
 
 
-def dragun(points: Valued, worth: Worth) -> Value | None:
-    """Compute DRAGUN's measure of a report; None for a topic without questions.
+def dragun_score(points: ValuedPoints, map_label: MapLabel) -> Value | None:
+    """Compute DRAGUN's score of a report, averaged by question; None without questions.
 
     Args:
-        points: short answers, grouped by their questions; those that nobody labelled are left out.
-        worth: what a label counts.
+        points: short answers, grouped by their questions; those without a label are left out.
+        map_label: maps a label to the value that counts.
     """
     questions: dict[str, tuple[float, list[Value]]] = {}
     for point, value in points:
         _, values = questions.setdefault(point.group, (point.weight, []))
-        values += [] if value is None else [worth(value)]
+        values += [] if value is None else [map_label(value)]
     means = [(weight, _mean(values)) for weight, values in questions.values()]
-    return _weighted(means, sum(weight for weight, _ in means))
+    return _weighted_mean(means, sum(weight for weight, _ in means))
 
 
 def _mean(values: Iterable[Value]) -> Value:
-    """Mean of the values; 0 if there are none."""
+    """Average some values; 0 if there are none."""
     several = list(values)
-    return sum(several, NOTHING) / (len(several) or 1)
+    return sum(several, ZERO) / (len(several) or 1)
 
 
-def _weighted(values: Iterable[tuple[float, Value]], total: float) -> Value | None:
-    """Divide the weighted sum of values by a total; None if the total is 0."""
+def _weighted_mean(values: Iterable[tuple[float, Value]], total: float) -> Value | None:
+    """Divide the weighted sum of values by a total weight; None if that is 0."""
     ends = [(w * v.low, w * v.high) for w, v in values]
     low, high = (sum(map(worst, ends)) for worst in (min, max))
     return Value(low, high) / total if total else None
@@ -101,17 +101,17 @@ def _weighted(values: Iterable[tuple[float, Value]], total: float) -> Value | No
 
 @dataclass(frozen=True)
 class _Family:
-    """A family of measures of coverage: its points, judge's questions and definitions.
+    """A family of measures of coverage, which all read points of one sort.
 
     Attributes:
-        name: of the family, and of the lists that it reads.
-        what: what the files must hold, for messages.
+        name: name of the family, and of the points that it reads.
+        needed: content of the files that it needs, for messages.
         formulas: measure to its formula.
-        lowest: least value of a label.
+        lowest: smallest value of a label.
     """
 
     name: str
-    what: str
+    needed: str
     formulas: Mapping[str, Formula]
     lowest: float = 0.0
 
@@ -120,39 +120,39 @@ _NUGGETS = _Family(
     "nuggets",
     "nuggets (as nuggetizer writes them: qid, nuggets with text and importance)",
     {
-        "Nuggets.Vital": partial(nuggets, vital=True, worth=as_labelled),
-        "Nuggets.All": partial(nuggets, vital=False, worth=as_labelled),
-        "Nuggets.VitalStrict": partial(nuggets, vital=True, worth=full_support),
-        "Nuggets.AllStrict": partial(nuggets, vital=False, worth=full_support),
+        "Nuggets.Vital": partial(nugget_share, vital=True, map_label=as_labelled),
+        "Nuggets.All": partial(nugget_share, vital=False, map_label=as_labelled),
+        "Nuggets.VitalStrict": partial(nugget_share, vital=True, map_label=full_support),
+        "Nuggets.AllStrict": partial(nugget_share, vital=False, map_label=full_support),
     },
 )
 _RUBRIC = _Family(
     "rubric",
     "criteria with weights (qid, criteria with text and weight)",
     {
-        "Rubric.Score": partial(rubric, worth=as_labelled),
-        "Rubric.Binary": partial(rubric, worth=full_support),
+        "Rubric.Score": partial(rubric_score, map_label=as_labelled),
+        "Rubric.Binary": partial(rubric_score, map_label=full_support),
     },
 )
 _DRAGUN = _Family(
     "dragun",
     "DRAGUN's rubrics (topic_id, rubrics with importance and short_answers)",
     {
-        "DRAGUN.Supportive": partial(dragun, worth=supportive),
-        "DRAGUN.Contradictory": partial(dragun, worth=contradictory),
+        "DRAGUN.Supportive": partial(dragun_score, map_label=supportive),
+        "DRAGUN.Contradictory": partial(dragun_score, map_label=contradictory),
     },
     lowest=-1.0,
 )
 
 
 def _compute(family: _Family, inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Compute the measures of a family from the points that answers cover."""
+    """Compute all measures of a family from the points that answers contain."""
     rows = _answers_with_points(family, inputs)
     session = inputs.tools.judge
     is_open = any(p.value is None for _, _, row in rows for p in row)
     judge = session.judge if session is not None and is_open else None
     is_blind = judge is not None and not getattr(judge, "tells_contradictions", False)
-    valued = list(_with_values(family, inputs, rows))
+    valued = list(_add_values(family, inputs, rows))
     for measure in measures:
         is_worst_high = not measure.higher_is_better
         if is_worst_high and is_blind:
@@ -171,20 +171,20 @@ def _compute(family: _Family, inputs: Inputs, measures: Sequence[Measure]) -> Fo
 
 
 def _answers_with_points(family: _Family, inputs: Inputs) -> list[tuple[Key, AnswerItem, Points]]:
-    """List the answers to assessed queries with the points that each is held against.
+    """List answers to queries that have points, with these points (and labels, if any).
 
     Raises:
-        CannotError: there is no list, or nothing that labels.
+        CannotError: no query has points, or there are neither labels nor a judge.
     """
-    lists = assessments_of(inputs).lists[family.name]
+    lists = load_assessments(inputs).lists[family.name]
     rows = [
         ((run, item.row), item, points)
         for run, item in inputs.items()
-        if (points := lists.of(inputs.names, inputs.benchmark.query_ids[item.row])) is not None
+        if (points := lists.find(inputs.names, inputs.benchmark.query_ids[item.row])) is not None
     ]
     if not rows:
         raise CannotError(
-            f"needs --assessments FILE: {family.what}, of the benchmark's queries",
+            f"needs --assessments FILE: {family.needed}, of the benchmark's queries",
             code="missing-option",
         )
     require_one_run(inputs, lists.labels)
@@ -199,10 +199,10 @@ def _answers_with_points(family: _Family, inputs: Inputs) -> list[tuple[Key, Ans
     return rows
 
 
-def _with_values(
+def _add_values(
     family: _Family, inputs: Inputs, rows: Sequence[tuple[Key, AnswerItem, Points]]
-) -> Iterator[tuple[Key, AnswerItem, Valued]]:
-    """Add to each point its value in the answer, by its label or the judge."""
+) -> Iterator[tuple[Key, AnswerItem, ValuedPoints]]:
+    """Add each point's value in its answer, from the label or else from the judge."""
     judge = inputs.tools.judge
     texts = {key: _answer_text(inputs, item) for key, item, _ in rows}
     decisions = {} if judge is None else judge.ask(
@@ -214,7 +214,7 @@ def _with_values(
     anything = Value(family.lowest, 1.0)
 
     def value(key: Key, item: AnswerItem, point: Point) -> Value | None:
-        """Value of a point in an answer, as a range if unknown; None if it does not count."""
+        """Get a point's value in an answer: a range if it is unknown, None if it does not count."""
         if item.is_missing:
             return anything
         support, decision = point.value, decisions.get(Pair(texts[key], point.text))
@@ -231,15 +231,15 @@ def _with_values(
 
 
 def _answer_text(inputs: Inputs, item: AnswerItem) -> str:
-    """Get an answer's text without its marks."""
+    """Get an answer's text without citation marks."""
     if item.sentences is not None:
         return " ".join(s.text for s in item.sentences)
     markers = inputs.grammar.parse(item.output, len(item.passages)).markers
     return without_markers(item.output, markers)
 
 
-def _measures(family: _Family, source: str, **more: Any) -> Callable[..., Measure]:
-    """Make a function that declares measures of a family."""
+def _make_declare(family: _Family, source: str, **more: Any) -> Callable[..., Measure]:
+    """Make the function that declares a measure of a family."""
     return partial(
         PassageMeasure,
         family=family.name,
@@ -248,15 +248,15 @@ def _measures(family: _Family, source: str, **more: Any) -> Callable[..., Measur
         source=source,
         uses=("judge",),
         compute=partial(_compute, family),
-        options=files_signature,
+        options=labels_signature,
         unlabelled="it looks at what an answer should say, and --labels are of its statements",
         **more,
     )
 
 
-_nuggets = _measures(_NUGGETS, "Pradeep et al. 2024 (AutoNuggetizer, TREC RAG 2024)")
-_rubric = _measures(_RUBRIC, "Sharma et al. 2025 (ResearchRubrics)", low=-math.inf)
-_dragun = _measures(_DRAGUN, "Zhang et al. 2025 (TREC DRAGUN, task 2)")
+_nuggets = _make_declare(_NUGGETS, "Pradeep et al. 2024 (AutoNuggetizer, TREC RAG 2024)")
+_rubric = _make_declare(_RUBRIC, "Sharma et al. 2025 (ResearchRubrics)", low=-math.inf)
+_dragun = _make_declare(_DRAGUN, "Zhang et al. 2025 (TREC DRAGUN, task 2)")
 _SHARE = "`Σ v / number of nuggets`, of vital ones or all"
 _SHARE_STRICT = "the same with partial support as 0"
 MEASURES = (

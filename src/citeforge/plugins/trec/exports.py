@@ -1,4 +1,4 @@
-"""Submissions as runs of TREC's report tracks."""
+"""``export trec-…``: submissions written as runs of TREC's report tracks."""
 
 import json
 from collections import Counter
@@ -21,7 +21,7 @@ from citeforge.schemas.recipes.systems import name_problem
 from citeforge.schemas.submission import CitedSentence, SubmissionLine
 
 RUN, TOPICS = "run.jsonl", "topics.jsonl"
-_NO_ID = "citations of passages that were not shown, or have no id"
+_WITHOUT_ID = "citations of passages that were not shown, or have no id"
 _STRAY = "citations that belong to no statement"
 _TWICE = "citations that a sentence makes again: the track has each id once"
 _REPEATED = "answers of repeated runs: a TREC run has one per topic"
@@ -40,7 +40,7 @@ class TrecOptions(ContextOptions):
     run_id: str | None = None
     """Id of the run (default: the system's name)."""
     run_desc: str | None = None
-    """What the run is, in a sentence."""
+    """Description of the run, in a sentence."""
     run_type: Literal["automatic", "manual"] = "automatic"
     """Whether people took part."""
     task: str | None = None
@@ -50,26 +50,26 @@ class TrecOptions(ContextOptions):
 
 
 @dataclass
-class _Writer:
-    """Makes reports of answers, and counts what reports cannot contain."""
+class _ReportWriter:
+    """Writes answers as reports of a track, and counts what these cannot contain."""
 
     benchmark: Benchmark
     track: Track
     about: dict[str, Any]
-    lost: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
     _segmenter: SentenceSegmenter = field(default_factory=SentenceSegmenter)
 
     def report(self, query: str, text: str, answer: SubmissionLine, ids: Sequence[str]) -> Any:
-        """Make one report, as the track lays it out.
+        """Write one answer as a report in the track's layout.
 
         Args:
             query: id of the topic.
             text: text of the topic.
-            answer: to it.
-            ids: of the passages shown, in order; empty strings where they have none.
+            answer: answer to the topic.
+            ids: ids of the passages shown, in order; an empty text for one without an id.
         """
-        sentences = [(s.text, self._ids_of(s, ids)) for s in self._sentences(answer, len(ids))]
-        listed = self._listed(ids, list(dict.fromkeys(i for _, names in sentences for i in names)))
+        sentences = [(s.text, self._cited_ids(s, ids)) for s in self._sentences(answer, len(ids))]
+        listed = self._select(ids, list(dict.fromkeys(i for _, names in sentences for i in names)))
         values = self.about | {
             "topic_id": query,
             "narrative_id": query,
@@ -83,13 +83,13 @@ class _Writer:
             if values[name] is not None
         }
         rows: dict[str, Any] = about if self.track.is_flat else {"metadata": about}
-        # RAGTIME 2026 asks for no list, and rag-run-validator, which its runs pass through, does.
+        # RAGTIME 2026 requires no references, but rag-run-validator, which checks its runs, does.
         if self.track.references != "free" or "scores" in self.track.styles:
             rows["references"] = listed
         cited: dict[Style, Callable[[list[str]], Any]] = {
             "index": lambda names: [listed.index(name) for name in names],
             "ids": list,
-            # falling, as the order says which support more
+            # falling confidences, because the order shows which passages support more
             "scores": lambda names: {name: 1 / rank for rank, name in enumerate(names, 1)},
         }
         entries = [
@@ -104,28 +104,28 @@ class _Writer:
             return answer.sentences
         grammar = self.benchmark.grammar
         reading = strict_statements(answer.output, grammar, self._segmenter, n_shown)
-        self.lost[_STRAY] += sum(len(marker.numbers) for marker in reading.stray)
+        self.dropped[_STRAY] += sum(len(marker.numbers) for marker in reading.stray)
         return [
             CitedSentence(s.text, [n - grammar.base for n in dict.fromkeys(s.numbers)])
             for s in reading.statements
         ]
 
-    def _ids_of(self, sentence: CitedSentence, ids: Sequence[str]) -> list[str]:
-        """List the ids of the passages that a sentence cites."""
+    def _cited_ids(self, sentence: CitedSentence, ids: Sequence[str]) -> list[str]:
+        """List the ids of the passages that a sentence cites; count citations without an id."""
         places = sentence.citations
         names = [ids[p] if p is not None and 0 <= p < len(ids) else "" for p in places]
-        self.lost[_NO_ID] += names.count("")
+        self.dropped[_WITHOUT_ID] += names.count("")
         names = [name for name in names if name]
         if self.track.styles[0] == "scores":
             distinct = list(dict.fromkeys(names))
-            self.lost[_TWICE] += len(names) - len(distinct)
+            self.dropped[_TWICE] += len(names) - len(distinct)
             names = distinct
         return names
 
-    def _listed(self, ids: Sequence[str], cited: list[str]) -> list[str]:
-        """List the ids in ``references``: the passages shown, else those cited."""
+    def _select(self, ids: Sequence[str], cited: list[str]) -> list[str]:
+        """Select the ids for ``references``: passages shown, else only those cited, by track."""
         most = self.track.most_references
-        # Where there is no limit, nothing is gained by entries that nobody cites.
+        # Without a limit, the track does not want entries that are not cited.
         if most is None or "references_uncited" not in self.track.warns:
             return cited
         distinct = list(dict.fromkeys(i for i in ids if i))
@@ -134,19 +134,19 @@ class _Writer:
 
 
 def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> DroppedFields:
-    """Write a submission as a run of a track, with the topics that it answers.
+    """Write a submission as a run of a track (``run.jsonl``) and its topics (``topics.jsonl``).
 
     Args:
-        track: whose layout is written.
+        track: track in whose layout the run is written.
         folder: benchmark that the submission answers.
         out: folder that gets ``run.jsonl`` and ``topics.jsonl``.
-        options: answers, in any format that ``score`` reads, and what the run says of itself.
+        options: answers, in any format that ``score`` reads, and the run's metadata.
 
     Returns:
-        What the format cannot carry.
+        What the format cannot contain, one line each.
 
     Raises:
-        UsageError: there is no team where the track asks for one.
+        UsageError: the track requires a team or a description that is missing.
         InputError: an unreadable line, an unknown query, or no answer at all.
     """
     benchmark = Benchmark(folder)
@@ -173,16 +173,16 @@ def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> D
         "team_id": options.team, "run_id": run_id, "run_desc": options.run_desc,
         "type": options.run_type, "task": options.task, "use_starter_kit": int(options.starter_kit),
     }  # fmt: skip
-    writer = _Writer(benchmark, track, about)
+    writer = _ReportWriter(benchmark, track, about)
     places = Places(options.submission, benchmark)
     answers: dict[int, SubmissionLine] = {}
     for line, answer in opened.answers():
         if table is not None and not places.is_of(line, answer, context):
-            writer.lost[_OTHER] += 1
+            writer.dropped[_OTHER] += 1
             continue
         row = places.row(line, answer, context)
         if answer.run != 0:
-            writer.lost[_REPEATED] += 1
+            writer.dropped[_REPEATED] += 1
         else:
             answers[row] = answer
     if not answers:
@@ -200,15 +200,15 @@ def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> D
     for name, content in ((RUN, rows), (TOPICS, topics)):
         write_text(out / name, "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in content))
     missing = len(texts) - len(answers)
-    lost = [f"{n:,} {what}" for what, n in sorted(writer.lost.items()) if n]
-    return [*lost, *([f"{missing:,} queries without an answer"] if missing else [])]
+    dropped = [f"{n:,} {what}" for what, n in sorted(writer.dropped.items()) if n]
+    return [*dropped, *([f"{missing:,} queries without an answer"] if missing else [])]
 
 
-def _export(track: Track) -> Export:
-    """Declare the export to a track's format."""
+def _declare_export(track: Track) -> Export:
+    """Declare the export ``trec-TRACK`` of a track."""
     about = f"Answers as a run of {track.title}."
     return Export(track.format, about, partial(export_run, track), TrecOptions)
 
 
 # In the order of TRACKS. A name that does not fit is refused when its entry point is loaded.
-RAG24, RAG25, RAG26, RAGTIME25, RAGTIME26, DRAGUN25, NEUCLIR24 = map(_export, TRACKS)
+RAG24, RAG25, RAG26, RAGTIME25, RAGTIME26, DRAGUN25, NEUCLIR24 = map(_declare_export, TRACKS)

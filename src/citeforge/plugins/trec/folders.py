@@ -1,4 +1,4 @@
-"""TREC folders and MIRACL: topics TSV, TREC qrels, corpus JSON Lines with docid, title, text."""
+"""Sources in TREC's and MIRACL's layout: topics as TSV, TREC qrels, corpus as JSON Lines."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ _MIRACL = re.compile(r"(?:topics|qrels)\.miracl-v[\d.]+-(?P<lang>\w+)-(?P<split>
 
 
 def open_trec(argument: str, split: str | None, options: ReadOptions) -> JudgedSource:
-    """Open ``trec:PATH``: a folder with ``topics.tsv``, ``qrels`` and ``corpus.jsonl``.
+    """Open the source ``trec:PATH``: a folder with ``topics.tsv``, ``qrels`` and ``corpus.jsonl``.
 
     With several splits: ``topics.SPLIT.tsv`` and ``qrels.SPLIT`` (``.txt``, ``.tsv``).
 
@@ -31,11 +31,11 @@ def open_trec(argument: str, split: str | None, options: ReadOptions) -> JudgedS
         qrels = (f"qrels{middle}{ending}" for ending in (".txt", ".tsv", ".qrels", ""))
         judged = find_file(folder, *topics), find_file(folder, *qrels)
     info = SourceInfo(spec=f"trec:{argument}", kind="trec", split=split if judged else None)
-    return _source(info, judged, [find_file(folder, "corpus.jsonl")], options)
+    return _make_source(info, judged, [find_file(folder, "corpus.jsonl")], options)
 
 
 def open_miracl(argument: str, split: str | None, options: ReadOptions) -> JudgedSource:
-    """Open ``miracl:PATH``: a folder in MIRACL's layout, of one language.
+    """Open the source ``miracl:PATH``: a folder of one language in MIRACL's layout.
 
     ``topics/topics.miracl-v1.0-LANG-SPLIT.tsv``, ``qrels/qrels.miracl-…``, and the corpus shards
     ``docs-*.jsonl(.gz)`` (docid, title, text).
@@ -73,15 +73,16 @@ def open_miracl(argument: str, split: str | None, options: ReadOptions) -> Judge
             code="missing-file"
         )  # fmt: skip
     info = SourceInfo(spec=f"miracl:{argument}", kind="miracl", split=split)
-    return _source(info, judged, corpora, options)
+    return _make_source(info, judged, corpora, options)
 
 
-def _source(
+def _make_source(
     info: SourceInfo, judged: Sequence[Path], corpora: list[Path], options: ReadOptions
 ) -> JudgedSource:
-    """Make a source of passage files, with topics and qrels if these are given."""
+    """Make a source from corpus files, and from (topics, qrels) if ``judged`` names them."""
 
     def stream() -> Iterator[PlacedPassage]:
+        """Yield the passages of all corpus files, with their places for errors."""
         for path in corpora:
             for line, row in read_rows(path, PassageRow):
                 yield Place(path, line), row.name, row.title or "", row.body, None
@@ -94,7 +95,7 @@ def _source(
 
 
 def read_topics(path: Path) -> dict[str, tuple[int, str]]:
-    """Read ``qid<tab>text`` lines: query to (line, text).
+    """Read topics from ``qid<tab>text`` lines: query id to (line number, text).
 
     Raises:
         InputError: a line without a tab, or an id that comes twice.
@@ -116,7 +117,7 @@ def read_topics(path: Path) -> dict[str, tuple[int, str]]:
 
 
 def read_trec_qrels(path: Path) -> Judgements:
-    """Read qrels: ``qid iter docid rel`` per line, separated by white space.
+    """Read relevance judgements (qrels): ``qid iter docid rel`` per line, separated by white space.
 
     Raises:
         InputError: another number of fields, or a judgement that is no integer.

@@ -1,6 +1,6 @@
 """Formats of TREC's report tracks, one per track, with the rules of each for reports.
 
-A broken rule is an error or a warning.
+A broken rule is an error or a warning, as the track declares.
 """
 
 import re
@@ -12,14 +12,13 @@ from pathlib import Path
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.format import Fault, Format
 from citeforge.plugins.trec.reports import (
-    ReportSentence,
     TrecReport,
+    citation_style,
     cited_ids,
+    detect_track,
     read_reports,
     read_trec_run,
     run_id,
-    style_of,
-    track_of,
 )
 from citeforge.plugins.trec.tracks import TRACKS, Track
 
@@ -29,26 +28,26 @@ _STYLES = {
     "scores": "ids with confidences",
     "mixed": "places and ids at once",
 }
-Rule = Iterator[tuple[str, str]]
-"""Names of rules, as autojudge-base has them, and how they are broken; codes have dashes."""
+BrokenRules = Iterator[tuple[str, str]]
+"""(rule's name in autojudge-base, with ``_`` for the ``-`` of codes; message) per broken rule."""
 
 
-def breaches(report: TrecReport, track: Track, topic_text: str | None = None) -> list[Fault]:
-    """List the rules of a track that a report breaks.
+def check_report(report: TrecReport, track: Track, topic_text: str | None = None) -> list[Fault]:
+    """List the rules of a track that a report breaks, as errors and warnings.
 
     Args:
-        report: as it was read.
-        track: whose rules hold.
-        topic_text: the topic's text, which some tracks want copied; None where it is not known.
+        report: report to check.
+        track: track with the rules.
+        topic_text: text of the topic, which some tracks want copied; None where it is unknown.
     """
     if not any(s.text.strip() for s in report.sentences):
         faults = [("empty_answer", f"{track.sentences}: has no sentence with text")]
     else:
         faults = [
-            *_about(report, track, topic_text),
-            *(f for i, s in enumerate(report.sentences) for f in _sentence(report, track, i, s)),
-            *_references(report, track),
-            *_length(report, track),
+            *_check_metadata(report, track, topic_text),
+            *(f for i in range(len(report.sentences)) for f in _check_sentence(report, track, i)),
+            *_check_references(report, track),
+            *_check_length(report, track),
         ]
     result = []
     for rule, text in faults:
@@ -59,8 +58,8 @@ def breaches(report: TrecReport, track: Track, topic_text: str | None = None) ->
     return result
 
 
-def _about(report: TrecReport, track: Track, topic_text: str | None) -> Rule:
-    """Check a report's metadata against the rules of its track."""
+def _check_metadata(report: TrecReport, track: Track, topic_text: str | None) -> BrokenRules:
+    """Check a report's metadata: required fields, length of the run's id, copied topic."""
     where = "" if track.is_flat else "metadata."
     for rule, names in (("metadata", track.required), ("metadata_recommended", track.advised)):
         for name in names:
@@ -80,10 +79,10 @@ def _about(report: TrecReport, track: Track, topic_text: str | None) -> Rule:
             yield "narrative", f"{where}narrative: is not the text of the topic, word for word"
 
 
-def _sentence(report: TrecReport, track: Track, number: int, sentence: ReportSentence) -> Rule:
-    """Check a sentence and its citations against the rules of the track."""
-    place = f"{track.sentences}[{number}]"
-    style = style_of(sentence)
+def _check_sentence(report: TrecReport, track: Track, number: int) -> BrokenRules:
+    """Check a sentence and its citations: style, number, references and ids."""
+    sentence, place = report.sentences[number], f"{track.sentences}[{number}]"
+    style = citation_style(sentence)
     if style is not None and style not in track.styles:
         styles = " or ".join(_STYLES[s] for s in track.styles)
         yield "citation_format", f"{place}.citations: {_STYLES[style]}; {track.title} has {styles}"
@@ -105,11 +104,11 @@ def _sentence(report: TrecReport, track: Track, number: int, sentence: ReportSen
                 f"{len(listed)} (0 is the first)",
             )
     for name in cited_ids(sentence, listed):
-        yield from _docid(track, name, f"{place}.citations")
+        yield from _check_docid(track, name, f"{place}.citations")
 
 
-def _docid(track: Track, name: str, place: str) -> Rule:
-    """Check an id against the pattern of ids in the track's collection."""
+def _check_docid(track: Track, name: str, place: str) -> BrokenRules:
+    """Check that a passage id has the pattern of ids in the track's collection."""
     if track.docid is not None and re.fullmatch(track.docid, name) is None:
         yield (
             "docid_pattern",
@@ -117,8 +116,8 @@ def _docid(track: Track, name: str, place: str) -> Rule:
         )
 
 
-def _references(report: TrecReport, track: Track) -> Rule:
-    """Check a report's list of references against the rules of its track."""
+def _check_references(report: TrecReport, track: Track) -> BrokenRules:
+    """Check a report's references: duplicates, ids, number, and agreement with the citations."""
     if track.references == "free":
         return
     listed = report.references
@@ -129,13 +128,13 @@ def _references(report: TrecReport, track: Track) -> Rule:
     listed_ids = set(listed)
     if len(listed_ids) < len(listed):
         ((twice, _),) = Counter(listed).most_common(1)
-        yield "references_duplicate", f"references: {twice!r} stands there more than once"
+        yield "references_duplicate", f"references: {twice!r} is listed more than once"
     for name in listed:
-        yield from _docid(track, name, "references")
+        yield from _check_docid(track, name, "references")
     if undeclared := [name for name in cited if name not in listed_ids]:
         yield (
             "references_undeclared",
-            f"references: lacks {len(undeclared):,} cited ids (first: {undeclared[0]})",
+            f"references: {len(undeclared):,} cited ids are missing (first: {undeclared[0]})",
         )
     if track.most_references is not None and len(listed) > track.most_references:
         yield (
@@ -149,26 +148,26 @@ def _references(report: TrecReport, track: Track) -> Rule:
         )
 
 
-def _length(report: TrecReport, track: Track) -> Rule:
-    """Check a report's number of words against the track's limit."""
+def _check_length(report: TrecReport, track: Track) -> BrokenRules:
+    """Check that a report has at most as many words as the track allows."""
     words = len(" ".join(s.text for s in report.sentences).split())
     if track.most_words is not None and words > track.most_words:
         yield "length", f"{track.sentences}: {words:,} words; {track.most_words:,} are allowed"
 
 
-def run_breaches(track: Track, path: Path, benchmark: Benchmark, options: str) -> Iterator[Fault]:
-    """List the rules of a track that a run breaks, in its reports and as a whole.
+def check_run(track: Track, path: Path, benchmark: Benchmark, options: str) -> Iterator[Fault]:
+    """List the rules of a track that a run's file breaks: those of reports, and one run per file.
 
     Args:
-        track: whose rules hold.
-        path: the run.
-        benchmark: its topics.
-        options: of ``--format``; a run has none.
+        track: track with the rules.
+        path: file of the run.
+        benchmark: benchmark with the topics.
+        options: options of ``--format``; a run has none.
     """
     topics = dict(zip(benchmark.query_ids, benchmark.queries["text"].to_pylist(), strict=True))
     lines: dict[str, int] = {}
     for report in list(read_reports(path, track, lambda _: None)):
-        yield from breaches(report, track, topics.get(report.topic))
+        yield from check_report(report, track, topics.get(report.topic))
         run = str(report.about.get("run_id") or "")
         if run and lines and run not in lines:
             first = next(iter(lines))
@@ -182,23 +181,23 @@ def run_breaches(track: Track, path: Path, benchmark: Benchmark, options: str) -
             lines.setdefault(run, report.line)
 
 
-def _looks(track: Track, path: Path, start: bytes) -> bool:
-    """Whether the first line of a file looks like a report of this track."""
+def _looks_like_track(track: Track, path: Path, start: bytes) -> bool:
+    """Whether the first line of a file looks like a report in this track's layout."""
     line = start.split(b"\n", 1)[0]
-    return b'"query_id"' not in line and track_of(line) == track.format
+    return b'"query_id"' not in line and detect_track(line) == track.format
 
 
-def _format(track: Track) -> Format:
-    """Declare the file format of a track."""
+def _declare_format(track: Track) -> Format:
+    """Declare the submission format ``trec-TRACK`` of a track."""
     return Format(
         track.format,
         partial(read_trec_run, track),
-        looks=partial(_looks, track),
+        looks=partial(_looks_like_track, track),
         rank=20,
         system=partial(run_id, track),
-        faults=partial(run_breaches, track),
+        faults=partial(check_run, track),
     )
 
 
 # In the order of TRACKS. A name that does not fit is refused when its entry point is loaded.
-RAG24, RAG25, RAG26, RAGTIME25, RAGTIME26, DRAGUN25, NEUCLIR24 = map(_format, TRACKS)
+RAG24, RAG25, RAG26, RAGTIME25, RAGTIME26, DRAGUN25, NEUCLIR24 = map(_declare_format, TRACKS)

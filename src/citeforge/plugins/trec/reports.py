@@ -1,4 +1,4 @@
-"""Runs of TREC's report tracks: read, and turned into answers of a benchmark."""
+"""Readers of runs of TREC's report tracks, and their conversion to answers of a submission."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,13 +21,13 @@ _FULL_STOP = re.compile(r"(?<=[\w%°)])[.!?]+[\"'”’»]*\Z")
 
 
 class ReportSentence(msgspec.Struct):
-    """A sentence of a report with what it cites."""
+    """A sentence of a report with its citations."""
 
     text: str
     citations: Citations = None
 
 
-class _Wire(msgspec.Struct):
+class _RunLine(msgspec.Struct):
     """A line of a run, with the fields of all tracks; other fields are skipped."""
 
     metadata: dict[str, Any] | None = None
@@ -45,11 +45,11 @@ class TrecReport:
     """One report of a run.
 
     Attributes:
-        line: where it stands in its file.
+        line: its line number in the file.
         topic: id of its topic.
-        about: what it says of the run and the topic.
-        references: ids that it lists; None where it lists none.
-        sentences: in order.
+        about: its metadata of run and topic.
+        references: ids in its list ``references``; None without the list.
+        sentences: its sentences, in order.
     """
 
     line: int
@@ -59,8 +59,8 @@ class TrecReport:
     sentences: list[ReportSentence]
 
 
-def style_of(sentence: ReportSentence) -> str | None:
-    """Name the style of a sentence's citations: index, ids, scores, mixed; None without."""
+def citation_style(sentence: ReportSentence) -> str | None:
+    """Name the style of a sentence's citations: index, ids, scores or mixed; None without any."""
     if not sentence.citations:
         return None
     if isinstance(sentence.citations, dict):
@@ -72,14 +72,14 @@ def style_of(sentence: ReportSentence) -> str | None:
 
 
 def ranked_citations(citations: Citations) -> list[int | str]:
-    """List a sentence's citations, by falling confidence if there are any."""
+    """List a sentence's citations, sorted by falling confidence if they have confidences."""
     if isinstance(citations, dict):
         return [name for name, _ in sorted(citations.items(), key=lambda pair: -pair[1])]
     return list(citations or ())
 
 
 def cited_ids(sentence: ReportSentence, references: Sequence[str]) -> list[str]:
-    """List the ids that a sentence cites; places outside ``references`` are left out."""
+    """List the ids that a sentence cites; positions outside ``references`` are left out."""
     ids = []
     for citation in ranked_citations(sentence.citations):
         if isinstance(citation, str):
@@ -94,16 +94,16 @@ def read_reports(path: Path, track: Track, on_error: OnError = None) -> Iterator
 
     Args:
         path: JSON Lines, plain or .gz.
-        track: whose layout it has.
-        on_error: told of every report that cannot be read, which is then passed over; None to
-            raise.
+        track: track in whose layout the run is.
+        on_error: gets the error of every report that cannot be read, which is then skipped;
+            None to raise it.
 
     Raises:
         InputError: file, line, field, and what would be right.
     """
-    for line, row in read_rows(path, _Wire, on_error=on_error):
+    for line, row in read_rows(path, _RunLine, on_error=on_error):
         try:
-            report = _report(path, line, row, track)
+            report = _make_report(path, line, row, track)
         except InputError as error:
             if on_error is None:
                 raise
@@ -112,8 +112,8 @@ def read_reports(path: Path, track: Track, on_error: OnError = None) -> Iterator
         yield report
 
 
-def _report(path: Path, line: int, row: _Wire, track: Track) -> TrecReport:
-    """Make a report of a line of a run."""
+def _make_report(path: Path, line: int, row: _RunLine, track: Track) -> TrecReport:
+    """Convert a line of a run to a report; refuse one without topic or sentences."""
     about = row.metadata
     if track.is_flat:
         fields = ("run_id", "topic_id", "topic", "response_length")
@@ -136,8 +136,8 @@ def _report(path: Path, line: int, row: _Wire, track: Track) -> TrecReport:
     return TrecReport(line, str(topic), about or {}, row.references, sentences)
 
 
-def track_of(line: bytes) -> str | None:
-    """Name the format that the first line of a file looks like; None for no track's.
+def detect_track(line: bytes) -> str | None:
+    """Name the track's format that a file's first line looks like; None for other files.
 
     Args:
         line: the line, or its beginning.
@@ -158,11 +158,11 @@ def track_of(line: bytes) -> str | None:
 
 
 def run_id(track: Track, path: Path) -> str | None:
-    """Read the id of a run from its first line; None where that line cannot be read."""
+    """Read the id of a run from the file's first line; None if it cannot be read or has none."""
     try:
-        _, row = next(read_rows(path, _Wire))
+        _, row = next(read_rows(path, _RunLine))
     except (InputError, StopIteration):
-        return None  # the reader says what is wrong, with its line
+        return None  # the reader reports what is wrong, with the line
     name = row.run_id if track.is_flat else (row.metadata or {}).get("run_id")
     return str(name) if name else None
 
@@ -170,19 +170,19 @@ def run_id(track: Track, path: Path) -> str | None:
 def read_trec_run(
     track: Track, path: Path, benchmark: Benchmark, way: str, on_error: OnError
 ) -> Lines:
-    """Read a run as answers to a benchmark's queries, with the numbers of their lines.
+    """Read a run as answers to a benchmark's queries: yield (line number, submission line).
 
-    The passages are those of ``references``, then what is cited by id beside them; texts are the
-    benchmark's. Citations of places that ``references`` does not have count as wrong.
+    An answer's passages are its ``references``, then others cited by id; texts are the benchmark's.
+    Citations of positions outside ``references`` count as wrong.
     """
     reports = list(read_reports(path, track, on_error))
-    texts = benchmark.texts({i for r in reports for i in _passage_ids(r)})
+    texts = benchmark.texts({i for r in reports for i in _list_passage_ids(r)})
     for report in reports:
-        yield report.line, _answer(report, texts, benchmark.grammar.base)
+        yield report.line, _to_line(report, texts, benchmark.grammar.base)
 
 
-def _passage_ids(report: TrecReport) -> list[str]:
-    """List the ids of a report's passages: its references, then others that it cites."""
+def _list_passage_ids(report: TrecReport) -> list[str]:
+    """List the ids of a report's passages: its references, then other ids that it cites."""
     listed = report.references or []
     ids = set(listed)
     cited = (
@@ -191,13 +191,13 @@ def _passage_ids(report: TrecReport) -> list[str]:
     return listed + [i for i in dict.fromkeys(cited) if i not in ids]
 
 
-def _answer(report: TrecReport, texts: Mapping[str, tuple[str, str]], base: int) -> SubmissionLine:
-    """Make a submission line of a report: a line per sentence, with its marks."""
-    ids, n_listed = _passage_ids(report), len(report.references or [])
+def _to_line(report: TrecReport, texts: Mapping[str, tuple[str, str]], base: int) -> SubmissionLine:
+    """Convert a report to a submission line, whose answer has one line per sentence with marks."""
+    ids, n_listed = _list_passage_ids(report), len(report.references or [])
     n = len(ids)
     positions: dict[int | str, int] = {at: at for at in range(n_listed)}
     positions |= {name: i for i, name in reversed(list(enumerate(ids)))}
-    beyond = count(n)  # what is no passage
+    beyond = count(n)  # citations of no passage
     lines, sentences = [], []
     for sentence in report.sentences:
         cited = ranked_citations(sentence.citations)
@@ -210,15 +210,15 @@ def _answer(report: TrecReport, texts: Mapping[str, tuple[str, str]], base: int)
         )
         if text := " ".join(sentence.text.split()):  # else its marks would be the line's before
             marks = "".join(f"[{base + place}]" for place in dict.fromkeys(places))
-            lines.append(_with_marks(text, marks))
+            lines.append(_insert_marks(text, marks))
     passages = [OwnPassage(texts.get(i, ("", ""))[1], i, texts.get(i, ("", ""))[0]) for i in ids]
     return SubmissionLine(report.topic, "\n".join(lines), passages=passages, sentences=sentences)
 
 
-def _with_marks(sentence: str, marks: str) -> str:
-    """Put marks before a sentence's full stop, since readers give later ones to the next.
+def _insert_marks(sentence: str, marks: str) -> str:
+    """Insert marks before a sentence's full stop; after it they would belong to the next one.
 
-    A sentence with another end, or with none, gets them behind its last character.
+    A sentence that ends otherwise gets them after its last character.
     """
     stop = _FULL_STOP.search(sentence) if marks else None
     end = len(sentence) if stop is None else stop.start()

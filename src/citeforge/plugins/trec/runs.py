@@ -1,4 +1,4 @@
-"""TREC runs: what another engine retrieved."""
+"""``--retriever run:FILE``: rankings that another engine wrote as a TREC run."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -19,13 +19,13 @@ from citeforge.schemas.errors import InputError
 def read_run(
     path: Path, queries: Collection[str]
 ) -> tuple[dict[str, dict[str, float]], dict[str, int]]:
-    """Read a run: ``qid Q0 docid rank score tag`` per line.
+    """Read the rankings of some queries from a TREC run: ``qid Q0 docid rank score tag`` per line.
 
     Returns:
         (query to passage to score, passage to the first line that names it).
 
     Raises:
-        InputError: a line that is none, a passage given twice, or no line about the queries.
+        InputError: a malformed line, a duplicate passage, or no line about the queries.
     """
     by_query: dict[str, dict[str, float]] = {query: {} for query in queries}
     lines: dict[str, int] = {}
@@ -37,7 +37,7 @@ def read_run(
                 allowed="qid Q0 docid rank score tag", code="wrong-type"
             )  # fmt: skip
         query, _, passage, _, score, _ = fields
-        value = _number(score)
+        value = _parse_score(score)
         if not math.isfinite(value):
             raise InputError(
                 f"{score!r} is not a number", path=path, line=number, field="score",
@@ -57,8 +57,8 @@ def read_run(
     return by_query, lines
 
 
-def _number(text: str) -> float:
-    """Parse a number; NaN if it is none."""
+def _parse_score(text: str) -> float:
+    """Parse a score; NaN if it is not a number."""
     try:
         return float(text)
     except ValueError:
@@ -66,27 +66,26 @@ def _number(text: str) -> float:
 
 
 class TrecRun:
-    """A run over a corpus of Parquet shards."""
+    """Retriever that takes its rankings of a corpus of Parquet shards from a TREC run."""
 
-    def __init__(self, path: Path, corpus: list[Path]) -> None:
-        """Store the paths; the run is read when queries are asked.
+    def __init__(self, file: str, settings: RetrieverSettings) -> None:
+        """Store the paths; the run is read when queries are ranked.
 
         Args:
-            path: the run.
-            corpus: the shards.
+            file: path of the run.
+            settings: settings with the shards of the corpus.
         """
-        self.path = path
-        self._corpus = corpus
+        self.path, self._corpus = Path(file), settings.corpus
 
     def identity(self) -> dict[str, Any]:
-        """The file's sha256."""
+        """Identity for manifests: the sha256 of the run's file."""
         return {"name": "run", "sha256": sha256_file(self.path)}
 
     def rank(self, queries: Mapping[str, str], depth: int = DEPTH) -> Rankings:
-        """Rank passages as the run does; ties by descending id, as trec_eval breaks them.
+        """Rank passages by the run's scores; ties by descending id, as in trec_eval.
 
         Raises:
-            InputError: see :func:`read_run`; or the corpus lacks a passage that it names.
+            InputError: see :func:`read_run`; or the corpus is missing one of its passages.
         """
         by_query, lines = read_run(self.path, queries)
         _, rows = find_rows(self._corpus, "_id", pa.array(list(lines), pa.string()))
@@ -107,8 +106,4 @@ class TrecRun:
         }
 
 
-def _open(file: str, settings: RetrieverSettings) -> TrecRun:
-    return TrecRun(Path(file), settings.corpus)
-
-
-RUN = choice_made_by(RETRIEVERS, "run", _open)
+RUN = choice_made_by(RETRIEVERS, "run", TrecRun)

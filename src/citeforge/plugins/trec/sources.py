@@ -1,4 +1,4 @@
-"""Sources of ad hoc retrieval: TREC folders, MIRACL, and the catalogue of ir_datasets."""
+"""Sources of ad hoc retrieval: TREC folders, MIRACL, and data sets of ir_datasets."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,11 +15,11 @@ _QUERIES = ("text", "query", "title", "description")
 
 
 def open_ir_datasets(argument: str, split: str | None, options: ReadOptions) -> JudgedSource:
-    """Open ``ir-datasets:ID``; the library downloads what is not there.
+    """Open the source ``ir-datasets:ID``; the library ir_datasets downloads missing files.
 
     Raises:
         MissingExtraError: ir_datasets is not installed.
-        InputError: no such data set, or it lacks documents, queries or judgements.
+        InputError: no such data set, or it has no documents, queries or judgements.
     """
     with extras_named():
         import ir_datasets
@@ -41,24 +41,25 @@ def open_ir_datasets(argument: str, split: str | None, options: ReadOptions) -> 
     rows: Iterable[Any] = ()
     if not options.passages_only:
         queries, rows = data.queries_iter(), data.qrels_iter()
-    texts = {str(q.query_id): (n, _field(q, _QUERIES, argument)) for n, q in enumerate(queries, 1)}
+    texts = {str(q.query_id): (n, _text(q, _QUERIES, argument)) for n, q in enumerate(queries, 1)}
     judged = Judgements(f"ir-datasets:{argument} qrels")
     for number, row in enumerate(rows, 1):
         judged.add(number, str(row.query_id), str(row.doc_id), int(row.relevance))
 
     def stream() -> Iterator[PlacedPassage]:
+        """Yield the documents of the data set, with their places for errors."""
         for number, doc in enumerate(data.docs_iter(), 1):
             title = getattr(doc, "title", "") or ""
             place = Place(f"ir-datasets:{argument} docs", number)
-            yield place, str(doc.doc_id), str(title), _field(doc, _TEXTS, argument), None
+            yield place, str(doc.doc_id), str(title), _text(doc, _TEXTS, argument), None
 
     info = SourceInfo(spec=f"ir-datasets:{argument}", kind="ir-datasets", split=split)
     topics = f"ir-datasets:{argument} queries"
     return JudgedSource(info, texts, judged, stream, options, topics=topics)
 
 
-def _field(row: Any, names: tuple[str, ...], where: str) -> str:
-    """Get the first field that holds the text; else the library's own text of the record."""
+def _text(row: Any, names: tuple[str, ...], where: str) -> str:
+    """Get a record's text from the first of some fields, else from its method ``default_text``."""
     for name in names:
         value = getattr(row, name, None)
         if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Support of citations: TREC RAG's precision and recall (Thakur et al. 2025, arXiv 2504.15205).
+"""Measures of citation support: TREC RAG's precision and recall (Thakur et al. 2025, 2504.15205).
 
 A citation weighs 1 where its passage supports the statement fully, 0.5 where it does so in part,
 else 0 (``TREC.HP``, ``TREC.HR``: 1, 0, 0). A judge with two levels gives 1 or 0.
@@ -32,12 +32,12 @@ from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.split import strict_statements
 from citeforge.evaluator.statements.tools import NO_JUDGE
 from citeforge.plugins.trec.assessments import (
-    NOTHING,
+    ZERO,
     SentenceLabels,
-    answer_labels,
-    assessments_of,
-    files_signature,
+    find_labels,
     full_support,
+    labels_signature,
+    load_assessments,
     require_one_run,
 )
 from citeforge.schemas.errors import InputError
@@ -46,49 +46,49 @@ from citeforge.schemas.submission import CitedSentence
 Weights = Sequence[Value | None]
 """Weights of the citations of a sentence; None for one that is not judged."""
 Shares = Callable[[Sequence[Weights]], tuple[Value, Value]]
-"""Weights of all sentences of an answer to its precision and recall."""
+"""Computes an answer's (precision, recall) from the weights of its sentences' citations."""
 
 
 def support_shares(
     sentences: Sequence[Weights], pick: Callable[[Weights], Value | None]
 ) -> tuple[Value, Value]:
-    """Compute the track's precision and recall of one answer.
+    """Compute the track's weighted (precision, recall) of one answer.
 
     Args:
         sentences: weights of the citations of each sentence.
-        pick: weights of a sentence that cites to its own; None where nobody judged it.
+        pick: computes a sentence's weight from those of its citations; None if it is not judged.
     """
     picked = [pick(weights) for weights in sentences if weights]
     judged = [weight for weight in picked if weight is not None]
     n_left = len(sentences) - (len(picked) - len(judged))
-    return _share(judged, len(judged)), _share(judged, n_left)
+    return _ratio(judged, len(judged)), _ratio(judged, n_left)
 
 
-def _first(weights: Weights) -> Value | None:
-    """Weight of the first citation of a sentence."""
+def _first_weight(weights: Weights) -> Value | None:
+    """Get the weight of a sentence's first citation; None if it is not judged."""
     return weights[0]
 
 
-def _mean(weights: Weights) -> Value | None:
-    """Mean weight of a sentence's judged citations; None if none is judged."""
+def _mean_weight(weights: Weights) -> Value | None:
+    """Average the weights of a sentence's judged citations; None if none is judged."""
     judged = [weight for weight in weights if weight is not None]
-    return _share(judged, len(judged)) if judged else None
+    return _ratio(judged, len(judged)) if judged else None
 
 
 def _strict_shares(sentences: Sequence[Weights]) -> tuple[Value, Value]:
-    """Compute precision over all citations, and recall by each sentence's best one."""
-    weights = [[weight or NOTHING for weight in row] for row in sentences]
+    """Compute (precision over all citations, recall by each sentence's best citation)."""
+    weights = [[weight or ZERO for weight in row] for row in sentences]
     every = [weight for row in weights for weight in row]
     best = [Value(max(w.low for w in row), max(w.high for w in row)) for row in weights if row]
-    return _share(every, len(every)), _share(best, len(weights))
+    return _ratio(every, len(every)), _ratio(best, len(weights))
 
 
-def _share(weights: Sequence[Value], n: int) -> Value:
-    """Divide the sum of weights by a number; 0 if that is 0."""
-    return sum(weights, NOTHING) / n if n else NOTHING
+def _ratio(weights: Sequence[Value], n: int) -> Value:
+    """Divide the sum of weights by a count; 0 if the count is 0."""
+    return sum(weights, ZERO) / n if n else ZERO
 
 
-_BY_FIRST, _BY_MEAN = (partial(support_shares, pick=pick) for pick in (_first, _mean))
+_BY_FIRST, _BY_MEAN = (partial(support_shares, pick=pick) for pick in (_first_weight, _mean_weight))
 _STRICT: dict[str, tuple[bool, Shares]] = {
     "TREC.W{}": (False, _strict_shares), "TREC.H{}": (True, _strict_shares)
 }  # fmt: skip
@@ -96,13 +96,13 @@ _REFERENCE: dict[str, tuple[bool, Shares]] = {
     "TREC.W{}": (False, _BY_FIRST), "TREC.H{}": (True, _BY_FIRST),
     "TREC.W{}@all": (False, _BY_MEAN),
 }  # fmt: skip
-"""Precision and recall to whether partial support counts nothing, and how they are made."""
+"""Name of a pair of measures to (whether partial support counts 0, function that computes them)."""
 
 
 def support(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Compute all support measures; the judge is asked about each cited passage alone."""
+    """Compute all measures of support; each citation is judged on its own."""
     is_strict = inputs.protocol == "strict"
-    rows = list(_weighed(inputs))
+    rows = list(_citation_weights(inputs))
     for name, (is_hard, shares) in (_STRICT if is_strict else _REFERENCE).items():
         sides = {
             key: shares([[w and full_support(w) if is_hard else w for w in s] for s in sentences])
@@ -114,12 +114,12 @@ def support(inputs: Inputs, measures: Sequence[Measure]) -> Found:
         yield name, "strict looks at all citations anyway; the track's is --protocol reference"
 
 
-def _weighed(inputs: Inputs) -> Iterator[tuple[Key, Sequence[Weights]]]:
-    """Yield the weights of each answer's citations: people's labels, else the judge's."""
+def _citation_weights(inputs: Inputs) -> Iterator[tuple[Key, Sequence[Weights]]]:
+    """Yield (answer's key, weights of its citations per sentence), by assessors or the judge."""
     judge = inputs.tools.judge
     rows = [
         (key, labels, [[_pair(inputs, item, c, s.text) for c in s.citations] for s in sentences])
-        for key, item, sentences, labels in _answers(inputs)
+        for key, item, sentences, labels in _read_answers(inputs)
     ]
     decisions = {} if judge is None else judge.ask(
         pair for _, labels, sentences in rows if labels is None
@@ -136,31 +136,31 @@ def _weighed(inputs: Inputs) -> Iterator[tuple[Key, Sequence[Weights]]]:
             yield key, [[None if p is None else values[p] for p in pairs] for pairs in sentences]
 
 
-def _answers(
+def _read_answers(
     inputs: Inputs,
 ) -> Iterator[tuple[Key, AnswerItem, Sequence[CitedSentence], SentenceLabels | None]]:
-    """Yield answers with the citations of each sentence, and people's labels if any.
+    """Yield (key, answer, its sentences with citations, assessors' labels or None).
 
     Raises:
-        CannotError: there is neither a judge nor a label.
-        InputError: labels are of another answer.
+        CannotError: there are neither a judge nor labels.
+        InputError: labels do not fit the answer.
     """
     if inputs.protocol == "strict":
         for key, item, claims in read_claims(inputs, strict_claims):
             cited = [CitedSentence(c.text, [*c.cited, *[None] * c.wrong]) for c in claims]
             yield key, item, cited, None
         return
-    every = assessments_of(inputs).support
+    every = load_assessments(inputs).support
     require_one_run(inputs, every)
     is_judged = inputs.tools.judge is not None
     for run, item in inputs.items():
-        labels = answer_labels(every, inputs.names, inputs.benchmark.query_ids[item.row])
+        labels = find_labels(every, inputs.names, inputs.benchmark.query_ids[item.row])
         if labels is None and inputs.tools.judge is None:
             continue
         is_judged = True
-        sentences = _sentences(inputs, item)
+        sentences = _split_sentences(inputs, item)
         if labels is not None:
-            _require_same(inputs, item, sentences, labels)
+            _require_fit(inputs, item, sentences, labels)
         yield (run, item.row), item, sentences, labels
     if not is_judged:
         raise CannotError(
@@ -169,7 +169,7 @@ def _answers(
         )
 
 
-def _sentences(inputs: Inputs, item: AnswerItem) -> Sequence[CitedSentence]:
+def _split_sentences(inputs: Inputs, item: AnswerItem) -> Sequence[CitedSentence]:
     """Get the system's own sentences, else its statements, with their citations."""
     if item.sentences is not None:
         return item.sentences
@@ -178,10 +178,10 @@ def _sentences(inputs: Inputs, item: AnswerItem) -> Sequence[CitedSentence]:
     return [CitedSentence(s.text, [c - base for c in s.numbers]) for s in reading.statements]
 
 
-def _require_same(
+def _require_fit(
     inputs: Inputs, item: AnswerItem, sentences: Sequence[CitedSentence], labels: SentenceLabels
 ) -> None:
-    """Refuse labels of another answer.
+    """Refuse labels that do not fit an answer.
 
     Raises:
         InputError: they are of another number of sentences or citations.
@@ -200,7 +200,7 @@ def _require_same(
 
 
 def _pair(inputs: Inputs, item: AnswerItem, cited: int | None, statement: str) -> Pair | None:
-    """Make the judge's pair for a citation; None if it cites no passage, or no text."""
+    """Make the (passage, statement) pair to judge a citation by; None without passage or text."""
     if cited is None or not 0 <= cited < len(item.passages):
         return None
     passage = item.passages[cited]
@@ -216,7 +216,7 @@ _trec = partial(
     source="reference: Thakur et al. 2025 (TREC RAG 2024, support), 3.2–3.4; strict: ours",
     uses=("judge", "segmenter"),
     compute=support,
-    options=files_signature,
+    options=labels_signature,
 )
 _RECALL = "the same over all sentences"
 _FIRST = "The track looks at a sentence's first citation alone, and leaves out what nobody judged."

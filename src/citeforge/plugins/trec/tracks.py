@@ -1,7 +1,7 @@
-"""Report formats of TREC's tracks: one block of data each, from the tracks' guidelines.
+"""TREC's report tracks: the layout and rules of each, from the tracks' guidelines.
 
-What is an error and what a warning follows autojudge-base 1.0.0 where it knows the track (its
-``track_specs.yml``); the guidelines otherwise. A new track is a block here.
+Errors and warnings are those of autojudge-base 1.0.0 (``track_specs.yml``) where it has the track,
+else those of the guidelines. A new track is a block here.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import Literal
 Style = Literal["index", "ids", "scores"]
 """How a sentence cites: places in ``references`` from 0, ids, or ids with confidences."""
 References = Literal["shown", "cited", "free"]
-"""Which ids ``references`` holds: what was retrieved, exactly what is cited, or whatever."""
+"""Ids in ``references``: passages retrieved, exactly those cited, or no rule."""
 
 _SEGMENT = r"msmarco_v2\.1_doc_\d\d_\d+#\d+_\d+"
 _NEWS = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}_\d+"
@@ -23,18 +23,18 @@ class Track:
 
     Attributes:
         name: short name; ``trec-NAME`` is the format.
-        title: as people call it.
-        topic: field that holds the topic's id.
-        sentences: field that holds the sentences.
-        styles: how sentences may cite; the first is written.
+        title: its full name.
+        topic: field with the topic's id.
+        sentences: field with the sentences.
+        styles: citation styles that are allowed; exports write the first.
         required: fields about the run that must be there and not empty.
         advised: fields that ought to be there.
-        is_flat: whether those fields stand beside the sentences, not in ``metadata``.
-        references: what ``references`` holds.
+        is_flat: whether those fields are beside the sentences, not in ``metadata``.
+        references: rule for the ids in ``references``.
         most_references: entries that ``references`` may have.
         most_citations: citations that a sentence may have.
         most_run_id: characters that a run's id may have.
-        docid: what an id of the collection looks like, as a regular expression.
+        docid: regular expression of the ids in its collection.
         most_words: words that a report may have.
         copies_topic: whether ``narrative`` must be the topic's text.
         warns: rules whose breach is a warning, not an error.

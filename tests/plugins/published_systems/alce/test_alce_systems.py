@@ -12,7 +12,10 @@ from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.plugins.published_systems.alce import options as o
-from citeforge.plugins.published_systems.alce.demonstrations import OWN, read_demonstrations
+from citeforge.plugins.published_systems.alce.demonstrations import (
+    BUILT_IN_EXAMPLES,
+    read_demonstrations,
+)
 from citeforge.systems.run import run_system
 from conftest import refused
 from servers.endpoint import Endpoint
@@ -24,7 +27,7 @@ def test_vanilla_shows_k_passages_and_the_examples_of_its_run(endpoint: Endpoint
     ran, rows, prompts = endpoint("vanilla", [[".", "So it is [2]."]], options, runs=3)
     assert ran.answers == 9
     assert len(prompts) == 9
-    pool = read_demonstrations(OWN)
+    pool = read_demonstrations(BUILT_IN_EXAMPLES)
     shown = [[d.question for d in pool if d.question in p] for p in prompts]
     assert all(len(result) == 1 for result in shown)
     assert len({result[0] for result in shown}) > 1  # another run, another draw
@@ -292,14 +295,14 @@ def test_a_run_says_which_demonstrations_it_draws_from(
     )  # fmt: skip
     hint = "; QAMPARI's are lists: see --demos" if data_set else ""
     said = f"worked examples to draw from (built in; their answers are sentences{hint})"
-    assert ran.counts[said] == len(read_demonstrations(OWN)) == 4
+    assert ran.counts[said] == len(read_demonstrations(BUILT_IN_EXAMPLES)) == 4
 
 
 def test_demonstrations_show_what_they_cite_and_are_no_questions_of_the_benchmark(
     endpoint: Endpoint, tmp_path: Path
 ) -> None:
-    for demo in read_demonstrations(OWN):
-        assert 1 <= demo.farthest <= len(demo.docs(1, 1)) < len(demo.passages) + 1
+    for demo in read_demonstrations(BUILT_IN_EXAMPLES):
+        assert 1 <= demo.last_cited <= len(demo.docs(1, 1)) < len(demo.passages) + 1
         assert demo.text(0) != demo.text(1)
     query = next(iter(endpoint.benchmark.items("mix"))).query
     path = tmp_path / "demos.yaml"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from citeforge.plugins.published_systems.attributed_ir.query_gen import read_queries, shots
+from citeforge.plugins.published_systems.attributed_ir.query_gen import read_examples, read_queries
 
 PROSE = "That depends on " + "many things " * 15
 
@@ -30,5 +30,5 @@ def test_queries_of_a_reply(said: str, expected: list[str]) -> None:
 
 
 def test_demonstrations_have_enough_queries() -> None:
-    assert len(shots()) == 4
-    assert all(len(shot["queries"]) >= 4 for shot in shots())
+    assert len(read_examples()) == 4
+    assert all(len(shot["queries"]) >= 4 for shot in read_examples())

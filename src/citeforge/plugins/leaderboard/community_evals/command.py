@@ -1,4 +1,4 @@
-"""The command ``publish results``, declared without its code."""
+"""Declaration of the command ``publish results``; its code is imported when it runs."""
 
 import click
 
@@ -6,6 +6,7 @@ from citeforge.cli.command import Command
 
 
 def _load() -> click.Command:
+    """Import the command ``publish results``."""
     from citeforge.plugins.leaderboard.community_evals.results import publish_results
 
     return publish_results

@@ -1,4 +1,4 @@
-"""Records of Every Eval Ever: an aggregate per score file, a line per answer and measure.
+"""``export every-eval-ever``: records of Every Eval Ever, one per score file, answer and measure.
 
 Format: https://github.com/evaleval/every_eval_ever, schema 0.3.0 of both kinds of records.
 """
@@ -31,12 +31,12 @@ _METHODS = {"bootstrap": "bootstrap", "t": "analytic", "normal": "analytic"}
 
 
 class RecordOptions(Part):
-    """Options of ``export every-eval-ever`` that score files do not contain."""
+    """Options of ``export every-eval-ever``: facts that score files do not contain."""
 
     model: Annotated[str | None, Option(metavar="ORG/NAME")] = None
     """The model (default: what the score file says)."""
     organisation: str = "unknown"
-    """Who evaluated."""
+    """Organisation that evaluated."""
     relationship: Literal["first_party", "third_party", "collaborative", "other"] = Field(
         "other", description="Of who evaluated to who made the model."
     )
@@ -46,7 +46,7 @@ class RecordOptions(Part):
 
     @model_validator(mode="after")
     def _require_repositories(self) -> Self:
-        """Refuse names that no repository of the Hub can have."""
+        """Refuse names of repositories that are not ``ORG/NAME``."""
         require_repositories(model=self.model, dataset=self.dataset)
         return self
 
@@ -54,13 +54,13 @@ class RecordOptions(Part):
 def export_every_eval(scores: Path, out: Path, options: RecordOptions) -> DroppedFields:
     """Write ``data/BENCHMARK/ORG/MODEL/UUID.json``, and the answers' ``UUID_samples.jsonl``.
 
-    The same score file gives the same bytes: the UUID is made of its content, and the time of
-    retrieval is the file's own.
+    The same score file gives the same bytes: the UUID is made from its content, and the time of
+    retrieval is that of the file.
 
     Args:
         scores: score file, or a folder of score files (``*.json``).
         out: folder, there already.
-        options: what a score file does not say.
+        options: facts that score files do not contain.
 
     Returns:
         What was left out.
@@ -77,32 +77,34 @@ def export_every_eval(scores: Path, out: Path, options: RecordOptions) -> Droppe
             allowed="*.json of `citeforge score`",
             code="no-scores",
         )
-    lost: DroppedFields = []
+    dropped: DroppedFields = []
     for path in paths:
-        record = _Record(path, options)
+        record = _RecordWriter(path, options)
         record.write(out)
-        lost += [f"{path.name}: {what}" for what in record.lost()]
-    return lost
+        dropped += [f"{path.name}: {what}" for what in record.list_dropped()]
+    return dropped
 
 
-class _DeclaredScore:
-    """A score with its measure's definition, range of raw values and best value."""
+class _ScoreWithRange:
+    """A score with its measure's definition, range of raw values, and best value."""
 
     def __init__(self, score: MeasureScore) -> None:
+        """Look up definition, range and direction of the score's measure."""
         self.score = score
         self.is_higher_better = direction(score.name)
         self.definition, self.low = score.name, 0.0
         self.high = 1.0 if score.scale == 100 else None
         if (declared := find_measure(score.name.split("[")[0])) is not None:
             self.definition, self.low, self.high = declared.definition, declared.low, declared.high
-        # The best value; None where there is none.
+        # The best value; None if neither direction is better.
         self.best = {True: self.high, False: self.low, None: None}[self.is_higher_better]
 
 
-class _Record:
-    """The record of one score file in the format of Every Eval Ever."""
+class _RecordWriter:
+    """Writes the records of one score file in the format of Every Eval Ever."""
 
     def __init__(self, path: Path, options: RecordOptions) -> None:
+        """Load the score file, and make the ids of its records."""
         self.file = load_scores(path)
         require_publishable([self.file])
         strange = {a.query_id for a in self.file.answers} - set(self.file.query_ids)
@@ -115,21 +117,21 @@ class _Record:
                 code="unknown-query",
             )
         self.options = options
-        self.model = _model(self.file, options, path)
+        self.model = _model_name(self.file, options, path)
         content = path.read_bytes()
-        # An id of random form, made of what it is the id of.
+        # A UUID of the random kind, made from the file's content.
         self.uuid = uuid.UUID(bytes=hashlib.sha256(content).digest()[:16], version=4)
         self.at = int(path.stat().st_mtime)
         self.id = f"{_slug(self.file.benchmark)}/{self.model.replace('/', '_')}/{self.uuid}"
         self.name = f"{self.file.benchmark}.{self.file.context}"
-        self.measures = [_DeclaredScore(m) for m in self.file.measures if m.value is not None]
+        self.measures = [_ScoreWithRange(m) for m in self.file.measures if m.value is not None]
 
     def write(self, out: Path) -> None:
-        """Write the aggregate record, and the records of single answers if there are any."""
+        """Write the file's aggregate record, and the records of single answers if there are any."""
         organisation, name = self.model.split("/", 1)
         parts = ("data", _slug(self.file.benchmark), _slug(organisation), _slug(name))
         lines = "".join(
-            json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in self._lines()
+            json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in self._answers()
         )
         aggregate = self._aggregate()
         if lines:
@@ -145,8 +147,8 @@ class _Record:
         text = json.dumps(aggregate, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
         write_text(out.joinpath(*parts, f"{self.uuid}.json"), text)
 
-    def lost(self) -> Iterator[str]:
-        """Name what the records leave out."""
+    def list_dropped(self) -> Iterator[str]:
+        """List the parts of the score file that the records leave out."""
         absent = [m.name for m in self.file.measures if m.value is None]
         if absent:
             yield f"measures without a value: {', '.join(absent)}"
@@ -161,7 +163,7 @@ class _Record:
             yield "answers of all runs but the first; single values are means over runs"
 
     def _aggregate(self) -> dict[str, Any]:
-        """Make the aggregate record."""
+        """Make the aggregate record of the score file."""
         file, about = self.file, self.file.about
         details = {"deployment_type": "unknown", "model_availability": "unknown"}
         if about is not None and about.parameters:
@@ -194,11 +196,11 @@ class _Record:
                 "developer": self.model.split("/")[0],
                 "additional_details": details,
             },
-            "evaluation_results": [self._result(m) for m in self.measures],
+            "evaluation_results": [self._measure_result(m) for m in self.measures],
         }
 
-    def _source(self) -> dict[str, Any]:
-        """Describe the data set of the benchmark."""
+    def _source_data(self) -> dict[str, Any]:
+        """Describe the benchmark as the source of the data."""
         file, repository = self.file, self.options.dataset
         source: dict[str, Any] = {
             "dataset_name": file.benchmark,
@@ -209,13 +211,13 @@ class _Record:
             source |= {"hf_repo": repository, "samples_number": file.counts.n_queries}
         return source
 
-    def _result(self, measure: _DeclaredScore) -> dict[str, Any]:
-        """Make the result of one measure."""
+    def _measure_result(self, measure: _ScoreWithRange) -> dict[str, Any]:
+        """Make the aggregate record's entry for one measure."""
         score, scale = measure.score, measure.score.scale
         return {
             "evaluation_result_id": f"{self.id}#{score.name}",
             "evaluation_name": self.name,
-            "source_data": self._source(),
+            "source_data": self._source_data(),
             "metric_config": {
                 "evaluation_description": measure.definition,
                 "metric_id": f"citeforge.{score.name}",
@@ -238,19 +240,19 @@ class _Record:
             },
         }
 
-    def _lines(self) -> Iterator[dict[str, Any]]:
-        """Make the records of single answers, one per measure with a best value."""
+    def _answers(self) -> Iterator[dict[str, Any]]:
+        """Yield the records of single answers: one per answer and measure with a best value."""
         at = {query: i for i, query in enumerate(self.file.query_ids)}
         for answer in self.file.answers:
             for measure in self.measures:
                 value = measure.score.per_query[at[answer.query_id]]
                 if value is not None and measure.best is not None:
-                    yield self._line(answer, measure.score, value, value == measure.best)
+                    yield self._answer(answer, measure.score, value, value == measure.best)
 
-    def _line(
+    def _answer(
         self, answer: AnswerDetail, measure: MeasureScore, value: float, right: bool
     ) -> dict[str, Any]:
-        """Make the record of one answer on one measure."""
+        """Make the record of one answer's value of one measure."""
         marks = ((s.text, "".join(f" [{c + 1}]" for c in s.cited)) for s in answer.statements)
         output = " ".join(text + cited for text, cited in marks) or "".join(
             f"[{c + 1}]" for c in answer.cited
@@ -289,8 +291,8 @@ class _Record:
         return record
 
 
-def _model(file: ScoreFile, options: RecordOptions, path: Path) -> str:
-    """Find the model's name as ORG/NAME."""
+def _model_name(file: ScoreFile, options: RecordOptions, path: Path) -> str:
+    """Get the model's name from options or score file; refuse one that is not ``ORG/NAME``."""
     model = options.model or (file.about.model if file.about is not None else None) or file.system
     if not re.fullmatch(r"[^/\s]+/[^/\s]+", model):
         raise UsageError(
@@ -301,13 +303,13 @@ def _model(file: ScoreFile, options: RecordOptions, path: Path) -> str:
 
 
 def _slug(name: str) -> str:
-    """Make a portable folder name."""
+    """Make a portable folder name from any name."""
     slug = re.sub(r"[^A-Za-z0-9._-]", "_", name).rstrip(".")
     return f"_{slug}" if slug.startswith(".") or not slug else slug
 
 
 def _uncertainty(measure: MeasureScore) -> dict[str, Any]:
-    """Describe sample size, standard error and confidence interval of a score."""
+    """Make a score's fields of sample size, standard error and confidence interval."""
     record: dict[str, Any] = {"num_samples": measure.n}
     method = _METHODS.get(measure.interval)
     if measure.stderr is not None:
@@ -323,7 +325,7 @@ def _uncertainty(measure: MeasureScore) -> dict[str, Any]:
 
 
 def _texts(**parameters: object) -> dict[str, str]:
-    """Turn additional details into texts; those that are None are left out."""
+    """Convert values to texts, by name; values that are None are left out."""
     return {name: str(value) for name, value in parameters.items() if value is not None}
 
 

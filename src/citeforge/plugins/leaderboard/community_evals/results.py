@@ -5,7 +5,6 @@ Files are ``.eval_results/*.yaml``. Format: https://huggingface.co/docs/hub/eval
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from citeforge.evaluator.statistics.values import value_fault
 from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.publishing.card import EVALS, task_id
 from citeforge.publishing.hub import Publisher
+from citeforge.publishing.hub_changes import git_blob_id
 from citeforge.publishing.hub_errors import hub_errors
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError, UsageError
@@ -42,13 +42,13 @@ _ALLOWED = "what `citeforge export card` writes for a benchmark with a leaderboa
 
 
 def require_repositories(**named: str | None) -> None:
-    """Refuse names that no repository of the Hub can have.
+    """Refuse names of repositories that are not ``ORG/NAME``.
 
     Args:
-        named: options, as fields call them.
+        named: names of options to their values.
 
     Raises:
-        ValueError: names the option.
+        ValueError: a value is not ``ORG/NAME``; with the option.
     """
     for field, value in named.items():
         if value is not None and not _REPOSITORY.fullmatch(value):
@@ -71,7 +71,7 @@ class ResultsOptions(Part):
 
     @model_validator(mode="after")
     def _require_repositories(self) -> Self:
-        """Refuse names that no repository of the Hub can have."""
+        """Refuse names of repositories that are not ``ORG/NAME``."""
         require_repositories(repo_id=self.repo_id, model=self.model)
         return self
 
@@ -81,8 +81,8 @@ class Target:
     """A published benchmark, with the ids of its leaderboards.
 
     Attributes:
-        manifest: as it is there.
-        commit: what its revision is.
+        manifest: its manifest.
+        commit: commit of its revision.
         tasks: ids of its leaderboards.
     """
 
@@ -93,12 +93,12 @@ class Target:
 
 @dataclass(frozen=True)
 class Results:
-    """Files of scores for a model's repository, and measures left out.
+    """Files of results for a model's repository, and the measures that are left out.
 
     Attributes:
         files: path in the repository to text.
-        n_values: values in them.
-        left_out: measures that have no leaderboard there, or no value.
+        n_values: number of values in all files.
+        left_out: measures without a leaderboard or without a value.
     """
 
     files: dict[str, str]
@@ -111,7 +111,8 @@ class PullRequest:
     """Outcome of a pull request: its state, its address, and the files it replaces.
 
     Attributes:
-        state: ``opened``, ``updated`` or ``there`` (a pull request holds them), ``merged``.
+        state: ``opened``, ``updated``, ``there`` (a pull request has the results already), or
+            ``merged`` (the model has them).
         url: address of the pull request; empty where none is needed.
         replaced: files that the model has with other content.
     """
@@ -122,10 +123,10 @@ class PullRequest:
 
 
 def read_target(options: ResultsOptions, publisher: Publisher | None = None) -> Target:
-    """Download and read manifest and leaderboards of a published benchmark.
+    """Download a published benchmark's manifest, and the ids of its leaderboards.
 
     Raises:
-        InputError: there is none, it has no leaderboards, or the Hub cannot be reached.
+        InputError: no such benchmark, it has no leaderboards, or the Hub cannot be reached.
     """
     from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
@@ -155,16 +156,16 @@ def read_target(options: ResultsOptions, publisher: Publisher | None = None) -> 
 def make_results(
     scores: Sequence[tuple[Path, ScoreFile]], target: Target, options: ResultsOptions
 ) -> Results:
-    """Make the files for a model's repository: one per context set, with its values.
+    """Make the files of results for a model's repository: one per context set.
 
     Args:
         scores: score files of one system, one per context set.
-        target: the benchmark.
-        options: where it is.
+        target: the published benchmark.
+        options: repositories of benchmark and model.
 
     Raises:
         InputError: a file is of another build, of the protocol ``reference``, of a part of the
-            queries, was changed by hand, or holds no value that has a leaderboard.
+            queries, was changed by hand, or contains no value with a leaderboard.
         UsageError: two files of one context set, or files of two systems.
     """
     from huggingface_hub import eval_result_entries_to_yaml
@@ -188,7 +189,7 @@ def make_results(
                 "leaderboard: give the scores of one system",
                 code="duplicate-id",
             )
-        entries, others = _entries(path, file, target, options)
+        entries, others = _make_entries(path, file, target, options)
         left_out += [f"{path}: {other}" for other in others]
         if not entries:
             raise InputError(
@@ -203,14 +204,14 @@ def make_results(
 
 
 def _require_fit(path: Path, file: ScoreFile, target: Target) -> None:
-    """Refuse scores on another benchmark, of protocol ``reference`` or of some queries."""
-    theirs = target.manifest
-    # What is published without gold names the hash of what it is scored with.
-    expected = str(theirs.config.get("joined_hash") or theirs.benchmark_hash)
+    """Refuse scores of another benchmark, of protocol ``reference``, or of only some queries."""
+    published = target.manifest
+    # A public half names the hash of the whole package, on which its submissions are scored.
+    expected = str(published.config.get("joined_hash") or published.benchmark_hash)
     if file.benchmark_hash != expected:
         raise InputError(
             f"scored on {file.benchmark}@{file.benchmark_hash[:8]}; the published benchmark is "
-            f"{theirs.name}@{expected[:8]}",
+            f"{published.name}@{expected[:8]}",
             path=path, field="benchmark_hash", code="wrong-benchmark",
             allowed="scores against the published one",
         )  # fmt: skip
@@ -228,10 +229,10 @@ def _require_fit(path: Path, file: ScoreFile, target: Target) -> None:
         )
 
 
-def _entries(
+def _make_entries(
     path: Path, file: ScoreFile, target: Target, options: ResultsOptions
 ) -> tuple[list[EvalResultEntry], list[str]]:
-    """Make an entry for each value that has a leaderboard; name the other measures."""
+    """Make (entries of the values with a leaderboard, names of the other measures)."""
     from huggingface_hub import EvalResultEntry
 
     entries, others = [], []
@@ -258,14 +259,14 @@ def _entries(
                 value=measure.value,
                 dataset_revision=target.commit,
                 date=date,
-                notes=_notes(measure, file),
+                notes=_write_notes(measure, file),
             )
         )
     return entries, others
 
 
-def _notes(measure: MeasureScore, file: ScoreFile) -> str:
-    """Write the notes of a value: signature, interval, number of queries, failures."""
+def _write_notes(measure: MeasureScore, file: ScoreFile) -> str:
+    """Write the notes of a value: signature, interval, number of queries, judge failures."""
     parts = [measure.signature]
     if measure.low is not None and measure.high is not None:
         parts.append(f"95 % interval {measure.low:.2f} to {measure.high:.2f}")
@@ -284,50 +285,41 @@ def _notes(measure: MeasureScore, file: ScoreFile) -> str:
 def open_pull_request(
     results: Results, options: ResultsOptions, publisher: Publisher | None = None
 ) -> PullRequest:
-    """Open a pull request with results, or update the one that is open.
+    """Open a pull request with results on a model's repository, or update the open one.
 
-    May be run again after anything: results that a pull request or the model already contains are
-    not sent again.
+    It can be called again after any failure: results that the model or an open pull request has
+    already are not sent again.
 
     Raises:
         InputError: no token, no such model, or the connection was lost.
     """
     from huggingface_hub import CommitOperationAdd
-    from huggingface_hub.errors import LocalTokenNotFoundError
 
-    api = (publisher or Publisher()).api
+    publisher = publisher or Publisher()
+    api = publisher.api
     model, title = options.model, f"Evaluation results on {options.repo_id}"
 
     contents = {name: text.encode() for name, text in results.files.items()}
-    # Ids that git gives to them.
-    ours = {n: hashlib.sha1(b"blob %d\0" % len(c) + c).hexdigest() for n, c in contents.items()}
+    ours = {name: git_blob_id(content) for name, content in contents.items()}
 
-    def blobs(revision: str) -> dict[str, str | None]:
-        """Get git's ids of the files in a revision of the model's repository."""
+    def blob_ids(revision: str) -> dict[str, str | None]:
+        """Get git's ids of the result files in a revision of the model's repository."""
         entries = api.get_paths_info(model, list(ours), revision=revision)
         return {entry.path: getattr(entry, "blob_id", None) for entry in entries}
 
     with hub_errors(model):
-        try:
-            me = api.whoami()["name"]
-        except LocalTokenNotFoundError as error:
-            raise InputError(
-                "no token",
-                path=model,
-                allowed="set HF_TOKEN, or run: hf auth login",
-                code="missing-key",
-            ) from error
-        theirs = blobs("main")
-        if theirs == ours:
+        me = publisher.get_account(model)["name"]
+        published = blob_ids("main")
+        if published == ours:
             return PullRequest("merged", "")
-        replaced = tuple(name for name, blob in theirs.items() if blob != ours[name])
-        mine = api.get_repo_discussions(
+        replaced = tuple(name for name, blob in published.items() if blob != ours[name])
+        open_requests = api.get_repo_discussions(
             model, author=me, discussion_type="pull_request", discussion_status="open"
         )
-        number = min((d.num for d in mine if d.title == title), default=None)
+        number = min((d.num for d in open_requests if d.title == title), default=None)
         revision = None if number is None else f"refs/pr/{number}"
         url = f"{api.endpoint}/{model}/discussions/{number}"
-        if revision is not None and blobs(revision) == ours:
+        if revision is not None and blob_ids(revision) == ours:
             return PullRequest("there", url, replaced)
         done = api.create_commit(
             model,
@@ -344,14 +336,14 @@ def open_pull_request(
 
 
 def read_tasks(path: Path, name: object = None) -> set[str]:
-    """Read the ids of the tasks in an ``eval.yaml``.
+    """Read the ids of the tasks (leaderboards) in an ``eval.yaml``.
 
     Args:
         path: the file.
-        name: what to call it in messages.
+        name: its name in messages; None for its path.
 
     Raises:
-        InputError: it is none.
+        InputError: the file is not a list of tasks.
     """
     try:
         content: Any = read_yaml(path)

@@ -1,4 +1,4 @@
-"""Actions of a model that answers step by step (ALCE, section 3.1 and appendix C)."""
+"""Steps of a model that writes an answer with check or search steps (ALCE, 3.1, appendix C)."""
 
 import re
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ _ABSTAINS = re.compile(
 
 @dataclass(frozen=True)
 class Action:
-    """One step.
+    """One step of a model that writes an answer step by step.
 
     Attributes:
-        verb: what is done; ``other`` where the reply is no step.
-        text: the sentence that is put out, or the words that are searched for.
+        verb: kind of step; ``other`` where the reply is no step.
+        text: sentence of the answer, words to search for, or documents to check.
         line: the step as the next prompt shows it.
     """
 
@@ -30,18 +30,18 @@ class Action:
 
     @property
     def numbers(self) -> list[int]:
-        """Documents that are named in brackets, in order, each once."""
+        """Document numbers in brackets, such as ``[2]``, in order, each once."""
         return [int(n) for n in dict.fromkeys(_NUMBER.findall(self.text))]
 
 
 def read_action(reply: str, forced: bool = False, bare: bool = False) -> Action:
-    """Read the first line of a model's reply as an action: check, search, output, end or other.
+    """Parse the first line of a model's reply as a step: check, search, output, end or other.
 
     Args:
-        reply: what the model said.
-        forced: whether the prompt ended with ``Output:``, so that the sentence comes bare.
-        bare: whether a line that names no step is taken for a sentence, or for a check where it
-            names documents and says nothing else, as small models do.
+        reply: text of the model's reply.
+        forced: whether the prompt ended with ``Output:``, so that the reply is a sentence.
+        bare: whether a line that names no step counts as a sentence, or as a check where it
+            only names documents, as small models write.
     """
     line = next((x.strip() for x in reply.splitlines() if x.strip()), "")
     match = _VERB.match(line)

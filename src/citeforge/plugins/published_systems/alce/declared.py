@@ -1,4 +1,4 @@
-"""ALCE's systems, as entry points name them."""
+"""Declarations of ALCE's systems, which the entry points load."""
 
 from functools import partial
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Worked examples that prompts show before the question (ALCE, section 3.1)."""
+"""Worked examples (few-shot demonstrations) in front of a prompt's question (ALCE, section 3.1)."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.record import FrozenRecord
 
-OWN = Path(__file__).parent / "data" / "demonstrations.yaml"
+BUILT_IN_EXAMPLES = Path(__file__).parent / "data" / "demonstrations.yaml"
 _MARK = re.compile(r"\[(\d{1,9})\]")
 
 
@@ -28,8 +28,8 @@ class DemoPassage(FrozenRecord):
     summary: str | None = None
 
 
-class Sentence(FrozenRecord):
-    """A sentence of an example's answer, and the search query for its evidence."""
+class ExampleSentence(FrozenRecord):
+    """A sentence of a worked example's answer, and the search query that finds its evidence."""
 
     text: str
     search: str | None = None
@@ -39,21 +39,21 @@ class Sentence(FrozenRecord):
         """Numbers of the passages that the sentence cites, from 1, in order."""
         return [int(n) for n in dict.fromkeys(_MARK.findall(self.text))]
 
-    def marked(self, base: int) -> str:
-        """The sentence with citations that count from ``base``."""
+    def with_citations(self, base: int) -> str:
+        """The sentence, with citation numbers that start at ``base`` instead of 1."""
         return _MARK.sub(lambda m: f"[{int(m[1]) - 1 + base}]", self.text)
 
 
 class Demonstration(FrozenRecord):
-    """A question with passages and a right answer."""
+    """A worked example: a question, its passages, and a correct answer with citations."""
 
     question: str
     passages: list[DemoPassage] = Field(min_length=1)
-    answer: list[Sentence] = Field(min_length=1)
+    answer: list[ExampleSentence] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _has_what_it_cites(self) -> Self:
-        """Refuse citations of passages that the example does not have."""
+    def _check_answer(self) -> Self:
+        """Refuse an answer that cites missing passages, or that is a list of steps."""
         if self.answer[0].text.startswith(("Check:", "Search:", "Output:")):
             raise ValueError(
                 "its answer is a list of steps, which citeforge makes itself; give the whole answer"
@@ -68,27 +68,27 @@ class Demonstration(FrozenRecord):
         return self
 
     @property
-    def farthest(self) -> int:
+    def last_cited(self) -> int:
         """Number of the last passage that the answer cites, from 1; 0 when it cites none."""
         return max((n for s in self.answer for n in s.cited), default=0)
 
     def text(self, base: int) -> str:
-        """The example's answer, with citations that count from ``base``."""
-        return " ".join(s.marked(base) for s in self.answer)
+        """The example's answer, with citation numbers that start at ``base``."""
+        return " ".join(s.with_citations(base) for s in self.answer)
 
-    def plain(self) -> str:
-        """The example's answer without citations, as a model without passages would write it."""
+    def without_citations(self) -> str:
+        """The example's answer without citations, for prompts that show no passages."""
         return " ".join(re.sub(r"\s*\[\d+\]", "", s.text) for s in self.answer)
 
     def docs(self, k: int, base: int, short: bool = False) -> list[PromptDoc]:
-        """First k passages of the demonstration, and those beyond that its answer cites.
+        """List the example's first k passages, and later ones up to the last that its answer cites.
 
         Args:
-            k: how many.
+            k: number of passages.
             base: number of the first.
-            short: whether they are summarised, where they have a summary.
+            short: whether summaries replace texts, where there are any.
         """
-        passages = self.passages[: max(k, self.farthest)]
+        passages = self.passages[: max(k, self.last_cited)]
         return [
             PromptDoc(base + i, p.title, p.summary or p.text if short else p.text)
             for i, p in enumerate(passages)
@@ -101,11 +101,11 @@ def read_demonstrations(path: Path, data_set: str = "") -> list[Demonstration]:
     Args:
         path: a list of examples; or an object with ``demos``, or with a list per data set, as
             ALCE's prompt files and its ``demos.json``.
-        data_set: which of ALCE's data sets the benchmark is of; empty for none.
+        data_set: ALCE's data set that the benchmark was built from; empty for none.
 
     Raises:
-        InputError: it cannot be read, lacks the data set or a field, or an answer cites a passage
-            that its example does not have.
+        InputError: it cannot be read, the data set or a field is missing, or an answer cites a
+            passage that its example does not have.
     """
     content = parse_json(read_all(path), path) if path.suffix == ".json" else read_yaml(path)
     allowed = (
@@ -128,14 +128,12 @@ def read_demonstrations(path: Path, data_set: str = "") -> list[Demonstration]:
         raise InputError(
             "contains no list of worked examples", path=path, allowed=allowed, code="wrong-type"
         )
-    return [
-        validated(Demonstration, _from_alce(row), path, place=f"{place}{number}", allowed=allowed)
-        for number, row in enumerate(content)
-    ]
+    rows = ((f"{place}{number}", _convert_alce_example(row)) for number, row in enumerate(content))
+    return [validated(Demonstration, row, path, place=at, allowed=allowed) for at, row in rows]
 
 
-def _from_alce(row: Any) -> Any:
-    """Turn an example of ALCE's layout into fields of :class:`Demonstration`; keep any other."""
+def _convert_alce_example(row: Any) -> Any:
+    """Convert an example in ALCE's layout to a Demonstration's fields; return others unchanged."""
     match row:
         case {"question": question, "docs": [*docs], "answer": str(answer)}:
             known = [
@@ -151,14 +149,14 @@ def _from_alce(row: Any) -> Any:
 def choose_examples(
     pool: Sequence[Demonstration], shots: int, seed: int, run: int, questions: frozenset[str]
 ) -> list[Demonstration]:
-    """Draw the worked examples of one run, anew for each (ALCE, appendix C).
+    """Draw the worked examples of one run; each run gets its own draw (ALCE, appendix C).
 
     Args:
-        pool: to draw from.
-        shots: how many.
-        seed: of the draw.
+        pool: examples to draw from.
+        shots: number of examples.
+        seed: seed of the draw.
         run: number of the run.
-        questions: of the benchmark; an example must not be one of them.
+        questions: questions of the benchmark, in lower case; no example may have one of them.
 
     Raises:
         UsageError: the pool has fewer.

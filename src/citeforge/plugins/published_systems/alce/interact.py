@@ -1,4 +1,4 @@
-"""``interact`` and ``inline-search``: answers that are written step by step (ALCE, section 3.1)."""
+"""``interact`` and ``inline-search``: a model writes its answer in steps (ALCE, section 3.1)."""
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
@@ -9,27 +9,27 @@ from typing import Any
 from citeforge.builders.packaging.prompts import PromptDoc
 from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.plugins.published_systems.alce.actions import Action, read_action
-from citeforge.plugins.published_systems.alce.demonstrations import Demonstration, Sentence
+from citeforge.plugins.published_systems.alce.demonstrations import Demonstration, ExampleSentence
 from citeforge.plugins.published_systems.alce.options import InteractOptions, SearchOptions
-from citeforge.plugins.published_systems.alce.prompts import condenser, worked
-from citeforge.plugins.published_systems.alce.searching import candidate_shelves
+from citeforge.plugins.published_systems.alce.prompts import make_condenser, make_examples
+from citeforge.plugins.published_systems.alce.searching import make_candidate_searches
 from citeforge.systems.prompts import WindowError
 from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
 
 Show = Callable[[Action], list[PromptDoc]]
-"""A check or a search to the documents that the next step sees."""
+"""Returns the documents that the next step's prompt shows, for a check or a search."""
 _MOST_SHOWN = 3
 """Documents that one check shows (ALCE, appendix C)."""
 
 
 @dataclass
-class Talk:
-    """An answer that a model is writing step by step.
+class StepwiseAnswer:
+    """An answer that a model writes step by step, so far.
 
     Attributes:
-        steps: what was done, as prompts show it.
-        sentences: what was put out.
-        last: the latest reply.
+        steps: steps so far, as prompts show them.
+        sentences: sentences of the answer so far.
+        last: latest reply of the model.
     """
 
     steps: list[str] = field(default_factory=list)
@@ -37,95 +37,96 @@ class Talk:
     last: LlmReply | None = None
 
     def reply(self, **more: Any) -> Reply:
-        """Make the reply of all sentences so far; it is cut if its last step was."""
+        """Make the system's reply from all sentences; it counts as cut if the last step was cut."""
         reason = None if self.last is None else self.last.finish_reason
         return Reply(" ".join(self.sentences), reason, meta={"steps": self.steps}, **more)
 
 
-def converse(
+def ask_steps(
     setting: Setting[Any],
     task: Task,
     verb: str,
     show: Show,
     prompt: Callable[[Sequence[str], Sequence[PromptDoc], bool], str],
-) -> Generator[Sequence[Request], Sequence[LlmReply], Talk]:
-    """Ask a model for one step after another, until it ends or the turns are over.
+) -> Generator[Sequence[Request], Sequence[LlmReply], StepwiseAnswer]:
+    """Ask a model for one step after another, until it ends its answer or the turns are used up.
 
     What a check or search shows is seen by the next step alone, which must put something out
     (ALCE, appendix C). A step that repeats the one before it ends the answer: the prompt would
     lead to it again.
 
     Args:
-        setting: of the system; its options say the turns.
+        setting: setting of the system; its options limit the turns.
         task: the query.
         verb: the step that shows documents.
-        show: what it shows.
-        prompt: steps so far, documents to be seen, whether a sentence must follow.
+        show: returns the documents of such a step.
+        prompt: writes a prompt of (steps so far, documents to show, whether a sentence must
+            follow).
     """
-    talk, docs, forced = Talk(), list[PromptDoc](), False
+    answer, docs, forced = StepwiseAnswer(), list[PromptDoc](), False
     for _ in range(setting.options.turns):
         try:
-            text = prompt(talk.steps, docs, forced)
+            text = prompt(answer.steps, docs, forced)
         except WindowError:
-            if not talk.steps:
+            if not answer.steps:
                 raise
             setting.counts["answers that outgrew the window"] += 1
-            return talk
-        (talk.last,) = yield [setting.request(text, task, stop=["\n"])]
-        action = read_action(talk.last.text, forced, setting.options.bare)
+            return answer
+        (answer.last,) = yield [setting.request(text, task, stop=["\n"])]
+        action = read_action(answer.last.text, forced, setting.options.bare)
         docs, forced = [], False
         if action.verb == "end":
-            return talk
+            return answer
         if action.verb not in ("output", verb):
             setting.counts["answers that ended with something other than a step"] += 1
-            return talk
-        if talk.steps and action.line == talk.steps[-1]:
+            return answer
+        if answer.steps and action.line == answer.steps[-1]:
             setting.counts["answers that ended with a repeated step"] += 1
-            return talk
-        talk.steps.append(action.line)
+            return answer
+        answer.steps.append(action.line)
         if action.verb == "output":
-            talk.sentences.append(action.text)
+            answer.sentences.append(action.text)
         else:
             docs, forced = show(action), True
     setting.counts["answers without an end"] += 1
-    return talk
+    return answer
 
 
-def _filling(setting: Setting[Any], template: str) -> Callable[..., str]:
-    """Make the function that fills a prompt template."""
+def _make_renderer(setting: Setting[Any], template: str) -> Callable[..., str]:
+    """Make the function that fills a prompt template; fields that are not passed are empty."""
     defaults: dict[str, Any] = {"demos": (), "steps": (), "open": (), "forced": False}
     return partial(setting.render, template, base=setting.base, **defaults)
 
 
-def _worked_steps(demo: Demonstration, base: int, lead: Callable[[Sentence], str]) -> list[str]:
-    """Write an example's answer as steps; ``lead`` makes a step before a sentence."""
-    steps = ((lead(s), f"Output: {s.marked(base)}") for s in demo.answer)
+def _to_steps(demo: Demonstration, base: int, lead: Callable[[ExampleSentence], str]) -> list[str]:
+    """Write a worked example's answer as steps; ``lead`` writes the step before each sentence."""
+    steps = ((lead(s), f"Output: {s.with_citations(base)}") for s in demo.answer)
     return [*filter(None, chain.from_iterable(steps)), "End"]
 
 
 def interact(setting: Setting[InteractOptions]) -> MakeSteps:
-    """Make ALCE's Interact: short passages first; the model may check full texts.
+    """Make ALCE's Interact system: prompts show short passages; the model may check full texts.
 
     It may check three documents at a time.
     """
     o, base = setting.options, setting.base
-    condensed = condenser(setting, o.show, o.k)
-    fill = _filling(setting, "interact")
+    condensed = make_condenser(setting, o.show, o.k)
+    fill = _make_renderer(setting, "interact")
 
-    def check(sentence: Sentence) -> str:
+    def check(sentence: ExampleSentence) -> str:
         """Write the step that checks the documents of a sentence; empty without citations."""
         marks = "".join(f"[{n - 1 + base}]" for n in sentence.cited)
         return f"Check: Document {marks}" if marks else ""
 
     def example(demo: Demonstration) -> str:
-        """Write a worked example with its steps."""
+        """Write a worked example with its check steps."""
         docs = demo.docs(o.k, base, short=True)
-        return fill(query=demo.question, docs=docs, steps=_worked_steps(demo, base, check))
+        return fill(query=demo.question, docs=docs, steps=_to_steps(demo, base, check))
 
-    examples = worked(setting, example)  # type: ignore[arg-type]
+    examples = make_examples(setting, example)  # type: ignore[arg-type]
 
     def steps(task: Task) -> Steps:
-        """Condense the passages, then ask step by step."""
+        """Condense the passages of a query, then ask the LLM for its answer step by step."""
         full = {doc.number: doc for doc in setting.docs(task.item)}
         short = yield from condensed(task)
 
@@ -141,36 +142,36 @@ def interact(setting: Setting[InteractOptions]) -> MakeSteps:
             query = task.item.query
             return setting.fitted(task, short, lambda some: fill(query=query, docs=some, **more))
 
-        talk = yield from converse(setting, task, "check", show, prompt)
-        return talk.reply()
+        answer = yield from ask_steps(setting, task, "check", show, prompt)
+        return answer.reply()
 
     return steps
 
 
 def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
-    """Make ALCE's InlineSearch: nothing is shown at first; each search shows one passage."""
-    base, shelf_of = setting.base, candidate_shelves(setting)
-    fill = _filling(setting, "inline_search")
+    """Make ALCE's InlineSearch system: prompts show only passages that the model searches for."""
+    base, search_of = setting.base, make_candidate_searches(setting)
+    fill = _make_renderer(setting, "inline_search")
 
     def example(demo: Demonstration) -> str:
-        """Write a worked example with its searches."""
+        """Write a worked example with its search steps."""
         # What a search shows is gone from the prompt by the next step.
-        steps = _worked_steps(demo, base, lambda s: f"Search: {s.search}" if s.search else "")
+        steps = _to_steps(demo, base, lambda s: f"Search: {s.search}" if s.search else "")
         return fill(query=demo.question, steps=steps)
 
-    examples = worked(setting, example)  # type: ignore[arg-type]
+    examples = make_examples(setting, example)  # type: ignore[arg-type]
 
     def steps(task: Task) -> Steps:
-        """Ask step by step; each search shows a passage."""
-        shelf = shelf_of(task.item)
+        """Ask the LLM for its answer step by step; each search shows a passage."""
+        candidates = search_of(task.item)
 
         def show(action: Action) -> list[PromptDoc]:
-            """Search the candidates, and show the passage that fits best."""
-            place = shelf.search(action.text)
+            """Search the query's candidates, and return the best passage, if there is any."""
+            place = candidates.search(action.text)
             setting.counts["searches that found nothing"] += place is None
             if place is None:
                 return []
-            return [setting.docs(task.item, shelf.shown)[place]]
+            return [setting.docs(task.item, candidates.shown)[place]]
 
         def prompt(done: Sequence[str], seen: Sequence[PromptDoc], forced: bool) -> str:
             """Write the prompt for the next step."""
@@ -178,7 +179,7 @@ def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
             query = task.item.query
             return setting.fitted(task, seen, lambda some: fill(query=query, open=some, **more))
 
-        talk = yield from converse(setting, task, "search", show, prompt)
-        return talk.reply(passages=tuple(shelf.shown))
+        answer = yield from ask_steps(setting, task, "search", show, prompt)
+        return answer.reply(passages=tuple(candidates.shown))
 
     return steps

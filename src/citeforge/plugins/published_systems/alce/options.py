@@ -9,7 +9,7 @@ from citeforge.systems.options import EditedOptions
 
 
 class ShotOptions(EditedOptions):
-    """Options of all of ALCE's systems; decoding is the paper's for ChatGPT (appendix C)."""
+    """Options of all of ALCE's systems; defaults of decoding are the paper's (appendix C)."""
 
     temperature: float = Field(0.5, ge=0, allow_inf_nan=False)
     """0 takes the likeliest token."""
@@ -38,7 +38,7 @@ class CondensedOptions(AlceOptions):
 
     @property
     def later_calls(self) -> int:
-        """Number of calls after those for short versions: the answer."""
+        """Number of LLM calls after those for short versions: one, for the answer."""
         return 1
 
 
@@ -48,7 +48,7 @@ class InteractOptions(ShotOptions):
     k: int = Field(10, ge=1)
     """Take the first so many passages of the context; those that do not help are left out."""
     show: Literal["summary", "snippet"] = "summary"
-    """Which short versions are shown at first."""
+    """Short versions that are shown at first."""
     turns: int = Field(10, ge=1)
     """Steps after which an answer that is not ended ends."""
     bare: bool = False
@@ -57,7 +57,7 @@ class InteractOptions(ShotOptions):
 
     @property
     def later_calls(self) -> int:
-        """Number of calls after those for short versions: every step."""
+        """Largest number of LLM calls after those for short versions: one per step."""
         return self.turns
 
 
@@ -65,7 +65,7 @@ class SearchOptions(ShotOptions):
     """Options of ``inline-search``."""
 
     retriever: Literal["bm25", "dense"] = "bm25"
-    """What a search ranks by: words, or --embedder."""
+    """Ranking of a search: by words, or by --embedder."""
     depth: int = Field(100, ge=1)
     """Passages of the query that are searched."""
     turns: int = Field(10, ge=1)
@@ -75,5 +75,5 @@ class SearchOptions(ShotOptions):
 
     @property
     def later_calls(self) -> int:
-        """Number of calls after the first: every other step."""
+        """Largest number of LLM calls after the first: one per further step."""
         return self.turns - 1

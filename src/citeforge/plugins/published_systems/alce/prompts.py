@@ -1,4 +1,4 @@
-"""ALCE's systems of one prompt (Gao et al. 2023, section 3.1)."""
+"""ALCE's systems that ask for the answer in one prompt (Gao et al. 2023, section 3.1)."""
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from citeforge.builders.packaging.prompts import PromptDoc, neutralise
 from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.engines.text.quoting import with_quotes, without_tags
 from citeforge.plugins.published_systems.alce.demonstrations import (
-    OWN,
+    BUILT_IN_EXAMPLES,
     Demonstration,
     choose_examples,
     read_demonstrations,
@@ -23,17 +23,17 @@ from citeforge.plugins.published_systems.alce.options import (
 from citeforge.systems.editing import cites_candidates
 from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
 
-_TOKENS = 160
+_MOST_TOKENS = 160
 """Most tokens of a short version."""
-Docs = Generator[Sequence[Request], Sequence[LlmReply], list[PromptDoc]]
+CondensedDocs = Generator[Sequence[Request], Sequence[LlmReply], list[PromptDoc]]
 Examples = Callable[[int], list[str]]
-"""Number of a run to its worked examples, as prompts show them."""
+"""Maps the number of a run to the texts of its worked examples."""
 
 
-def worked(setting: Setting[ShotOptions], render: Callable[[Demonstration], str]) -> Examples:
-    """Make the worked examples of each run: built in, or those of ``--demos``.
+def make_examples(setting: Setting[ShotOptions], write: Callable[[Demonstration], str]) -> Examples:
+    """Make the function that draws each run's worked examples, built in or from ``--demos``.
 
-    The counts of the run say which.
+    The counts of the run record which.
 
     Raises:
         InputError: the file is wrong.
@@ -41,7 +41,7 @@ def worked(setting: Setting[ShotOptions], render: Callable[[Demonstration], str]
     """
     o = setting.options
     data_set = setting.benchmark.data_set
-    pool = read_demonstrations(o.demos or OWN, data_set)
+    pool = read_demonstrations(o.demos or BUILT_IN_EXAMPLES, data_set)
     if o.shots:
         origin = f"of {o.demos.name}" if o.demos else "built in; their answers are sentences"
         if data_set == "qampari" and not o.demos:
@@ -51,18 +51,18 @@ def worked(setting: Setting[ShotOptions], render: Callable[[Demonstration], str]
 
     @cache
     def examples(run: int) -> list[str]:
-        """Draw and write the worked examples of a run."""
-        return [render(d) for d in choose_examples(pool, o.shots, setting.seed, run, questions)]
+        """Draw the worked examples of a run, and write them as prompts show them."""
+        return [write(d) for d in choose_examples(pool, o.shots, setting.seed, run, questions)]
 
     return examples
 
 
 def vanilla(setting: Setting[AlceOptions]) -> MakeSteps:
-    """Make ALCE's Vanilla: the first k passages, an instruction, and worked examples."""
-    prompt = _prompting(setting, short=False)
+    """Make ALCE's Vanilla system: an instruction, worked examples, and the first k passages."""
+    prompt = _make_prompt_writer(setting, short=False)
 
     def steps(task: Task) -> Steps:
-        """Ask for the answer in one request."""
+        """Ask the LLM for the answer in one request."""
         docs = setting.docs(task.item)[: setting.options.k]
         (answer,) = yield [setting.request(prompt(task, docs), task)]
         return Reply.of(answer)
@@ -71,15 +71,15 @@ def vanilla(setting: Setting[AlceOptions]) -> MakeSteps:
 
 
 def short_versions(how: str, setting: Setting[CondensedOptions]) -> MakeSteps:
-    """Make ALCE's Summ or Snippet: short versions (``how``) in place of passages.
+    """Make ALCE's Summ or Snippet system: prompts show short versions of passages.
 
-    Passages that do not help are left out.
+    Passages that do not help are left out; ``how`` is ``summary`` or ``snippet``.
     """
-    prompt = _prompting(setting, short=True)
-    condensed = condenser(setting, how, setting.options.k)
+    prompt = _make_prompt_writer(setting, short=True)
+    condensed = make_condenser(setting, how, setting.options.k)
 
     def steps(task: Task) -> Steps:
-        """Condense the passages, then ask for the answer."""
+        """Condense the passages of a query, then ask the LLM for the answer."""
         docs = yield from condensed(task)
         (answer,) = yield [setting.request(prompt(task, docs), task)]
         return Reply.of(answer)
@@ -87,14 +87,14 @@ def short_versions(how: str, setting: Setting[CondensedOptions]) -> MakeSteps:
     return steps
 
 
-def _prompting(
+def _make_prompt_writer(
     setting: Setting[AlceOptions] | Setting[CondensedOptions], short: bool
 ) -> Callable[[Task, Sequence[PromptDoc]], str]:
-    """Make the function that writes the prompt of a task about some passages."""
+    """Make the function that writes a query's prompt about some passages."""
     o, base = setting.options, setting.base
 
     def fill(query: str, docs: Sequence[PromptDoc], demos: Sequence[str], answer: str) -> str:
-        """Write a prompt, or a worked example with its answer."""
+        """Fill the template: a prompt has an empty answer, a worked example its own."""
         return setting.render(
             "alce",
             query=query,
@@ -105,12 +105,13 @@ def _prompting(
             answer=answer,
         )
 
-    examples = worked(
+    examples = make_examples(
         setting,  # type: ignore[arg-type]
         lambda d: fill(d.question, d.docs(o.k, base, short), (), d.text(base)),
     )
 
     def prompt(task: Task, docs: Sequence[PromptDoc]) -> str:
+        """Write the prompt of a query about some passages, as many as fit into the window."""
         demos = examples(task.run)
         return setting.fitted(task, docs, lambda some: fill(task.item.query, some, demos, ""))
 
@@ -118,24 +119,22 @@ def _prompting(
 
 
 def closed_book(setting: Setting[ShotOptions]) -> MakeSteps:
-    """Make ALCE's ClosedBook: the question alone, without passages.
+    """Make ALCE's ClosedBook system: prompts show the question without passages.
 
-    Nothing is cited unless ``--post-cite`` does it.
-
-    Where the benchmark names candidates, it chooses among them, as the paper does from its first
-    hundred (ALCE, section 3.1), else among the passages of the context.
+    Only ``--post-cite`` adds citations: of the benchmark's candidates, as the paper does of its
+    first hundred (ALCE, section 3.1), else of the passages of the context.
     """
-    # What was not shown is not in the list that citations of candidates count.
+    # No passage is shown, so that citations of candidates number the candidates alone.
     own = () if cites_candidates(setting.options, setting.benchmark) else None
 
     def fill(query: str, demos: Sequence[str], answer: str) -> str:
-        """Write a prompt, or a worked example with its answer."""
+        """Fill the template: a prompt has an empty answer, a worked example its own."""
         return setting.render("closed_book", query=query, demos=demos, answer=answer)
 
-    examples = worked(setting, lambda d: fill(d.question, (), d.plain()))
+    examples = make_examples(setting, lambda d: fill(d.question, (), d.without_citations()))
 
     def steps(task: Task) -> Steps:
-        """Ask for the answer in one request."""
+        """Ask the LLM for the answer in one request."""
         demos = examples(task.run)
         text = setting.fitted(task, (), lambda _: fill(task.item.query, demos, ""))
         (answer,) = yield [setting.request(text, task)]
@@ -144,15 +143,15 @@ def closed_book(setting: Setting[ShotOptions]) -> MakeSteps:
     return steps
 
 
-def condenser(setting: Setting[Any], how: str, k: int) -> Callable[[Task], Docs]:
-    """Make the steps that shorten passages; those that do not help are left out (ALCE, 3.1).
+def make_condenser(setting: Setting[Any], how: str, k: int) -> Callable[[Task], CondensedDocs]:
+    """Make the steps that shorten a query's passages and drop those that do not help (ALCE, 3.1).
 
     Documents keep their numbers, so that citations mean the same as with full passages.
 
     Args:
-        setting: of the system.
+        setting: setting of the system.
         how: ``summary`` or ``snippet``.
-        k: passages of the context that are looked at.
+        k: number of passages of the context to shorten.
 
     Returns:
         Steps that end with the short versions of the passages that help.
@@ -162,11 +161,12 @@ def condenser(setting: Setting[Any], how: str, k: int) -> Callable[[Task], Docs]
     if own is not None:
         counts["short versions of the package"] += len(own)
 
-    def docs(task: Task) -> Docs:
+    def docs(task: Task) -> CondensedDocs:
+        """Get short versions of a query's passages from the package, else from the LLM."""
         full = setting.docs(task.item)[:k]
         if own is None:
             answers = yield [request(doc, task) for doc in full]
-            texts = [_useful(answer.text) for answer in answers]
+            texts = [_clean_short_version(answer.text) for answer in answers]
         else:
             texts = [own.get((task.item.query_id, p.id), "") for p in task.item.passages[:k]]
         short = zip(full, texts, strict=True)
@@ -176,18 +176,18 @@ def condenser(setting: Setting[Any], how: str, k: int) -> Callable[[Task], Docs]
         return good
 
     def request(doc: PromptDoc, task: Task) -> Request:
-        """Make the request for the short version of a passage."""
+        """Make the LLM request for the short version of a passage."""
         words = {"question": task.item.query, "title": doc.title, "text": doc.text}
         # One short version for all runs.
         return setting.request(
             setting.render(f"alce/{how}", **with_quotes(words)), task, sample=0, temperature=0.0,
-            max_tokens=_TOKENS,
+            max_tokens=_MOST_TOKENS,
         )  # fmt: skip
 
     return docs
 
 
-def _useful(reply: str) -> str:
-    """Clean a short version into one line; empty where the passage does not help."""
+def _clean_short_version(reply: str) -> str:
+    """Clean an LLM's short version to one line; empty if the passage does not help."""
     reply = without_tags(reply)
     return "" if is_irrelevant(reply) else " ".join(reply.split())

@@ -1,4 +1,4 @@
-"""Passages of a query that a system may search: its candidates, and which of them it was shown."""
+"""Search among a query's candidate passages, for ``inline-search``."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,47 +11,47 @@ from citeforge.package.items import Item, Passage
 from citeforge.plugins.published_systems.alce.options import SearchOptions
 from citeforge.systems.system import Setting
 
-Best = Callable[[str], str | None]
-"""Words of a search to the id of the passage that fits best; None where none does."""
+FindPassage = Callable[[str], str | None]
+"""Maps the words of a search to the id of the best passage; None if none fits."""
 
 
-def best_by_words(ids: Sequence[str], texts: Sequence[str]) -> Best:
-    """Make a search for the best passage by BM25."""
+def make_bm25_search(ids: Sequence[str], texts: Sequence[str]) -> FindPassage:
+    """Make the function that finds the best passage for some words by BM25."""
     index = Bm25(ids, texts)
     return lambda words: next((r.docid for r in index.rank({"": words}, 1)[""]), None)
 
 
-def best_by_vectors(ids: Sequence[str], texts: Sequence[str], embedder: Embedder) -> Best:
-    """Make a search for the passage with the nearest vector; the first id of equals."""
+def make_vector_search(ids: Sequence[str], texts: Sequence[str], embedder: Embedder) -> FindPassage:
+    """Make the function that finds the passage nearest to some words by vectors; ties by id."""
     order = sorted(range(len(ids)), key=lambda row: ids[row])
     passages = embedder.encode(list(texts), "passage").astype("float64")[order]
 
-    def best(words: str) -> str | None:
-        """Find the passage nearest to some words."""
+    def find(words: str) -> str | None:
+        """Find the passage with the highest cosine to some words; None without passages."""
         cosines = passages @ embedder.encode([words], "query")[0]
         return ids[order[int(cosines.round(6).argmax())]] if order else None
 
-    return best
+    return find
 
 
 @dataclass
-class Shelf:
-    """The candidate passages of one query, and those that were shown.
+class CandidateSearch:
+    """Candidate passages of one query, a search among them, and the passages found so far.
 
     Attributes:
-        passages: by their ids.
-        best: searches them.
-        shown: those that a search has brought, in the order of their first showing; citations
-            count them.
+        passages: candidates by their ids.
+        find: finds the best candidate.
+        shown: passages found by searches, in the order of their first finding; citations
+            number them.
     """
 
     passages: dict[str, Passage]
-    best: Best
+    find: FindPassage
     shown: list[Passage] = field(default_factory=list)
 
     def search(self, words: str) -> int | None:
-        """Find the best passage for some words, and show it; its place among ``shown``, or None."""
-        name = self.best(words)
+        """Find the best passage for some words; return its index in ``shown``, or None."""
+        name = self.find(words)
         if name is None:
             return None
         if self.passages[name] not in self.shown:
@@ -59,10 +59,10 @@ class Shelf:
         return self.shown.index(self.passages[name])
 
 
-def candidate_shelves(setting: Setting[SearchOptions]) -> Callable[[Item], Shelf]:
-    """Make the candidates of every query, none of which is shown yet.
+def make_candidate_searches(setting: Setting[SearchOptions]) -> Callable[[Item], CandidateSearch]:
+    """Make the function that starts a search among a query's candidates.
 
-    They are those that the package names, else the best of its corpus by BM25.
+    Candidates are those of the package, else the best passages of its corpus by BM25.
     """
     benchmark, o = setting.benchmark, setting.options
     if "candidates" in benchmark.splits:
@@ -75,17 +75,17 @@ def candidate_shelves(setting: Setting[SearchOptions]) -> Callable[[Item], Shelf
     embedder = make_embedder(o.embedder) if o.retriever == "dense" else None
 
     @cache
-    def index(query: str) -> Best:
-        """Index the candidates of a query for searching."""
+    def index(query: str) -> FindPassage:
+        """Index a query's candidates for searching, once per query."""
         ids = ids_of[query]
         words = [" ".join(texts[name]).strip() for name in ids]
-        return (
-            best_by_words(ids, words) if embedder is None else best_by_vectors(ids, words, embedder)
-        )
+        if embedder is None:
+            return make_bm25_search(ids, words)
+        return make_vector_search(ids, words, embedder)
 
-    def shelf(item: Item) -> Shelf:
-        """List the candidates of a query."""
+    def start(item: Item) -> CandidateSearch:
+        """Start a search among the candidates of an item's query."""
         passages = {name: Passage(name, *texts[name]) for name in ids_of[item.query_id]}
-        return Shelf(passages, index(item.query_id))
+        return CandidateSearch(passages, index(item.query_id))
 
-    return shelf
+    return start

@@ -1,4 +1,4 @@
-"""Attributed-IR's scenarios, as entry points name them."""
+"""Declarations of Attributed-IR's systems, which the entry points load."""
 
 from functools import partial
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Fusion: one ranking out of those of several queries (Attributed-IR, section 2.4).
+"""Rank fusion: one ranking from the rankings of several queries (Attributed-IR, section 2.4).
 
 A ranking is a list of (passage id, score), best first. Ties are broken by id; sums that differ by
 rounding alone are ties.
@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 Ranking = Sequence[tuple[str, float]]
 """(passage id, score) pairs, best first; no id twice."""
 Scorer = Callable[[Sequence[str]], Sequence[float]]
-"""Passage ids to their scores for the original query, in order."""
+"""Maps passage ids to their scores for the original query, in order."""
 
-VOTES = (0.38, 0.24, 0.16, 0.10, 0.12)
+PM2_WEIGHTS = (0.38, 0.24, 0.16, 0.10, 0.12)
 """Weights of the original query and of four sub-queries in PM2, as Attributed-IR sets them;
-further sub-queries get the least of them."""
-SHARE = 0.1
-"""PM2's lambda there: weight of the aspect whose turn it is against all others."""
+further sub-queries get the smallest."""
+PM2_LAMBDA = 0.1
+"""PM2's lambda in Attributed-IR: weight of the query whose turn it is against all others."""
 
 
 def ordered(scores: Mapping[str, float]) -> list[tuple[str, float]]:
@@ -25,9 +25,9 @@ def ordered(scores: Mapping[str, float]) -> list[tuple[str, float]]:
 
 
 def normalised(ranking: Ranking) -> list[tuple[str, float]]:
-    """Normalise the scores of a ranking to [0, 1] (min-max).
+    """Scale the scores of a ranking to [0, 1] (min-max normalisation).
 
-    Where all are equal, as in a ranking of one passage, each is 1: none is worse than another.
+    Where all are equal, as in a ranking of one passage, each becomes 1.
     """
     values = [score for _, score in ranking]
     low, high = min(values, default=0.0), max(values, default=0.0)
@@ -41,52 +41,48 @@ def sort(rankings: Sequence[Ranking]) -> list[tuple[str, float]]:
 
     The scores must be comparable between queries, as those of a cross-encoder are.
     """
-    best: dict[str, float] = {}
-    for ranking in rankings:
-        for name, score in ranking:
-            best[name] = max(score, best.get(name, -math.inf))
-    return ordered(best)
+    return ordered({name: max(scores) for name, scores in _scores_by_passage(rankings).items()})
 
 
 def comb_sum(rankings: Sequence[Ranking]) -> list[tuple[str, float]]:
     """Rank passages by the sum of their normalised scores (Fox and Shaw 1993)."""
-    return ordered({name: math.fsum(scores) for name, scores in _collected(rankings).items()})
+    scores_of = _scores_by_passage(map(normalised, rankings))
+    return ordered({name: math.fsum(scores) for name, scores in scores_of.items()})
 
 
 def comb_mnz(rankings: Sequence[Ranking]) -> list[tuple[str, float]]:
     """Rank passages by CombSUM times the number of rankings with them (Fox and Shaw 1993)."""
-    return ordered(
-        {name: len(scores) * math.fsum(scores) for name, scores in _collected(rankings).items()}
-    )
+    scores_of = _scores_by_passage(map(normalised, rankings))
+    return ordered({name: len(scores) * math.fsum(scores) for name, scores in scores_of.items()})
 
 
-def _collected(rankings: Iterable[Ranking]) -> dict[str, list[float]]:
-    """Collect the normalised scores of each passage from all rankings."""
+def _scores_by_passage(rankings: Iterable[Ranking]) -> dict[str, list[float]]:
+    """Collect the scores of each passage from all rankings that contain it."""
     scores_of: dict[str, list[float]] = {}
     for ranking in rankings:
-        for name, score in normalised(ranking):
+        for name, score in ranking:
             scores_of.setdefault(name, []).append(score)
     return scores_of
 
 
 def pooled(rankings: Iterable[Ranking]) -> list[str]:
-    """List the ids of all rankings, each once, by first appearance."""
+    """List the distinct passage ids of all rankings, by first appearance."""
     return list(dict.fromkeys(name for ranking in rankings for name, _ in ranking))
 
 
 def rerank(rankings: Sequence[Ranking], scorer: Scorer) -> list[tuple[str, float]]:
-    """Score all passages anew against the original query, and rank them."""
+    """Score the passages of all rankings again against the original query, and rank them."""
     pool = pooled(rankings)
     return ordered(dict(zip(pool, scorer(pool), strict=True)))
 
 
 def pm2(
     rankings: Sequence[Ranking],
-    votes: Sequence[float] = VOTES,
-    share: float = SHARE,
+    votes: Sequence[float] = PM2_WEIGHTS,
+    share: float = PM2_LAMBDA,
     depth: int | None = None,
 ) -> list[tuple[str, float]]:
-    """Rank passages with PM-2: seats go to queries in proportion to their votes.
+    """Rank passages with PM-2: ranks go to queries in proportion to their weights.
 
     Dang and Croft 2012.
 
@@ -98,7 +94,7 @@ def pm2(
 
     Args:
         rankings: one per query (aspect), the original query's first.
-        votes: weight of each query; where there are more queries, the least one for the rest.
+        votes: weight of each query; further queries get the smallest.
         share: lambda, in [0, 1].
         depth: seats; None for as many as there are passages.
 
@@ -106,7 +102,7 @@ def pm2(
         (passage, the score that won its seat); the order is that of the seats, and the scores of
         different seats are not comparable.
     """
-    about = [_shares(ranking) for ranking in rankings]
+    about = [_softmax(ranking) for ranking in rankings]
     weights = [*votes, *[min(votes)] * len(rankings)][: len(rankings)]
     rest = pooled(rankings)
     portions = [0.0] * len(rankings)
@@ -128,8 +124,8 @@ def pm2(
     return seats
 
 
-def _shares(ranking: Ranking) -> dict[str, float]:
-    """Compute the softmax of a ranking's scores; no share becomes 0."""
+def _softmax(ranking: Ranking) -> dict[str, float]:
+    """Compute the softmax of a ranking's scores, by passage id; no value is exactly 0."""
     top = max((score for _, score in ranking), default=0.0)
     raw = {name: math.exp(max(score - top, -600.0)) for name, score in ranking}
     total = math.fsum(raw.values())
@@ -143,5 +139,5 @@ FUSIONS: dict[str, Callable[[Sequence[Ranking], Scorer], list[tuple[str, float]]
     "combmnz": lambda rankings, _: comb_mnz(rankings),
     "pm2": lambda rankings, _: pm2(rankings),
 }
-"""Ways to make one ranking of several, the original query's first; ``rerank``, which alone asks the
-scorer, is the one whose passages Attributed-IR generates from."""
+"""Fusion methods by name; the original query's ranking is first. Attributed-IR generates from the
+passages of ``rerank``, the only method that uses the scorer."""

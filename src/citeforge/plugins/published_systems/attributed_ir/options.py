@@ -29,7 +29,7 @@ class RetrievalOptions(LlmOptions):
     embedder: str = Field(
         "offline", description=f"Second stage without --reranker: {listed(EMBEDDERS)}."
     )
-    """What embeds."""
+    """Embedder of the second stage."""
     device: str = "auto"
     """auto, cpu, cuda, …"""
     depth: int = Field(100, ge=1)
@@ -38,7 +38,7 @@ class RetrievalOptions(LlmOptions):
     @field_validator("retriever")
     @classmethod
     def _refuse_run_file(cls, retriever: str) -> str:
-        """Refuse a run file as the first stage: it knows no sub-queries."""
+        """Refuse a run file as the first stage: it has no rankings for sub-queries."""
         if retriever.startswith("run:"):
             raise ValueError(
                 "a run file knows the benchmark's queries alone; `build alce --retriever run:FILE` "
@@ -62,7 +62,7 @@ class QueryGenOptions(VanillaOptions):
     shots: int = Field(4, ge=0, le=4)
     """Demonstrations of sub-queries."""
     fusion: str = "rerank"
-    """How rankings become one: sort, rerank, combsum, combmnz, pm2; or query:N, the ranking of one
+    """Fusion of rankings: sort, rerank, combsum, combmnz, pm2; or query:N, the ranking of one
     query alone (0 is the user's), from which the MAX row is made."""
     candidates: int = Field(10, ge=1)
     """Passages of each query that are fused."""
@@ -71,13 +71,13 @@ class QueryGenOptions(VanillaOptions):
 
     @property
     def later_calls(self) -> int:
-        """Number of calls after the sub-queries: the answer."""
+        """Number of LLM calls after the one for sub-queries: 1 for the answer, else 0."""
         return 0 if self.retrieve_only else 1
 
     @field_validator("fusion")
     @classmethod
     def _check_fusion(cls, fusion: str) -> str:
-        """Refuse an unknown way to fuse rankings."""
+        """Refuse the name of an unknown fusion method."""
         name, _, number = fusion.partition(":")
         if fusion not in FUSIONS and not (name == "query" and number.isdecimal()):
             raise ValueError(f"expected {', '.join(FUSIONS)} or query:N")

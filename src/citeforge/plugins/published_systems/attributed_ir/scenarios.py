@@ -1,4 +1,4 @@
-"""The scenarios of Attributed-IR that ask for one answer (sections 2.3 and 2.4).
+"""Attributed-IR's systems without sub-queries (sections 2.3 and 2.4).
 
 ``g`` generates, ``rtg-gold`` and ``rtg-vanilla`` retrieve and then generate, ``gtr`` generates and
 then retrieves.
@@ -12,6 +12,7 @@ from citeforge.builders.packaging.prompts import neutralise
 from citeforge.engines.llm.records import Request
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.package.items import Passage
+from citeforge.plugins.published_systems.attributed_ir.fusion import pooled
 from citeforge.plugins.published_systems.attributed_ir.options import (
     GoldPassagesOptions,
     GtrOptions,
@@ -26,32 +27,32 @@ from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
 _ENDS = ".!?。！？"
 
 
-def _closed(setting: Setting[Any], task: Task) -> Request:
-    """Make the request for an answer from what the model knows, without citations."""
+def _closed_book_request(setting: Setting[Any], task: Task) -> Request:
+    """Make the LLM request for an answer without passages and citations."""
     query = task.item.query
     text = setting.fitted(task, [], lambda _: setting.render("air-closed", query=query))
     return setting.request(text, task)
 
 
 def generate(setting: Setting[LlmOptions]) -> MakeSteps:
-    """Make the system ``g``: answers from what the model knows, without citations (section 2.3)."""
+    """Make the system ``g``: the LLM answers without passages and citations (section 2.3)."""
 
     def steps(task: Task) -> Steps:
-        """Ask for the answer in one request."""
-        (answer,) = yield [_closed(setting, task)]
+        """Ask the LLM for the answer in one request."""
+        (answer,) = yield [_closed_book_request(setting, task)]
         return replace(Reply.of(answer), passages=())
 
     return steps
 
 
 def ask_with_passages(setting: Setting[Any], task: Task, passages: Sequence[Passage]) -> Steps:
-    """Ask for an answer from passages, or, if there are none, from the model's knowledge.
+    """Ask the LLM for an answer from passages; without any, from its own knowledge.
 
-    The reply brings the passages along; answers without any are counted.
+    The reply contains the passages; answers without any are counted.
     """
     if not passages:
         setting.counts["answered without passages"] += 1
-        (answer,) = yield [_closed(setting, task)]
+        (answer,) = yield [_closed_book_request(setting, task)]
         return replace(Reply.of(answer), passages=())
     item, docs = task.item, setting.docs(task.item, passages)
     text, kept = setting.window.fit(
@@ -63,7 +64,7 @@ def ask_with_passages(setting: Setting[Any], task: Task, passages: Sequence[Pass
 
 
 def gold(setting: Setting[GoldPassagesOptions]) -> MakeSteps:
-    """Make the system that answers from the relevant passages, in the order of the source."""
+    """Make the system that answers from the relevant passages, in the source's order."""
     benchmark = setting.benchmark
     relevant = {
         query: ids[: setting.options.k]
@@ -74,7 +75,7 @@ def gold(setting: Setting[GoldPassagesOptions]) -> MakeSteps:
     texts = benchmark.texts({i for ids in relevant.values() for i in ids})
 
     def steps(task: Task) -> Steps:
-        """Ask for an answer from the relevant passages."""
+        """Ask the LLM for an answer from the relevant passages."""
         ids = relevant[task.item.query_id]
         return ask_with_passages(setting, task, [Passage(i, *texts[i]) for i in ids if i in texts])
 
@@ -82,11 +83,11 @@ def gold(setting: Setting[GoldPassagesOptions]) -> MakeSteps:
 
 
 def retrieve_first(setting: Setting[VanillaOptions]) -> MakeSteps:
-    """Make the system that answers from the first ``k`` passages that retrieval finds."""
+    """Make the system that answers from the ``k`` passages that retrieval ranks highest."""
     search = Search(setting)
 
     def steps(task: Task) -> Steps:
-        """Search, then ask for an answer from what is found."""
+        """Search, then ask the LLM for an answer from the passages found."""
         (ranking,) = search.rankings(task.item, [task.item.query], setting.options.k)
         return ask_with_passages(
             setting, task, search.passages(task.item, [name for name, _ in ranking])
@@ -96,21 +97,21 @@ def retrieve_first(setting: Setting[VanillaOptions]) -> MakeSteps:
 
 
 def gtr(setting: Setting[GtrOptions]) -> MakeSteps:
-    """Make the system that answers as ``g``, then cites what it finds for each statement."""
+    """Make the system that answers without passages, then finds a citation for each statement."""
     search, segmenter = Search(setting), SentenceSegmenter()
 
     def steps(task: Task) -> Steps:
-        """Ask for an answer, search for each statement, and add citations."""
-        (answer,) = yield [_closed(setting, task)]
-        text = neutralise(answer.text)  # marks of its own would cite what nobody showed
+        """Ask the LLM for an answer, search for each statement, and insert citations."""
+        (answer,) = yield [_closed_book_request(setting, task)]
+        text = neutralise(answer.text)  # its own marks would cite passages that it was not shown
         spans = [s for s in segmenter.split(text) if any(c.isalnum() for c in text[slice(*s)])]
         statements = [text[start:end] for start, end in spans]
         rankings = search.rankings(task.item, statements, setting.options.per_statement)
         setting.counts["statements without passages"] += sum(not ranking for ranking in rankings)
-        ids = list(dict.fromkeys(name for ranking in rankings for name, _ in ranking))
+        ids = pooled(rankings)
         numbers = [[setting.base + ids.index(name) for name, _ in ranking] for ranking in rankings]
         return Reply(
-            _marked(text, spans, numbers),
+            _add_marks(text, spans, numbers),
             answer.finish_reason,
             passages=search.passages(task.item, ids),
         )
@@ -118,8 +119,8 @@ def gtr(setting: Setting[GtrOptions]) -> MakeSteps:
     return steps
 
 
-def _marked(text: str, spans: Sequence[tuple[int, int]], numbers: Sequence[Sequence[int]]) -> str:
-    """Insert citations before the end mark of each statement."""
+def _add_marks(text: str, spans: Sequence[tuple[int, int]], cited: Sequence[Sequence[int]]) -> str:
+    """Insert each statement's citations before its final punctuation."""
     ends = [start + len(text[start:end].rstrip().rstrip(_ENDS)) for start, end in spans]
-    marks = (" " * bool(cited) + "".join(f"[{n}]" for n in cited) for cited in numbers)
+    marks = (" " * bool(own) + "".join(f"[{n}]" for n in own) for own in cited)
     return splice(text, ((end, end, mark) for end, mark in zip(ends, marks, strict=True)))

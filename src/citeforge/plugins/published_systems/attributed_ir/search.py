@@ -1,4 +1,4 @@
-"""Retrieval for systems: two stages over the corpus, or over a query's own few passages."""
+"""Two-stage retrieval for systems, over the corpus or over the passages of a query's context."""
 
 import tempfile
 from collections.abc import Sequence
@@ -23,10 +23,11 @@ from citeforge.schemas.errors import UsageError
 from citeforge.systems.system import Setting
 
 
-class Passages:
-    """Passages of a corpus by id, in memory."""
+class CorpusPassages:
+    """All passages of a benchmark's corpus, in memory, by id."""
 
     def __init__(self, benchmark: Benchmark) -> None:
+        """Read the corpus into memory."""
         batches = list(benchmark.passages(["_id", "title", "text"]))
         self._titles = pa.chunked_array([b["title"] for b in batches], pa.string())
         self._texts = pa.chunked_array([b["text"] for b in batches], pa.string())
@@ -40,20 +41,21 @@ class Passages:
 
 
 class EmbeddingReranker:
-    """Reranks by an embedder's cosines, in place of a cross-encoder.
+    """Reranker that scores by an embedder's cosines, in place of a cross-encoder.
 
-    It reads query and passage apart; identities record that.
+    It encodes query and passage separately; identities record that.
     """
 
     def __init__(self, embedder: Embedder) -> None:
+        """Take the embedder that encodes queries and passages."""
         self._embedder = embedder
 
     def identity(self) -> dict[str, Any]:
-        """Identity of the embedder, marked as no cross-encoder."""
+        """Identity for manifests: that of the embedder, marked as no cross-encoder."""
         return {**self._embedder.fingerprint(), "kind": "embedder, no cross-encoder"}
 
     def scores(self, pairs: Pairs) -> list[float]:
-        """Compute the cosines of pairs of query and passage, in float64."""
+        """Compute the cosine of each (query, passage) pair, in float64."""
         if not pairs:
             return []
         sides = []
@@ -67,13 +69,14 @@ class EmbeddingReranker:
 
 
 class Search:
-    """Two-stage retrieval of a system; made once per context set.
+    """A system's two-stage retrieval; made once per context set.
 
     The second stage is ``--reranker``; without one it is the embedder after BM25, and nothing
     after other retrievers. The submission's header and the summary say which.
     """
 
     def __init__(self, setting: Setting[Any]) -> None:
+        """Make both stages from the system's options, and record their identities."""
         self._setting, self._over = setting, setting.options.over
         o, benchmark = setting.options, setting.benchmark
         _require_searchable(benchmark, o)
@@ -93,7 +96,7 @@ class Search:
             folder = Path(self._scratch.name)
             settings = RetrieverSettings(benchmark.corpus, embedder, folder)
             self._first = make_retriever(o.retriever, settings)
-            self._corpus = Passages(benchmark)
+            self._corpus = CorpusPassages(benchmark)
         second = {} if self._second is None else {"second": self._second.identity()}
         identity = {"first": self._first.identity(), **second, "depth": o.depth}
         setting.facts["retrieval"] = {"over": self._over, **identity}
@@ -102,15 +105,15 @@ class Search:
         """Rank passages for each query, best first.
 
         Args:
-            item: the benchmark's query, whose context may be what is searched.
-            queries: texts; its own, or others.
-            depth: most passages of each.
+            item: query of the benchmark; with ``--over context`` its passages are searched.
+            queries: texts to search for, such as the item's own query.
+            depth: most passages per query.
         """
         self._setting.counts[self._note] += len(queries)
         texts = {str(n): text for n, text in enumerate(queries)}
         retriever = self._first
         if self._over != "corpus":
-            retriever = Bm25([p.id for p in item.passages], self._read(item.passages))
+            retriever = Bm25([p.id for p in item.passages], self._join_titles(item.passages))
         n_first = depth if self._second is None else self._setting.options.depth
         ranked = retriever.rank(texts, n_first)
         rankings = {name: [(r.docid, r.score) for r in rows] for name, rows in ranked.items()}
@@ -122,33 +125,34 @@ class Search:
         ]
 
     def scorer(self, item: Item, text: str) -> Scorer:
-        """Make the function that scores passages against a text in the second stage."""
+        """Make the function that scores passages, by id, against a text in the second stage."""
 
         def score(ids: Sequence[str]) -> list[float]:
+            """Score passages against the text, rounded to 6 decimals."""
             assert self._second is not None
-            pairs = [(text, passage) for passage in self._read(self.passages(item, ids))]
+            pairs = [(text, passage) for passage in self._join_titles(self.passages(item, ids))]
             return [round(s, 6) + 0.0 for s in self._second.scores(pairs)]
 
         return score
 
     def passages(self, item: Item, ids: Sequence[str]) -> tuple[Passage, ...]:
-        """Get passages by their ids."""
+        """Get passages by their ids, from the corpus or from the item's context."""
         if self._over == "corpus":
             return tuple(map(self._corpus.get, ids))
         by_id = {p.id: p for p in item.passages}
         return tuple(by_id[i] for i in ids)
 
     @staticmethod
-    def _read(passages: Sequence[Passage]) -> list[str]:
-        """Join the title and text of each passage."""
+    def _join_titles(passages: Sequence[Passage]) -> list[str]:
+        """Join title and text of each passage to one text."""
         return [f"{p.title} {p.text}" if p.title else p.text for p in passages]
 
 
 def _require_searchable(benchmark: Benchmark, options: RetrievalOptions) -> None:
-    """Refuse options for which there is nothing to search, before anything is asked.
+    """Refuse options that the benchmark cannot be searched with, before any LLM call.
 
     Raises:
-        UsageError: nothing of that sort to search, or not by that retriever.
+        UsageError: the benchmark has no corpus, or the retriever cannot search contexts.
     """
     over, retriever = options.over, options.retriever
     if over == "corpus" and not benchmark.corpus:

@@ -1,4 +1,4 @@
-"""Reports of DeepResearch Bench: formats, and FACT's measures of their citations.
+"""DeepResearch Bench: formats of its reports, and FACT's measures of their citations.
 
 Reaches the core through ``evaluator``. Begin at `reader`, then `fact`.
 """

@@ -38,11 +38,11 @@ PAPER = "Du et al. 2025 (DeepResearch Bench, FACT), section 3.2"
 
 
 _UNREAD = "unread"
-"""What comes of a pair whose page has no text."""
+"""Outcome of a pair whose page has no text."""
 
 
 def fact(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Give all FACT measures, from one round of judge calls.
+    """Compute all FACT measures from one round of judge calls.
 
     Raises:
         CannotError: there is no judge, no segmenter, or no passage has a URL.
@@ -67,7 +67,7 @@ def fact(inputs: Inputs, measures: Sequence[Measure]) -> Found:
 
 
 def _questions(inputs: Inputs, item: AnswerItem, strict: bool) -> list[Pair | str]:
-    """List what to ask the judge of a report's pairs; an outcome where it is known already."""
+    """List, for each pair of a report, the judge's question, or the outcome if it is known."""
     pages = {same_url(p.url): p for p in item.passages if p.url}
     texts = {
         name: premise_text(page, strict) for name, page in pages.items() if has_text(page.text)
@@ -86,7 +86,7 @@ def _questions(inputs: Inputs, item: AnswerItem, strict: bool) -> list[Pair | st
 
 
 def _outcome(question: Pair | str, decisions: Mapping[Pair, Decision]) -> str:
-    """Outcome of a pair: supported, unsupported, undecided, unread or failed."""
+    """Get the outcome of a pair: supported, unsupported, undecided, unread or failed."""
     if isinstance(question, str):
         return question
     decision = decisions[question]
@@ -98,7 +98,7 @@ def _outcome(question: Pair | str, decisions: Mapping[Pair, Decision]) -> str:
 
 
 def _samples(inputs: Inputs, outcomes: Mapping[Key, Counter[str]], strict: bool) -> Found:
-    """Compute accuracy and effective citations from the outcomes of reports' pairs."""
+    """Compute accuracy and effective citations from each report's numbers of outcomes."""
     supported: dict[Key, Value] = {}
     n_pairs: dict[Key, float] = {}
     n_unread: dict[Key, float] = {}

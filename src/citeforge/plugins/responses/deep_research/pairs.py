@@ -20,18 +20,18 @@ _MARK = re.compile(r"\[\d+\]|" + re.escape(JOINER))
 
 
 def as_written(url: str) -> str:
-    """Normalise a URL as DeepResearch Bench does: as written, without marked words after it."""
+    """Normalise a URL as DeepResearch Bench does: remove only a text fragment (``#:~:text=…``)."""
     return url.partition(_FRAGMENT)[0]
 
 
 KEYS: Mapping[str, Callable[[str], str]] = {"strict": same_url, "reference": as_written}
-"""Protocol to when two URLs are one page."""
+"""Protocol to the function that maps URLs of one page to the same key."""
 
 
 def statement_pairs(
     report: str, segmenter: Segmenter, key: Callable[[str], str], urls: Sequence[str] = ()
 ) -> tuple[CitedFact, ...]:
-    """Statement–URL pairs of a report, in order: each statement once for each page.
+    """List the statement–URL pairs of a report, in order, without duplicates.
 
     Statements that say the same word for word, case and punctuation aside, are one. A page is named
     as :data:`KEYS` do; ``[7]`` stands for a number that no list explains.
@@ -62,7 +62,7 @@ def statement_pairs(
 
 @dataclass(frozen=True)
 class _Written:
-    """A report with one number for each page, and without its list of references.
+    """A report with numbered marks in place of links, and without its list of references.
 
     Attributes:
         text: the report.
@@ -76,7 +76,7 @@ class _Written:
 
 
 def _with_marks(report: str, markup: Markup, key: Callable[[str], str]) -> _Written:
-    """Replace links by numbered marks, and remove the list of references."""
+    """Replace a report's links by numbered marks, and remove its list of references."""
     numbers: dict[str, int] = {}
     edits: list[Edit] = []
     links: list[tuple[Edit, int, Mention]] = []  # with the place of the link's text in it
@@ -151,7 +151,7 @@ def _merge_mentions(
 
 
 def _links_alone(text: str, start: int, end: int, labels: Sequence[tuple[int, int]]) -> bool:
-    """Whether there is nothing but links and their label between two places."""
+    """Whether a report has only links, and a label for them, between two offsets."""
     rest = []
     for first, last in labels:
         rest.append(text[start:first])

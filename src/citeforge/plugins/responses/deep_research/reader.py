@@ -1,4 +1,4 @@
-"""Formats of DeepResearch Bench: reports, with another run's facts, with its verdicts.
+"""Formats of DeepResearch Bench: reports alone, with extracted facts, or with verdicts on these.
 
 A line is ``{"id", "prompt", "article"}``.
 
@@ -33,22 +33,30 @@ _OUTCOMES: dict[str, Outcome] = {
 
 
 class _Page(msgspec.Struct):
+    """A page with its text, as a line may bring it."""
+
     url: str
     text: str
     title: str = ""
 
 
 class _Result(msgspec.Struct):
+    """A verdict on one fact, as the benchmark's code writes it."""
+
     result: Literal["supported", "unsupported", "unknown"]
     idx: int | None = None
 
 
 class _Cited(msgspec.Struct):
+    """A fact that an LLM extracted from a report, with the URL that it cites."""
+
     fact: str
     url: str
 
 
 class _Scraped(msgspec.Struct):
+    """A cited page: its scraped text, its facts, and the verdicts on them."""
+
     url_content: str | None = None
     facts: list[str] | None = None
     validate_res: list[_Result] | None = None
@@ -56,6 +64,8 @@ class _Scraped(msgspec.Struct):
 
 
 class _Report(msgspec.Struct):
+    """A line of a file: a report, with what the benchmark's tools added to it."""
+
     id: str | int
     article: str
     prompt: str = ""
@@ -66,7 +76,7 @@ class _Report(msgspec.Struct):
 
 
 def _looks_like_reports(path: Path, start: bytes) -> bool:
-    """Whether the first line is a report, judged by the first bytes of the file."""
+    """Whether the first line of a file is a report, by the file's first bytes."""
     line = start.lstrip().partition(b"\n")[0]
     names = _ARTICLE.search(line) is not None and b'"id"' in line
     return line.startswith(b"{") and names and not OUTPUT.search(line)
@@ -76,7 +86,7 @@ def _read(
     facts: Callable[[Path, _Report, int], tuple[CitedFact, ...]] | None,
     path: Path, benchmark: Benchmark, way: str, on_error: OnError,
 ) -> Lines:  # fmt: skip
-    """Read reports with the pages that they cite; a query is found by id, else by text.
+    """Yield (line number, report as an answer) of a file; queries are found by id, else by text.
 
     Raises:
         InputError: file, line, field, and what would be right.
@@ -91,7 +101,7 @@ def _read(
 def _facts(
     path: Path, row: _Report, line: int, with_verdicts: bool = False
 ) -> tuple[CitedFact, ...]:
-    """Read facts that another run extracted, with verdicts if wanted.
+    """Read the facts that the benchmark's LLM extracted from a report, with verdicts if wanted.
 
     Raises:
         InputError: a line has none; or a page has no verdict, or not one for each fact.
@@ -117,7 +127,7 @@ def _facts(
 
 
 def _verdicts(path: Path, line: int, url: str, page: _Scraped) -> dict[int, Outcome]:
-    """Read the verdicts on a page's facts, by place of the fact."""
+    """Read the verdicts on a page's facts, by the position of the fact."""
     n = len(page.facts or [])
     if page.validate_error is not None:
         return dict.fromkeys(range(n), "failed")
@@ -138,6 +148,7 @@ def _verdicts(path: Path, line: int, url: str, page: _Scraped) -> dict[int, Outc
 
 
 def _passages(row: _Report) -> list[OwnPassage]:
+    """List the pages of a report, with their texts if these were scraped, as passages."""
     pages = [OwnPassage(p.text, p.url, p.title, p.url) for p in row.pages or ()]
     for url, scraped in (row.citations_deduped or {}).items():
         text = scraped.url_content or ""

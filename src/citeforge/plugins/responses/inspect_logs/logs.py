@@ -1,4 +1,4 @@
-"""Logs of inspect_ai (``.eval``), read as submissions.
+"""Reader of logs of inspect_ai (``.eval``) as submissions.
 
 Outputs may have ``citations`` beside the text blocks. ``cited_text`` is the span of its block that
 is cited for (OpenAI, Google), or words of the source (Anthropic), which the whole block cites.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _UNREAD = {"events", "events_data", "timelines", "store", "attachments", "messages"}
 """Parts of samples that answers are not in, and that most of a log consists of."""
 _MOST_BYTES = 1 << 30
-"""What a log may unpack to. Its reader holds several times as much."""
+"""Largest size of an unpacked log; its reader needs several times as much memory."""
 _MISSING = "count as missing answers"
 _ALLOWED = (
     "a log that `inspect eval` wrote (.eval; `inspect log convert` makes one of .json), whole"
@@ -40,7 +40,7 @@ _ALLOWED = (
 
 
 def _answers(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
-    """Yield (number, answer) of the samples of a log; epochs are runs.
+    """Yield (number, answer) of each sample of a log; epochs are runs.
 
     The query is the sample's metadata ``query_id``, which tasks of ``citeforge[inspect]`` write, or
     its id; the context set its metadata ``context``. A sample that ended with an error, or was
@@ -78,7 +78,7 @@ def _answers(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> L
 def sample_answer(
     placer: CitationPlacer, name: str, metadata: Mapping[str, Any], output: ModelOutput, epoch: int
 ) -> SubmissionLine:
-    """Make the submission line of one sample; citations beside its text become marks.
+    """Convert a sample to a submission line; citations beside its text become marks in it.
 
     Args:
         placer: writes the marks.
@@ -140,7 +140,7 @@ def _citations(block: dict[str, Any], grammar: Grammar) -> Iterator[dict[str, An
 
 
 def origin_of_log(path: Path) -> Origin:
-    """Read system and benchmark from a log, as a submission's header states them.
+    """Read the fields of a submission's header, such as system and benchmark, from a log.
 
     Raises:
         InputError: the log cannot be read.
@@ -169,7 +169,7 @@ def origin_of_log(path: Path) -> Origin:
 
 
 def _warnings(log: EvalLog, is_limited: bool) -> Iterator[str]:
-    """List what is missing in a log, judging by its header."""
+    """Yield a warning for each kind of sample that a log is missing, by its header."""
     config, results = log.eval.config, log.results
     if log.status != "success":
         yield f"the run did not finish (status {log.status!r}); samples that it lacks {_MISSING}"
@@ -182,7 +182,7 @@ def _warnings(log: EvalLog, is_limited: bool) -> Iterator[str]:
 
 
 def _read(path: Path, header_only: bool) -> EvalLog:
-    """Read a log, or its header alone; refuse one that is damaged or too large."""
+    """Read a log or only its header; refuse a log that is damaged or too large."""
     with extras_named():
         from inspect_ai.log import read_eval_log
     try:

@@ -1,4 +1,4 @@
-"""Our measures as a scorer and a metric of inspect_ai."""
+"""Measures of citeforge as a scorer and a metric of inspect_ai."""
 
 import anyio
 import anyio.to_thread
@@ -20,14 +20,14 @@ _KEY = "citeforge"
 
 
 def split_names(names: str | list[str] | None) -> tuple[str, ...]:
-    """Split names given as a list, or as one text with commas (``-T measures=a,b``)."""
+    """Split names of measures, from a list or a text with commas (``-T measures=a,b``)."""
     parts = names.split(",") if isinstance(names, str) else names or []
     return tuple(p.strip() for part in parts for p in str(part).split(",") if p.strip())
 
 
 @metric(scores="unreduced")  # type: ignore[untyped-decorator]
 def whole() -> Metric:
-    """Compute measures over all scored samples, epochs being runs, as ``citeforge score``.
+    """Make the metric that computes measures over all samples as ``citeforge score`` does.
 
     Values are raw: a hundredth of what ``citeforge score`` shows where that is a percentage. With
     answers to several context sets each name ends in ``[context]``.
@@ -68,7 +68,7 @@ def measured(
     protocol: str = "strict",
     gold: str | None = None,
 ) -> Scorer:
-    """Score answers by measures of citeforge.
+    """Make the scorer that scores single answers by measures of citeforge.
 
     A sample's score maps measures to raw values, those that stand in ``per_query`` of a score file.
     Samples say in their metadata which query they ask (``query_id``; else their id is taken) and
@@ -90,6 +90,7 @@ def measured(
     lock = anyio.Lock()  # a judge and its store are asked by one at a time
 
     async def score(state: TaskState, target: Target) -> Score:
+        """Score a sample's answer: measures to values, with the reasons of missing ones."""
         answer = _answer_of(state, scoring)
         async with lock:
             values, reasons = await anyio.to_thread.run_sync(scoring.one, answer)
@@ -111,7 +112,7 @@ def measured(
 
 
 def _answer_of(state: TaskState, scoring: Scoring) -> SubmissionLine:
-    """Make the submission line of a sample's output, with citations as marks.
+    """Convert a sample's output to a submission line, with citations as marks.
 
     Raises:
         UsageError: it was made on another build of the benchmark.

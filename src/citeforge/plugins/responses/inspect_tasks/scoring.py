@@ -1,4 +1,4 @@
-"""Scores of single answers and of all, computed by the code of ``citeforge score``."""
+"""Scores of single answers and of all answers, computed by the code of ``citeforge score``."""
 
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.submission import SubmissionLine, make_header
 
 _ONE_ANSWER = ("passages", "triples")
-"""What a measure may read so that one answer alone tells its value."""
+"""Contents of contexts whose measures have a value for a single answer."""
 
 
 class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -48,9 +48,10 @@ class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class InMemoryBenchmark(Benchmark):
-    """A benchmark, or some of its queries, with tables and shown passages in memory."""
+    """A benchmark, or some of its queries, whose tables and shown passages are in memory."""
 
     def __init__(self, whole: Benchmark) -> None:
+        """Wrap a benchmark; tables and texts are read once, on first use."""
         super().__init__(whole.folder, whole.manifest)
         self.also_known = whole.also_known
         self._whole_table, self._whole_texts = cache(whole.table), whole.texts
@@ -61,7 +62,7 @@ class InMemoryBenchmark(Benchmark):
         )
 
     def only(self, queries: Iterable[str]) -> "InMemoryBenchmark":
-        """Restrict the benchmark to some queries, in its own order."""
+        """Return the benchmark restricted to some queries, in its own order."""
         part = InMemoryBenchmark(self)
         part._whole_table, part._whole_texts = self._whole_table, self._whole_texts
         part._shown_texts, part.query_subset = self._shown_texts, frozenset(queries)
@@ -82,12 +83,12 @@ class InMemoryBenchmark(Benchmark):
 
 
 def _absolute(name: str) -> str:
-    """Make a folder's path absolute; leave a Hub name as it is."""
+    """Make the path of a package absolute; keep the name of one on the Hub."""
     return name if name.startswith("hub:") else str(Path(name).absolute())
 
 
 class Scoring:
-    """Scores answers to a benchmark.
+    """Scores answers to a benchmark, one by one or all together.
 
     Attributes:
         benchmark: what they answer.
@@ -118,7 +119,7 @@ class Scoring:
         self._single = select(["rage"]) if self._is_of_cells else self._measures
 
     def one(self, answer: SubmissionLine) -> tuple[dict[str, float | None], dict[str, str]]:
-        """Score one answer: raw values, to the bit those of its query among all answers.
+        """Score one answer: (raw values by measure, reasons of measures without one).
 
         Returns:
             Measure to its value, None where undefined; measure to why it could not be computed.
@@ -177,7 +178,7 @@ class Scoring:
 
 @contextmanager
 def user_errors() -> Iterator[None]:
-    """Turn our errors into the one that inspect shows without a traceback."""
+    """Convert errors of citeforge to inspect_ai's PrerequisiteError, shown without traceback."""
     from inspect_ai._util.error import PrerequisiteError
     from rich.markup import escape
 
@@ -189,5 +190,5 @@ def user_errors() -> Iterator[None]:
 
 @lru_cache(maxsize=8)
 def open_scoring(settings: Settings) -> Scoring:
-    """Open the scoring of some settings, once per process."""
+    """Open benchmark, judge and measures for some settings, once per process."""
     return Scoring(settings)

@@ -1,4 +1,4 @@
-"""A benchmark as a task of inspect_ai: one sample a query and context set."""
+"""A benchmark as a task of inspect_ai: one sample per query and context set."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ def package(
     gold: str | None = None,
     system: str | None = None,
 ) -> Task:
-    """Ask a model the prompts of a benchmark, and score what it answers.
+    """Make the task that asks a model a benchmark's prompts and scores its answers.
 
     Args:
         benchmark: folder of a package, or ``hub:ORG/NAME``.
@@ -72,6 +72,7 @@ def package(
 def _samples(
     benchmark: Benchmark, contexts: list[str], template: str | None, show: str | None
 ) -> Iterator[Sample]:
+    """Make a sample per context set and query, with the prompt and the ids that scoring needs."""
     loaded = load_template(template or benchmark.kind.template)
     manifest = benchmark.manifest
     for name in contexts:

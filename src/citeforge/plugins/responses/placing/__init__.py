@@ -1,4 +1,4 @@
-"""Citations beside a text, as vendors give them, made marks in it.
+"""Conversion of citations beside a text, as vendors return them, to marks in the text.
 
 Begin at `placer`, then `marks`.
 """

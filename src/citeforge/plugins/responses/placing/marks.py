@@ -1,4 +1,4 @@
-"""Insertion of citations beside a text into it, as marks of our grammar.
+"""Insertion of citations into an answer's text, as marks of the benchmark's grammar.
 
 A span of words belongs to every statement of which it covers a letter or digit; each gets its mark,
 before the full stop. A citation with a place and no extent becomes a mark at that place. What
@@ -21,7 +21,7 @@ from citeforge.schemas.citations.grammar import JOINER, Grammar, Marker, overlap
 _STOPS = ".!?。！？"
 _BRACKETS = "[【［(（"
 _TRIES, _FEW_TRIES, _LONG = 30, 4, 20_000
-"""Readings of a text while places are sought, and of one of so many characters."""
+"""Most readings of a text while places are searched; fewer for texts of so many characters."""
 _NEAR = 300
 """Characters on either side that decide whether a mark looks like a subscript."""
 _JOINS = re.compile(r"[(}\-\u2010-\u2015\uff0d\uff5e]")
@@ -29,7 +29,7 @@ _JOINS = re.compile(r"[(}\-\u2010-\u2015\uff0d\uff5e]")
 
 @dataclass(frozen=True)
 class Edit:
-    """Characters [start, end) of a text are replaced by others."""
+    """An edit of a text: the characters [start, end) are replaced by others."""
 
     start: int
     end: int
@@ -37,7 +37,7 @@ class Edit:
 
 
 class Shift:
-    """A text after edits that do not overlap, and where its characters went.
+    """A text after edits that do not overlap, with the mapping of old to new offsets.
 
     Attributes:
         text: the text after them.
@@ -45,6 +45,7 @@ class Shift:
     """
 
     def __init__(self, text: str, edits: Iterable[Edit]) -> None:
+        """Apply the edits to the text."""
         pieces: list[str] = []
         self._old, self._new = [0], [0]
         self.places: dict[Edit, tuple[int, int]] = {}
@@ -60,12 +61,12 @@ class Shift:
         self.text = "".join([*pieces, text[at:]])
 
     def start(self, old: int) -> int:
-        """New offset of a span's start, after what was inserted there."""
+        """Map the old offset of a span's start to the new one, after text inserted there."""
         at = bisect_right(self._old, old) - 1
         return self._new[at] + old - self._old[at]
 
     def end(self, old: int) -> int:
-        """New offset of a span's end, before what was inserted there."""
+        """Map the old offset of a span's end to the new one, before text inserted there."""
         return 0 if old == 0 else self.start(old - 1) + 1
 
 
@@ -77,7 +78,7 @@ def place_marks(
     segmenter: Segmenter,
     n_docs: int,
 ) -> tuple[str, list[tuple[int, int]]]:
-    """Insert a mark per citation; give the new text, and (start, end) of each citation.
+    """Insert a mark per citation: (new text, (start, end) in it of each citation's span).
 
     Args:
         text: the answer, whose brackets are no marks.
@@ -113,7 +114,7 @@ def place_marks(
 
 
 def _bracketed(text: str, start: int, end: int, numbers: Iterable[int]) -> str:
-    """Write marks of numbers, each once, to put in place of characters [start, end) of a text.
+    """Write the marks of distinct numbers that replace the characters [start, end) of a text.
 
     ``[1](so)`` would be a link, ``[1]-[4]`` a range, ``a_0[1]`` an element of a list, and ``[1]}``
     a mark with its brace.
@@ -128,7 +129,7 @@ def _bracketed(text: str, start: int, end: int, numbers: Iterable[int]) -> str:
 
 
 def _marks(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> dict[int, Edit]:
-    """Map each citation to the edit that makes its mark; those that overlap share one."""
+    """Map each citation that is a mark to the edit that rewrites it; overlapping ones share one."""
     groups: list[list[int]] = []
     behind = -1
     marks = [(c.start, c.end, at) for at, c in enumerate(cited) if c.is_mark]
@@ -149,7 +150,7 @@ def _marks(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> dict[in
 def marks_beside(
     text: str, cited: Sequence[tuple[int, int]], grammar: Grammar, n_docs: int
 ) -> list[Marker]:
-    """Find marks in an answer that are none of its citations.
+    """Find the marks in an answer's text that are not among its citations.
 
     Args:
         text: the answer.
@@ -177,7 +178,7 @@ def _escapes(text: str, grammar: Grammar, n_docs: int, marks: Sequence[Edit]) ->
 def _insert_marks(
     text: str, spans: Sequence[tuple[int, int, int]], read: Callable[[str], Statements]
 ) -> Shift:
-    """Insert marks for spans of words where the grammar reads them as meant."""
+    """Insert marks for cited spans at places where statements then cite the right numbers."""
     before = read(text).statements
     missing, loose = _missing_numbers(text, spans, before)
     agrees = le if loose else eq
@@ -214,7 +215,7 @@ def _insert_marks(
 def _missing_numbers(
     text: str, spans: Sequence[tuple[int, int, int]], statements: Sequence[Statement]
 ) -> tuple[dict[int, list[int]], list[tuple[int, int]]]:
-    """Find numbers that statements should cite and do not, by statement.
+    """Find the numbers that statements should cite but do not: (numbers by statement, others).
 
     Spans outside all statements are returned apart, as (place, number).
 
@@ -236,7 +237,7 @@ def _missing_numbers(
 
 
 def _places(text: str, statement: Statement) -> tuple[int, int, int]:
-    """Find offsets where a mark may go: before the full stop, at the end, after the words."""
+    """Find offsets for a statement's marks: before its full stop, at its end, after its words."""
     inside = [i for s, e in statement.spans for i in range(s, e)]
     end = inside[-1] + 1
     stop = next((i + 1 for i in reversed(inside) if text[i] not in _STOPS), end)

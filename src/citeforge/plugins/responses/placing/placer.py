@@ -1,4 +1,4 @@
-"""Responses as lines of submissions: sources are found, citations become marks."""
+"""Conversion of responses to submission lines: sources are matched, citations become marks."""
 
 import json
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ class LineFields:
 
 
 WAYS = ("shown", "own", "id", "index", "title", "url")
-"""How sources are found: ``shown`` is by id, then by title, then by number."""
+"""Ways to match sources with passages: ``shown`` is by id, then by title, then by number."""
 
 
 class Matching:
@@ -72,7 +72,7 @@ class Matching:
         return self._shown[context].get(query, ())
 
     def find(self, source: CitedSource, passages: Sequence[Passage]) -> int | None:
-        """Find the position of the passage that a source is; None for none or several."""
+        """Find the position of the passage that a source is; None if there is none or several."""
         ids = [p.id for p in passages]
         for way in ("id", "title", "index") if self.way == "shown" else (self.way,):
             if way == "id":
@@ -90,7 +90,7 @@ class Matching:
 
     @cached_property
     def _urls(self) -> dict[str, str]:
-        """Passage id to URL, from the metadata of the corpus."""
+        """Map passage ids to URLs, from the metadata of the corpus."""
         urls = {}
         for batch in iter_batches(self._benchmark.corpus, ["_id", "metadata"], schema=CORPUS):
             for name, metadata in rows_of(batch):
@@ -127,13 +127,13 @@ class CitationPlacer:
 
     @cached_property
     def segmenter(self) -> Segmenter:
-        """Segmenter that finds the statement to put a mark in."""
+        """Make the sentence segmenter that finds statements for marks, on first use."""
         from citeforge.engines.text.sentences import SentenceSegmenter
 
         return SentenceSegmenter()
 
     def brings_sources(self, fields: LineFields, response: Response) -> bool:
-        """Whether a response comes with sources; else its marks cite the passages shown."""
+        """Whether a response has sources; if not, its marks cite the passages shown."""
         if fields.documents is not None or self._only_marks:
             return fields.documents is not None
         return bool(response.has_list or response.sources or response.cited)
@@ -207,7 +207,7 @@ class CitationPlacer:
         ]
 
     def _context(self, fields: LineFields) -> str:
-        """Choose the context set that a line names, or the only one."""
+        """Get the context set that a line names, else the only one; refuse an unknown one."""
         contexts = list(self.benchmark.manifest.contexts)
         context = fields.context or (contexts[0] if len(contexts) == 1 else None)
         if context not in contexts:
@@ -223,7 +223,7 @@ class CitationPlacer:
 
 
 def cite_by_marks(response: Response, grammar: Grammar) -> list[tuple[Cited, int | None]]:
-    """Find the citations of marks that number a response's sources, with those numbers.
+    """Find the citations that are marks in a response's text: (citation, number in the mark).
 
     ``[[1]](URL)`` cites the source of that URL, whatever its number; it has no number then.
     Numbers beyond the sources are added to them.
@@ -278,12 +278,12 @@ def _own(fields: LineFields, response: Response) -> tuple[list[OwnPassage], list
 
 
 def _passage(source: CitedSource) -> OwnPassage:
-    """Make a passage of a cited source."""
+    """Convert a cited source to a passage of the answer."""
     return OwnPassage(source.text, next(iter(source.ids), None), source.title, source.url)
 
 
 def _document_of(source: CitedSource, documents: Sequence[CitedSource]) -> int | None:
-    """Find the document of the request that a source is, by number, id or title."""
+    """Find the position of the request's document that a source is, by number, id or title."""
     if source.index is not None and documents:
         return source.index if 0 <= source.index < len(documents) else None
     matches = (i for i, d in enumerate(documents) if {*d.ids, d.title or None} & {*source.ids})

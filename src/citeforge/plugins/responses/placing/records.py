@@ -49,7 +49,7 @@ class CitedSource:
         return self.ids, self.title, self.index, self.is_absent
 
     def filled(self, other: "CitedSource | None") -> "CitedSource":
-        """Fill an empty title or text from another mention of the source."""
+        """Copy the source, with an empty title or text filled from another mention of it."""
         if other is None:
             return self
         return replace(self, title=self.title or other.title, text=self.text or other.text)
@@ -109,7 +109,7 @@ class Response:
     base: int | None = None
 
     def source(self, source: CitedSource) -> int:
-        """Position of a source; a new one is added, and text of a known one is kept."""
+        """Get a source's position; add a new source, or add new text to a known one."""
         for at, other in enumerate(self.sources):
             if other.key == source.key:
                 if source.text not in other.text:
@@ -122,7 +122,7 @@ class Response:
 
 @contextmanager
 def errors_at(path: Path, line: int, on_error: OnError = None) -> Iterator[None]:
-    """Catch errors of reading one response, and add file and line to them.
+    """Add file and line to errors in the block, which reads one response; report or raise them.
 
     Args:
         path: file.
@@ -167,7 +167,7 @@ def span(start: int | None, end: int | None, size: int, place: str) -> tuple[int
 
 
 def link_span(text: str, first: int, last: int) -> tuple[int, int, bool]:
-    """Extend a citation's span to a whole link; also return whether it is a mark, not text.
+    """Extend a citation's span to a closing bracket: (start, end, whether it is a link or mark).
 
     ``end_index`` is called the last character; where the bracket that closes a link is just behind
     it, that is part of the link.

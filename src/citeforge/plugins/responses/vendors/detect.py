@@ -1,4 +1,4 @@
-"""The tool that wrote a file, detected from the first line."""
+"""Detection of the tool that wrote a file, from its first line."""
 
 import json
 from functools import lru_cache
@@ -28,7 +28,7 @@ def body_of(row: Node) -> Node:
 
 
 def looks_like(form: str, path: Path, start: bytes) -> bool:
-    """Whether a file is of a format, by its first line.
+    """Whether a file is in a format, by its first line.
 
     Raises:
         InputError: responses of any tool, but not one per line.

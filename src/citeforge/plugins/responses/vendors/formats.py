@@ -1,4 +1,4 @@
-"""Files of tools as submissions: one JSON object per line.
+"""Submission formats of tools' files, with one JSON object per line.
 
 A line says which query it answers: ``query_id``, the ``custom_id`` or ``key`` of a batch, or the
 question itself. The response is in ``response``, where batches have it, or is the line.
@@ -57,13 +57,13 @@ class _Line:
 
 
 class _File:
-    """A file of responses."""
+    """A file of a tool's responses, read as answers."""
 
     def __init__(
         self, form: str, rows: Callable[[Path, OnError], Rows], path: Path, benchmark: Benchmark,
         options: str,
     ) -> None:  # fmt: skip
-        """Open a file.
+        """Store the settings of reading; the file is read later.
 
         Args:
             form: format.
@@ -93,7 +93,7 @@ class _File:
         self._queries = QueryFinder(benchmark)
 
     def lines(self, on_error: OnError) -> Lines:
-        """Read the answers, with citations as marks, and the numbers of their lines.
+        """Yield (line number, answer with citations as marks) of the file.
 
         Raises:
             InputError: file, line, field, and what would be right.
@@ -147,7 +147,7 @@ class _File:
         )
 
     def _read_row(self, number: int, row: Node) -> _Line:
-        """Read a line: its query, its other fields and its responses."""
+        """Read a line's query, other fields and responses; refuse a line of a failed request."""
         _require_answer(row)
         found = find_layout(row, self._layouts)
         if found is None and len(self._layouts) > 1:
@@ -201,7 +201,7 @@ def _fields(row: Node, layout: Layout, body: Node) -> LineFields:
 
 
 def _require_answer(row: Node) -> None:
-    """Refuse the line of a request that failed.
+    """Refuse a line whose request failed.
 
     Raises:
         InputError: says why it failed.

@@ -1,4 +1,4 @@
-"""A layout: where a tool's file has the question, the answer, the passages and the citations.
+"""Layouts: the paths of question, answer, sources and citations in the files of each tool.
 
 ``data/layouts.toml`` has one for each shape of a tool's files.
 """
@@ -15,7 +15,7 @@ from citeforge.schemas.errors import InputError
 
 
 class Citations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Citations beside a text. All paths but ``at`` start at one citation.
+    """Declaration of citations beside a text. All paths but ``at`` start at one citation.
 
     Attributes:
         at: path of the citations.
@@ -63,7 +63,7 @@ class Citations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One layout of the files of a tool. Paths: :mod:`citeforge.plugins.responses.vendors.values`.
+    """A layout of a tool's files. Paths: see :mod:`citeforge.plugins.responses.vendors.values`.
 
     Attributes:
         form: name for ``--format``; several layouts may share it.

@@ -13,7 +13,7 @@ Span = tuple[int | None, int | None]
 def locate(
     citations: Citations, text: str, at: Span, others: Sequence[Span], words: str | None, place: str
 ) -> tuple[int, int]:
-    """Characters that a citation is for: the first, and behind the last.
+    """Find the characters of the answer that a citation is for: (first, one after the last).
 
     Args:
         citations: how offsets count.

@@ -1,4 +1,4 @@
-"""The text of an answer, which may be a text, a message, or a list of parts with thoughts."""
+"""Parts of an answer, which may be a text, a message, or a list of texts and thoughts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Part:
 
 
 def read_parts(node: Node) -> Iterator[Part]:
-    """Parts of a text, of a message, or of a list of these.
+    """Yield the parts of a text, of a message, or of a list of these.
 
     Raises:
         InputError: it is something else.

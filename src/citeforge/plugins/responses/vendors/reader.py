@@ -1,4 +1,4 @@
-"""Reading a response by its layout: the answer, its thoughts, its sources and its citations."""
+"""Reader of a response by its layout: its answers with thoughts, sources and citations."""
 
 import re
 from dataclasses import replace
@@ -15,7 +15,7 @@ from citeforge.schemas.submission import is_cut
 
 
 def read_responses(layout: Layout, body: Node) -> list[Response]:
-    """Read the answers of a response in the order of their ``index``; usually one.
+    """Read the answers of a response, in the order of their ``index``; there is usually one.
 
     Raises:
         InputError: what is missing or wrong, with the field.
@@ -43,7 +43,7 @@ class _AnswerReader:
         self._response = Response(base=layout.base)
 
     def read(self) -> Response:
-        """Read the answer with its sources and citations.
+        """Read the answer, its sources and its citations.
 
         Raises:
             InputError: what is missing or wrong, with the field.
@@ -64,13 +64,13 @@ class _AnswerReader:
         return response
 
     def _each(self, paths: str) -> list[Node]:
-        """Find values at the first path, in the answer, else in the response or message."""
+        """Find the values at some paths in the answer, else in the response or message."""
         message = self._answer.first(self._layout.text)
         roots = [self._answer, self._body, *([message] if message else [])]
         return next((nodes for root in roots if (nodes := root.each(paths))), [])
 
     def _read_text(self) -> list[Part]:
-        """Read the texts of all parts into the answer, and thoughts apart from it."""
+        """Read the answer's text and thoughts, and return the answer's parts."""
         layout, response = self._layout, self._response
         nodes = self._answer.each(layout.text)
         parts = [part for node in nodes for part in read_parts(node)]
@@ -101,7 +101,7 @@ class _AnswerReader:
         return parts
 
     def _read_sources(self) -> None:
-        """Read the sources that the response lists."""
+        """Read the list of sources of the response."""
         layout, response = self._layout, self._response
         try:
             nodes = self._each(layout.sources)
@@ -128,7 +128,7 @@ class _AnswerReader:
         self._n_listed = len(response.sources)
 
     def _read_citations(self, citations: Citations, root: Node, parts: list[Part]) -> None:
-        """Read citations that are beside the text.
+        """Read the citations beside the text, with their spans, sources and quotations.
 
         Args:
             citations: how they are declared.
@@ -168,7 +168,7 @@ class _AnswerReader:
                 )  # fmt: skip
 
     def _sources(self, citations: Citations, node: Node, quote: str | None) -> list[int]:
-        """Find or add the sources of one citation; give their positions."""
+        """Get the positions of the sources of one citation; add sources that are not listed."""
         response = self._response
         positions = []
         for name in node.each(citations.names):
@@ -198,7 +198,7 @@ class _AnswerReader:
 
 
 def _is_read(citations: Citations, node: Node) -> bool:
-    """Whether citations of this type count; refuse an unknown type.
+    """Whether a citation's type counts as a citation; refuse an unknown type.
 
     Raises:
         InputError: of an unknown kind.

@@ -1,4 +1,4 @@
-"""A document in the shape of any tool as a source: its text, ids, title and address."""
+"""Reader of a document in any tool's shape as a source: its text, ids, title and address."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -71,7 +71,7 @@ def read_source(node: Node, must_be_whole: bool = False) -> CitedSource:
 
 
 def _from_text(text: str, place: str, must_be_whole: bool) -> CitedSource:
-    """Make a source of a document that is a plain text or an address."""
+    """Make a source from a document that is a plain text or an address."""
     if must_be_whole and _SAVED_AS_TEXT.match(text):
         raise InputError(
             "is a Python object saved with str()", field=place,
@@ -84,7 +84,7 @@ def _from_text(text: str, place: str, must_be_whole: bool) -> CitedSource:
 
 
 def _unwrapped(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Separate the fields of a document's wrapper from those of the document inside it."""
+    """Split a document's fields: (fields of its wrapper, fields of the document inside it)."""
     outer = dict(value)
     if outer.get("lc"):  # LangChain's dump: `id` names the class
         outer.pop("id", None)
@@ -99,7 +99,7 @@ def _unwrapped(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
 
 
 def _metadata(*documents: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge the metadata of documents into one object."""
+    """Merge the metadata objects of some documents into one."""
     merged: dict[str, Any] = {}
     for document in documents:
         for name in _METADATA:

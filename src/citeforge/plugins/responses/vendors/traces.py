@@ -1,4 +1,4 @@
-"""Spans of traced RAG systems as lines: one trace is one answer.
+"""Reader of traces of RAG systems: each trace becomes one line with an answer.
 
 Read are the spans of Phoenix (its API, its client's data frames), Langfuse (traces, observations)
 and OpenTelemetry (OTLP in JSON), with the attributes of OpenInference and of OpenTelemetry's GenAI
@@ -110,7 +110,7 @@ def _span(row: dict[str, Any]) -> Node:
 
 
 def _with_json(value: Any) -> Any:
-    """Parse texts that are JSON inside a value, however deep."""
+    """Replace all texts inside a value that are JSON by their parsed values."""
     if isinstance(value, dict):
         return {k: _with_json(v) for k, v in value.items()}
     if isinstance(value, list):

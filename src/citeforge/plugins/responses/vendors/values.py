@@ -1,4 +1,4 @@
-"""Values of a JSON document, found by paths, each with its place for error messages.
+"""Values of a JSON document, found by paths; each has its place for error messages.
 
 A path is names with dots, in snake case: ``search_results.*.url``. ``*`` is every item of a list,
 ``%`` every value of an object, ``-1`` the last item, and a name alone also finds its camel case.
@@ -44,7 +44,7 @@ class Node:
     place: str = ""
 
     def each(self, paths: str) -> list[Node]:
-        """Find all values at the first path that leads to any; ``.`` is the value itself."""
+        """Find all values at the first of some paths that leads to any; ``.`` is the node."""
         for path in _steps(paths) if paths else ():
             nodes = [self]
             for name in path:
@@ -54,7 +54,7 @@ class Node:
         return []
 
     def first(self, paths: str) -> Node | None:
-        """Find the first value at the first path that leads to any; None without."""
+        """Find the first value at the first of some paths that leads to any; None if none does."""
         return next(iter(self.each(paths)), None)
 
     def has(self, paths: str) -> bool:
@@ -62,7 +62,7 @@ class Node:
         return bool(self.each(paths))
 
     def text(self, paths: str) -> str | None:
-        """Get the text at the first of the paths; None without.
+        """Get the text at the first of some paths that leads to a value; None if none does.
 
         Raises:
             InputError: another type is there.
@@ -84,7 +84,7 @@ class Node:
         return None if node is None else node.value
 
     def items(self) -> list[Node]:
-        """List the items of a list that are not null.
+        """List the items of a list, without nulls.
 
         Raises:
             InputError: it is no list.
@@ -100,7 +100,7 @@ class Node:
         raise InputError(f"is {found}", field=self.place, allowed=wanted, code="wrong-type")
 
     def _step(self, name: str) -> Iterator[Node]:
-        """Yield values one step further: a field, an index, ``%`` any field, ``*`` all items."""
+        """Yield the values at one step of a path: field, index, ``%`` any field, ``*`` any item."""
         value = self.value
         if name == "*":
             yield from self.items()
@@ -116,7 +116,7 @@ class Node:
 
 
 def nested(flat: dict[str, Any]) -> dict[str, Any]:
-    """Turn dotted names of an object (``documents.0.id``) into nested objects and lists."""
+    """Convert dotted names of an object (``documents.0.id``) to nested objects and lists."""
     result: dict[str, Any] = {}
     for name, value in flat.items():
         *outer, last = name.split(".")
@@ -137,7 +137,7 @@ def nested(flat: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_lists(value: Any) -> Any:
-    """Turn objects whose names are all numbers into lists, however deep."""
+    """Convert all objects inside a value whose names are all numbers to lists."""
     if isinstance(value, list):
         return [nested(v) if isinstance(v, dict) else v for v in value]
     if not isinstance(value, dict):
