@@ -1,4 +1,4 @@
-"""Units of numbers in a passage and its twin."""
+"""Rule that finds numbers whose unit differs between a passage and its twin."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _UNIT = re.compile(
 
 
 def find_unit_faults(human: str, twin: str) -> Iterator[str]:
-    """Find numbers whose unit changed: ``"'310 metres' became '310 feet'"``.
+    """Yield the first number whose unit changed: ``"'310 metres' became '310 feet'"``.
 
     Args:
         human: English passage.
@@ -37,7 +37,7 @@ def find_unit_faults(human: str, twin: str) -> Iterator[str]:
 
 
 def _units(text: str) -> dict[str, dict[str, str]]:
-    """Map each number to its units, each with the words it was read from."""
+    """Map each number of a text to its units, and each unit to the words it was read from."""
     found: dict[str, dict[str, str]] = {}
     units = word_lists().units
     for match in _unit_pattern().finditer(text):
@@ -57,6 +57,7 @@ def _units(text: str) -> dict[str, dict[str, str]]:
 
 @cache
 def _unit_pattern() -> re.Pattern[str]:
+    """Compile the pattern of a number (in digits or words) with its unit."""
     return re.compile(
         _UNIT.pattern.replace("NUMBER", "|".join(sorted(number_words(), key=len, reverse=True))),
         re.IGNORECASE,
