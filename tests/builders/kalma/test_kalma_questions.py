@@ -110,7 +110,7 @@ def test_both_people() -> None:
         fact("Q1", "place of birth", "x"),
     ]  # fmt: skip
     assert asked(facts) == (
-        "What rank in society did Ada Byron and her father George Byron each have, under what "
+        "What rank in society did Ada Byron and her father George Byron each hold, under what "
         "circumstances was Ada Byron born, and what part did George Byron play in war and the "
         "armed forces?",
         "What noble title did Ada Byron and her father George Byron each hold, when and where was "

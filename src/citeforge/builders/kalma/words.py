@@ -11,11 +11,11 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _SLOT = re.compile(r"\{\w+\}")
 _TAIL = re.compile(r" (?:of|in|for|at|to|by|from|on|with|outside|as)\b|,| \(")
 STOP = frozenset(
-    "a an and as at by did do does each from had has have his her how in is it its of on or "
+    "a an and as at by did do does each from had has have his her in is it its of on or "
     "the their to was were what which with".split()
 )
 GENERIC = frozenset(
-    "when where who for number name work member person part kind type first last life group".split()
+    "when where who how for number name work member person part kind type first last life group".split()
 )
 """Words that mean little alone."""
 _MOST_GENERIC = 2
