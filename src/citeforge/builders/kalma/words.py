@@ -15,7 +15,8 @@ STOP = frozenset(
     "the their to was were what which with".split()
 )
 GENERIC = frozenset(
-    "when where who how for number name work member person part kind type first last life group".split()
+    "when where who how for number name work member person part kind type first last life "
+    "group".split()
 )
 """Words that mean little alone."""
 _MOST_GENERIC = 2
