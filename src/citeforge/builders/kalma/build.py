@@ -38,7 +38,7 @@ from citeforge.engines.plugins import warn
 from citeforge.engines.running.setup import judge_session, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.ir_convert.kalma import read_entries, read_gold
-from citeforge.kg.domain import Domain, load_domain
+from citeforge.kg.domain import load_domain
 from citeforge.kg.equivalence import Equivalence, read_equivalence
 from citeforge.kg.graph import KnowledgeGraph, open_graph
 from citeforge.schemas.benchmarks.kg import EMPTY, Key, Triple
@@ -112,10 +112,10 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
             ("texts of the template in the writer's place", sorted(evolver.asker.stood_in.items())),
         ):
             counts |= {f"{what}: {which}": n for which, n in numbers}
-        counts |= retrieved | _count_unphrased(kg.domain, evolver, usable)
+        counts |= retrieved | _count_unphrased(evolver, usable)
         if evolver.perplexity is not None:
             models = models | {"perplexity": evolver.perplexity.identity()}
-        shares = {} if evolver.asker.is_template else _check_stats(kg.domain, asks, usable)
+        shares = {} if evolver.asker.is_template else _check_stats(asks, usable)
         if asks.failed:
             counts["questions that the checker could not check"] = asks.failed
         return _write_package(
@@ -124,11 +124,11 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
         )  # fmt: skip
 
 
-def _check_stats(domain: Domain, asks: QuestionCheck, kept: Sequence[Evolution]) -> dict[str, str]:
+def _check_stats(asks: QuestionCheck, kept: Sequence[Evolution]) -> dict[str, str]:
     """Compute the share of gold facts that questions ask for, and the check's error rates."""
     forms = {form: [e.to_check(getattr(e, form)) for e in kept] for form in LEAST}
     return share_stats(asks, forms) | error_stats(
-        asks, control_questions(domain, ((e.pair, e.further_facts) for e in kept))
+        asks, control_questions(asks.domain, ((e.pair, e.further_facts) for e in kept))
     )
 
 
@@ -215,10 +215,9 @@ def _no_questions_error(dropped: Counter[str], refused: Counter[str], writer: Ll
     )
 
 
-def _count_unphrased(
-    domain: Domain, evolver: Evolver, evolutions: Sequence[Evolution]
-) -> dict[str, int]:
+def _count_unphrased(evolver: Evolver, evolutions: Sequence[Evolution]) -> dict[str, int]:
     """Count the asked facts whose relation has no clause in the domain, and warn of them."""
+    domain = evolver.kg.domain
     relations = [t.relation for e in evolutions for t in e.further_facts]
     wordless = Counter(r for r in relations if domain.phrasing.phrase(r) is None)
     if not evolver.asker.is_template or not wordless:

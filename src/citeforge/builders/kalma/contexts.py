@@ -167,7 +167,7 @@ def _replace_graphs(
     """Yield the sets ``retrieval_P``, in which irrelevant sub-graphs replace all but P %."""
     graphs: Mapping[str, Graph] = {g.qid: g for q in questions for g in q.graphs}
     wrong = {
-        (q.query_id, at): _draw_irrelevant(q, at, graphs, seed)
+        (q.query_id, at): _draw_graph(q, at, graphs, seed)
         for q in questions
         for at in range(len(q.graphs))
     }
@@ -189,9 +189,7 @@ def _replace_graphs(
         yield f"retrieval_{share}", TripleContext(words, triples)
 
 
-def _draw_irrelevant(
-    question: KalmaQuestion, at: int, graphs: Mapping[str, Graph], seed: int
-) -> Graph:
+def _draw_graph(question: KalmaQuestion, at: int, graphs: Mapping[str, Graph], seed: int) -> Graph:
     """Draw the sub-graph of an entity that a query is not about; positions ``at`` differ."""
     own = {g.qid for g in question.graphs}
     others = sorted(

@@ -51,21 +51,16 @@ def profile(out: Path | None, **parameters: Any) -> None:
     by hand and passed as --domain.
     """
     from citeforge.engines.io.files import write_text
-    from citeforge.plugins.graphs.profile import (
-        draft_domain,
-        draft_plain,
-        profile_class,
-        profile_plain,
-    )
+    from citeforge.plugins.graphs.profile import profile_class, profile_plain
 
     graph = open_kg(parameters)
     if getattr(graph.engine, "is_plain", False):
         listing = profile_plain(graph)
-        text = draft_plain(listing, out.stem if out is not None else "draft")
+        text = listing.draft(out.stem if out is not None else "draft")
         _show_predicates(listing)
     else:
         about = profile_class(graph)
-        text = draft_domain(graph.domain, about)
+        text = about.draft(graph.domain)
         _show_relations(about, graph.domain.model)
     for what, count in graph.counts.items():
         click.echo(f"  {count:,} {what}")

@@ -62,6 +62,22 @@ class ClassProfile:
     classes: list[tuple[str, str, int]]
     relations: list[RelationProfile]
 
+    def draft(self, domain: Domain) -> str:
+        """Write the domain as YAML, with plain words for every profiled relation without words.
+
+        Uninformative relations are left out.
+        """
+        content: dict[str, Any] = domain.model_dump(mode="json", exclude_defaults=True)
+        content["entity_class"] = self.entity_class
+        questions = content.setdefault("questions", {})
+        relations = questions.setdefault("relations", {})
+        for relation in self.relations:
+            if not relation.has_words and relation.label not in domain.uninformative:
+                words = plain_phrase(relation.label, domain.form_of(relation.label))
+                relations[relation.label] = words.model_dump(exclude_defaults=True)
+        head = f"# {domain.name}: relations without `theme` have draft words; see docs/kalma.md.\n"
+        return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+
 
 def profile_class(kg: KnowledgeGraph) -> ClassProfile:
     """Count the relations and values of the domain's class, or of the graph's largest class.
@@ -122,6 +138,35 @@ class PlainProfile:
     classes: list[tuple[str, int]]
     predicates: list[PredicateProfile]
 
+    def draft(self, name: str) -> str:
+        """Draft a domain that maps every predicate, as YAML to be improved by hand.
+
+        Args:
+            name: name of the domain.
+        """
+        there = {p.iri for p in self.predicates}
+        labels = [p for p in _LABELS if p in there]
+        aliases = [p for p in _ALIASES if p in there]
+        mapped = {RDF_TYPE, *_UNMAPPED, *labels, *aliases}
+        relations = {
+            p.iri: {
+                "label": local_words(p.iri) or p.iri,
+                **({"values": "entity"} if p.sort == "entity" else {}),
+            }
+            for p in self.predicates
+            if p.iri not in mapped
+        }
+        plain = {
+            "classes": [iri for iri, _ in self.classes[:1]] or ["http://example.org/Class"],
+            "labels": labels or [RDFS_LABEL],
+            **({"aliases": aliases} if aliases else {}),
+            "language": "en",
+            "relations": relations,
+        }
+        head = f"# {name}: a draft. Keep and name the relations to ask for; see docs/kalma.md.\n"
+        content = {"name": name, "model": "plain", "plain": plain}
+        return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+
 
 def profile_plain(kg: KnowledgeGraph) -> PlainProfile:
     """Count predicates and classes of RDF that is not in Wikidata's model.
@@ -144,37 +189,6 @@ def profile_plain(kg: KnowledgeGraph) -> PlainProfile:
         )  # fmt: skip
     predicates.sort(key=lambda p: (-p.triples, p.iri))
     return PlainProfile(sorted(classes.items(), key=lambda c: (-c[1], c[0])), predicates)
-
-
-def draft_plain(profile: PlainProfile, name: str) -> str:
-    """Draft a domain that maps every predicate, as YAML to be improved by hand.
-
-    Args:
-        profile: profile of the graph.
-        name: name of the domain.
-    """
-    there = {p.iri for p in profile.predicates}
-    labels = [p for p in _LABELS if p in there]
-    aliases = [p for p in _ALIASES if p in there]
-    mapped = {RDF_TYPE, *_UNMAPPED, *labels, *aliases}
-    relations = {
-        p.iri: {
-            "label": local_words(p.iri) or p.iri,
-            **({"values": "entity"} if p.sort == "entity" else {}),
-        }
-        for p in profile.predicates
-        if p.iri not in mapped
-    }
-    plain = {
-        "classes": [iri for iri, _ in profile.classes[:1]] or ["http://example.org/Class"],
-        "labels": labels or [RDFS_LABEL],
-        **({"aliases": aliases} if aliases else {}),
-        "language": "en",
-        "relations": relations,
-    }
-    head = f"# {name}: a draft. Keep the relations to ask for, and name them; see docs/kalma.md.\n"
-    content = {"name": name, "model": "plain", "plain": plain}
-    return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
 
 
 def _group_by_id(kg: KnowledgeGraph, rows: list[Row], variable: str) -> dict[str, list[Row]]:
@@ -207,20 +221,3 @@ def _profile_relation(kg: KnowledgeGraph, pid: str, rows: list[Row]) -> Relation
         pid, label, _read_count(kg, rows[0], "entities"), _read_count(kg, rows[0], "values"),
         example, words is not None and words.phrase(label) is not None,
     )  # fmt: skip
-
-
-def draft_domain(domain: Domain, profile: ClassProfile) -> str:
-    """Write the domain as YAML, with plain words for every profiled relation without words.
-
-    Uninformative relations are left out.
-    """
-    content: dict[str, Any] = domain.model_dump(mode="json", exclude_defaults=True)
-    content["entity_class"] = profile.entity_class
-    questions = content.setdefault("questions", {})
-    relations = questions.setdefault("relations", {})
-    for relation in profile.relations:
-        if not relation.has_words and relation.label not in domain.uninformative:
-            words = plain_phrase(relation.label, domain.form_of(relation.label))
-            relations[relation.label] = words.model_dump(exclude_defaults=True)
-    head = f"# {domain.name}: relations without a `theme` have draft words; see docs/kalma.md.\n"
-    return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
