@@ -267,7 +267,7 @@ class Entities:
         )  # fmt: skip
 
     def _find_unmatched(self, text: Any, other: Any) -> dict[str, bool]:
-        """Map entities with a capitalised word missing from another text to whether all are."""
+        """Map names with words missing from another text to whether all their words are."""
         # spaCy cuts words where the regular expression does not ("A0_"): both kinds are taken.
         words = bare_words(other.text) + [w for t in other for w in bare_words(t.text)]
         there = {form for word in words for form in (word, _stem(word))}

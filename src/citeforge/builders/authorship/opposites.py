@@ -80,7 +80,7 @@ def _find_swapped_words(before: Wording, after: Wording) -> Iterator[tuple[str, 
 
 
 def _find_substitutions(before: Wording, after: Wording) -> Iterator[list[tuple[int, int]]]:
-    """Yield [(index, index)] of a word and of the opposite that replaces it in its context."""
+    """Yield [(index of a word, index of its opposite between the same words of the other)]."""
     old, new = before.contexts(), after.contexts()
     for context, words in new.items():
         for side, place in words.items():

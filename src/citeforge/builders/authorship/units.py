@@ -15,7 +15,7 @@ _UNIT = re.compile(
 
 
 def find_unit_faults(human: str, twin: str) -> Iterator[str]:
-    """Yield the first number whose unit changed: ``"'310 metres' became '310 feet'"``.
+    """Yield the first change of a number's unit: ``"'310 metres' became '310 feet'"``.
 
     Args:
         human: English passage.

@@ -161,7 +161,7 @@ class Wording:
         )
 
     def contexts(self) -> dict[tuple[str, str], dict[Side, int]]:
-        """Map (content word before, after) each word with an opposite to its sides and index."""
+        """Map (content word before, after) of words with opposites to their sides and indexes."""
         found: dict[tuple[str, str], dict[Side, int]] = {}
         for place, word in enumerate(self.tokens):
             sides = list(_sides(word))
