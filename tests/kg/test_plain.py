@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import citeforge as cf
 from citeforge.kg.graph import open_graph
-from citeforge.kg.translation import _date
+from citeforge.kg.translation import _read_date
 from citeforge.kg.values import render_date
 from conftest import EXAMPLES, Inline, refused
 
@@ -154,7 +154,7 @@ _DATES = st.from_regex(r"-?[0-9]{4}(-[0-9]{2}){0,2}(T.{0,5}|Z)?", fullmatch=True
 
 @given(st.text(max_size=12) | _DATES)
 def test_a_date_is_shown_as_far_as_it_is_known_or_is_none(text: str) -> None:
-    result = _date(text)
+    result = _read_date(text)
     if result is not None:
         rendered = render_date(*result)
         assert rendered is not None

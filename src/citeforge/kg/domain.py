@@ -1,6 +1,6 @@
-"""What a domain is, and its words: clauses of questions, and sentences of triples.
+"""Domains: their relations, and their words for questions and for sentences of triples.
 
-Nothing in the code is specific to people but ``data/people.yaml``.
+Only ``data/people.yaml`` is specific to people.
 """
 
 import re
@@ -34,6 +34,7 @@ _SLOT = re.compile(r"\{(\w*)\}|[{}]")
 
 
 def _check_slots(text: str) -> str:
+    """Refuse a clause with an unknown slot in braces; return the clause."""
     for slot in _SLOT.finditer(text):
         if slot[1] not in SLOTS:
             raise ValueError(f"{slot[0]} is no slot; there are {', '.join(SLOTS)}")
@@ -63,7 +64,7 @@ class Phrase(FrozenRecord):
 
 
 class Living(FrozenRecord):
-    """When entities are spoken of in the present.
+    """Rule by which questions speak of an entity in the present tense.
 
     Attributes:
         relation: whose value is a date.
@@ -77,7 +78,7 @@ class Living(FrozenRecord):
 
 
 class Phrasing(FrozenRecord):
-    """Everything that the template writer needs to ask.
+    """Words for the questions that the template writer composes.
 
     Attributes:
         relations: label of a relation to its clause.
@@ -98,28 +99,28 @@ class Phrasing(FrozenRecord):
 
     @model_validator(mode="after")
     def _require_declared_themes(self) -> Self:
-        """Refuse a relation of a theme that is not declared."""
+        """Refuse a relation whose theme is not among ``themes``."""
         for label, phrase in self.relations.items():
             if phrase.theme and phrase.theme not in self.themes:
                 raise ValueError(f"{label}: {phrase.theme!r} is not among the themes")
         return self
 
     def phrase(self, relation: str) -> Phrase | None:
-        """Get the clause of a relation, in any case and by BioKaLMA's names; None for none."""
+        """Get the clauses of a relation by Wikidata's or BioKaLMA's label; None if it has none."""
         return self.phrases_by_key.get(relation_key(relation))
 
     @cached_property
     def phrases_by_key(self) -> dict[str, Phrase]:
-        """Question clauses by their relation's label, normalised by ``relation_key``."""
+        """Map relation labels, normalised by ``relation_key``, to their clauses."""
         return {relation_key(label): phrase for label, phrase in self.relations.items()}
 
 
 def plain_phrase(relation: str, form: str) -> Phrase:
-    """Make a clause for a relation without one; it fits people and things, one and many.
+    """Make a clause from a relation's label, for any kind of entity and number of values.
 
     Args:
         relation: its label.
-        form: of the label; see :func:`citeforge.kg.domain.form_of`.
+        form: of the label; see :meth:`Domain.form_of`.
     """
     label = relation.replace("{", "(").replace("}", ")")
     if form == "participle":
@@ -152,12 +153,13 @@ _DEFAULTS = {
 
 
 def with_article(name: str) -> str:
-    """Write a name as in a sentence: ``the Greek War of Independence``, ``Lord Byron``."""
+    """Add "the" to a name that needs it: ``the Greek War of Independence``, ``Lord Byron``."""
     return f"the {name}" if _ARTICLE.match(name) else name
 
 
 @cache
 def _compile(template: str) -> Template:
+    """Compile a sentence template in a sandbox; missing values raise."""
     return SandboxedEnvironment(undefined=StrictUndefined).from_string(template)
 
 
@@ -166,12 +168,13 @@ _DATA = Path(__file__).parent / "data"
 
 @cache
 def word_groups(name: str) -> tuple[tuple[str, ...], ...]:
-    """Read the groups of ``data/NAME.toml``: relations, or words, that mean the same."""
+    """Read the groups of ``data/NAME.toml``: relations or words with the same meaning."""
     text = (_DATA / f"{name}.toml").read_text(encoding="utf-8")
     return tuple(map(tuple, tomllib.loads(text)["groups"]))
 
 
 def _check_id(text: str) -> str:
+    """Refuse a text that cannot end an IRI, so is no id such as ``Q5``; return the text."""
     if not text or not is_iri(f"http://a/{text}"):
         raise ValueError(f"{text[:80]!r} is not an id, such as Q5 or P31")
     return text
@@ -192,13 +195,14 @@ class Domain(FrozenRecord):
         direct_iri: what direct relations begin with.
         instance_of: id of the relation to an entity's class.
         min_name_parts: fewest words of a name that is looked up.
-        uninformative: labels of relations that no round picks.
-        single_valued: relations that have one true value, with words that announce them.
+        uninformative: labels of relations that no question asks for.
+        single_valued: relations with one true value, each with words that state it.
         inverse: relation label to the label of its inverse.
         same_value: groups of relations; with the same value, two of one group state one fact.
-        relation_words: words of input files to relation labels.
-        forms: relation label to its form, where the rule of :mod:`verbalise` is wrong.
-        templates: sentences by task; see :mod:`citeforge.builders.kalma.asker`.
+        relation_words: names of relations in input files to their labels.
+        forms: relation label to its form, where :meth:`form_of` would guess wrong.
+        templates: Jinja templates of sentences, by form or writing task; see
+            :mod:`citeforge.builders.kalma.asker`.
         questions: how the template writer asks for its relations, or the name of the built-in
             domain whose words it takes; None for plain words.
     """
@@ -224,17 +228,19 @@ class Domain(FrozenRecord):
 
     @property
     def phrasing(self) -> Phrasing:
-        """The words for questions; plain ones where the domain has none."""
+        """Words for questions; empty lists if the domain has none."""
         return self.questions or Phrasing()
 
     @field_validator("questions", mode="before")
     @classmethod
     def _load_words_of_other_domain(cls, value: Any) -> Any:
+        """Replace the name of a built-in domain by that domain's words for questions."""
         return load_domain(value).questions if isinstance(value, str) else value
 
     @model_validator(mode="before")
     @classmethod
     def _set_ids_of_plain_rdf(cls, fields: Any) -> Any:
+        """Set class id, IRIs and relations that ``model: plain`` implies; refuse other ones."""
         if not isinstance(fields, dict) or fields.get("model") != "plain":
             return fields
         own: dict[str, Any] = {
@@ -251,6 +257,7 @@ class Domain(FrozenRecord):
 
     @model_validator(mode="after")
     def _require_plain_mapping(self) -> Self:
+        """Refuse ``model: plain`` without its mapping ``plain``, and the mapping without it."""
         if (self.model == "plain") != (self.plain is not None):
             raise ValueError("model: plain and the mapping `plain` go together")
         return self
@@ -258,6 +265,7 @@ class Domain(FrozenRecord):
     @field_validator("templates")
     @classmethod
     def _check_templates(cls, templates: dict[str, str]) -> dict[str, str]:
+        """Refuse templates that are not Jinja; return all templates."""
         environment = SandboxedEnvironment(undefined=StrictUndefined)
         for task, text in templates.items():
             try:
@@ -267,24 +275,24 @@ class Domain(FrozenRecord):
         return templates
 
     def inverses(self, relation: str) -> tuple[str, ...]:
-        """List labels of relations that say the same from the other end."""
+        """List the declared inverse relations of a relation, by label."""
         own = relation_key(relation)
         labels = [o for r, others in self.inverse.items() if relation_key(r) == own for o in others]
         labels += [r for r, others in self.inverse.items() if own in map(relation_key, others)]
         return tuple(dict.fromkeys(labels))
 
     def relation_of(self, words: str) -> str:
-        """Label of the relation that words of an input file mean, in any case; else the words."""
+        """Get the label of the relation that an input file names; unknown names are returned."""
         own = relation_key(words)
         labels = (label for w, label in self.relation_words.items() if relation_key(w) == own)
         return next(labels, words)
 
     def form_of(self, relation: str) -> str:
-        """Form of a relation's label.
+        """Get the grammatical form of a relation's label.
 
-        The domain's own word, else: ``role`` when it ends in "of" (member of), ``participle`` when
-        it begins with a participle and ends in a preposition (educated at), else ``noun``
-        (occupation).
+        It is the declared form, else: ``role`` if the label ends in "of" (member of),
+        ``participle`` if it begins with a participle and ends in a preposition (educated at), else
+        ``noun`` (occupation).
         """
         if relation in self.forms:
             return self.forms[relation]
@@ -297,7 +305,7 @@ class Domain(FrozenRecord):
         return "noun"
 
     def verbalise(self, triple: Triple) -> str:
-        """Say a triple in one sentence (KaLMA, appendix A.3).
+        """Write a triple as a sentence (KaLMA, appendix A.3).
 
         Raises:
             InputError: the domain's template cannot be filled in, or goes beyond the bounds.

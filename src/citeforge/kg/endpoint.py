@@ -1,4 +1,4 @@
-"""A SPARQL 1.1 endpoint, asked politely, with its replies kept."""
+"""Client of SPARQL 1.1 endpoints: within their limits, with a store of replies."""
 
 import hashlib
 import os
@@ -23,7 +23,7 @@ from citeforge.schemas.version import __version__
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds and errors that a server allows within any window of time.
+    """Query seconds and errors that a server allows within a window of time.
 
     Attributes:
         seconds: query seconds.
@@ -37,31 +37,30 @@ class Limits:
 
 
 class _PastQuery(NamedTuple):
+    """A query that was sent: its end, its seconds, whether it failed."""
+
     end: float
     seconds: float
     failed: bool
 
 
 class QueryBudget:
-    """Keeps what was used, and waits until the next query fits.
+    """Records the seconds and errors of past queries, and waits until another one is allowed.
 
     A query is charged from the moment it is sent until its reply is read, which is never less than
-    what the server counts; it fits when even a query half as long again as the longest seen so far
-    would stay within the limit, and its timeout is what is left.
+    what the server counts. The next one is allowed when even a query 1.5 times as long as the
+    longest so far would stay within the limit; its timeout is the rest of the limit.
     """
 
     def __init__(self, limits: Limits) -> None:
+        """Start with a full budget."""
         self.limits = limits
         self._queries: list[_PastQuery] = []
         self._longest = limits.seconds / 8
         self.waited = 0.0
 
     def wait(self) -> float:
-        """Wait until the server's limits allow another query; return the seconds that it may take.
-
-        Returns:
-            Seconds that it may take at most.
-        """
+        """Wait until the server's limits allow another query; return the seconds it may take."""
         while True:
             now = time.monotonic()
             # A query that ended within the window may have begun before it: it stays whole.
@@ -84,12 +83,12 @@ class QueryBudget:
 
 
 def reply_key(endpoint: str, query: str) -> str:
-    """sha256 of endpoint and query."""
+    """Compute the key of a stored reply: sha256 of endpoint and query."""
     return hashlib.sha256(f"{endpoint}\n{query}".encode()).hexdigest()
 
 
 class ReplyStore(Store):
-    """Replies of endpoints by their queries; a killed run loses none that it had."""
+    """SQLite store of endpoint replies by query; a killed run loses no reply."""
 
     APPLICATION = 0x63666B67  # "cfkg"
     SCHEMA = """CREATE TABLE replies (
@@ -98,34 +97,40 @@ class ReplyStore(Store):
     ) WITHOUT ROWID"""
 
     def get(self, endpoint: str, query: str) -> bytes | None:
-        """The kept reply, if there is one."""
+        """Get the stored reply to a query; None if there is none."""
         key = reply_key(endpoint, query)
         rows = self.rows("SELECT body FROM replies WHERE key = ?", key)
         return bytes(rows[0][0]) if rows else None
 
     def put(self, endpoint: str, query: str, body: bytes) -> None:
-        """Keep a reply."""
+        """Store the reply to a query."""
         values = (reply_key(endpoint, query), endpoint, query, body, time.time())
         self.rows("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?)", *values)
 
     def endpoints(self) -> list[str]:
-        """Endpoints whose replies are kept."""
+        """List the endpoints with stored replies."""
         return [e for (e,) in self.rows("SELECT DISTINCT endpoint FROM replies ORDER BY 1")]
 
 
 class TruncatedError(ValueError):
-    """A reply of status 200 that is not whole."""
+    """A reply of status 200 was cut off or has another format."""
 
 
 class _Results(msgspec.Struct, gc=False):
+    """``results`` of a reply."""
+
     bindings: list[Row]
 
 
 class _Head(msgspec.Struct, gc=False):
+    """``head`` of a reply: names of its variables."""
+
     vars: list[str]
 
 
 class _Reply(msgspec.Struct, gc=False):
+    """A reply in SPARQL 1.1 Query Results JSON Format."""
+
     head: _Head
     results: _Results
 
@@ -180,7 +185,7 @@ class TooLongError(Exception):
 
 
 class EndpointEngine:
-    """One request at a time; throttling obeyed, replies kept.
+    """SPARQL engine over HTTP: one request at a time, obeys throttling, stores replies.
 
     Attributes:
         requests: number of requests sent.
@@ -192,7 +197,7 @@ class EndpointEngine:
         """Set the address, options and store of replies; nothing is sent.
 
         Raises:
-            InputError: it is none, or holds a user name or a password.
+            InputError: not a URL, or one with a user name or a password.
         """
         require_address(url)
         self.url = url
@@ -202,21 +207,22 @@ class EndpointEngine:
         self.requests = 0
 
     def identity(self) -> dict[str, Any]:
+        """Describe the engine for manifests, by the endpoint's address."""
         return {"name": "sparql", "endpoint": self.url}
 
     @property
     def agent(self) -> str:
-        """User-Agent with a contact from the environment, as Wikimedia asks for."""
+        """User-Agent of requests, with the contact from the environment that Wikimedia wants."""
         contact = os.environ.get(CONTACT_VARIABLE, "")
         about = f"citeforge/{__version__} (benchmark builder; {contact or 'no contact given'})"
         return about.encode("latin-1", "replace").decode("latin-1").replace("\n", " ")
 
     def select(self, query: str) -> list[Row]:
-        """Answer a query from the kept replies, else by the endpoint.
+        """Answer a query from the stored replies, or else by the endpoint.
 
         Raises:
             TooLongError: it timed out, or the reply was not whole.
-            InputError: refused, unreachable, throttled for too long, or kept and damaged since.
+            InputError: refused, unreachable, throttled for too long, or a stored reply is damaged.
         """
         body = None if self.store is None else self.store.get(self.url, query)
         if self.store is None or body is None:
@@ -232,6 +238,7 @@ class EndpointEngine:
             ) from error
 
     def _ask(self, query: str) -> list[Row]:
+        """Send a query until the endpoint answers, and store the reply; see :meth:`select`."""
         pause = self.options.pause
         for left in reversed(range(self.options.attempts)):
             allowed = self.budget.wait()
@@ -243,7 +250,7 @@ class EndpointEngine:
                     if self.store is not None:
                         self.store.put(self.url, query, reply.body)
                     return rows
-                wait = self._after(reply)
+                wait = self._read_wait(reply)
             except TimeoutError as error:
                 seconds = f"{self.options.timeout:g} s"
                 raise TooLongError(f"no whole reply within {seconds}") from error
@@ -270,18 +277,19 @@ class EndpointEngine:
         )
 
     def _send(self, query: str, timeout: float) -> HttpReply:
+        """Send a query once: a short one by GET, which caches can answer, a long one by POST."""
         headers = {"Accept": "application/sparql-results+json", "User-Agent": self.agent}
         form = urlencode({"query": query})
         if len(query) > _POST_FROM:
             headers["Content-Type"] = "application/x-www-form-urlencoded"
             request = Request(self.url, form.encode(), headers)
-        else:  # short queries stay cacheable
+        else:
             request = Request(f"{self.url}{'&' if '?' in self.url else '?'}{form}", None, headers)
         self.requests += 1
         return send_request(request, timeout)
 
-    def _after(self, refusal: HttpReply) -> float | None:
-        """Compute the seconds to wait after a refusal; None when the endpoint does not say.
+    def _read_wait(self, refusal: HttpReply) -> float | None:
+        """Get the seconds to wait after a refusal; None if the endpoint names none.
 
         Raises:
             TooLongError: 500 or 504, as endpoints answer when a query took too long.
@@ -319,7 +327,7 @@ class EndpointEngine:
 
 
 class ReplayEngine(EndpointEngine):
-    """An endpoint whose kept replies answer alone; never opens a connection.
+    """SPARQL engine that answers from a store of replies; it never opens a connection.
 
     Its identity is that of the endpoint: a rebuild from the store equals the build that wrote it.
     """
@@ -340,6 +348,7 @@ class ReplayEngine(EndpointEngine):
         self._path = path
 
     def _ask(self, query: str) -> list[Row]:
+        """Refuse a query without a stored reply."""
         raise InputError(
             "has no reply to one of the queries",
             path=self._path,
@@ -349,6 +358,6 @@ class ReplayEngine(EndpointEngine):
 
 
 def _first_line(refusal: HttpReply) -> str:
-    """First line of the text of a refusal, after a colon; empty without text."""
+    """Get the first line of a refusal's text, after a colon; empty if it has no text."""
     lines = refusal.body.decode("utf-8", "replace").splitlines()
     return next((f": {printable(line)}" for line in lines if line.strip()), "")

@@ -28,7 +28,7 @@ class SparqlEngine(Protocol):
     """Engine that answers SPARQL SELECT queries over a knowledge graph."""
 
     def select(self, query: str) -> list[Row]:
-        """Answer a SELECT query: all rows, in no particular order."""
+        """Answer a SELECT query with all its rows, in any order."""
         ...
 
     def identity(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class StoreEngine:
         self._format = form
 
     def load(self) -> None:
-        """Read the RDF file into memory, unless that is done; refuse one without triples.
+        """Read the RDF file into memory unless it already is; refuse one without triples.
 
         Raises:
             InputError: missing, not well-formed (with the line), or without triples.
@@ -174,16 +174,18 @@ class StoreEngine:
         """Translate the store into Wikidata's model; None if it is in that model already."""
         if not self.is_plain:
             return None
-        translated = Translation(self._store, model).result()
+        translated = Translation(self._store, model).translate()
         self._store = Store()
         lines = "".join(translated.lines).encode()
         self._store.bulk_load(input=lines, format=RdfFormat.N_TRIPLES)
         return translated
 
     def identity(self) -> dict[str, Any]:
+        """Describe the engine for manifests, by name and sha256 of the file."""
         return {"name": "file", "file": self.path.name, "sha256": sha256_file(self.path)}
 
     def select(self, query: str) -> list[Row]:
+        """Answer a SELECT query with all its rows, in any order."""
         solutions: Any = self._store.query(query)
         names = [v.value for v in solutions.variables]
         return [

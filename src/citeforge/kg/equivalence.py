@@ -16,8 +16,8 @@ a share of the links of either relation."""
 class Equivalence:
     """Decides which triples state the same fact.
 
-    Two triples do so in the same words; about the same entity, with the same value, by two
-    relations of a declared group; or about each other's values, by inverse relations.
+    Two triples do so if they are equal; if they have the same entity and value, and two relations
+    of a declared group; or if each is about the value of the other, by inverse relations.
     """
 
     def __init__(
@@ -45,17 +45,17 @@ class Equivalence:
                 self._group[relation_key(relation)] |= set(map(relation_key, group))
 
     def related(self, relation: str) -> set[str]:
-        """Keys of the relations that share a group with a relation, and its own."""
+        """Get the keys of a relation and of all relations in its groups."""
         key = relation_key(relation)
         return {key} | self._group.get(key, set())
 
     def inverses(self, relation: str) -> set[str]:
-        """Keys of the relations that state a relation, or a related one, the other way round."""
+        """Get the keys of the inverses of a relation and of the relations in its groups."""
         inverses = (i for r in self.related(relation) for i in self._inverse.get(r, ()))
         return {other for i in inverses for other in self.related(i)}
 
     def same(self, one: Triple, other: Triple) -> bool:
-        """Check whether two triples state the same fact."""
+        """Whether two triples state the same fact."""
         if one.key.compared == other.key.compared:
             return True
         if one.qid == other.qid:
@@ -65,7 +65,7 @@ class Equivalence:
         return is_mirrored and relation_key(other.relation) in self.inverses(one.relation)
 
     def equivalents(self, fact: Triple, shown: Iterable[Triple]) -> list[Triple]:
-        """Find other triples that state the same as a fact, directly or by one another."""
+        """Find the other triples that state a fact, also through a third triple."""
         rest = [t for t in dict.fromkeys(shown) if t != fact]
         found, waiting = dict[Triple, None](), [fact]
         while waiting:
@@ -76,7 +76,7 @@ class Equivalence:
         return [t for t in rest if t in found]
 
     def answers(self, triple: Triple, fact: Triple) -> bool:
-        """Whether a triple answers a question for a fact: it states it, or another value of it."""
+        """Whether a triple answers a question for a fact: states it, or another of its values."""
         if self.same(triple, fact):
             return True
         if triple.qid == fact.qid:
@@ -88,10 +88,10 @@ class Equivalence:
 
 
 def read_equivalence(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Equivalence:
-    """Read what a graph declares to be inverse, of the relations of some of its sub-graphs.
+    """Make the equivalence of sub-graphs, with the inverse relations that the graph declares.
 
     Raises:
-        InputError: an endpoint that does not answer.
+        InputError: an endpoint does not answer.
     """
     shown = {g.qid: g for g in graphs}.values()
     labels = {t.pid: t.relation for g in shown for t in g.triples}
@@ -100,7 +100,7 @@ def read_equivalence(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Equivalence
 
 
 def observed_inverses(graphs: Iterable[Graph]) -> Iterator[tuple[str, str]]:
-    """Find relations of which a graph states enough links both ways."""
+    """Yield pairs of relations of which graphs state at least half of the links both ways."""
     named = {g.qid: g for g in graphs}
     links: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for graph in named.values():
@@ -120,7 +120,7 @@ def observed_inverses(graphs: Iterable[Graph]) -> Iterator[tuple[str, str]]:
 
 
 def _have_one_value(one: Triple, other: Triple) -> bool:
-    """Whether two triples have the same value."""
+    """Whether two triples have the same value, by id or by text."""
     has_one_id = bool(one.value_id) and one.value_id == other.value_id
     return has_one_id or one.key.compared.value == other.key.compared.value
 

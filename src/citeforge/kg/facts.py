@@ -1,4 +1,4 @@
-"""Rows of statements to triples: labels, dates and quantities; what is left out is counted."""
+"""Conversion of result rows to triples: labels, dates, quantities; omissions are counted."""
 
 import re
 from collections import Counter
@@ -24,12 +24,12 @@ COUNT = re.compile(r"[0-9]{1,9}")
 
 @dataclass
 class FactReader:
-    """Reads labels and values of a graph.
+    """Reads labels and values from result rows of a graph.
 
     Attributes:
-        domain: says what ids begin with.
+        domain: has the IRI before ids.
         languages: of labels and texts, the best first.
-        counts: what was left out, and why.
+        counts: values that were left out, by reason.
     """
 
     domain: Domain
@@ -38,15 +38,15 @@ class FactReader:
     _cleaned: set[str] = field(default_factory=set)
 
     def id_of(self, term: Term) -> str:
-        """The id of an entity or relation."""
+        """Get the id in the IRI of an entity or relation: ``Q5``."""
         return term.value.removeprefix(self.domain.entity_iri)
 
     def is_entity(self, term: Term) -> bool:
-        """Whether a value is an entity of the graph."""
+        """Whether a term is an entity of the graph."""
         return term.type == "uri" and term.value.startswith(self.domain.entity_iri)
 
     def clean(self, text: str) -> str:
-        """A label as graphs and snapshots keep it; changes beyond spaces are counted."""
+        """Remove extra spaces and hidden characters from a label; count labels with hidden ones."""
         label = plain_label(text)
         if label != " ".join(text.split()) and text not in self._cleaned:
             self._cleaned.add(text)
@@ -54,7 +54,7 @@ class FactReader:
         return label
 
     def label(self, rows: Iterable[Row], variable: str) -> str | None:
-        """The label that a variable of some rows holds, in the first language that has one."""
+        """Get the label in a variable of some rows, in the best language; None if there is none."""
         labels = {
             r[variable].language: label
             for r in rows
@@ -62,8 +62,8 @@ class FactReader:
         }
         return next((labels[lang] for lang in self.languages if lang in labels), None)
 
-    def merged(self, rows: Iterable[Row]) -> tuple[str, str] | None:
-        """Read id and label of the entity that a value was merged into; None where it was not.
+    def read_merged(self, rows: Iterable[Row]) -> tuple[str, str] | None:
+        """Get (id, label) of the entity that a value was merged into; None if it was not merged.
 
         Args:
             rows: rows with the value, ``into`` and ``intoLabel`` where it has no label of its own.
@@ -76,15 +76,15 @@ class FactReader:
         return next(((q, labels[q] or q) for q in sorted(labels, key=by_number)), None)
 
     def triples(self, entity: str, name: str, value: Term, rows: list[Row]) -> Iterator[Triple]:
-        """Make triples of one value of a relation: none if left out, one per unit of a quantity.
+        """Make the triples of one value: none if it is left out, one per unit of a quantity.
 
-        The value is empty where it has no words in the languages asked for.
+        The triple's value is empty if it has no label in the languages asked for.
 
         Args:
             entity: id of the subject.
             name: its label.
             value: the value.
-            rows: rows with it.
+            rows: result rows with the value.
         """
         prop = self.id_of(rows[0]["prop"])
         relation = self.label(rows, "propLabel") or prop
@@ -93,7 +93,7 @@ class FactReader:
         if kinds & _LEFT_OUT or value.type == "bnode" or (value.type == "uri" and not is_entity):
             self._leave_out("external ids, addresses, media, unknown values")
         elif is_entity:
-            qid, label = self.merged(rows) or (self.id_of(value), self.label(rows, "label"))
+            qid, label = self.read_merged(rows) or (self.id_of(value), self.label(rows, "label"))
             if label is None:
                 self._leave_out("no label in the languages asked for")
             yield Triple(entity, name, prop, relation, label or "", qid)
@@ -116,7 +116,7 @@ class FactReader:
                 yield Triple(entity, name, prop, relation, text)
 
     def _texts(self, value: Term, rows: list[Row]) -> Iterator[str]:
-        """A text, a number, or a quantity with each of its units; empty for an unlabelled unit."""
+        """Yield a literal's text, with each unit of a quantity; empty if a unit has no label."""
         text = self.clean(value.value)
         if value.datatype in _NUMBERS:
             text = text.removeprefix("+")
@@ -133,10 +133,11 @@ class FactReader:
             yield "" if label is None else f"{text} {label}".rstrip()
 
     def _leave_out(self, why: str) -> None:
+        """Count a value that is left out, by the reason."""
         self.counts[f"values left out: {why}"] += 1
 
 
 def by_number(name: str) -> tuple[int, str]:
-    """Key that sorts ids by their numbers."""
+    """Make a sort key of an id: ``Q9`` is before ``Q10``."""
     match = _NUMBER.search(name)
     return (int(match[0]) if match else 0, name)

@@ -1,4 +1,4 @@
-"""One interface to any knowledge graph in Wikidata's RDF model, and the way to open one."""
+"""Queries to a knowledge graph in Wikidata's RDF model, and :func:`open_graph`."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,14 +22,14 @@ BATCH = 50
 
 
 class KnowledgeGraph:
-    """Batched questions to a graph.
+    """A knowledge graph that is queried in batches.
 
     Attributes:
-        engine: where they are answered.
+        engine: answers SPARQL queries.
         domain: entity class and relations.
         languages: labels are taken in the first of these that has one, then in ``mul``.
-        ids: names of a plain graph to the ids that its entities got.
-        counts: what was left out, and why.
+        ids: IRIs of a plain graph to the ids of its entities.
+        counts: things that were left out, by reason.
     """
 
     def __init__(
@@ -40,6 +40,7 @@ class KnowledgeGraph:
         batch: int = BATCH,
         translated: Translated | None = None,
     ) -> None:
+        """Set the engine, domain and languages; nothing is queried yet."""
         self.engine, self.domain = engine, domain
         self.ids = {} if translated is None else translated.ids
         self.languages = tuple(languages)
@@ -55,22 +56,22 @@ class KnowledgeGraph:
         }
 
     def identity(self) -> dict[str, Any]:
-        """Engine and languages of the graph, for manifests."""
+        """Describe the graph for manifests: its engine and the languages of labels."""
         return {**self.engine.identity(), "languages": list(self.languages)}
 
     def subgraphs(self, qids: Iterable[str]) -> dict[str, Graph]:
-        """One-hop sub-graphs with labels; entities that the graph does not know are absent.
+        """Fetch the one-hop sub-graphs of entities, with labels; unknown entities are absent.
 
         Multi-valued relations keep every value. Values without a label in any of the languages,
         and external ids, addresses, media and coordinates, are left out and counted. An id that was
         merged into another one (owl:sameAs) has the graph of that one.
 
         Raises:
-            InputError: an id that is none, or an endpoint that does not answer.
+            InputError: an id is malformed, or an endpoint does not answer.
         """
         ids = list(dict.fromkeys(qids))
         graphs, unknown = self._fetch(ids)
-        others = self._merged(unknown)
+        others = self._find_merged(unknown)
         more, none = self._fetch(sorted(set(others.values()) - set(graphs)))
         followed = {q: (graphs | more)[new] for q, new in others.items() if new in graphs | more}
         if followed:
@@ -81,7 +82,7 @@ class KnowledgeGraph:
         return {q: graphs[q] for q in ids if q in graphs}
 
     def _fetch(self, ids: Sequence[str]) -> tuple[dict[str, Graph], list[str]]:
-        """Sub-graphs of entities, and the entities without statements."""
+        """Fetch (sub-graphs of entities, entities without statements), in batches."""
         graphs: dict[str, Graph] = {}
         unknown: list[str] = []
         with progress("fetching sub-graphs", len(ids), "entities") as advance:
@@ -90,11 +91,12 @@ class KnowledgeGraph:
                 advance(len(part))
         return graphs, unknown
 
-    def _merged(self, ids: Sequence[str]) -> dict[str, str]:
-        """Map ids to the entities that they were merged into; the first labelled one by number."""
+    def _find_merged(self, ids: Sequence[str]) -> dict[str, str]:
+        """Map ids to the entities they were merged into; of several to that of lowest number."""
         found: dict[str, str] = {}
 
         def ask(part: Sequence[str]) -> list[Row]:
+            """Query the merged entities of one batch of ids."""
             entities = " ".join(self._entity(q) for q in part)
             rows = self.engine.select(query("merged", entities=entities, languages=self._languages))
             return _require_asked_values(
@@ -109,6 +111,7 @@ class KnowledgeGraph:
         return found
 
     def _subgraph_rows(self, part: Sequence[str]) -> list[Row]:
+        """Query the statements of entities; refuse a reply with fewer rows than it counts."""
         entities = " ".join(self._entity(q) for q in part)
         rows = self.engine.select(query("subgraphs", entities=entities, languages=self._languages))
         counted: dict[str, dict[str, int]] = {"count": {}, "labels": {}}
@@ -131,7 +134,7 @@ class KnowledgeGraph:
         return rows
 
     def _graphs(self, part: Sequence[str], rows: list[Row], unknown: list[str]) -> Iterator[Graph]:
-        """Graphs of entities; those without statements are added to ``unknown``."""
+        """Make the graphs of entities from rows; add those without statements to ``unknown``."""
         labels: dict[str, list[Row]] = {}
         facts: dict[str, dict[tuple[str, Term], list[Row]]] = {}
         for row in rows:
@@ -160,13 +163,13 @@ class KnowledgeGraph:
             yield Graph(entity, name, tuple(named), tuple(unnamed))
 
     def find(self, names: Iterable[str]) -> dict[str, list[str]]:
-        """Entities of the domain's class that have each name, as label or alias."""
+        """Map each name to the entities of the domain's class with that label or alias."""
         link = iri(self.domain.direct_iri + self.domain.instance_of)
         condition = f"?entity {link} {self._entity(self.domain.entity_class)} ."
         return self._ids_by_name("entities_by_name", names, "entity", {"class": condition})
 
     def properties(self, labels: Iterable[str]) -> dict[str, list[str]]:
-        """Ids of the relations of each label or alias; empty lists where there is none."""
+        """Map each label or alias to the ids of its relations; the list may be empty."""
         return self._ids_by_name("properties_by_label", labels, "prop", {}, all_ids=True)
 
     def _ids_by_name(
@@ -177,10 +180,11 @@ class KnowledgeGraph:
         parts: Mapping[str, str],
         all_ids: bool = False,
     ) -> dict[str, list[str]]:
-        """Map names to the ids that have them; rows without ids are refused or left out."""
+        """Map names to ids; rows without an id are left out, or refused with ``all_ids``."""
         ids_of: dict[str, set[str]] = {n: set() for n in names}
 
         def ask(part: Sequence[str]) -> list[Row]:
+            """Query the ids of one batch of names."""
             values = " ".join(
                 literal(n, lang or None) for n in part for lang in self.reader.languages
             )
@@ -195,7 +199,7 @@ class KnowledgeGraph:
         return {n: sorted(ids, key=by_number) for n, ids in ids_of.items()}
 
     def pairs(self, properties: Iterable[str]) -> list[tuple[str, str, str]]:
-        """(entity, relation id, entity) of every connected pair of the domain's class, sorted."""
+        """List (entity, relation id, entity) of all connected pairs of the class, sorted."""
         text = query(
             "pairs",
             properties=" ".join(self._entity(p) for p in properties),
@@ -207,13 +211,10 @@ class KnowledgeGraph:
         return sorted(triples, key=lambda t: tuple(map(by_number, t)))
 
     def ends(self, properties: Iterable[str]) -> dict[str, dict[str, int]]:
-        """Classes of the values that entities of the domain's class have in some relations.
-
-        Counts up to 1,000 statements in all.
+        """Count the values of some relations by their class, in up to 1,000 statements in all.
 
         Returns:
-            Relation id to class, by its label, to the number of values; an empty name for values of
-            no class.
+            Relation id to label of the class to number of values; an empty label for no class.
         """
         text = query(
             "ends",
@@ -233,18 +234,19 @@ class KnowledgeGraph:
         return ends
 
     def aliases(self, qids: Iterable[str]) -> dict[str, list[str]]:
-        """Other names of entities."""
+        """Map entities to their other names."""
         return self._names("aliases", qids)
 
     def inverses(self, pids: Iterable[str]) -> dict[str, list[str]]:
-        """List names of relations that the graph declares inverse to some, from either end."""
+        """Map relation ids to the names of the relations that the graph declares inverse."""
         return self._names("inverses", pids)
 
     def _names(self, template: str, ids: Iterable[str]) -> dict[str, list[str]]:
-        """Id to the names that a query finds for it, sorted."""
+        """Map ids to the names that a query finds for them, sorted."""
         names_of: dict[str, set[str]] = {q: set() for q in ids}
 
         def ask(part: Sequence[str]) -> list[Row]:
+            """Query the names of one batch of ids."""
             entities, direct = " ".join(map(self._entity, part)), self.domain.direct_iri
             text = query(template, entities=entities, languages=self._languages, direct=direct)
             asked = [self.domain.entity_iri + q for q in part]
@@ -256,7 +258,7 @@ class KnowledgeGraph:
         return {q: sorted(names - {""}) for q, names in names_of.items()}
 
     def labels_of_class(self) -> dict[str, list[str]]:
-        """Label or alias to the entities of the domain's class that have it."""
+        """Map each label or alias of the domain's class to the entities that have it."""
         text = query("labels_of_class", languages=self._languages, **self._class)
         ids_of: dict[str, set[str]] = {}
         for row in self._ask_once(text, "entity", "label", ids=("entity",)):
@@ -266,7 +268,7 @@ class KnowledgeGraph:
         return {n: sorted(ids, key=by_number) for n, ids in sorted(ids_of.items())}
 
     def ask(self, name: str, variables: Sequence[str], **parts: str) -> list[Row]:
-        """Run ``queries/NAME.rq``; each row has all variables bound, labels in the languages.
+        """Run the query in ``queries/NAME.rq``; refuse rows in which a variable is unbound.
 
         Raises:
             InputError: an endpoint cannot answer.
@@ -277,6 +279,7 @@ class KnowledgeGraph:
     def _ask_once(
         self, text: str, *variables: str, ids: Sequence[str] = (), counted: bool = False
     ) -> list[Row]:
+        """Run a query that cannot be split; refuse rows with unbound variables or no ids."""
         try:
             rows = self.engine.select(text)
             if counted and len(rows) == 1 and {term.value for term in rows[0].values()} == {"0"}:
@@ -293,7 +296,7 @@ class KnowledgeGraph:
     def _batched(
         self, items: Sequence[str], ask: Callable[[Sequence[str]], list[Row]]
     ) -> Iterator[tuple[Sequence[str], list[Row]]]:
-        """Ask in batches; one that takes too long is split in two."""
+        """Yield (items, rows) of each batch; a batch that takes too long is split in two."""
         waiting = [items[i : i + self.batch] for i in range(0, len(items), self.batch)]
         while waiting:
             part = waiting.pop(0)
@@ -311,6 +314,7 @@ class KnowledgeGraph:
                 waiting[:0] = [part[: len(part) // 2], part[len(part) // 2 :]]
 
     def _entity(self, qid: str) -> str:
+        """Write the IRI of an id as in SPARQL."""
         return iri(self.domain.entity_iri + qid)
 
     def _require_ids(self, rows: list[Row], *variables: str) -> list[Row]:
@@ -329,6 +333,7 @@ class KnowledgeGraph:
         return rows
 
     def _id(self, term: Term) -> str:
+        """Get the id in the IRI of an entity or relation."""
         return self.reader.id_of(term)
 
 
@@ -339,18 +344,18 @@ def open_graph(
     run: RunOptions,
     skip_malformed: bool = False,
 ) -> KnowledgeGraph:
-    """Open the graph of ``--kg`` with its domain and languages.
+    """Open the knowledge graph that ``--kg`` names, with its domain and languages.
 
     Args:
         name: ``file:PATH``, ``sparql:URL``, ``replay:FILE``, or a graph of a plugin.
         domain: built-in name, YAML file, or the content of one.
-        languages: of labels, the best first.
+        languages: languages of labels, the best first.
         run: batch size and endpoint options.
         skip_malformed: leave out malformed statements of a file, and count them.
 
     Raises:
-        UsageError: no graph is named, or there is no file to skip in.
-        InputError: a domain, graph or store that cannot be read.
+        UsageError: no graph is named, or ``skip_malformed`` without a file.
+        InputError: a domain, graph or store cannot be read.
     """
     if name is None:
         raise UsageError("give --kg file:PATH, sparql:URL or replay:FILE", code="missing-option")
@@ -366,17 +371,17 @@ def open_graph(
     translated = None
     if record.plain is not None:
         path = Path(domain) if isinstance(domain, str) else Path(f"{record.name}.yaml")
-        translated = _translated(engine, record.plain, path)
+        translated = _translate_plain(engine, record.plain, path)
     graph = KnowledgeGraph(engine, record, list(languages) or ["en"], run.kg_batch, translated)
     graph.counts += loaded
     return graph
 
 
-def _translated(engine: SparqlEngine, model: PlainModel, path: Path) -> Translated | None:
-    """Translate a graph of plain RDF into Wikidata's model; None where it has that already.
+def _translate_plain(engine: SparqlEngine, model: PlainModel, path: Path) -> Translated | None:
+    """Translate a graph of plain RDF into Wikidata's model; None if it is in that model.
 
     Raises:
-        UsageError: it is no file.
+        UsageError: the graph is no file.
         InputError: the graph has no named entity of the classes.
     """
     if not isinstance(engine, StoreEngine):
@@ -402,11 +407,7 @@ def _translated(engine: SparqlEngine, model: PlainModel, path: Path) -> Translat
 
 
 def _require_bound(rows: list[Row], *variables: str) -> list[Row]:
-    """Refuse rows with an unbound variable; return the rows.
-
-    Raises:
-        TooLongError: one is not: the reply is not what the query asked for.
-    """
+    """Refuse rows with an unbound variable (the query asked for none); return the rows."""
     for row in rows:
         for name in variables:
             if name not in row:
@@ -417,7 +418,7 @@ def _require_bound(rows: list[Row], *variables: str) -> list[Row]:
 def _require_asked_values(
     rows: list[Row], variable: str, values: Iterable[str], other: str
 ) -> list[Row]:
-    """Refuse rows in which a variable has a value that was not asked about; return the rows."""
+    """Refuse rows in which a variable has a value that the query did not name; return them."""
     allowed = set(values)
     for row in _require_bound(rows, variable, other):
         if row[variable].value not in allowed:

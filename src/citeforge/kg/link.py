@@ -1,4 +1,4 @@
-"""The baseline's retrieval: names in a question to sub-graphs (KaLMA, sections 3.1 and 3.2)."""
+"""KaLMA's retrieval (sections 3.1, 3.2): names in a question to entities and sub-graphs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _TYPES = {"Q5": ("PERSON", "PER")}
 
 @dataclass(frozen=True)
 class Candidate:
-    """An entity that a name may mean.
+    """One of the entities that have a name.
 
     Attributes:
         qid: its id.
@@ -29,10 +29,10 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Link:
-    """A name of a question.
+    """A name in a question, with the entities that have it.
 
     Attributes:
-        name: as it stands there.
+        name: as it is in the question.
         candidates: best first; ties by id.
     """
 
@@ -41,17 +41,19 @@ class Link:
 
 
 class Linker:
-    """Finds names, looks them up, and ranks namesakes.
+    """Finds names in questions, looks them up in a graph, and ranks entities of one name.
 
     Names come from an installed spaCy model, or from an EntityRuler over the graph's own labels,
-    which finds no name that the graph lacks.
+    which finds only names of the graph.
     """
 
     def __init__(self, kg: KnowledgeGraph, model: str | None = None) -> None:
+        """Set the graph, and the spaCy model that finds names (None: the graph's labels)."""
         self.kg, self.model = kg, ner_model(model)
 
     @cached_property
     def _pipeline(self) -> Any:
+        """Make the spaCy pipeline that finds names: an installed model, or the graph's labels."""
         import spacy
 
         if self.model is not None:
@@ -64,8 +66,8 @@ class Linker:
             ruler.add_patterns([{"label": "ENTITY", "pattern": n} for n in names])
         return pipeline
 
-    def names(self, question: str) -> list[str]:
-        """Names in a question, in order, of enough words."""
+    def find_names(self, question: str) -> list[str]:
+        """List the names in a question that have enough words, in order."""
         types = _TYPES.get(self.kg.domain.entity_class)
         names = [
             e.text.removesuffix("'s").removesuffix("’s")
@@ -76,11 +78,11 @@ class Linker:
         return list(dict.fromkeys(n for n in names if len(n.split()) >= least))
 
     def link(self, questions: Sequence[str]) -> tuple[list[list[Link]], dict[str, Graph]]:
-        """Names of every question with their ranked candidates, and the sub-graphs of those.
+        """Link the names in questions: (names with ranked candidates, sub-graphs by QID).
 
         All names are looked up together, and all sub-graphs are fetched together.
         """
-        names_of = [self.names(q) for q in questions]
+        names_of = [self.find_names(q) for q in questions]
         entities = self.kg.find({n for names in names_of for n in names})
         graphs = self.kg.subgraphs(sorted({q for ids in entities.values() for q in ids}))
         links = [
@@ -92,12 +94,13 @@ class Linker:
     def _ranked(
         self, question: str, ids: Iterable[str], graphs: dict[str, Graph]
     ) -> tuple[Candidate, ...]:
+        """Rank entities by how many of their neighbour values are in a question."""
         text = f" {normalise_em(question)} "
-        candidates = [Candidate(q, _matches(text, graphs[q])) for q in ids if q in graphs]
+        candidates = [Candidate(q, _count_matches(text, graphs[q])) for q in ids if q in graphs]
         return tuple(sorted(candidates, key=lambda c: -c.matches))
 
 
-def _matches(text: str, graph: Graph) -> int:
+def _count_matches(text: str, graph: Graph) -> int:
     """Count the distinct neighbour values of a graph that are in a normalised question."""
     own = normalise_em(graph.name)
     values = {normalise_em(t.value) for t in graph.triples} - {own, ""}
@@ -106,13 +109,13 @@ def _matches(text: str, graph: Graph) -> int:
 
 @dataclass(frozen=True)
 class LinkQuality:
-    """Recall and precision of linked entities, by those that a data set names.
+    """Recall and precision of linked entities, against the entities a data set expects.
 
     Attributes:
-        recall: share of named entities that are linked.
-        precision: share of linked entities that are named.
-        expected: number of named entities.
-        linked: number of linked ones.
+        recall: share of expected entities that are linked.
+        precision: share of linked entities that are expected.
+        expected: number of expected entities.
+        linked: number of linked entities.
     """
 
     recall: float
@@ -122,7 +125,7 @@ class LinkQuality:
 
 
 def linking_quality(links: Sequence[Sequence[Link]], expected: Sequence[set[str]]) -> LinkQuality:
-    """Recall and precision of the best candidates, over all questions together."""
+    """Compute recall and precision of the best candidates, over all questions together."""
     hits = n_expected = n_linked = 0
     for mine, right in zip(links, expected, strict=True):
         best = {link.candidates[0].qid for link in mine if link.candidates}

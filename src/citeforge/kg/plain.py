@@ -1,9 +1,9 @@
-"""Plain RDF as a graph in Wikidata's model: what a domain's ``plain`` declares, carried out.
+"""Mapping of plain RDF to Wikidata's model: the field ``plain`` of a domain.
 
-Wikidata's model gives every relation an entity of its own, with labels; RDF of other makers has
-predicates and no more. A mapping names them: the classes that questions are about, the predicates
-that hold names, and the relations. The graph is translated once, when it is loaded; everything
-else sees one model. Entities get ids in the order of their IRIs (``Q1``, …; the classes together
+Wikidata's model gives every relation an entity of its own, with labels; other RDF has only
+predicates. A mapping names them: the classes that questions are about, the predicates
+that hold names, and the relations. The graph is translated once, when it is loaded; all other
+code sees one model. Entities get ids in the order of their IRIs (``Q1``, …; the classes together
 are ``Q0``), relations in the order of the mapping (``P1``, …; ``P0`` is the class).
 """
 
@@ -26,8 +26,8 @@ INVERSE_OF = "http://www.w3.org/2002/07/owl#inverseOf"
 ALT_LABEL = "http://www.w3.org/2004/02/skos/core#altLabel"
 
 
-def _expanded(name: str, info: ValidationInfo) -> str:
-    """Expand ``prefix:name`` to an IRI; an IRI stays as it is."""
+def _expand(name: str, info: ValidationInfo) -> str:
+    """Expand ``prefix:name`` to an IRI; return an IRI unchanged, refuse anything else."""
     prefix, _, rest = name.partition(":")
     prefixes = info.data.get("prefixes", {})
     if prefix in prefixes:
@@ -41,20 +41,21 @@ def _expanded(name: str, info: ValidationInfo) -> str:
 
 
 def _check_iri_start(text: str) -> str:
+    """Refuse a text that no IRI can begin with; return the text."""
     if not is_iri(text):
         raise ValueError(f"{text[:80]!r} is not the beginning of an IRI")
     return text
 
 
-Name = Annotated[str, AfterValidator(_expanded)]
+Name = Annotated[str, AfterValidator(_expand)]
 IriStart = Annotated[str, AfterValidator(_check_iri_start)]
 
 
 class PlainRelation(FrozenRecord):
-    """Relation that a predicate of plain RDF is read as.
+    """Relation of Wikidata's model that a predicate of plain RDF becomes.
 
     Attributes:
-        label: what citations and sentences call it; predicates of one label are one relation.
+        label: name in citations and sentences; predicates of one label are one relation.
         values: ``entity`` (an IRI with a name), ``text``, ``date``, ``number``, or ``any`` of them;
             values of another kind are left out and counted.
     """
@@ -67,11 +68,11 @@ class PlainModel(FrozenRecord):
     """Mapping of plain RDF: its classes, names and relations.
 
     Attributes:
-        prefixes: what names may begin with.
-        classes: whose instances questions are about.
+        prefixes: prefix to the beginning of an IRI.
+        classes: classes whose instances questions are about.
         labels: predicates that hold names, the best first.
         aliases: predicates that hold other names.
-        language: of relation labels, and of names without a language.
+        language: language of relation labels, and of names without a language.
         relations: predicates that are relations.
     """
 

@@ -1,4 +1,4 @@
-"""Plain RDF, translated into Wikidata's model as a domain's ``plain`` declares."""
+"""Translation of plain RDF into Wikidata's model, by the mapping ``plain`` of a domain."""
 
 import re
 from collections import Counter
@@ -39,11 +39,11 @@ class Translated:
     """A plain graph in Wikidata's model.
 
     Attributes:
-        lines: as N-Triples.
+        lines: the triples, as N-Triples.
         ids: IRI to id.
-        left_out: what is not, and why.
+        left_out: facts that are not translated, by reason.
         classes: classes of the plain graph, the most frequent first.
-        named: instances of the mapped classes that have a name.
+        named: number of instances of the mapped classes that have a name.
     """
 
     lines: list[str]
@@ -54,9 +54,10 @@ class Translated:
 
 
 class Translation:
-    """All of a store that the mapping names, in time linear in that."""
+    """Translates the facts of a store that a mapping names, in linear time."""
 
     def __init__(self, store: Store, model: PlainModel) -> None:
+        """Collect names, instances and facts, and give ids to entities and relations."""
         self.store, self.model = store, model
         self.counts: Counter[str] = Counter()
         self.names = {p: self._literals(p) for p in dict.fromkeys((*model.labels, *model.aliases))}
@@ -69,7 +70,7 @@ class Translation:
         entities |= {o.value for _, _, o in self.facts if not isinstance(o, RdfLiteral)}
         self.ids = {name: f"Q{i}" for i, name in enumerate(sorted(entities), 1)}
 
-    def result(self) -> Translated:
+    def translate(self) -> Translated:
         """Translate the store into Wikidata's model."""
         lines = [
             *self._property_triples(),
@@ -87,11 +88,12 @@ class Translation:
         )  # fmt: skip
 
     def _quads(self, predicate: str, value: str | None = None) -> Iterator[Any]:
+        """Find the statements of a predicate, with any value or the given IRI."""
         of = None if value is None else NamedNode(value)
         return iter(self.store.quads_for_pattern(None, NamedNode(predicate), of))
 
     def _literals(self, predicate: str) -> dict[str, list[Any]]:
-        """IRI to its literals of a predicate, sorted."""
+        """Map IRIs to their literals of a predicate, sorted."""
         literals: dict[str, list[Any]] = {}
         for quad in self._quads(predicate):
             if isinstance(quad.subject, NamedNode) and isinstance(quad.object, RdfLiteral):
@@ -101,6 +103,7 @@ class Translation:
         return literals
 
     def _instances(self) -> set[str]:
+        """Find the IRIs of the classes' instances; count those without IRI or label."""
         instances: set[str] = set()
         nameless = set()
         for name in self.model.classes:
@@ -114,7 +117,7 @@ class Translation:
         return instances
 
     def _facts(self) -> Iterator[tuple[str, str, Any]]:
-        """Yield (IRI, predicate, value) of all that the mapping names."""
+        """Yield (IRI, predicate, value) of the mapped relations; count facts left out."""
         subjects = self.instances | self.named
         for predicate, relation in self.model.relations.items():
             some = False
@@ -124,15 +127,15 @@ class Translation:
                     self._count("facts left out: of an entity without an IRI")
                 elif quad.subject.value not in subjects:
                     self._count("facts left out: of an entity without a label")
-                elif (why := self._misfit(quad.object, relation.values)) is not None:
+                elif (why := self._find_misfit(quad.object, relation.values)) is not None:
                     self._count(f"values left out: {why}")
                 else:
                     yield quad.subject.value, predicate, quad.object
             if not some:
                 self._count(f"relations of the mapping without a triple: {predicate}")
 
-    def _misfit(self, value: Any, value_type: str) -> str | None:
-        """Say why a value is not of a type of PlainRelation.values; None where it is."""
+    def _find_misfit(self, value: Any, value_type: str) -> str | None:
+        """Say why a value does not have a type of PlainRelation.values; None if it has."""
         if isinstance(value, RdfLiteral):
             if is_geometry(value.datatype.value):
                 return "coordinates"
@@ -141,12 +144,13 @@ class Translation:
             if value_type == "number" and not _is_number(value.value):
                 return "no numbers"
             is_date = _is_date(value, value_type)
-            return "dates that are none" if is_date and _date(value.value) is None else None
+            return "dates that are none" if is_date and _read_date(value.value) is None else None
         if value_type not in ("any", "entity"):
             return f"an entity where a {value_type} is wanted"
         return None if isinstance(value, NamedNode) else "entities without an IRI"
 
     def _property_triples(self) -> Iterator[str]:
+        """Yield labels, predicates and inverses of all relations, and the label of the class."""
         for label, pid in ((INSTANCE_OF_LABEL, INSTANCE_OF), *self.pids.items()):
             prop = _entity_iri(pid)
             yield _triple(prop, RDFS_LABEL, literal(label, self.model.language))
@@ -160,7 +164,7 @@ class Translation:
         yield _triple(_entity_iri(CLASS), RDFS_LABEL, literal(word, self.model.language))
 
     def _label_triples(self) -> Iterator[str]:
-        """Yield the best name in each language as label, all others as aliases."""
+        """Yield each entity's best name per language as its label, other names as aliases."""
         for name, qid in self.ids.items():
             languages: set[str] = set()
             for predicate, literals in self.names.items():
@@ -172,10 +176,12 @@ class Translation:
                     yield _triple(_entity_iri(qid), kind, literal(value.value, language))
 
     def _class_triples(self) -> Iterator[str]:
+        """Yield the class of each instance."""
         for name in self.instances:
             yield _triple(_entity_iri(self.ids[name]), DIRECT_IRI + INSTANCE_OF, _entity_iri(CLASS))
 
     def _value_triples(self) -> Iterator[str]:
+        """Yield the facts: entities, texts and numbers, and dates with their precision."""
         for subject, predicate, value in self.facts:
             relation = self.model.relations[predicate]
             qid, pid = self.ids[subject], self.pids[relation.label]
@@ -184,7 +190,7 @@ class Translation:
                     _entity_iri(qid), DIRECT_IRI + pid, _entity_iri(self.ids[value.value])
                 )
                 continue
-            date = _date(value.value) if _is_date(value, relation.values) else None
+            date = _read_date(value.value) if _is_date(value, relation.values) else None
             if date is None:
                 text = literal(_with_unit(value), value.language or None)
                 yield _triple(_entity_iri(qid), DIRECT_IRI + pid, text)
@@ -204,25 +210,28 @@ class Translation:
             self._count(f"facts left out: the mapping does not name {predicate}", n)
 
     def _count(self, what: str, n: int = 1) -> None:
+        """Add to the count of a kind of thing that is left out; 0 adds no kind."""
         if n:
             self.counts[what] += n
 
 
 def _entity_iri(name: str) -> str:
+    """Write the IRI of an id as in N-Triples."""
     return iri(ENTITY_IRI + name)
 
 
 def _triple(subject: str, predicate: str, value: str) -> str:
+    """Write a line of N-Triples; subject and value are written already."""
     return f"{subject} {iri(predicate)} {value} .\n"
 
 
 def _is_date(value: Any, value_type: str) -> bool:
-    """Whether a literal is read as a date."""
+    """Whether a literal is read as a date: by the mapped type, or by its datatype."""
     return value_type == "date" or (value_type == "any" and value.datatype.value in _DATES)
 
 
 def _with_unit(value: Any) -> str:
-    """Write a literal's text; a number with a unit for a datatype gets the unit."""
+    """Get a literal's text; append the datatype's name to a number if that is a unit."""
     datatype = value.datatype.value
     if datatype.startswith((XSD, RDF)) or not _is_number(value.value):
         return str(value.value)
@@ -230,14 +239,15 @@ def _with_unit(value: Any) -> str:
 
 
 def _is_number(text: str) -> bool:
+    """Whether a text is a finite decimal number."""
     try:
         return Decimal(text.strip()).is_finite()
     except InvalidOperation:
         return False
 
 
-def _date(text: str) -> tuple[str, int] | None:
-    """Read an XSD date as (xsd:dateTime, wikibase:timePrecision); None for other texts."""
+def _read_date(text: str) -> tuple[str, int] | None:
+    """Read an XSD date as (xsd:dateTime, wikibase:timePrecision); None if it is no date."""
     match = _DATE.fullmatch(text.strip())
     if match is None:
         return None

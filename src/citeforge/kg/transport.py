@@ -1,4 +1,4 @@
-"""A request over HTTP that ends: a deadline and a bound of bytes for the whole, no redirects."""
+"""HTTP requests with a deadline and a limit of bytes for the whole reply; no redirects."""
 
 import asyncio
 import re
@@ -15,13 +15,13 @@ from citeforge.schemas.errors import InputError, without_credentials
 from citeforge.schemas.text import printable
 
 MAX_BYTES = 1 << 28
-"""Of everything that a server sends to one request; a batch of sub-graphs has some 100 KB."""
+"""Most bytes of a reply; a batch of sub-graphs has some 100 KB."""
 _REFUSAL_BYTES = 2000
-"""Of a refusal that are read for its first line."""
+"""Bytes of a refusal that are read for its first line."""
 
 
 class ReplySizeError(OSError):
-    """A server sends more bytes than a reply may have."""
+    """A reply has more bytes than allowed."""
 
 
 @dataclass
@@ -29,9 +29,9 @@ class HttpReply:
     """Reply of a server: status, headers and body.
 
     Attributes:
-        status: of HTTP.
-        headers: names in any case.
-        body: all of a success; the beginning of anything else.
+        status: HTTP status.
+        headers: headers; names in any case.
+        body: the whole body of a success; the beginning of any other one.
     """
 
     status: int
@@ -40,6 +40,7 @@ class HttpReply:
 
     @property
     def is_success(self) -> bool:
+        """Whether the status is 2xx."""
         return 200 <= self.status < 300
 
 
@@ -47,7 +48,7 @@ def require_address(url: str) -> None:
     """Refuse a text that is not a URL, or that has a user name or a password.
 
     Raises:
-        InputError: it is; the message repeats no secret.
+        InputError: refused; the message repeats no secret.
     """
     example = "such as https://query.wikidata.org/sparql"
     has_user = is_web = False
@@ -76,11 +77,11 @@ def require_address(url: str) -> None:
 
 
 def send_request(request: Request, seconds: float) -> HttpReply:
-    """Send a request, and read the reply within the bounds.
+    """Send a request and read the reply, within the limits of seconds and bytes.
 
     Raises:
-        InputError: it redirects.
-        OSError: the connection failed; TimeoutError or ReplySizeError where a bound is passed.
+        InputError: the server redirects.
+        OSError: the connection failed; TimeoutError or ReplySizeError beyond a limit.
     """
     import httpx2
 
@@ -93,6 +94,7 @@ def send_request(request: Request, seconds: float) -> HttpReply:
 
 
 async def _send(request: Request, seconds: float) -> HttpReply:
+    """Send a request with httpx2 and read the reply; see :func:`send_request`."""
     import httpx2
 
     headers = {**request.headers, "Accept-Encoding": "identity"}
@@ -109,7 +111,7 @@ async def _send(request: Request, seconds: float) -> HttpReply:
 
 
 async def _refuse_redirect(response: Any) -> None:
-    """Stop at a redirect before the HTTP library fails on it with an error of its own."""
+    """Raise our error on a redirect, before the HTTP library raises one of its own."""
     if response.has_redirect_location:
         raise InputError(
             f"redirects to another place, {printable(response.headers['location'])}",
@@ -120,7 +122,7 @@ async def _refuse_redirect(response: Any) -> None:
 
 
 async def _read(response: Any) -> HttpReply:
-    """Read the body of a reply; of an error reply, what has arrived in time."""
+    """Read the body of a reply; of an error reply only what arrives within the limits."""
     reply = HttpReply(response.status_code, response.headers, b"")
     most = MAX_BYTES if reply.is_success else _REFUSAL_BYTES
     body = bytearray()
@@ -140,4 +142,5 @@ async def _read(response: Any) -> HttpReply:
 
 @cache
 def _tls() -> ssl.SSLContext:
+    """Make the default TLS context, once per process."""
     return ssl.create_default_context()

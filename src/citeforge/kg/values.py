@@ -1,4 +1,4 @@
-"""RDF terms of results, text that goes safely into a query, and dates as far as they are known."""
+"""RDF terms in query results, escaped text for queries, and dates with their precision."""
 
 import hashlib
 import re
@@ -25,7 +25,7 @@ _CHARACTER = (
     r"(?:[^\x00-\x20<>\"{}|^`\\%#/?@:\[\]\x7f-\x9f\ud800-\uf8ff\ufdd0-\ufdef\ufff0-\uffff"
     r"\U000e0000-\U000e0fff\U000f0000-\U0010ffff]|%[0-9A-Fa-f]{2})"
 )
-"""Of an IRI, but for marks between its parts and for private use."""
+"""A character in a part of an IRI (no delimiter of parts, none for private use)."""
 _HOST = rf"(?:(?:{_CHARACTER}|:)*@)?(?:{_CHARACTER}*|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?(?=[/?#]|\Z)"
 _IRI = re.compile(
     rf"[A-Za-z][A-Za-z0-9+.-]*:(?:(?!//)|//{_HOST})"
@@ -36,12 +36,12 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b
 
 
 class Term(msgspec.Struct, frozen=True, gc=False):
-    """A bound value, as SPARQL 1.1 Query Results JSON Format writes it.
+    """Value of a variable, as in the SPARQL 1.1 Query Results JSON Format.
 
     Attributes:
         type: ``typed-literal`` is an old name of ``literal``.
         value: IRI or lexical form.
-        language: of a language-tagged string.
+        language: language tag of a string; empty without one.
         datatype: IRI of a literal's datatype; empty for plain strings.
     """
 
@@ -56,7 +56,7 @@ Row = dict[str, Term]
 
 
 def plain_label(text: str) -> str:
-    """Clean a label of line ends, control characters, and marks that turn its direction.
+    """Replace line ends, control characters and bidi overrides in a label by single spaces.
 
     Marks that scripts need (joiners, marks of direction) stay.
     """
@@ -85,10 +85,10 @@ def literal(text: str, language: str | None = None) -> str:
 
 
 def iri(text: str) -> str:
-    """Write an IRI as in SPARQL.
+    """Write an IRI in angle brackets, as in SPARQL.
 
     Raises:
-        InputError: it holds a character that no IRI may hold.
+        InputError: the text is no IRI.
     """
     if not is_iri(text):
         raise InputError(
@@ -106,7 +106,7 @@ def is_iri(text: str) -> bool:
 
 
 def languages_list(languages: Iterable[str]) -> str:
-    """Languages as the list of a FILTER."""
+    """Write languages as the list of a SPARQL FILTER, after a check of each."""
     names = list(languages)
     for name in filter(None, names):
         literal("", name)
@@ -119,7 +119,7 @@ def is_geometry(datatype: str) -> bool:
 
 
 def query(name: str, **parts: str) -> str:
-    """Fill in the placeholders of ``queries/NAME.rq``.
+    """Read the query in ``queries/NAME.rq`` and fill in its placeholders.
 
     Args:
         name: file without its ending.
@@ -130,7 +130,7 @@ def query(name: str, **parts: str) -> str:
 
 
 def variables_of(text: str) -> list[str]:
-    """List the variables that a SELECT query returns."""
+    """List the names of the variables that a SELECT query returns."""
     head = re.search(r"\bSELECT\s+(.*?)\bWHERE\b", text, re.DOTALL)
     names = _AGGREGATE.sub(r" \1 ", head[1]) if head else ""
     return re.findall(r"\?(\w+)", names)
@@ -138,6 +138,7 @@ def variables_of(text: str) -> list[str]:
 
 @cache
 def _template(name: str) -> str:
+    """Read the text of ``queries/NAME.rq``, once."""
     return (_QUERIES / f"{name}.rq").read_text(encoding="utf-8")
 
 
@@ -151,11 +152,11 @@ _PROP = "http://www.wikidata.org/prop/"
 
 
 def render_date(lexical: str, precision: int | None) -> tuple[str, str] | None:
-    """Render an xsd:dateTime as (text, precision in words); None for what is not a date.
+    """Render an xsd:dateTime as (text, precision as a word); None if it is no date.
 
     Years before 1 follow XSD 1.1, as Wikidata's RDF does: 0000 is 1 BCE. A month or day 00 is
-    unknown, and the date is known as far as before it. Without a precision the full date is given,
-    marked ``unknown``.
+    unknown, and the text ends before it. Without a precision the text is the full date, and its
+    precision ``unknown``.
 
     Args:
         lexical: ``1871-11-01T00:00:00Z`` or ``-0043-03-15T00:00:00Z``.
@@ -188,12 +189,13 @@ def render_date(lexical: str, precision: int | None) -> tuple[str, str] | None:
 
 
 def _ordinal(number: int) -> str:
+    """Write a number with its ordinal ending: ``21st``."""
     ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{'th' if 10 <= number % 100 <= 20 else ending}"
 
 
 def lexical_date(text: str, precision: str) -> str:
-    """Find the xsd:dateTime that :func:`render_date` renders as ``text``."""
+    """Write a text of :func:`render_date` as xsd:dateTime again."""
     bare = text.removesuffix(" BCE")
     is_bce = bare != text
     digits = "".join(c for c in bare.split("-")[0] if c.isdigit())
@@ -212,10 +214,10 @@ def lexical_date(text: str, precision: str) -> str:
 
 
 def precise_time(entity_iri: str, qid: str, pid: str, value: str, precision: int) -> Iterator[str]:
-    """Write N-Triples that state the precision of an entity's date.
+    """Yield the N-Triples that state the precision of an entity's date.
 
     Args:
-        entity_iri: what ids begin with.
+        entity_iri: IRI before the ids.
         qid: the entity.
         pid: the relation.
         value: the date, an xsd:dateTime as N-Triples write it.

@@ -17,7 +17,7 @@ from citeforge.builders.authorship.labels import (
     built_in_label_sets,
     cell_labels,
     choose_label_sets,
-    draw,
+    draw_labels,
     load_label_sets,
 )
 from citeforge.builders.authorship.select import Ranked, from_retriever
@@ -138,13 +138,13 @@ def test_the_placebo_is_drawn_by_lot() -> None:
 @given(st.text(min_size=1), st.integers(2, 12), st.integers(0, 5))
 def test_draws_are_keyed_by_query(query: str, size: int, seed: int) -> None:
     names = built_in_label_sets()["names"]
-    pairs = draw(names, query, size, seed)
-    assert pairs == draw(names, query, size, seed)
+    pairs = draw_labels(names, query, size, seed)
+    assert pairs == draw_labels(names, query, size, seed)
     first, second = zip(*pairs, strict=True)
     assert len(set(first)) == size  # no two passages of one context by one name
     assert set(second) == {"AI"}
     words = built_in_label_sets()["person_machine"]
-    for first_word, second_word in draw(words, query, size, seed):
+    for first_word, second_word in draw_labels(words, query, size, seed):
         assert first_word in words.first
         assert second_word in words.second
 

@@ -1,5 +1,8 @@
 """Parts of `build kalma`: marks and facts of a text, checks of a writer, and context sets."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from citeforge.builders.kalma import check
@@ -11,6 +14,7 @@ from citeforge.builders.kalma.mentions import Mentions, annotate, marker
 from citeforge.builders.kalma.package import year_of
 from citeforge.builders.kalma.selection import StatedPair, disambiguate
 from citeforge.builders.kalma.words import RelationWords
+from citeforge.builders.packaging import writer_prompts
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.domain import load_domain
@@ -81,9 +85,29 @@ EXTENSIONS = [
 @pytest.mark.parametrize(("after", "triple", "reason"), EXTENSIONS)
 def test_extensions(after: str, triple: Triple, reason: str | None) -> None:
     checker = check.ExtensionCheck(PEOPLE, SentenceSegmenter())
-    (result,) = checker.wrong([check.Extension(BEFORE, after, triple, POOL, ["maths"])])
+    (result,) = checker.find_faults([check.Extension(BEFORE, after, triple, POOL, ["maths"])])
     assert (result or "").startswith(reason or "")
     assert (result is None) == (reason is None)
+
+
+def test_the_extend_prompts_demonstration_follows_its_own_rule() -> None:
+    folder = Path(writer_prompts.__file__).parent.parent / "templates" / "kalma"
+    prompt = (folder / "extend.j2").read_text()
+    shown = re.search(r"Paragraph: (.+)\n.+ Its citation: (.+)\nAnswer: (.+)\n", prompt)
+    assert shown is not None
+    born, worked = (
+        Triple("Q56189", "Lise Meitner", pid, relation, value)
+        for pid, relation, value in (("P19", "place of birth", "Vienna"),
+                                     ("P937", "work location", "Berlin"))
+    )  # fmt: skip
+    before, mark, after = shown.groups()
+    assert mark == marker(worked)
+    texts = (after, after.replace("She worked", "For decades she worked"))
+    checker = check.ExtensionCheck(PEOPLE, SentenceSegmenter())
+    pool = [born, worked]
+    assert checker.find_faults([check.Extension(before, t, worked, pool) for t in texts]) == [
+        None, "claims what no triple says: 'decades'",
+    ]  # fmt: skip
 
 
 def test_a_judge_asks_whether_the_sentence_says_its_fact() -> None:
@@ -94,7 +118,7 @@ def test_a_judge_asks_whether_the_sentence_says_its_fact() -> None:
     failing = f"{BEFORE} It was mathematics for Ada and Byron # {MARK}."
     unmarked = f"{BEFORE} For Ada and Byron it was mathematics."
     texts = [told, bare, failing, unmarked]
-    result = checker.wrong([check.Extension(BEFORE, t, MATHS, POOL) for t in texts])
+    result = checker.find_faults([check.Extension(BEFORE, t, MATHS, POOL) for t in texts])
     assert result[:2] == [None, "does not say the new fact (judge)"]
     assert str(result[2]).startswith("the judge failed")
     assert result[3] == "does not add just the citation of the new fact"
@@ -111,12 +135,12 @@ def test_annotations() -> None:
         "mathematics."
     )
     text = text.replace("in London", "in London [Q1, place of birth: London]")
-    assert check.wrong_annotation(text, seed, POOL) is None
-    assert check.wrong_annotation(seed, seed, POOL) == "cites no fact"
+    assert check.find_annotation_fault(text, seed, POOL) is None
+    assert check.find_annotation_fault(seed, seed, POOL) == "cites no fact"
     changed = text.replace("loved", "hated")
-    assert check.wrong_annotation(changed, seed, POOL) == "changed the text"
+    assert check.find_annotation_fault(changed, seed, POOL) == "changed the text"
     stray = text.replace("place of birth: London", "place of birth: Rome")
-    assert "cites what is not given" in str(check.wrong_annotation(stray, seed, POOL))
+    assert "cites what is not given" in str(check.find_annotation_fault(stray, seed, POOL))
 
 
 # --- contexts ----------------------------------------------------------------------------------
@@ -192,7 +216,7 @@ def added(sentence: str, triple: Triple) -> str | None:
     pool = [LINK, triple, Triple("Q2", FAMILY["Q2"], "P551", "residence", "Ulm")]
     checker = ExtensionCheck(load_domain("people"), SentenceSegmenter())
     said = sentence.replace("[]", marker(triple))
-    (result,) = checker.wrong([Extension(HANS, f"{HANS} {said}", triple, pool)])
+    (result,) = checker.find_faults([Extension(HANS, f"{HANS} {said}", triple, pool)])
     return result
 
 
@@ -255,7 +279,7 @@ def marked(text: str, *facts: Triple) -> str:
     """The text, each mark shortened to the relation and whose it is."""
     pool = [LINK, *facts]
     result = annotate(text, pool, LINK)
-    assert check.wrong_annotation(result, text, pool) is None
+    assert check.find_annotation_fault(result, text, pool) is None
     for triple in pool:
         result = result.replace(marker(triple), f"[{triple.qid} {triple.relation}]")
     return result
@@ -273,7 +297,7 @@ def test_values_that_are_ids_are_no_facts() -> None:
     unnamed = of_family("Q2", "spouse", "Q4233718")
     assert "spouse]" not in marked(text, unnamed)
     reply = annotate(text, [LINK], LINK).replace("Q4233718", f"Q4233718 {marker(unnamed)}")
-    reason = check.wrong_annotation(reply, text, [LINK, unnamed])
+    reason = check.find_annotation_fault(reply, text, [LINK, unnamed])
     assert reason == "cites Q4233718, which has no label"
 
 

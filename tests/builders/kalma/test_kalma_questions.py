@@ -14,7 +14,7 @@ import citeforge as cf
 from citeforge.builders.kalma.asker import embedded_templates
 from citeforge.builders.kalma.build import build_kalma
 from citeforge.builders.kalma.package import wrong_kalma
-from citeforge.builders.kalma.phrasing import compose, gives_away
+from citeforge.builders.kalma.phrasing import compose, find_given_away
 from citeforge.builders.kalma.selection import EntityPair, missing_values
 from citeforge.builders.kalma.themes import GENERAL_WORDS, Planner
 from citeforge.engines.llm.records import LlmReply, Request, Result
@@ -110,7 +110,7 @@ def test_both_people() -> None:
         fact("Q1", "place of birth", "x"),
     ]  # fmt: skip
     assert asked(facts) == (
-        "What rank in society did Ada Byron and her father George Byron each have, under what "
+        "What rank in society did Ada Byron and her father George Byron each hold, under what "
         "circumstances was Ada Byron born, and what part did George Byron play in war and the "
         "armed forces?",
         "What noble title did Ada Byron and her father George Byron each hold, when and where was "
@@ -157,11 +157,11 @@ def test_a_relation_without_words_is_asked_for_by_its_name() -> None:
 
 def test_answers_in_questions_are_found() -> None:
     born = Triple("Q1", "Ada Byron", "P1", "date of birth", "1815-12-10", "", "day")
-    assert gives_away("Where was she on 10 December 1815?", [born]) == born
-    assert gives_away("Where was she in 1815?", [born]) is None
+    assert find_given_away("Where was she on 10 December 1815?", [born]) == born
+    assert find_given_away("Where was she in 1815?", [born]) is None
     maths = fact("Q1", "field of work", "maths")
-    assert gives_away("Why did Ada Byron love Maths?", [maths]) == maths
-    assert gives_away("Why was Ada Byron an aftermaths expert?", [maths]) is None
+    assert find_given_away("Why did Ada Byron love Maths?", [maths]) == maths
+    assert find_given_away("Why was Ada Byron an aftermaths expert?", [maths]) is None
 
 
 # --- plans -------------------------------------------------------------------------------------

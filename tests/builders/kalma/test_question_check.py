@@ -38,7 +38,7 @@ def asking(question: str, *facts: Triple) -> QuestionToCheck:
 def test_the_rule(question: str, missing: tuple[Triple, ...], beyond: tuple[str, ...]) -> None:
     (found,) = QuestionCheck(PEOPLE).check([asking(question)])
     assert (found.missing, found.beyond) == (missing, beyond)
-    assert (found.wrong("specific", asking(question), False) is None) is (
+    assert (found.find_fault("specific", asking(question), False) is None) is (
         not missing and not beyond
     )
 
@@ -56,10 +56,10 @@ def test_a_model_is_asked_once_per_question_with_all_facts() -> None:
     found, failed = check.check([one, other])
     assert (found.missing, found.beyond) == ((BRANCH,), ("her birthday",))
     # 1 of 2 facts are enough for a general question, not for a specific one.
-    assert found.wrong("general", one, True) is None
+    assert found.find_fault("general", one, True) is None
     reason = "does not ask for its facts: military branch of Lee Long"
-    assert found.wrong("specific", one, True) == reason
-    assert str(failed.wrong("specific", other, True)).startswith("could not be checked")
+    assert found.find_fault("specific", one, True) == reason
+    assert str(failed.find_fault("specific", other, True)).startswith("could not be checked")
     # One call for the first question, two for the one whose replies cannot be read.
     assert (len(llm.asked), check.failed) == (1 + 2, 1)
     assert check.check([one]) == [found] and len(llm.asked) == 3

@@ -7,7 +7,7 @@ import pytest
 from citeforge.kg.domain import load_domain
 from citeforge.kg.graph import open_graph
 from citeforge.package.package import Package
-from citeforge.plugins.graphs.profile import draft, profile_class
+from citeforge.plugins.graphs.profile import profile_class
 from citeforge.schemas.recipes.base import RunOptions
 from conftest import EXAMPLES, Inline
 
@@ -69,7 +69,7 @@ def test_a_class_that_the_domain_does_not_name_goes_into_the_draft(tmp_path: Pat
     kg = open_graph(f"file:{tmp_path / 'g.ttl'}", "people", ("en",), RunOptions())
     result = profile_class(kg)
     assert (result.entity_class, result.entities) == ("Q9", 2)
-    (tmp_path / "d.yaml").write_text(draft(kg.domain, result))
+    (tmp_path / "d.yaml").write_text(result.draft(kg.domain))
     assert load_domain(str(tmp_path / "d.yaml")).entity_class == "Q9"
 
 
@@ -86,7 +86,7 @@ def test_plain_rdf_is_named_as_such(inline: Inline) -> None:
 def test_people_keep_their_words(tmp_path: Path) -> None:
     kg = open_graph(f"file:{GRAPH}", "people", ("en",), RunOptions())
     result = profile_class(kg)
-    (tmp_path / "d.yaml").write_text(draft(kg.domain, result))
+    (tmp_path / "d.yaml").write_text(result.draft(kg.domain))
     again = load_domain(str(tmp_path / "d.yaml"))
     assert kg.domain.questions is not None and again.questions is not None
     assert again.questions.relations.items() >= kg.domain.questions.relations.items()

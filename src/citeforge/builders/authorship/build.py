@@ -1,4 +1,4 @@
-"""``build authorship``: the same contexts per cell of a design, varying origins and labels."""
+"""``build authorship``: the same contexts in each cell of a design of origins and labels."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from citeforge.builders.authorship.labels import (
     built_in_label_sets,
     cell_labels,
     choose_label_sets,
-    require_enough,
+    require_enough_labels,
 )
 from citeforge.builders.authorship.select import choose_contexts, find_candidates
 from citeforge.builders.derive import Base, Docs
@@ -25,12 +25,12 @@ from citeforge.schemas.recipes.authorship import ORIGINS, AuthorshipRecipe
 from citeforge.schemas.recipes.base import RunOptions
 
 Twins = dict[str, str]
-"""Human passage to its twin in the package."""
+"""Id of a human passage to id of its twin."""
 _TOLD = {None: "nothing is told", "informed": "the true author", "cf": "the counterfactual author"}
 
 
 def build_authorship(recipe: AuthorshipRecipe, run: RunOptions) -> Manifest:
-    """Build an authorship benchmark: every cell of the design as a context set.
+    """Build an authorship benchmark: one context set per cell of the design.
 
     Args:
         recipe: everything that the tables depend on.
@@ -84,7 +84,7 @@ def _make_design(recipe: AuthorshipRecipe, base: Base, twins: Twins) -> Design:
             code="missing-option",
         )
     for labels in label_sets:
-        require_enough(labels, k)
+        require_enough_labels(labels, k)
     cells = make_cells(tuple(ORIGINS[n] for n in names), label_sets)
     return Design(k=k, label_sets=label_sets, cells=tuple(cells))
 
@@ -160,7 +160,7 @@ def _write_tables(
 
 
 def _swap_in_twins(docs: Docs, cell: Cell, twins: Twins) -> Docs:
-    """Replace human passages by their LLM twins where the cell asks for LLM origin."""
+    """Replace human passages by their LLM twins if the cell's origin of the passage is LLM."""
     rows = []
     for doc in docs:
         origin = cell.relevant_origin if doc["label"] == RELEVANT else cell.other_origin
@@ -170,7 +170,7 @@ def _swap_in_twins(docs: Docs, cell: Cell, twins: Twins) -> Docs:
 
 
 def _describe_cell(cell: Cell) -> str:
-    """Describe a cell for the manifest: origins, authors that are told, and label set."""
+    """Describe a cell in words: real origins, stated authors, and label set."""
     description = (
         f"relevant passages by {cell.relevant_origin}, others by {cell.other_origin}; told of "
         f"the relevant: {_TOLD[cell.relevant_told]}, of the others: {_TOLD[cell.other_told]}"

@@ -1,7 +1,7 @@
-"""Acceptance checks of twins, and asking a writer again for those that fail one.
+"""Acceptance checks of twins, and repeated requests for twins that fail one.
 
-Does a rewrite say the same, and only the same? The paper had two experts look at its twins
-(appendix A); these checks are ours. Each gives a name and, when it fails, one line that says why.
+Does a rewrite say the same, and only the same? In the paper two experts looked at the twins
+(appendix A); these checks replace them. A failed check gives its name and a reason of one line.
 """
 
 import math
@@ -16,10 +16,10 @@ from rapidfuzz.distance import Levenshtein
 from citeforge.builders.authorship.facts import (
     Entities,
     bare_words,
-    dates_of,
-    derived_numbers,
     language_of,
     missing_quotations,
+    months_in_text,
+    numbers_from_years,
     numbers_in_text,
 )
 from citeforge.builders.authorship.opposites import find_wording_faults
@@ -45,15 +45,13 @@ CHECKS = (
     "length", "copy", "preamble", "markdown", "numbers", "dates", "quotations", "entities",
     "answer", "language", "negation", "opposites", "units",
 )  # fmt: skip
-"""Names of the checks that need no judge, in the order in which they are made."""
+"""Names of the checks that need no judge, in the order in which they run."""
 WORDED = ("en", None)
 """Languages whose negations, opposites and units are checked; None for short texts."""
 ENTAILMENT = "entailment"
-"""Name of the judge's, which is asked about twins that pass the others."""
-_NGRAM = 3
-"""Length in words of the n-grams whose overlap is reported."""
+"""Name of the judge's check, which is made of twins that pass the others."""
 _NO_REPLY = "answer from the writer"
-"""What fails where there is no twin to check."""
+"""Name of the failed check if there is no twin to check."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +62,8 @@ class SourcePassage:
         id: its id.
         title: its title; not rewritten.
         text: its text.
-        present: short answers of queries to which it is relevant, one list a query.
-        absent: short answers of queries to which it is not relevant, one list a query.
+        present: short answers of queries to which it is relevant, one list per query.
+        absent: short answers of queries to which it is not relevant, one list per query.
     """
 
     id: str
@@ -85,10 +83,10 @@ class TwinFigures(NamedTuple):
 
 @dataclass
 class TwinReport:
-    """Outcome of the checks on a twin; by default, that no reply was asked for.
+    """Outcome of the checks on a twin; by default that no twin was requested yet.
 
     Attributes:
-        measured: figures, whether they pass or not.
+        measured: lengths and similarities.
         failed: name of each failed check to the reason.
     """
 
@@ -102,17 +100,18 @@ class TwinReport:
 
 
 class Checker:
-    """Runs the checks on one twin after another."""
+    """Checks twins by rules, and by a judge if there is one."""
 
     def __init__(
         self, thresholds: Thresholds, entities: Entities, judge: JudgeSession | None = None
     ) -> None:
+        """Set the thresholds, the finder of named entities, and the entailment judge."""
         self.thresholds = thresholds
         self.entities = entities
         self.judge = judge
 
     def check(self, pairs: Sequence[tuple[SourcePassage, str]]) -> list[TwinReport]:
-        """Check (passage, twin) pairs; the judge is asked once, about those that pass the rest."""
+        """Check (passage, twin) pairs; the judge gets all that pass the rules, in one call."""
         reports = [self._report(passage, twin) for passage, twin in pairs]
         if self.judge is None:
             return reports
@@ -135,7 +134,8 @@ class Checker:
         return reports
 
     def _report(self, passage: SourcePassage, twin: str) -> TwinReport:
-        figures = compare_texts(passage.text, twin, _NGRAM)
+        """Check one twin by rules."""
+        figures = compare_texts(passage.text, twin)
         return TwinReport(figures, dict(self._faults(passage, twin, figures)))
 
     def _faults(
@@ -153,14 +153,14 @@ class Checker:
         if (mark := _MARKDOWN.search(twin)) and not _MARKDOWN.search(human):
             yield "markdown", f"holds {mark.group().strip()!r}"
         before, after = numbers_in_text(human), numbers_in_text(twin)
-        lost = before.required - after.allowed - derived_numbers(twin)
-        added = after.required - before.allowed - derived_numbers(human)
+        lost = before.required - after.allowed - numbers_from_years(twin)
+        added = after.required - before.allowed - numbers_from_years(human)
         yield from _find_changes("numbers", sorted(lost), sorted(added))
-        months, new_months = dates_of(human), dates_of(twin)
+        months, new_months = months_in_text(human), months_in_text(twin)
         yield from _find_changes("dates", sorted(months - new_months), sorted(new_months - months))
         yield from _find_changes("quotations", missing_quotations(human, twin))
-        yield from _find_changes("entities", *self.entities.changes(human, twin))
-        yield from _answer(passage, twin)
+        yield from _find_changes("entities", *self.entities.find_changes(human, twin))
+        yield from _find_answer_change(passage, twin)
         language, new_language = language_of(human), language_of(twin)
         if language is not None and new_language not in (None, language):
             yield "language", f"{new_language} instead of {language}"
@@ -170,27 +170,22 @@ class Checker:
                 yield "units", "; ".join(units)
 
 
-def compare_texts(human: str, twin: str, n: int) -> TwinFigures:
-    """Compute length ratio, normalised edit similarity (1 for a copy) and shared n-grams."""
+def compare_texts(human: str, twin: str) -> TwinFigures:
+    """Compute length ratio, edit similarity (1 for a copy) and share of common trigrams."""
     a, b = bare_words(human), bare_words(twin)
     similarity = Levenshtein.normalized_similarity(" ".join(a), " ".join(b))
-    shared = Counter(_grams(a, n)) & Counter(_grams(b, n))
-    total = max(len(b) - n + 1, 0)
+    grams, own = (Counter(zip(w, w[1:], w[2:], strict=False)) for w in (a, b))
     return TwinFigures(
         length_ratio=round(len(b) / max(len(a), 1), 6),
         edit_similarity=round(similarity, 6),
-        ngram_overlap=round(shared.total() / total, 6) if total else 0.0,
+        ngram_overlap=round((grams & own).total() / max(own.total(), 1), 6),
     )
-
-
-def _grams(words: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
-    return (tuple(words[i : i + n]) for i in range(len(words) - n + 1))
 
 
 def _find_changes(
     name: str, lost: Sequence[str], added: Sequence[str] = ()
 ) -> Iterator[tuple[str, str]]:
-    """Yield a failed check that lists what a rewritten text lost and gained, if it did."""
+    """Yield (name, reason) of a failed check if a rewrite lost or added items."""
     parts = []
     for verb, items in (("lacks", lost), ("adds", added)):
         if items:
@@ -200,8 +195,8 @@ def _find_changes(
         yield name, "; ".join(parts)
 
 
-def _answer(passage: SourcePassage, twin: str) -> Iterator[tuple[str, str]]:
-    """Report a gold answer that was lost, or came in."""
+def _find_answer_change(passage: SourcePassage, twin: str) -> Iterator[tuple[str, str]]:
+    """Yield the failed check ``answer`` if a rewrite lost or gained a gold answer."""
     human, twin = normalise_answer(passage.text), normalise_answer(twin)
     for verb, groups, where, elsewhere in (
         ("lost", passage.present, human, twin),
@@ -218,11 +213,11 @@ class Twin:
     """The best rewrite of a passage so far.
 
     Attributes:
-        passage: what was rewritten.
-        text: the rewrite; empty when the writer never gave one.
-        report: what the checks found.
-        attempts: how often the writer was asked.
-        temperature: of the attempt that stands here.
+        passage: the passage that was rewritten.
+        text: the rewrite; empty if the writer never gave one.
+        report: outcome of the checks.
+        attempts: number of requests to the writer.
+        temperature: temperature of the kept attempt.
     """
 
     passage: SourcePassage
@@ -233,15 +228,16 @@ class Twin:
 
 
 class TwinWriter:
-    """Rewrites passages, in rounds: all of them, then those that failed, with more freedom."""
+    """Has passages rewritten by an LLM; failed ones again, at higher temperatures."""
 
     def __init__(self, llm: Llm, checker: Checker, attempts: Attempts) -> None:
+        """Set the writing LLM, the checks, and the number and temperatures of attempts."""
         self.llm = llm
         self.checker = checker
         self.attempts = attempts
 
     def write(self, passages: Iterable[SourcePassage]) -> list[Twin]:
-        """Write twins of passages, in order; those that never passed keep their best attempt."""
+        """Write the twins of passages, in order; a twin that never passed is the best attempt."""
         twins = [Twin(p) for p in passages]
         for attempt in range(self.attempts.limit):
             rest = [t for t in twins if not t.report.accepted]
@@ -253,7 +249,7 @@ class TwinWriter:
         return twins
 
     def _rewrite(self, twins: Sequence[Twin], attempt: int) -> None:
-        """Ask for a rewrite of each passage, check it, and keep the better one of two."""
+        """Request another rewrite of each passage, check it, and keep the better of old and new."""
         temperature = self.attempts.at(attempt)
         requests = [
             twin_request(t.passage.title, t.passage.text, temperature, attempt) for t in twins
@@ -268,13 +264,13 @@ class TwinWriter:
                 twin.report.failed[_NO_REPLY] = f"{result.reason}: {result.message}"
         reports = self.checker.check([(t.passage, text) for t, text in attempts])
         for (twin, text), report in zip(attempts, reports, strict=True):
-            # Of several failing attempts the one with the fewest faults stands.
+            # Of several failing attempts the one with the fewest faults is kept.
             if _NO_REPLY in twin.report.failed or len(report.failed) < len(twin.report.failed):
                 twin.text, twin.report, twin.temperature = text, report, temperature
 
 
 def twin_request(title: str, text: str, temperature: float, attempt: int) -> Request:
-    """Make the request of one attempt, counted from 0."""
+    """Make the request to rewrite a passage; attempts count from 0."""
     n_bytes = len(text.encode("utf-8", "surrogatepass"))
     params = {"temperature": temperature, "max_tokens": 64 + n_bytes // 2}
     return writer_prompt("twin").request({"title": title, "text": text}, params, attempt)

@@ -1,4 +1,4 @@
-"""What a rewrite has to keep: numbers, dates, quotations, named entities, and the language."""
+"""Facts that a rewrite must keep: numbers, dates, quotations, named entities, the language."""
 
 import re
 from decimal import Decimal
@@ -31,7 +31,7 @@ _SCALES = {
     "dozen": 12, "decade": 10, "decades": 10, "century": 100, "centuries": 100,
     "millennium": 1000, "millennia": 1000,
 }  # fmt: skip
-"""Words that multiply the number before them."""
+"""Words that multiply the number before them, by their factor."""
 _TENS = "|".join(w for w in _WORD_NUMBERS if w.endswith("ty"))
 _TENS_AND_ONES = rf"(?:{_TENS})[- ](?:{'|'.join(_SMALL[1:10])})\b"
 _WRITTEN = rf"(?:{_TENS_AND_ONES}|{'|'.join(_SMALL[1:])}|{_TENS})"
@@ -75,9 +75,9 @@ _ALIAS = re.compile("|".join(rf"\b{re.escape(name)}(?!\w)" for name in _ALIASES)
 _RUN = re.compile(r"[^\W\d_a-z][\w'’-]*(?:(?: (?:of|the|and|for))* [^\W\d_a-z][\w'’-]*)+")
 """Names of several words."""
 _FREE = frozenset({"Celsius", "Fahrenheit", "Kelvin", "Sun", "Moon", "Earth", *MONTHS})
-"""Names that may come and go: signs and numbers stand for them, or everyone knows them."""
+"""Names that a rewrite may drop or add: signs and numbers replace them, or all know them."""
 _SAME_LETTERS = 4
-"""Of an adjective and its place: "Scottish", "Scotland"."""
+"""First letters that an adjective shares with its place: "Scottish", "Scotland"."""
 _LEAST_CHARACTERS = 40
 _LEAST_PROBABILITY = 0.95
 
@@ -89,14 +89,14 @@ _OTHER_WORDS = {
 }  # fmt: skip
 """Words that may take the place of a number."""
 _AMBIGUOUS = frozenset({"one", "zero", "second", "first", "zeroth", "two", "hundred"})
-"""Number words that come and go in a rewrite: "the latter of the two", "a second later"."""
+"""Number words that a rewrite may drop or add: "the latter of the two", "a second later"."""
 
 
 class Numbers(NamedTuple):
-    """Numbers of a text.
+    """Numbers of a text, as digits.
 
     Attributes:
-        required: in digits, or words that mean nothing else; the other text must have them.
+        required: numbers that the other text must have: digits, or words that mean nothing else.
         allowed: those, and all others written as words.
     """
 
@@ -105,12 +105,12 @@ class Numbers(NamedTuple):
 
 
 def bare_words(text: str) -> list[str]:
-    """Lower-case words without punctuation."""
+    """Split a text into lower-case words without punctuation."""
     return [w.lower() for w in _WORD.findall(text)]
 
 
 def with_digits(text: str) -> str:
-    """Write long numbers in digits and ISO dates in words: "2.4 million" is "2400000"."""
+    """Write long number words in digits ("2.4 million": "2400000") and ISO dates in words."""
     text = _ISO_DATE.sub(lambda m: f"{int(m[3])} {MONTHS[int(m[2]) - 1]} {m[1]}", text)
     return _LONG_NUMBER.sub(
         lambda m: _in_digits(m.group().lower()), text.replace("per cent", "percent")
@@ -135,7 +135,7 @@ def _in_digits(number: str) -> str:
 
 
 def numbers_in_text(text: str) -> Numbers:
-    """Find numbers without thousands separators and ordinal endings (``1,200`` is ``1200``)."""
+    """Find the numbers of a text, without separators and ordinal endings (``1,200``: ``1200``)."""
     text, allowed = with_digits(text), set[str]()
     required = {_plain(n) for n in _NUMBER.findall(text)}
     for word in bare_words(text):
@@ -145,8 +145,8 @@ def numbers_in_text(text: str) -> Numbers:
     return Numbers(frozenset(required), frozenset(required | allowed))
 
 
-def derived_numbers(text: str) -> frozenset[str]:
-    """Compute what follows from a text's years: ``6`` of 1948 and 1954, 1954 of 6 years later."""
+def numbers_from_years(text: str) -> frozenset[str]:
+    """Compute numbers implied by years: ``6`` by 1948 and 1954; ``1954`` by 1948, 6 years later."""
     text = with_digits(text)
     years = {int(n) for n in _NUMBER.findall(text) if len(n) == 4 and n.isdigit() and n < "2100"}
     number = {**_WORD_NUMBERS, **dict.fromkeys(("a", "next", "following", "previous"), "1")}
@@ -160,20 +160,20 @@ def derived_numbers(text: str) -> frozenset[str]:
 
 @cache
 def number_words() -> dict[str, str]:
-    """Cardinal numbers written as words, to their digits."""
+    """Map cardinal number words to digits."""
     return {w: n for w, n in _WORD_NUMBERS.items() if w not in _ORDINALS}
 
 
 def _plain(number: str) -> str:
-    """Strip ordinal endings, separators and leading zeros from a number."""
+    """Remove ordinal endings, separators and leading zeros from a number."""
     bare = re.sub(r"(?:st|nd|rd|th)$", "", number)
     if _GROUPED.fullmatch(bare):
         return re.sub(r"[,\u202f\u00a0]", "", bare)
     return bare.lstrip("0") or "0" if bare.isdigit() else bare
 
 
-def dates_of(text: str) -> frozenset[str]:
-    """Find the months that a text names; days and years are numbers."""
+def months_in_text(text: str) -> frozenset[str]:
+    """Find the months that a text names, in lower case; days and years count as numbers."""
     dates = set()
     for match in _MONTH.finditer(with_digits(text)):
         start = match.group().lower()[:3]
@@ -185,7 +185,7 @@ def dates_of(text: str) -> frozenset[str]:
 
 
 def missing_quotations(human: str, twin: str) -> list[str]:
-    """Find quoted strings of a passage that its twin does not contain word for word."""
+    """List the quoted strings of a passage that its twin does not contain word for word."""
     there = " ".join(bare_words(twin))
     quotations = []
     for groups in _QUOTED.findall(human):
@@ -198,13 +198,14 @@ def missing_quotations(human: str, twin: str) -> list[str]:
 
 @cache
 def _load_identifier() -> Any:
+    """Load py3langid's language identifier, once."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
 def language_of(text: str) -> str | None:
-    """Detect the ISO 639-1 code of a text; None if it is too short or too mixed."""
+    """Detect a text's language (ISO 639-1 code); None if the text is too short or mixed."""
     if len(text) < _LEAST_CHARACTERS:
         return None
     name, probability = _load_identifier().classify(text[:5000])
@@ -212,7 +213,7 @@ def language_of(text: str) -> str | None:
 
 
 class Entities:
-    """Named entities of a text, through spaCy.
+    """Finds named entities with spaCy, and compares those of two texts.
 
     With an installed spaCy model, its named entities. Without one, a blank pipeline with rules:
     runs of capitalised words, except single ones that begin a sentence and are capitalised
@@ -220,18 +221,19 @@ class Entities:
     """
 
     def __init__(self, model: str | None = None) -> None:
+        """Set the spaCy model; None for rules on capitalised words."""
         self.model = ner_model(model)
 
     @property
     def name(self) -> str:
-        """Name of the spaCy model, or of the rules, for manifests."""
+        """Name of the spaCy model or of the rules, for manifests."""
         if self.model is None:
             return "spacy:blank+rules-1"
         return f"spacy:{self._pipeline.meta['name']}-{self._pipeline.meta['version']}"
 
     @cached_property
     def _pipeline(self) -> Any:
-        """Make the spaCy pipeline that finds names: by rules, or an installed model."""
+        """Make the spaCy pipeline that finds names: an installed model, or rules."""
         import spacy
 
         if self.model is not None:
@@ -247,8 +249,8 @@ class Entities:
         pipeline.max_length = 2_000_000
         return pipeline
 
-    def changes(self, human: str, twin: str) -> tuple[list[str], list[str]]:
-        """Find entities of a passage that its twin lacks, and those that the twin adds.
+    def find_changes(self, human: str, twin: str) -> tuple[list[str], list[str]]:
+        """List (entities of a passage that its twin lacks, entities that the twin adds).
 
         A part of a name is enough ("Templars"), unless the rest of it was replaced.
         """
@@ -256,7 +258,7 @@ class Entities:
             self._pipeline(_ALIAS.sub(lambda m: _ALIASES[m.group()], text))
             for text in (human, twin)
         )
-        lost, new = self._unmatched(before, after), self._unmatched(after, before)
+        lost, new = self._find_unmatched(before, after), self._find_unmatched(after, before)
         parts = [{*_WORD.findall(text)} for text in new]
         return (
             [t for t, is_whole in lost.items()
@@ -264,8 +266,8 @@ class Entities:
             [t for t, is_whole in new.items() if is_whole],
         )  # fmt: skip
 
-    def _unmatched(self, text: Any, other: Any) -> dict[str, bool]:
-        """Map entities that have a capitalised word not in another text to whether all are not."""
+    def _find_unmatched(self, text: Any, other: Any) -> dict[str, bool]:
+        """Map names with words missing from another text to whether all their words are."""
         # spaCy cuts words where the regular expression does not ("A0_"): both kinds are taken.
         words = bare_words(other.text) + [w for t in other for w in bare_words(t.text)]
         there = {form for word in words for form in (word, _stem(word))}
@@ -286,7 +288,7 @@ class Entities:
         return found
 
     def _spans(self, document: Any) -> list[Any]:
-        """List the names in a document."""
+        """List the spans of a spaCy document that are names."""
         if self.model is not None:
             numeric = {"CARDINAL", "ORDINAL", "QUANTITY", "PERCENT", "DATE", "TIME", "MONEY"}
             return [e for e in document.ents if e.label_ not in numeric]
@@ -310,7 +312,7 @@ def _initials(name: str) -> str:
 
 
 def _is_same_origin(name: str, other: str) -> bool:
-    """Whether one of two names is a place, and the other its adjective or people."""
+    """Whether one name is a place and the other its adjective or people (Spain, Spanish)."""
     return any(
         y.lower().startswith(_IRREGULAR.get(x.lower(), "-")) or _is_of_place(x, y)
         for x, y in ((name, other), (other, name))

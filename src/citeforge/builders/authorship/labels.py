@@ -1,4 +1,4 @@
-"""Label sets: who a prompt says wrote a passage (section 3.1, appendices B and C)."""
+"""Label sets: the authors that prompts state for passages (section 3.1, appendices B, C)."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ _AUTHORS = (
 
 @cache
 def built_in_label_sets() -> dict[str, LabelSet]:
-    """The label sets that have names of their own."""
+    """Make the built-in label sets, by name."""
     names = tuple(_NAMES.read_text(encoding="utf-8").split("\n")[:-1])
     sets = (
         LabelSet(name="human_llm", first=("Human",), second=("LLM",), note=_AUTHORS),
@@ -56,7 +56,7 @@ def built_in_label_sets() -> dict[str, LabelSet]:
 
 
 def load_label_sets(path: Path) -> list[LabelSet]:
-    """User-defined label sets of a YAML file: one mapping, or a list of them.
+    """Read label sets from a YAML file: one mapping, or a list of them.
 
     Raises:
         InputError: not YAML, an unknown or missing field, or labels that both sides have.
@@ -84,11 +84,11 @@ def load_label_sets(path: Path) -> list[LabelSet]:
 def choose_label_sets(
     given: Sequence[LabelSet | str], files: Sequence[Path]
 ) -> tuple[LabelSet, ...]:
-    """Choose label sets: given ones, then those of files; by default two built-in ones.
+    """Collect the label sets of a build: given ones, then those of files; by default two.
 
     Raises:
         UnknownValueError: no such set.
-        InputError: a name comes twice, or a file is wrong.
+        InputError: a name is used twice, or a file is wrong.
     """
     built_in = built_in_label_sets()
     sets = []
@@ -108,11 +108,11 @@ def choose_label_sets(
     return tuple(sets)
 
 
-def require_enough(labels: LabelSet, k: int) -> None:
-    """Refuse a pool of distinct labels that is smaller than a context.
+def require_enough_labels(labels: LabelSet, k: int) -> None:
+    """Refuse a pool of distinct labels with fewer than k labels, the size of a context.
 
     Raises:
-        InputError: some context could not be labelled without repeating one.
+        InputError: a context could not be labelled without a repeated label.
     """
     if not labels.distinct:
         return
@@ -126,11 +126,11 @@ def require_enough(labels: LabelSet, k: int) -> None:
             )
 
 
-def draw(labels: LabelSet, query: str, size: int, seed: int) -> list[tuple[str, str]]:
-    """(label of the first side, label of the second side) for each of ``size`` positions.
+def draw_labels(labels: LabelSet, query: str, size: int, seed: int) -> list[tuple[str, str]]:
+    """Draw (label of the first side, of the second side) for ``size`` positions of a context.
 
-    Keyed by (seed, set, query): a passage that is labelled with one side in two cells carries the
-    same word in both. In sets by lot a coin decides for each position which side is called first.
+    Keyed by (seed, set, query): a passage that has the same side in two cells has the same label
+    in both. In sets by lot a coin decides for each position which side is called first.
     """
     sides = []
     for name, pool in (("first", labels.first), ("second", labels.second)):
@@ -154,21 +154,22 @@ def cell_labels(
     Args:
         pool: the label set.
         cell: a labelled cell.
-        docs: query to the passages that it is shown.
-        seed: of the draws.
+        docs: query to the passages shown with it.
+        seed: seed of the draws.
     """
     rows: list[dict[str, object]] = []
     for query, row in docs.items():
+        drawn = draw_labels(pool, query, len(row), seed)
         labels = [
             first if cell.side(doc["label"] == RELEVANT) == "first" else second
-            for doc, (first, second) in zip(row, draw(pool, query, len(row), seed), strict=True)
+            for doc, (first, second) in zip(row, drawn, strict=True)
         ]
         rows.append({"query_id": query, "labels": labels})
     return rows
 
 
 def labelling_of(package: Package, context: str) -> Labelling:
-    """Read a cell's labels and note, and the pattern of labels that passages give themselves.
+    """Read a cell's labels and note, and the pattern of labels that passages may contain.
 
     Args:
         package: an authorship benchmark.

@@ -1,8 +1,8 @@
-"""Rules of wording: does a rewrite deny what its passage affirms, or say an opposite?
+"""Rules that find negations and opposites by which a twin changes its passage's meaning.
 
-They compare English words of a passage and its twin, and need no model. They do not see who did
-what to whom ("Rome beat Carthage") or most negations in other words ("was closed"), and they know
-only the words of their lists.
+They compare the English words of both texts, without a model. They do not see who did what to
+whom ("Rome beat Carthage") or most negations in other words ("was closed"), and they know only
+the words of their lists.
 """
 
 from collections.abc import Iterator
@@ -25,29 +25,29 @@ _NO_COMPARATIVES = frozenset({"other", "another"})
 
 
 def find_wording_faults(human: str, twin: str) -> Iterator[tuple[str, str]]:
-    """Find (check, reason) of negations and opposites by which a twin differs from a passage.
+    """Yield (check, reason) of negations and of opposites by which a twin changes a passage.
 
     Args:
         human: English passage.
         twin: rewrite.
     """
     before, after = Wording(human), Wording(twin)
-    denials = [*_flips(before, after), *_flips(after, before)]
+    denials = [*_find_denials(before, after), *_find_denials(after, before)]
     if denials:
         yield "negation", f"{denials[0]!r} of what the other text affirms"
     swaps = [
         f"sides of {was!r} exchanged" if was == became else f"{was!r} became {became!r}"
-        for was, became in _swapped_words(before, after)
+        for was, became in _find_swapped_words(before, after)
     ]
     if swaps:
         yield "opposites", "; ".join(dict.fromkeys(swaps))
 
 
-def _flips(text: Wording, other: Wording) -> Iterator[str]:
-    """Find negations in a text that the corresponding sentence of another text does not have.
+def _find_denials(text: Wording, other: Wording) -> Iterator[str]:
+    """Yield negations of a text that the corresponding sentence of another text lacks.
 
-    A negation whose word the other text lacks counts for nothing: "did not survive" is "died".
-    Nor does "not before 1990", which is "only in 1990".
+    A negation does not count if the other text lacks the denied word ("did not survive": "died"),
+    or if "until" or "before" follows ("not before 1990": "only in 1990").
     """
     for place, word in enumerate(text.tokens):
         if word not in _PLAINEST or _until_follows(text, place):
@@ -67,19 +67,20 @@ def _flips(text: Wording, other: Wording) -> Iterator[str]:
 
 
 def _until_follows(text: Wording, place: int) -> bool:
+    """Whether "until" or "before" follows the token at an index in its sentence."""
     return not _UNTIL.isdisjoint(text.tokens[place : text.sentence(place)[1]])
 
 
-def _swapped_words(before: Wording, after: Wording) -> Iterator[tuple[str, str]]:
-    """Find words replaced by an opposite; "did not open" for "stayed closed" is fine."""
-    for pairs in [*_swaps(before, after), *_substitutions(before, after)]:
+def _find_swapped_words(before: Wording, after: Wording) -> Iterator[tuple[str, str]]:
+    """Yield (word, opposite in its place); "did not open" for "stayed closed" is no swap."""
+    for pairs in [*_find_swaps(before, after), *_find_substitutions(before, after)]:
         if all(_is_denied(before, old) == _is_denied(after, new) for old, new in pairs):
             old, new = pairs[0]
             yield before.tokens[old], after.tokens[new]
 
 
-def _substitutions(before: Wording, after: Wording) -> Iterator[list[tuple[int, int]]]:
-    """Find places of each word, and of an opposite in the same context in the other text."""
+def _find_substitutions(before: Wording, after: Wording) -> Iterator[list[tuple[int, int]]]:
+    """Yield [(index of a word, index of its opposite between the same words of the other)]."""
     old, new = before.contexts(), after.contexts()
     for context, words in new.items():
         for side, place in words.items():
@@ -89,7 +90,7 @@ def _substitutions(before: Wording, after: Wording) -> Iterator[list[tuple[int, 
 
 
 def _is_denied(text: Wording, place: int) -> bool:
-    """Whether a negation is right before a word: no other word that matters is between."""
+    """Whether a negation precedes the token at an index, with no content word between."""
     for i in range(place - 1, max(0, place - NEAR) - 1, -1):
         if text.tokens[i] in word_lists().plain:
             return True
@@ -98,7 +99,8 @@ def _is_denied(text: Wording, place: int) -> bool:
     return False
 
 
-def is_comparative(word: str) -> bool:
+def _is_comparative(word: str) -> bool:
+    """Whether a word compares two things: older, more, later_than."""
     return (
         word.endswith("_than")
         or word in _COMPARATIVES
@@ -106,17 +108,18 @@ def is_comparative(word: str) -> bool:
     )
 
 
-def _swaps(before: Wording, after: Wording) -> list[list[tuple[int, int]]]:
-    """Find places in both texts of each word and of the opposites that came in its place.
+def _find_swaps(before: Wording, after: Wording) -> list[list[tuple[int, int]]]:
+    """List, per word replaced by an opposite, the pairs (index of the word, of an opposite).
 
-    Also of one comparison whose two sides changed places: "A is older than B", "B is older than A".
+    Also lists a comparison whose two sides changed places: "A is older than B", "B is older
+    than A".
     """
     old, new = before.sides(), after.sides()
     seen: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for lost, places in old.items():
         if len(places) == len(new.get(lost, ())) == 1:
             pair = places[0], new[lost][0]
-            if (is_comparative(before.tokens[pair[0]])
+            if (_is_comparative(before.tokens[pair[0]])
                     and _is_compared(before, pair[0])
                     and _is_turned_round(before, after, *pair, is_loose=False)
                     and not before.count_negations(pair[0])
@@ -139,7 +142,7 @@ def _swaps(before: Wording, after: Wording) -> list[list[tuple[int, int]]]:
 
 
 def _is_compared(text: Wording, place: int) -> bool:
-    """Whether "than", or "of" behind a direction, follows a word."""
+    """Whether "than" follows the token at an index, or "of" if it is a direction."""
     following = text.tokens[place + 1 : place + 6]
     is_direction = DIRECTION.match(text.tokens[place]) is not None
     is_told = "than" in following or text.tokens[place].endswith("_than")
@@ -149,7 +152,7 @@ def _is_compared(text: Wording, place: int) -> bool:
 def _is_turned_round(
     before: Wording, after: Wording, old: int, new: int, is_loose: bool = True
 ) -> bool:
-    """Whether a relation is stated from its other end: its two sides have changed places."""
+    """Whether the content words around two tokens have changed sides: A over B, B under A."""
     (left, right), (new_left, new_right) = _halves(before, old), _halves(after, new)
     if right[:2] and right[:2] == new_right[:2]:
         return False
@@ -163,7 +166,7 @@ def _is_turned_round(
 
 
 def _halves(text: Wording, place: int) -> tuple[list[str], list[str]]:
-    """Stems of the content words left of a word, and of the few right of it, or of "than"."""
+    """Get the stems of the content words before a token, and of four after it (or "than")."""
     start, end = text.sentence(place)
     middle = place
     for i in range(place + 1, min(end, place + 8)):

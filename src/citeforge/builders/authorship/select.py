@@ -1,4 +1,4 @@
-"""Candidates of each query, which queries enter, and what each of them is shown, in which order."""
+"""Candidate passages, choice of queries, and the ordered passages shown with each query."""
 
 import sys
 import tempfile
@@ -26,11 +26,11 @@ Ranked = dict[str, list[str]]
 
 
 def find_candidates(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ranked:
-    """Find the candidate passages of each query where the recipe says: mapping or retriever.
+    """Find the candidate passages of each query: from mapping, context set or retriever.
 
     Raises:
-        UsageError: they are to come from a mapping that has no negatives.
-        InputError: a run is at fault.
+        UsageError: the mapping has no negatives.
+        InputError: a run file is malformed.
     """
     name = recipe.candidates
     if name == "mapping":
@@ -45,7 +45,7 @@ def find_candidates(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ra
     if name.startswith("context:"):
         docs_of = base.context(name.removeprefix("context:"))
         return {query: [d["corpus-id"] for d in docs] for query, docs in docs_of.items()}
-    # Deep enough that relevant, equal and twin passages can be left out; a run is read to its end.
+    # Deep enough that relevant, equal and twin passages can be left out; a run is read whole.
     depth = 4 * recipe.selection.k + 20
     if name not in ("bm25", "dense"):
         name, depth = f"run:{name.removeprefix('run:')}", sys.maxsize
@@ -55,7 +55,7 @@ def find_candidates(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ra
 
 
 def _mapped_negatives(base: Base, seed: int) -> Ranked:
-    """List each query's negatives, seemingly relevant ones first; unranked ones are shuffled."""
+    """List each query's negatives: seemingly relevant ones by rank (or shuffled), then others."""
     is_ranked = base.mappings[SEEMINGLY_RELEVANT]["rank"].null_count == 0
     found: Ranked = {}
     for query, docs in base.negatives.items():
@@ -74,14 +74,15 @@ def from_retriever(
 
     Args:
         base: the benchmark.
-        spec: ``bm25`` (what has no word of the query follows by id), ``dense`` (highest cosines in
-            float64, to 6 decimals; ties by id), or ``run:FILE`` (a TREC run, by score; ties by id).
-        depth: passages a query.
-        embedder: makes that of ``dense``.
-        folder: where its vectors are kept.
+        spec: ``bm25`` (passages without a word of the query follow by id), ``dense`` (highest
+            cosines in float64, to 6 decimals; ties by id), or ``run:FILE`` (a TREC run, by score;
+            ties by id).
+        depth: passages per query.
+        embedder: makes the embedder of ``dense``.
+        folder: folder for its vectors.
 
     Raises:
-        InputError: a line of the run is none, names a passage twice, or one that the corpus lacks.
+        InputError: a line of the run is malformed, repeats a passage, or names an unknown one.
     """
     texts = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
     if spec == "bm25":
@@ -95,7 +96,7 @@ def from_retriever(
 def choose_contexts(
     base: Base, ranked: Ranked, selection: Selection, usable: Collection[str] | None = None
 ) -> tuple[dict[str, Docs], Counter[str]]:
-    """Choose one ordered list of passages per query; count why queries were left out.
+    """Choose the ordered passages of each query; count queries and candidates left out.
 
     Non-relevant passages keep the order of the candidates; the relevant ones are put at positions
     drawn for each query, which all cells of the design share.
@@ -107,15 +108,15 @@ def choose_contexts(
         usable: passages that may be shown (those with a twin); None for all.
 
     Returns:
-        Query to its ordered human passages, in the order of the benchmark; and why queries and
-        candidates were left out.
+        (query to its ordered human passages, in the order of the benchmark; counts of queries and
+        candidates left out, by reason).
     """
     selector = _Selector(base, ranked, selection, None if usable is None else set(usable))
     chosen: dict[str, Docs] = {}
     kept: dict[str, tuple[list[str], list[str]]] = {}
     for query in base.query_ids:
-        if relevant := selector.relevant(query)[: selection.k - 1]:
-            if others := selector.others(query)[: selection.k - len(relevant)]:
+        if relevant := selector.list_relevant(query)[: selection.k - 1]:
+            if others := selector.list_others(query)[: selection.k - len(relevant)]:
                 kept[query] = (relevant, others)
             else:
                 selector.counts["queries left out: no non-relevant candidate"] += 1
@@ -135,11 +136,12 @@ def choose_contexts(
 
 
 class _Selector:
-    """Passages that may be shown with a query; why others are left out is counted."""
+    """Selects the passages that may be shown with a query, and counts those left out."""
 
     def __init__(
         self, base: Base, ranked: Ranked, selection: Selection, usable: set[str] | None
     ) -> None:
+        """Load and normalise the texts of all candidates and relevant passages."""
         self.counts: Counter[str] = Counter()
         self._base, self._ranked, self._selection, self._usable = base, ranked, selection, usable
         candidates = {i for ids in (*ranked.values(), *base.relevant.values()) for i in ids}
@@ -147,8 +149,8 @@ class _Selector:
         forms = normalise_passages(pa.array(list(self._texts.values()), pa.string()))
         self._forms = dict(zip(self._texts, forms.to_pylist(), strict=True))
 
-    def relevant(self, query: str) -> list[str]:
-        """All relevant passages; none where the query does not qualify."""
+    def list_relevant(self, query: str) -> list[str]:
+        """List the relevant passages; none if the query does not qualify, which is counted."""
         base, rule, counts = self._base, self._selection.rule, self.counts
         judged = list(dict.fromkeys(base.relevant[query]))
         if rule == "one-in-list":
@@ -164,8 +166,8 @@ class _Selector:
             return judged
         return []
 
-    def others(self, query: str) -> list[str]:
-        """The first k candidates that are not relevant."""
+    def list_others(self, query: str) -> list[str]:
+        """List the first k usable candidates that are not relevant; count the others left out."""
         base, selection = self._base, self._selection
         relevant = set(base.relevant[query])
         same = {self._forms.get(i) for i in relevant}

@@ -47,9 +47,9 @@ from citeforge.schemas.recipes.twins import TwinsRecipe
 
 
 def build_twins(recipe: TwinsRecipe, run: RunOptions, llm: Llm | None = None) -> Manifest:
-    """Rewrite every passage that the contexts name; keep passages and twins as pairs.
+    """Build a package in which every passage of the contexts has a twin written by an LLM.
 
-    A passage whose twin fails every attempt is replaced, when it is not relevant, by the next
+    A passage whose twin fails every attempt is replaced, if it is not relevant, by the next
     negative of its query; otherwise the query is dropped and counted, or kept (``keep_failed``).
 
     Args:
@@ -72,7 +72,7 @@ def build_twins(recipe: TwinsRecipe, run: RunOptions, llm: Llm | None = None) ->
             "reveal their labels; build it with --hidden, too",
             code="wrong-benchmark",
         )
-    contexts, entities = _contexts(base, recipe), Entities(recipe.ner)
+    contexts, entities = _read_contexts(base, recipe), Entities(recipe.ner)
     writer = TwinWriter(llm, Checker(recipe.thresholds, entities, judge), recipe.attempts)
     models = base.manifest.models | {"twin author": llm.identity()}
     if judge is not None:
@@ -108,10 +108,11 @@ NOT_CHECKED = (
     "not checked by a judge: rules compared numbers, names, negations, opposites and "
     "units; only a judge (--judge) sees other changes"
 )
-"""What the card says of twins that no judge saw."""
+"""Statistic of the card for twins that no judge checked."""
 
 
 def _refuse_lexical(recipe: TwinsRecipe) -> None:
+    """Refuse the judge ``lexical``, which cannot see a change of meaning."""
     if recipe.judging.judge == "lexical":
         raise UsageError(
             "--judge lexical: counts shared words, and does not notice a twin that says the "
@@ -121,26 +122,27 @@ def _refuse_lexical(recipe: TwinsRecipe) -> None:
 
 
 def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
-    """Count the calls of a build if every first twin is accepted, and at most.
+    """Count the LLM calls of a build: if every first twin is accepted, and at most.
 
-    At most every passage of the contexts, and every negative that could replace one, is asked for
-    in each attempt.
+    At most, each attempt asks for every passage of the contexts and every negative that could
+    replace one.
 
     Raises:
         InputError: not a package.
         UnknownValueError: no such context set.
-        UsageError: a writer that is not asked over a network.
+        UsageError: the writer is no endpoint.
     """
     _refuse_lexical(recipe)
     llm = llm_for_dry_run(recipe.llm, run, replay_path(run, recipe.llm))
     base = Base(recipe.benchmark)
-    contexts = _contexts(base, recipe).values()
+    contexts = _read_contexts(base, recipe).values()
     shown = dict.fromkeys(d["corpus-id"] for c in contexts for row in c.values() for d in row)
     queries = dict.fromkeys(query for c in contexts for query in c)
     others = dict.fromkeys(d["corpus-id"] for q in queries for d in base.negatives[q])
     temperature = recipe.attempts.at(0)
 
     def requests(ids: Iterable[str]) -> list[Request]:
+        """Make the first request for the twin of each passage."""
         texts = base.shown_texts(ids)
         return [twin_request(*both, temperature, 0) for both in texts.values()]
 
@@ -152,37 +154,39 @@ def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
     return replace(plan, notes=(note,)) if recipe.judging.judge else plan
 
 
-def _contexts(base: Base, recipe: TwinsRecipe) -> dict[str, dict[str, Docs]]:
+def _read_contexts(base: Base, recipe: TwinsRecipe) -> dict[str, dict[str, Docs]]:
+    """Read the context sets that the recipe names, or all: name to query to passages."""
     return {n: base.context(n) for n in recipe.contexts or base.manifest.contexts}
 
 
 class Rewriting:
-    """Writes twins of the passages that contexts show, and replaces what cannot be rewritten.
+    """Twins of the passages in contexts; passages without an accepted twin are replaced.
 
     Attributes:
         base: package that the passages come from.
-        contexts: context set to query to its passages; failing ones are replaced.
+        contexts: context set to query to its passages, after replacements.
         writer: writes and checks twins.
         twins: passage to its twin, or to the best attempt at one.
-        replaced: number of failing passages in whose place others came.
-        dropped: query to why one of its passages has no twin.
+        replaced: number of replaced passages.
+        dropped: query to the reason why one of its passages has no twin.
     """
 
     def __init__(
         self, base: Base, contexts: dict[str, dict[str, Docs]], writer: TwinWriter
     ) -> None:
-        """Write twins until every context is settled."""
+        """Write twins and replace failing passages until no passage is left to try."""
         self.base, self.contexts, self.writer = base, contexts, writer
         self.twins: dict[str, Twin] = {}
         self.replaced = 0
         self._relevant = {q: set(ids) for q, ids in base.relevant.items()}
-        while ids := [i for i in dict.fromkeys(d["corpus-id"] for _, d in self._docs())
+        while ids := [i for i in dict.fromkeys(d["corpus-id"] for _, d in self._iterate_passages())
                       if i not in self.twins]:  # fmt: skip
-            self.twins |= {twin.passage.id: twin for twin in writer.write(self._passages(ids))}
-            self._replace()
+            written = writer.write(self._collect_passages(ids))
+            self.twins |= {twin.passage.id: twin for twin in written}
+            self._replace_failing()
         failing = {
             (q, d["corpus-id"])
-            for q, d in self._docs()
+            for q, d in self._iterate_passages()
             if not self.twins[d["corpus-id"]].report.accepted
         }
         self.dropped: dict[str, str] = {}
@@ -190,14 +194,14 @@ class Rewriting:
             reasons = ", ".join(self.twins[passage].report.failed)
             self.dropped.setdefault(query, f"passage {passage!r} has no accepted twin ({reasons})")
 
-    def _docs(self) -> Iterator[tuple[str, dict[str, str]]]:
-        """(query, passage) of every place in every context."""
+    def _iterate_passages(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """Yield (query, passage) for every position in every context."""
         for docs in self.contexts.values():
             for query, row in docs.items():
                 yield from ((query, doc) for doc in row)
 
-    def _passages(self, ids: Sequence[str]) -> list[SourcePassage]:
-        """Collect passages with answers that twins must keep, and must not gain."""
+    def _collect_passages(self, ids: Sequence[str]) -> list[SourcePassage]:
+        """Collect passages with the answers that their twins must keep or must not gain."""
         answers_of: dict[bool, dict[str, list[tuple[str, ...]]]] = {True: {}, False: {}}
         for query, answers in self.base.answers.items():
             listed = [
@@ -214,8 +218,8 @@ class Rewriting:
             for i in ids
         ]
 
-    def _replace(self) -> None:
-        """Put the query's next negative in the place of every failing non-relevant passage."""
+    def _replace_failing(self) -> None:
+        """Replace each failing non-relevant passage by the next negative of its query."""
         for docs in self.contexts.values():
             for query, row in docs.items():
                 ids = {d["corpus-id"] for d in row}
@@ -230,9 +234,10 @@ class Rewriting:
                         self.replaced += 1
 
     def _next_negative(self, query: str, ids: set[str], label: str) -> dict[str, str] | None:
-        """Find a query's next negative without a failed twin, of the same label if possible."""
+        """Find a query's next unused negative, if possible of a label; None if none is left."""
 
         def usable(doc: dict[str, str]) -> bool:
+            """Whether a negative is not in the context yet, and its twin did not fail."""
             twin = self.twins.get(doc["corpus-id"])
             return doc["corpus-id"] not in ids and (twin is None or twin.report.accepted)
 
@@ -246,7 +251,7 @@ def _write_tables(
     rewriting: Rewriting,
     models: dict[str, dict[str, Any]],
 ) -> tuple[list[str], dict[str, int], Stats]:
-    """Write all tables; give the names of context sets, counts for the manifest, and statistics."""
+    """Write all tables; return (names of context sets, counts for the manifest, statistics)."""
     base, dropped = rewriting.base, rewriting.dropped
     queries = [q for q in base.query_ids if recipe.keep_failed or q not in dropped]
     if not queries:
@@ -264,7 +269,8 @@ def _write_tables(
     }
     in_contexts = {d["corpus-id"] for c in contexts.values() for row in c.values() for d in row}
     ids = in_contexts.union(*(t["corpus-id"].to_pylist() for t in mappings.values()))
-    rows, passages = _rows(rewriting, ids, str(models["twin author"]["name"]), recipe.keep_failed)
+    author = str(models["twin author"]["name"])
+    rows, passages = _make_twin_rows(rewriting, ids, author, recipe.keep_failed)
     base.add_judged(writer, queries, mappings, in_contexts, passages)
     writer.add("queries", "queries", rows_with(base.queries, "_id", queries).cast(QUERIES))
     stats: Stats = {
@@ -279,13 +285,13 @@ def _write_tables(
     stats |= twin_stats(table, "entailment judge" in models)
     if "entailment judge" not in models:
         stats["meaning of twins"] = NOT_CHECKED
-    return list(contexts), _counts(rewriting, recipe.keep_failed), stats
+    return list(contexts), _count_outcomes(rewriting, recipe.keep_failed), stats
 
 
-def _rows(
+def _make_twin_rows(
     rewriting: Rewriting, ids: set[str], author: str, keep_failed: bool
 ) -> tuple[list[dict[str, object]], pa.Table]:
-    """Make the rows of the twins table, and the twins as passages."""
+    """Make (rows of the twins table, table of the twins as passages of the corpus)."""
     twins = rewriting.twins
     rows, passages = [], []
     existing = set(rewriting.base.texts(f"{i}~twin" for i in twins))
@@ -314,8 +320,8 @@ def _rows(
     return rows, pa.Table.from_pylist(passages, schema=CORPUS)
 
 
-def _counts(rewriting: Rewriting, keep_failed: bool) -> dict[str, int]:
-    """Count what became of the passages, for the statistics of the package."""
+def _count_outcomes(rewriting: Rewriting, keep_failed: bool) -> dict[str, int]:
+    """Count rewritten, replaced and failed passages and dropped queries, for the manifest."""
     base, twins = rewriting.base, list(rewriting.twins.values())
     reports = [t.report for t in twins]
     counts = {
@@ -341,7 +347,7 @@ def _counts(rewriting: Rewriting, keep_failed: bool) -> dict[str, int]:
 
 
 def twin_stats(table: pa.Table, judged: bool) -> dict[str, object]:
-    """Compute statistics of the twins table: acceptance, by check, attempts and likeness.
+    """Compute statistics of the twins table: shares accepted, by check; means of its figures.
 
     Args:
         table: schema TWINS, with the best attempt at each passage.
@@ -355,6 +361,7 @@ def twin_stats(table: pa.Table, judged: bool) -> dict[str, object]:
     good = [r for r in rows if r["accepted"]]
 
     def mean(column: str) -> float:
+        """Compute the mean of a column over accepted twins; 0 without any."""
         return round(math.fsum(r[column] for r in good) / len(good), 4) if good else 0.0
 
     failures = [set(r["failed"]) for r in rows if not math.isnan(r["length_ratio"])]

@@ -1,21 +1,21 @@
-"""Units of numbers in a passage and its twin."""
+"""Rule that finds numbers whose unit differs between a passage and its twin."""
 
 import re
 from collections.abc import Iterator
-from functools import cache
 
 from citeforge.builders.authorship.facts import number_words, with_digits
 from citeforge.builders.authorship.wording import word_lists
 
+_WORDS = "|".join(sorted(number_words(), key=len, reverse=True))
 _UNIT = re.compile(
-    r"(?P<before>[$€£¥] ?)?(?<![\w.,])(?P<number>\d+(?:[.,]\d+)*|NUMBER|an?(?= )|per(?= ))[- ]?"
+    rf"(?P<before>[$€£¥] ?)?(?<![\w.,])(?P<number>\d+(?:[.,]\d+)*|{_WORDS}|an?(?= )|per(?= ))[- ]?"
     r"(?P<after>(?:°\s?[CF]\b|%|[ap]\.m\b|[^\W\d_]+[²2]?)?(?: [^\W\d_]+)?)",
     re.IGNORECASE,
 )  # fmt: skip
 
 
 def find_unit_faults(human: str, twin: str) -> Iterator[str]:
-    """Find numbers whose unit changed: ``"'310 metres' became '310 feet'"``.
+    """Yield the first change of a number's unit: ``"'310 metres' became '310 feet'"``.
 
     Args:
         human: English passage.
@@ -37,10 +37,10 @@ def find_unit_faults(human: str, twin: str) -> Iterator[str]:
 
 
 def _units(text: str) -> dict[str, dict[str, str]]:
-    """Map each number to its units, each with the words it was read from."""
+    """Map each number of a text to its units, and each unit to the words it was read from."""
     found: dict[str, dict[str, str]] = {}
     units = word_lists().units
-    for match in _unit_pattern().finditer(text):
+    for match in _UNIT.finditer(text):
         number = match["number"].lower().replace(",", "")
         number = "1" if number in ("a", "an", "per") else number_words().get(number, number)
         own = found.setdefault(number, {})
@@ -53,11 +53,3 @@ def _units(text: str) -> dict[str, dict[str, str]]:
                 if quantity != "money" or len(units[word]) == 1 or not own:
                     own[f"{quantity}:{unit}"] = match.group().strip()
     return found
-
-
-@cache
-def _unit_pattern() -> re.Pattern[str]:
-    return re.compile(
-        _UNIT.pattern.replace("NUMBER", "|".join(sorted(number_words(), key=len, reverse=True))),
-        re.IGNORECASE,
-    )

@@ -1,4 +1,4 @@
-"""Words of a text that decide what it says, by the lists in ``data/wording.toml``."""
+"""Negations, opposites and units in a text, by the lists in ``data/wording.toml``."""
 
 import re
 import tomllib
@@ -33,7 +33,7 @@ class Side(NamedTuple):
 
 @dataclass(frozen=True)
 class _Lists:
-    """Words of the data file by their forms."""
+    """The word lists of the data file; words are in all their regular forms."""
 
     plain: frozenset[str]
     denying: frozenset[str]
@@ -67,7 +67,7 @@ def word_lists() -> _Lists:
                     units.setdefault(form, []).append((kind, spellings[0]))
     return _Lists(
         frozenset(negation["plain"]),
-        _all_forms(negation["denying"]),
+        frozenset(form for word in negation["denying"] for form in _forms(word)),
         {form: tuple(sides) for form, sides in opposites.items()},
         frozenset(mutual),
         # A neutral phrase loses its spaces, and with them the word of negation in it.
@@ -78,13 +78,8 @@ def word_lists() -> _Lists:
     )
 
 
-def _all_forms(words: Iterable[str]) -> frozenset[str]:
-    """Collect words with their regular endings; see :func:`_forms`."""
-    return frozenset(form for word in words for form in _forms(word))
-
-
 def _forms(word: str) -> set[str]:
-    """Form a word's regular endings of verbs, nouns and adjectives."""
+    """Form a word with all regular endings of verbs, nouns and adjectives."""
     if len(word) < 3 or "_" in word or word.startswith("="):
         return {word.removeprefix("=")}
     stems = {word}
@@ -101,9 +96,10 @@ def _forms(word: str) -> set[str]:
 
 
 class Wording:
-    """Cues of one text: negations, opposites, and words about them."""
+    """Words of one text, with questions about its negations and opposites."""
 
     def __init__(self, text: str) -> None:
+        """Split a text into lower-case words; phrases of the lists become one word each."""
         lists = word_lists()
         lower = _NOT.sub(lambda m: f"{m[1] or m[2]} not", text).lower()
         for phrase, joined in lists.phrases:
@@ -114,38 +110,43 @@ class Wording:
         self.tokens = [t.replace("\uf8ff", "_") for t in split_tokens(lower)]
 
     def sentence(self, place: int) -> tuple[int, int]:
-        """Find start and end of the sentence around the token at an index."""
+        """Get (start, end) of the sentence that contains the token at an index."""
         start = next((i + 1 for i in range(place, -1, -1) if self.tokens[i] in ".!?"), 0)
         n = len(self.tokens)
         return start, next((i for i in range(place, n) if self.tokens[i] in ".!?"), n)
 
     def is_content(self, place: int) -> bool:
-        """Whether a word says what a sentence is about."""
+        """Whether the token at an index is a content word: long, no stop word, no negation."""
         word = self.tokens[place]
         is_long = len(word) > 2 or word[:1].isdigit()
         return is_long and word not in _STOP and word not in word_lists().plain
 
     def about(self, place: int) -> set[str]:
-        """Get the stems of the content words in the sentence around the token at an index."""
+        """Get the stems of the content words in the sentence of the token at an index."""
         start, end = self.sentence(place)
         return {stem(self.tokens[i]) for i in range(start, end) if self.is_content(i)}
 
     def head(self, place: int) -> str:
-        """Stem of the word that a negation denies: the next content word."""
+        """Get the stem of the word that the negation at an index denies: the next content word."""
         following = range(place + 1, min(self.sentence(place)[1], place + 1 + NEAR))
         heads = (self.tokens[i] for i in following if self.is_content(i))
         return next((stem(word) for word in heads if word != "longer"), "")
 
     def count_negations(self, place: int) -> int:
-        """Count the negations in the sentence around the token at an index."""
+        """Count the negations in the sentence of the token at an index."""
         start, end = self.sentence(place)
         return sum(token in word_lists().plain for token in self.tokens[start:end])
 
     def count_softeners(self, place: int, other: "Wording", denied: int) -> int:
-        """Count words in a place's sentence that may replace a negation in another text.
+        """Count the words in a sentence that may replace a negation in another text.
 
         Such a word is not in the other sentence, and it denies ("failed"), or is the opposite of a
-        word there ("uncommon", "closed" of "did not open").
+        word there ("uncommon", "closed" for "did not open").
+
+        Args:
+            place: index of a token of the sentence.
+            other: the other text.
+            denied: index of the negation in it.
         """
         here, there = ({*text.tokens[slice(*text.sentence(i))]}
                        for text, i in ((self, place), (other, denied)))  # fmt: skip
@@ -160,7 +161,7 @@ class Wording:
         )
 
     def contexts(self) -> dict[tuple[str, str], dict[Side, int]]:
-        """Map the content words beside each word that has an opposite to its side and place."""
+        """Map (content word before, after) of words with opposites to their sides and indexes."""
         found: dict[tuple[str, str], dict[Side, int]] = {}
         for place, word in enumerate(self.tokens):
             sides = list(_sides(word))
@@ -172,11 +173,11 @@ class Wording:
         return found
 
     def _stems(self, places: Iterable[int]) -> Iterator[str]:
-        """Stem the content words among some places."""
+        """Yield the stems of the content words at some indexes."""
         return (stem(self.tokens[i]) for i in places if self.is_content(i))
 
     def sides(self) -> dict[Side, list[int]]:
-        """Map sides to the places of their words; "less hard" is on the side of "easy"."""
+        """Map sides to the indexes of their words; "less hard" is on the side of "easy"."""
         found: dict[Side, list[int]] = {}
         for place, word in enumerate(self.tokens):
             previous = self.tokens[place - 1] if place else ""
@@ -193,22 +194,23 @@ class Wording:
 
 
 def split_tokens(text: str) -> list[str]:
+    """Split a text into words, numbers and punctuation marks."""
     return re.findall(r"[^\W_]+(?:[\uf8ff][^\W_]+)*(?:[.,]\d+)*|[.;:!?,]", text)
 
 
 def stem(word: str) -> str:
-    """Cut a word to the beginning that its forms share."""
+    """Cut a word to its first five letters, which its forms share."""
     return word[:5]
 
 
 def affirmed_forms(word: str) -> list[str]:
-    """Stem a word, and what it denies by a prefix: ``["uncom", "commo"]``."""
+    """Stem a word, and the word without a negative prefix: ``["uncom", "commo"]``."""
     prefix = _PREFIX.match(word)
     return [stem(word), *([stem(word[prefix.end() :])] if prefix else [])]
 
 
 def _sides(word: str) -> Iterator[Side]:
-    """Find the sides of opposites that a word is on; compass directions are group -1."""
+    """Yield the sides of opposites that a word is on; compass directions are group -1."""
     yield from word_lists().opposites.get(word, ())
     if (match := DIRECTION.match(word)) is not None:
         for part in filter(None, match.groups()):
@@ -216,7 +218,7 @@ def _sides(word: str) -> Iterator[Side]:
 
 
 def count_denials(text: str, language: str) -> int | None:
-    """Count words of negation in a text; for languages whose rewrites no rule checks for them.
+    """Count the negation words of a text in German, French or Spanish.
 
     Returns:
         Their number; None for languages without a list.

@@ -27,7 +27,7 @@ _STOOD_IN = "no reply could be taken: the template wrote it"
 
 
 def embedded_templates(domain: Domain) -> dict[str, str]:
-    """Map each task to the built-in writer's template; a domain may replace question ones."""
+    """Map each writing task to its Jinja template; a domain may replace those of questions."""
     return {
         "seed": "{{ fact }}",
         "annotate": "{{ annotated }}",
@@ -38,7 +38,7 @@ def embedded_templates(domain: Domain) -> dict[str, str]:
 
 
 def refusal_kind(reason: str) -> str:
-    """Strip names and values from a reason of refusal, so that equal kinds count as one.
+    """Remove names and values from the reason of a refusal, to count refusals by kind.
 
     ``does not name 'Ada Lovelace'`` → ``does not name …``; ``says 1850; date of birth of Ada is
     1815`` → ``says …``.
@@ -62,7 +62,7 @@ def request(task: str, values: Mapping[str, Any], attempt: int, temperature: flo
 
 
 def clean_reply(text: str) -> str:
-    """Strip a reply's leading label and quotation marks, and join its lines into one."""
+    """Remove the label and quotation marks around a reply, and join its lines into one."""
     text = " ".join(text.split())
     for label in ("answer", "question", "sentence"):
         if text.lower().startswith(f"{label}:"):
@@ -73,7 +73,7 @@ def clean_reply(text: str) -> str:
 
 
 def check_each(wrong: Callable[[str, str], str | None]) -> Check:
-    """Turn a check of one reply (pair id, text) into a check of a whole batch."""
+    """Turn a check of one reply (pair id, text) into a check of a batch of replies."""
     return lambda replies: {name: wrong(name, reply) for name, reply in replies.items()}
 
 
@@ -98,7 +98,7 @@ class Asker:
     """
 
     def __init__(self, llm: Llm, choices: Choices, domain: Domain) -> None:
-        """Plan the attempts with an LLM, then the domain's template if it may stand in."""
+        """Plan the attempts: those of the LLM, then one of the template with ``stand_in``."""
         self.llm, self.choices = llm, choices
         self.refused, self.stood_in = Counter[str](), Counter[str]()
         template = TemplateWriter(embedded_templates(domain))
@@ -108,7 +108,7 @@ class Asker:
 
     @property
     def is_template(self) -> bool:
-        """Whether the writer is the built-in template, which repeats its reply when asked again."""
+        """Whether the writer is the built-in template, whose reply never changes."""
         return self.llm.identity().get("name") == "template"
 
     def ask(self, task: str, values: Mapping[str, dict[str, Any]], check: Check) -> Replies:

@@ -17,13 +17,13 @@ from citeforge.builders.kalma.contexts import (
     make_contexts,
     retrieve_graphs,
 )
-from citeforge.builders.kalma.evolve import Evolution, Evolver, controls
+from citeforge.builders.kalma.evolve import Evolution, Evolver, control_questions
 from citeforge.builders.kalma.package import kalma_stats, write_tables
 from citeforge.builders.kalma.question_check import (
     LEAST,
     QuestionCheck,
     error_stats,
-    question_check,
+    make_question_check,
     share_stats,
 )
 from citeforge.builders.kalma.selection import SelectedPairs, disambiguate, from_graph, read_stated
@@ -38,7 +38,7 @@ from citeforge.engines.plugins import warn
 from citeforge.engines.running.setup import judge_session, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.ir_convert.kalma import read_entries, read_gold
-from citeforge.kg.domain import Domain, load_domain
+from citeforge.kg.domain import load_domain
 from citeforge.kg.equivalence import Equivalence, read_equivalence
 from citeforge.kg.graph import KnowledgeGraph, open_graph
 from citeforge.schemas.benchmarks.kg import EMPTY, Key, Triple
@@ -54,7 +54,7 @@ LICENCE = "other"
 
 
 def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) -> Manifest:
-    """Select pairs, evolve questions, freeze contexts; or take BioKaLMA's own files.
+    """Build a KaLMA package from a knowledge graph, or from BioKaLMA's published files.
 
     Args:
         recipe: everything that the tables depend on.
@@ -86,12 +86,12 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
     if judge is not None:
         models["judge of sentences"] = judge.judge.identity()
     check = ExtensionCheck(kg.domain, SentenceSegmenter(), judge)
-    asks = question_check(kg.domain, recipe.checker, store, run)
+    asks = make_question_check(kg.domain, recipe.checker, store, run)
     if asks.llm is not None:
         models["checker of questions"] = asks.llm.identity()
     evolver = Evolver(kg, writer, perplexity, check, recipe.choices, recipe.seed, asks)
     with open_build(recipe, run) as build:
-        source, spec = _source(kg, recipe.licence)
+        source, spec = _describe_source(kg, recipe.licence)
         config = _config(recipe, kg, spec, models, check, asks)
         draft = build.draft(config, [source], recipe.licence, models, _GRAMMAR)
         if (finished := build.finished(draft)) is not None:
@@ -102,9 +102,9 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
         dropped = Counter(e.dropped for e in evolutions if e.dropped)
         usable = [e for e in evolutions if not e.dropped]
         if not usable:
-            raise _nothing_left(dropped, evolver.asker.refused, writer)
-        questions = [_question(e) for e in usable]
-        contexts, retrieved = _contexts(recipe, questions, equivalence, kg)
+            raise _no_questions_error(dropped, evolver.asker.refused, writer)
+        questions = [_make_question(e) for e in usable]
+        contexts, retrieved = _all_contexts(recipe, questions, equivalence, kg)
         counts = {"pairs selected": len(selected.pairs), **selected.counts, **kg.counts}
         for what, numbers in (
             ("pairs dropped", dropped.items()),
@@ -112,31 +112,31 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
             ("texts of the template in the writer's place", sorted(evolver.asker.stood_in.items())),
         ):
             counts |= {f"{what}: {which}": n for which, n in numbers}
-        counts |= retrieved | _wordless(kg.domain, evolver, usable)
+        counts |= retrieved | _count_unphrased(evolver, usable)
         if evolver.perplexity is not None:
             models = models | {"perplexity": evolver.perplexity.identity()}
-        shares = {} if evolver.asker.is_template else _shares(kg.domain, asks, usable)
+        shares = {} if evolver.asker.is_template else _check_stats(asks, usable)
         if asks.failed:
             counts["questions that the checker could not check"] = asks.failed
-        return _finish(
+        return _write_package(
             build, draft, questions, usable, contexts, equivalence, shares,
             counts=counts, models=models,
         )  # fmt: skip
 
 
-def _shares(domain: Domain, asks: QuestionCheck, kept: Sequence[Evolution]) -> dict[str, str]:
-    """Compute how many facts the questions ask for, and how often the check of that errs."""
-    forms = {form: [e.asking(getattr(e, form)) for e in kept] for form in LEAST}
+def _check_stats(asks: QuestionCheck, kept: Sequence[Evolution]) -> dict[str, str]:
+    """Compute the share of gold facts that questions ask for, and the check's error rates."""
+    forms = {form: [e.to_check(getattr(e, form)) for e in kept] for form in LEAST}
     return share_stats(asks, forms) | error_stats(
-        asks, controls(domain, ((e.pair, e.further_facts) for e in kept))
+        asks, control_questions(asks.domain, ((e.pair, e.further_facts) for e in kept))
     )
 
 
-def _contexts(
+def _all_contexts(
     recipe: KalmaRecipe, questions: Sequence[KalmaQuestion], equivalence: Equivalence,
     kg: KnowledgeGraph | None,
 ) -> tuple[dict[str, TripleContext], dict[str, int]]:  # fmt: skip
-    """Make all context sets; count what the baseline retrieves where the recipe asks for it."""
+    """Make all context sets; with ``retrieved`` also that of the baseline, and its counts."""
     contexts = make_contexts(questions, equivalence, recipe.seed)
     counts: dict[str, int] = {}
     if recipe.retrieved and kg is not None:
@@ -144,7 +144,7 @@ def _contexts(
     return contexts, counts
 
 
-def _finish(
+def _write_package(
     build: Build, draft: Manifest, questions: Sequence[KalmaQuestion],
     evolutions: Sequence[Evolution], contexts: Mapping[str, TripleContext],
     equivalence: Equivalence, shares: Mapping[str, str], **learnt: Any,
@@ -166,7 +166,7 @@ def _config(
     check: ExtensionCheck,
     asks: QuestionCheck,
 ) -> dict[str, Any]:
-    """``config`` of the manifest."""
+    """Make the manifest's ``config``: the recipe, with names of models and hashes of inputs."""
     judge = model_name(models, "judge of sentences")
     update = {
         "kg": spec,
@@ -203,7 +203,7 @@ def select_pairs(recipe: KalmaRecipe, kg: KnowledgeGraph) -> SelectedPairs:
     return selected
 
 
-def _nothing_left(dropped: Counter[str], refused: Counter[str], writer: Llm) -> InputError:
+def _no_questions_error(dropped: Counter[str], refused: Counter[str], writer: Llm) -> InputError:
     """Make the error of a build in which no pair became a question."""
     reasons = "; ".join(f"{what}: {n}" for what, n in dropped.items())
     replies = ", ".join(f"{why} ({n})" for why, n in refused.most_common(3))
@@ -215,8 +215,9 @@ def _nothing_left(dropped: Counter[str], refused: Counter[str], writer: Llm) -> 
     )
 
 
-def _wordless(domain: Domain, evolver: Evolver, evolutions: Sequence[Evolution]) -> dict[str, int]:
-    """Count and report the facts for which the template writer has no words."""
+def _count_unphrased(evolver: Evolver, evolutions: Sequence[Evolution]) -> dict[str, int]:
+    """Count the asked facts whose relation has no clause in the domain, and warn of them."""
+    domain = evolver.kg.domain
     relations = [t.relation for e in evolutions for t in e.further_facts]
     wordless = Counter(r for r in relations if domain.phrasing.phrase(r) is None)
     if not evolver.asker.is_template or not wordless:
@@ -229,7 +230,8 @@ def _wordless(domain: Domain, evolver: Evolver, evolutions: Sequence[Evolution])
     return {"facts asked for without words of the domain": wordless.total()}
 
 
-def _question(e: Evolution) -> KalmaQuestion:
+def _make_question(e: Evolution) -> KalmaQuestion:
+    """Make the query of the package from a pair whose two questions are written."""
     graphs = e.pair.graphs
     metadata = {
         "entities": [g.qid for g in graphs],
@@ -239,8 +241,8 @@ def _question(e: Evolution) -> KalmaQuestion:
     return KalmaQuestion(e.pair.id, graphs, tuple(e.gold), e.specific, e.general, metadata)
 
 
-def _source(kg: KnowledgeGraph, licence: str | None) -> tuple[SourceInfo, str]:
-    """Describe the graph as a source of the manifest; also give ``--kg`` without folders."""
+def _describe_source(kg: KnowledgeGraph, licence: str | None) -> tuple[SourceInfo, str]:
+    """Describe the graph as (source for the manifest, value of ``--kg`` without folders)."""
     identity = kg.identity()
     files = {identity["file"]: identity["sha256"]} if "file" in identity else {}
     spec = identity.get("endpoint") or identity.get("file", "graph")
@@ -249,7 +251,7 @@ def _source(kg: KnowledgeGraph, licence: str | None) -> tuple[SourceInfo, str]:
 
 
 def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
-    """Build a package of BioKaLMA's own questions and sub-graphs, without rounds."""
+    """Build a package of BioKaLMA's published questions and sub-graphs; it has no rounds."""
     with open_build(recipe, run) as build:
         scheme, _, argument = (recipe.source or "").partition(":")
         if scheme != "kalma" or not argument:
@@ -266,16 +268,16 @@ def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
         sources, licence = [source], recipe.licence or source.licence
         if recipe.retrieved:
             kg = open_graph(recipe.kg, recipe.domain, recipe.languages, run, recipe.skip_malformed)
-            graph, update["kg"] = _source(kg, None)
+            graph, update["kg"] = _describe_source(kg, None)
             sources.append(graph)
         config = recipe.model_copy(update=update).recorded()
         draft = build.draft(config, sources, licence, {}, _GRAMMAR)
         if (finished := build.finished(draft)) is not None:
             return finished
         equivalence = Equivalence(domain, graphs=(g for q in questions for g in q.graphs))
-        contexts, retrieved = _contexts(recipe, questions, equivalence, kg)
+        contexts, retrieved = _all_contexts(recipe, questions, equivalence, kg)
         counts = source.counts | retrieved
-        return _finish(build, draft, questions, [], contexts, equivalence, {}, counts=counts)
+        return _write_package(build, draft, questions, [], contexts, equivalence, {}, counts=counts)
 
 
 def _read_published(specific: Path, recipe: KalmaRecipe) -> tuple[list[KalmaQuestion], SourceInfo]:

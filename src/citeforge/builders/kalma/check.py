@@ -1,4 +1,4 @@
-"""Is what the writer wrote what it was asked for? Every reason is one line."""
+"""Checks of texts that the writing LLM returned; a failed one gives a reason of one line."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -46,7 +46,7 @@ def cited_triples(paragraph: str, pool: Sequence[Triple]) -> list[Key]:
     return [c for bracket in grammar.brackets for c in bracket if c.complete]
 
 
-def _names(text: str, words: Iterable[str]) -> bool:
+def _contains_any(text: str, words: Iterable[str]) -> bool:
     """Whether a text contains one of some words or names, as whole words."""
     return any(any(words_in(text, [word])) for word in words)
 
@@ -54,7 +54,7 @@ def _names(text: str, words: Iterable[str]) -> bool:
 def find_misplaced_mark(
     reply: str, pool: Sequence[Triple], link: Triple, words: RelationWords
 ) -> str | None:
-    """Say why a citation mark of an annotated seed is at a wrong place; None if all are right.
+    """Say why a citation in an annotated seed is at a wrong place; None if all are right.
 
     Values in other words, and sentences with a pronoun for a subject, are not looked at.
     """
@@ -62,7 +62,7 @@ def find_misplaced_mark(
     by_key = {t.key: t for t in reversed(pool)}
     for triple in (by_key[k] for k in cited_triples(reply, pool) if k in by_key and k != link.key):
         shapes = renderings(triple)
-        if _names(mentions.text, shapes) and (
+        if _contains_any(mentions.text, shapes) and (
             reason := _explain_wrong_places(mentions, triple, shapes, words)
         ):
             return reason
@@ -89,19 +89,19 @@ def _explain_wrong_places(
     ):
         return f"has {triple.value!r} only before a noun"
     for at, _ in places:
-        if not mentions.names_in_sentence(at) or mentions.subject(at) == triple.qid:
+        if not mentions.is_preceded_by_name(at) or mentions.subject(at) == triple.qid:
             return None
     return f"says {triple.value!r} of somebody else"
 
 
 def _is_adjective(text: str, start: int, end: int) -> bool:
-    """Whether a noun follows a capitalised word, as in ``English physicist``."""
+    """Whether a capitalised word is an adjective before a noun: ``English physicist``."""
     following = _FOLLOWING.match(text, end) if text[start].isupper() else None
     return following is not None and following[1] not in _PLAIN
 
 
-def wrong_annotation(reply: str, seed: str, pool: Sequence[Triple]) -> str | None:
-    """Say why an annotated seed cannot be taken; None if it can."""
+def find_annotation_fault(reply: str, seed: str, pool: Sequence[Triple]) -> str | None:
+    """Say why an annotated seed sentence is refused; None if it is accepted."""
     by_key = {t.key: t for t in pool}
     citations = cited_triples(reply, pool)
     if not citations:
@@ -158,15 +158,15 @@ class ExtensionCheck:
             return f"{clash}; fact: its value or an alias is in the text; claims: by their words"
         return f"{clash}; fact and claims: judge {self.judge.judge.signature}"
 
-    def wrong(self, extensions: Sequence[Extension]) -> list[str | None]:
-        """Say why each extension cannot be taken, None if it can; one call of the judge."""
-        checked = [self._checked(e) for e in extensions]
+    def find_faults(self, extensions: Sequence[Extension]) -> list[str | None]:
+        """Say why each extended paragraph is refused, None if accepted; one call of the judge."""
+        checked = [self._check_by_rules(e) for e in extensions]
         reasons = [reason for reason, _ in checked]
         if self.judge is None:
             return reasons
         open_ = {i: sentence for i, (reason, sentence) in enumerate(checked) if reason is None}
         says = {i: Pair(s, self.domain.verbalise(extensions[i].triple)) for i, s in open_.items()}
-        rests = {i: Pair(self._claimable(extensions[i]), s) for i, s in open_.items()}
+        rests = {i: Pair(self._claim_sources(extensions[i]), s) for i, s in open_.items()}
         decisions = self.judge.ask([*says.values(), *rests.values()])
         claims, silent = "claims what no triple says", "does not say the new fact"
         for pairs, reason in ((rests, f"{claims} (judge)"), (says, f"{silent} (judge)")):
@@ -178,14 +178,14 @@ class ExtensionCheck:
                     reasons[i] = reason
         return reasons
 
-    def _claimable(self, extension: Extension) -> str:
-        """Join what a new sentence may claim: paragraph, fact and entities' names."""
+    def _claim_sources(self, extension: Extension) -> str:
+        """Join the texts a new sentence may repeat: paragraph, new fact, aliases of its value."""
         before = without_citations(extension.before, extension.pool)
         names = f" Also called: {', '.join(extension.aliases)}." if extension.aliases else ""
         return f"{before} {self.domain.verbalise(extension.triple)}{names}"
 
-    def _checked(self, extension: Extension) -> tuple[str | None, str]:
-        """Check an extension by rules: (reason to refuse it or None, new sentences)."""
+    def _check_by_rules(self, extension: Extension) -> tuple[str | None, str]:
+        """Check an extension by rules: (reason to refuse it or None, the new sentence)."""
         triple, pool = extension.triple, extension.pool
         old, new = cited_triples(extension.before, pool), cited_triples(extension.after, pool)
         if any(new.count(k) < old.count(k) for k in old):
@@ -207,18 +207,18 @@ class ExtensionCheck:
             return f"does not name {triple.value!r} in the new sentence", added
         begin, reason = text.find(added), None
         # Not looked at: a value in another spelling, and new sentences in several places.
-        if begin >= 0 and _names(added, shapes):
+        if begin >= 0 and _contains_any(added, shapes):
             sentence = slice(begin, begin + len(added))
             reason = _explain_wrong_places(
                 Mentions.of(text, pool), triple, shapes, self.words, sentence
             )
-        reason = reason or self._contradiction(added, pool)
-        return reason or self._unsupported(added, extension), added
+        reason = reason or self._find_contradiction(added, pool)
+        return reason or self._find_unsupported_claim(added, extension), added
 
-    def _unsupported(self, sentence: str, extension: Extension) -> str | None:
-        """Find a name, number or (without a judge) content word that no triple supports."""
+    def _find_unsupported_claim(self, sentence: str, extension: Extension) -> str | None:
+        """Say which name, number or (without a judge) word of a sentence no triple supports."""
         words = [
-            self._claimable(extension),
+            self._claim_sources(extension),
             *(w for t in extension.pool for w in (t.name, t.relation, *renderings(t))),
         ]
         text = " ".join(words)
@@ -239,13 +239,13 @@ class ExtensionCheck:
         """Split a text into sentences."""
         return [text[s:e] for s, e in self.segmenter.split(text)]
 
-    def _contradiction(self, sentence: str, pool: Sequence[Triple]) -> str | None:
+    def _find_contradiction(self, sentence: str, pool: Sequence[Triple]) -> str | None:
         """Say which single-valued fact a sentence contradicts; None for none."""
         for fact in pool:
             cues = self.domain.single_valued.get(fact.relation)
             if cues is None or fact.name.split()[-1] not in sentence:
                 continue
-            if _names(sentence, cues) and (reason := _find_clash(sentence, fact, pool)):
+            if _contains_any(sentence, cues) and (reason := _find_clash(sentence, fact, pool)):
                 return reason
         return None
 
@@ -278,8 +278,8 @@ def _find_clash(sentence: str, fact: Triple, pool: Sequence[Triple]) -> str | No
     return None
 
 
-def wrong_question(question: str, names: Sequence[str]) -> str | None:
-    """Say why a question cannot be taken; None if it can."""
+def find_question_fault(question: str, names: Sequence[str]) -> str | None:
+    """Say why a text is no usable question on some named entities; None if it is one."""
     if not question.endswith("?"):
         return "is no question"
     if not any(part in question for name in names for part in (name, name.split()[-1])):

@@ -44,7 +44,7 @@ class KalmaQuestion:
 
 @dataclass(frozen=True)
 class TripleContext:
-    """One context set.
+    """One context set: the triples that systems are shown with each query.
 
     Attributes:
         description: what it holds, in words.
@@ -119,7 +119,7 @@ def find_equivalents(
     contexts: Mapping[str, TripleContext],
     equivalence: Equivalence,
 ) -> Equivalents:
-    """Find the triples of any context set that state a gold fact in other words."""
+    """Find, per gold fact, the shown triples that state it by another relation or its inverse."""
     found: Equivalents = {}
     for question in questions:
         name = question.query_id
@@ -138,7 +138,7 @@ def find_equivalents(
 def count_answers(
     questions: Sequence[KalmaQuestion], equivalents: Equivalents, equivalence: Equivalence
 ) -> dict[str, int]:
-    """Count gold facts that other triples state, too, and questions with other right answers."""
+    """Count gold facts that have equivalent triples, and questions with right non-gold answers."""
     n_facts = n_questions = n_other = 0
     for question in questions:
         same = equivalents[question.query_id]
@@ -164,10 +164,10 @@ def count_answers(
 def _replace_graphs(
     questions: Sequence[KalmaQuestion], seed: int
 ) -> Iterator[tuple[str, TripleContext]]:
-    """Make the sets in which a share of sub-graphs is replaced by irrelevant ones."""
+    """Yield the sets ``retrieval_P``, in which irrelevant sub-graphs replace all but P %."""
     graphs: Mapping[str, Graph] = {g.qid: g for q in questions for g in q.graphs}
     wrong = {
-        (q.query_id, at): _irrelevant(q, at, graphs, seed)
+        (q.query_id, at): _draw_graph(q, at, graphs, seed)
         for q in questions
         for at in range(len(q.graphs))
     }
@@ -189,8 +189,8 @@ def _replace_graphs(
         yield f"retrieval_{share}", TripleContext(words, triples)
 
 
-def _irrelevant(question: KalmaQuestion, at: int, graphs: Mapping[str, Graph], seed: int) -> Graph:
-    """Draw a sub-graph of an entity that a query is not about, another one for each place."""
+def _draw_graph(question: KalmaQuestion, at: int, graphs: Mapping[str, Graph], seed: int) -> Graph:
+    """Draw the sub-graph of an entity that a query is not about; positions ``at`` differ."""
     own = {g.qid for g in question.graphs}
     others = sorted(
         (q for q in graphs if q not in own),
@@ -202,7 +202,7 @@ def _irrelevant(question: KalmaQuestion, at: int, graphs: Mapping[str, Graph], s
 def retrieve_graphs(
     kg: KnowledgeGraph, questions: Sequence[KalmaQuestion], ner: str | None
 ) -> tuple[TripleContext, dict[str, int]]:
-    """Link names in the questions to entities; show the best entities' sub-graphs, with counts.
+    """Make the set ``retrieved``, of entities to which names in the questions lead; and counts.
 
     Args:
         kg: where names are looked up.

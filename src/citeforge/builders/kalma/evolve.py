@@ -11,7 +11,7 @@ from typing import Any
 from citeforge.builders.kalma import check
 from citeforge.builders.kalma.asker import Asker, Replies, check_each
 from citeforge.builders.kalma.mentions import annotate, marker
-from citeforge.builders.kalma.phrasing import compose, gives_away
+from citeforge.builders.kalma.phrasing import compose, find_given_away
 from citeforge.builders.kalma.question_check import Controls, QuestionCheck, QuestionToCheck
 from citeforge.builders.kalma.selection import EntityPair
 from citeforge.builders.kalma.themes import Plan, Planner
@@ -52,9 +52,10 @@ class ScoredTriple:
 
 
 class Specificity:
-    """Rarity of relations in the data set's graphs; rare ones are worth more."""
+    """Rarity of relations in the data set's graphs; rare relations score higher."""
 
     def __init__(self, graphs: Iterable[Graph]) -> None:
+        """Count in how many distinct graphs each relation occurs."""
         distinct = {g.qid: g for g in graphs}
         self.n_graphs = len(distinct)
         self.counts = Counter(
@@ -64,14 +65,14 @@ class Specificity:
         )
 
     def of(self, relation: str) -> float:
-        """Compute log(2N / Count_r) of a relation; one that no graph has counts once."""
+        """Compute log(2 · graphs / graphs with the relation); at least 1 graph counts."""
         return math.log(2 * self.n_graphs / max(self.counts[relation_key(relation)], 1))
 
 
 def rank_triples(
     triples: Sequence[Triple], perplexities: Sequence[float], specificity: Specificity, alpha: float
 ) -> list[ScoredTriple]:
-    """Rank candidates, best first; ties by id, relation and value."""
+    """Rank triples by specificity and coherence, best first; ties by id, relation, value."""
     inverse = [1.0 / p if p > 0 else 0.0 for p in perplexities]
     top = max(inverse, default=0.0)
     powers = [math.exp(i - top) for i in inverse]
@@ -110,16 +111,16 @@ class Round:
 
 @dataclass
 class Evolution:
-    """A pair on its way to two questions.
+    """State of one entity pair while its paragraph and its two questions are written.
 
     Attributes:
-        pair: what it is about.
+        pair: the two entities.
         seed: sentence that the rounds start from; empty until it is written.
-        plan: facts that it is to ask for; None until they are chosen.
+        plan: facts that the questions ask for; None until they are chosen.
         rounds: finished rounds.
         general: the general question.
         specific: the specific one.
-        dropped: why it was given up; empty while it goes on.
+        dropped: why the pair was dropped; empty if it was not.
     """
 
     pair: EntityPair
@@ -145,8 +146,8 @@ class Evolution:
         """Gold facts except the link between the two entities."""
         return [triple for triple, _ in self.gold if triple.key != self.pair.link.key]
 
-    def asking(self, question: str) -> QuestionToCheck:
-        """Question with the facts that it should ask for, to be checked."""
+    def to_check(self, question: str) -> QuestionToCheck:
+        """Combine a question with the facts it should ask for, as input of the check."""
         return QuestionToCheck(question, tuple(self.further_facts), self.pair.pool, self.pair.link)
 
     @property
@@ -157,7 +158,7 @@ class Evolution:
 
 
 class Evolver:
-    """Evolves all pairs together, so that a writer is asked in batches."""
+    """Writes the questions of all pairs together, so that the LLM is asked in batches."""
 
     def __init__(
         self,
@@ -169,6 +170,7 @@ class Evolver:
         seed: int = 0,
         questions: QuestionCheck | None = None,
     ) -> None:
+        """Set the graph, the writing LLM, the checks and choices; nothing is asked yet."""
         self.questions = questions or QuestionCheck(kg.domain)
         self.kg, self.choices, self.seed = kg, choices, seed
         self.make_perplexity = make_perplexity
@@ -179,7 +181,7 @@ class Evolver:
         self._aliases: dict[str, list[str]] = {}
 
     def evolve(self, pairs: Sequence[EntityPair], equivalence: Equivalence) -> list[Evolution]:
-        """Evolve all pairs into questions, in order; those given up record the reason."""
+        """Write the questions of all pairs, in order; dropped pairs record the reason."""
         planner = Planner(self.kg.domain, self.choices, self.seed, equivalence)
         self._evolutions = {p.id: Evolution(p, p.paragraph) for p in pairs}
         self._write_seeds()
@@ -195,31 +197,27 @@ class Evolver:
         return list(self._evolutions.values())
 
     def _active(self) -> dict[str, Evolution]:
-        """Evolutions that are not given up, by pair id."""
+        """Map pair ids to the evolutions that are not dropped."""
         return {name: e for name, e in self._evolutions.items() if not e.dropped}
 
     def _write_seeds(self) -> None:
-        """Ask for a seed sentence on each pair's link."""
+        """Ask the writer for a seed sentence on each pair's link; drop pairs without one."""
         wanting = {name: e for name, e in self._active().items() if not e.seed}
 
         def wrong(name: str, reply: str) -> str | None:
-            """Say why a seed sentence cannot be taken; None if it can."""
+            """Say why a seed sentence is refused; None if it is accepted."""
             link = wanting[name].pair.link
             return None if link.name in reply and link.value in reply else "does not name both"
 
-        facts = {n: {"fact": self._sentence(e.pair.link)} for n, e in wanting.items()}
+        facts = {n: {"fact": self.kg.domain.verbalise(e.pair.link)} for n, e in wanting.items()}
         taken, _ = self.asker.ask("seed", facts, check_each(wrong))
         for name, e in wanting.items():
             e.seed = taken.get(name, "")
             if not e.seed:
                 e.dropped = "the writer wrote no seed sentence"
 
-    def _sentence(self, triple: Triple) -> str:
-        """State a triple as a sentence."""
-        return self.kg.domain.verbalise(triple)
-
     def _annotate(self, planner: Planner) -> None:
-        """Ask for citations in the seeds, and plan the facts of each question."""
+        """Ask the writer to cite facts in the seeds; then plan the facts of each question."""
         active = self._active()
         values: dict[str, dict[str, Any]] = {}
         for name, e in active.items():
@@ -227,9 +225,9 @@ class Evolver:
             values[name] = {"paragraph": e.seed, "graphs": e.pair.graphs, "annotated": annotated}
 
         def wrong(name: str, reply: str) -> str | None:
-            """Say why an annotated seed cannot be taken; None if it can."""
+            """Say why an annotated seed sentence is refused; None if it is accepted."""
             seed, pair = active[name].seed, active[name].pair
-            changed = check.wrong_annotation(reply, seed, pair.pool)
+            changed = check.find_annotation_fault(reply, seed, pair.pool)
             return changed or check.find_misplaced_mark(
                 reply, pair.pool, pair.link, self.extension.words
             )
@@ -255,13 +253,13 @@ class Evolver:
         self, number: int, active: Mapping[str, Evolution], perplexity: Perplexity,
         specificity: Specificity,
     ) -> None:  # fmt: skip
-        """Run one round: add the best triple that can be written to each paragraph."""
+        """Run one round: extend each paragraph by the best triple the writer can put in words."""
         ranked: dict[str, list[ScoredTriple]] = {}
         with progress(f"scoring, round {number}", len(active), "paragraphs") as advance:
             for name, e in active.items():
                 triples = e.remaining_facts
                 before = check.without_citations(e.paragraph, e.pair.pool)
-                values = perplexity.of([f"{before} {self._sentence(t)}" for t in triples])
+                values = perplexity.of([f"{before} {self.kg.domain.verbalise(t)}" for t in triples])
                 ranked[name] = rank_triples(triples, values, specificity, self.choices.alpha)
                 advance(1)
         notes: dict[str, list[str]] = {name: [] for name in active}
@@ -286,12 +284,12 @@ class Evolver:
             e.rounds.append(Round(number, text, (triple,), best, tuple(notes[name])))
 
     def _request_extensions(self, triples: dict[str, Triple]) -> Replies:
-        """Ask to add a triple to the paragraph of each pair."""
+        """Ask the writer to add one triple to the paragraph of each pair."""
         unknown = {t.value_id for t in triples.values()} - {"", *self._aliases}
         self._aliases |= self.kg.aliases(sorted(unknown))
         values = {}
         for name, triple in triples.items():
-            fact, mark = self._sentence(triple), marker(triple)
+            fact, mark = self.kg.domain.verbalise(triple), marker(triple)
             values[name] = {
                 "paragraph": self._evolutions[name].paragraph,
                 "fact": fact,
@@ -300,50 +298,55 @@ class Evolver:
             }
 
         def wrong(replies: dict[str, str]) -> dict[str, str | None]:
-            """Say why each extension cannot be taken; None if it can."""
+            """Say why each extended paragraph is refused; None if it is accepted."""
             extensions = []
             for name, reply in replies.items():
                 e, triple = self._evolutions[name], triples[name]
                 aliases = self._aliases.get(triple.value_id, [])
                 extensions.append(check.Extension(e.paragraph, reply, triple, e.pair.pool, aliases))
-            return dict(zip(replies, self.extension.wrong(extensions), strict=True))
+            return dict(zip(replies, self.extension.find_faults(extensions), strict=True))
 
         return self.asker.ask("extend", values, wrong)
 
     def _ask_questions(self) -> None:
+        """Ask the writer for both questions of each pair; drop pairs that lack one."""
         for task in ("general", "specific"):
             active = self._active()
             values = {
                 name: {**_question_values(e), "question": getattr(e.plan, task)}
                 for name, e in active.items()
             }
-            taken, _ = self.asker.ask(task, values, partial(self._wrong_questions, task))
+            taken, _ = self.asker.ask(task, values, partial(self._find_question_faults, task))
             for name, e in active.items():
                 setattr(e, task, taken.get(name, ""))
                 if name not in taken:
                     e.dropped = f"the writer asked no {task} question"
 
-    def _wrong_questions(self, form: str, replies: dict[str, str]) -> dict[str, str | None]:
-        reasons = {name: self._wrong_question(name, reply) for name, reply in replies.items()}
+    def _find_question_faults(self, form: str, replies: dict[str, str]) -> dict[str, str | None]:
+        """Say why each question of a form is refused; None if it is accepted."""
+        reasons = {name: self._find_question_fault(name, reply) for name, reply in replies.items()}
         if self.asker.is_template:
             return reasons  # composed from the facts
-        asked = {n: self._evolutions[n].asking(r) for n, r in replies.items() if not reasons[n]}
+        asked = {n: self._evolutions[n].to_check(r) for n, r in replies.items() if not reasons[n]}
         for (name, asking), found in zip(
             asked.items(), self.questions.check(list(asked.values())), strict=True
         ):
-            reasons[name] = found.wrong(form, asking, self.questions.llm is not None)
+            reasons[name] = found.find_fault(form, asking, self.questions.llm is not None)
         return reasons
 
-    def _wrong_question(self, name: str, reply: str) -> str | None:
+    def _find_question_fault(self, name: str, reply: str) -> str | None:
+        """Say why a question is unusable or contains an answer; None if neither."""
         e = self._evolutions[name]
-        if reason := check.wrong_question(reply, [g.name for g in e.pair.graphs]):
+        if reason := check.find_question_fault(reply, [g.name for g in e.pair.graphs]):
             return reason
-        leak = gives_away(reply, e.further_facts)
+        leak = find_given_away(reply, e.further_facts)
         return None if leak is None else f"gives away {leak.relation}: {leak.value}"
 
 
-def controls(domain: Domain, pairs: Iterable[tuple[EntityPair, Sequence[Triple]]]) -> Controls:
-    """Compose questions that leave one relation of their gold out, to measure a check by.
+def control_questions(
+    domain: Domain, pairs: Iterable[tuple[EntityPair, Sequence[Triple]]]
+) -> Controls:
+    """Compose questions that omit one relation of their gold, to measure a check's errors.
 
     Args:
         domain: has the words.
@@ -359,7 +362,7 @@ def controls(domain: Domain, pairs: Iterable[tuple[EntityPair, Sequence[Triple]]
 
 
 def _question_values(e: Evolution) -> dict[str, Any]:
-    """Collect the values of the prompt that asks for an evolution's questions."""
+    """Collect the values for the prompt that asks for a pair's questions."""
     relations: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for triple in e.further_facts:
         relations[triple.name][triple.relation] = None

@@ -1,4 +1,4 @@
-"""Which names and facts a text holds, where each stands for itself, and marks of the facts."""
+"""Mentions of entities and values in texts, and citations of triples."""
 
 import re
 from bisect import bisect_left
@@ -46,7 +46,7 @@ def words_in(
 
 
 def _name_before(text: str, start: int) -> bool:
-    """Whether the word before a place belongs to the same name: ``Hans`` in ``Hans Albert``."""
+    """Whether the word before a position is part of the same name: ``Hans`` before ``Albert``."""
     match = _WORD_BEFORE.search(text, max(0, start - 60), start)
     if match is None:
         return False
@@ -60,7 +60,7 @@ def _name_before(text: str, start: int) -> bool:
 
 
 def _name_after(text: str, end: int) -> bool:
-    """Whether the word after a place belongs to the same name."""
+    """Whether the word after a position is part of the same name."""
     match = _WORD_AFTER.match(text, end)
     return match is not None and match[1][0].isupper()
 
@@ -92,17 +92,17 @@ class Mentions:
 
     @classmethod
     def of(cls, text: str, pool: Iterable[Triple]) -> "Mentions":
-        """Find the mentions of the entities and values of triples."""
+        """Find the mentions of the entities of triples; their values count as longer names."""
         triples = list(pool)
         return cls(text, {t.qid: t.name for t in triples}, (t.value for t in triples))
 
     def places(self, shapes: Sequence[str], within: slice = slice(None)) -> list[tuple[int, int]]:
-        """List the places where a value, in any of its spellings, is not part of a longer name."""
+        """List (start, end) of a value's mentions, in any spelling, outside longer names."""
         spans = (m.span() for shape in shapes for m in words_in(self.text, [shape], within))
         return [span for span in spans if self.stands_alone(*span)]
 
     def stands_alone(self, start: int, end: int) -> bool:
-        """Whether the words at a place are a mention of their own, no part of a longer name."""
+        """Whether the words from start to end are not a part of a longer name."""
         text, value = self.text, self.text[start:end]
         for other in self._words:
             offset = other.find(value) if len(other) > len(value) else -1
@@ -113,9 +113,10 @@ class Mentions:
         return not _name_before(text, start) and not _name_after(text, end)
 
     def subject(self, at: int) -> str | None:
-        """Find the entity that a place is about: the last one named before it, else the first.
+        """Get the QID of the entity that a position is about: the last one named before it.
 
-        Behind ``…, and loved …`` the subject of the sentence goes on, whoever was named between.
+        Before all names it is the first one; after ``…, and loved …`` it is still the subject
+        of the sentence.
         """
         if not self._qids:
             return None
@@ -124,12 +125,12 @@ class Mentions:
             last = min(last, self._first_in_sentence(at))
         return self._qids[last]
 
-    def names_in_sentence(self, at: int) -> bool:
-        """Whether the sentence of a place has named an entity before it."""
+    def is_preceded_by_name(self, at: int) -> bool:
+        """Whether the sentence of a position names an entity before that position."""
         return self._first_in_sentence(at) < bisect_left(self._starts, at)
 
     def _first_in_sentence(self, at: int) -> int:
-        """Index of the first mention in the sentence of a position."""
+        """Get the index of the first mention in the sentence of a position."""
         begin = max((m.end() for m in _SENTENCE_END.finditer(self.text, 0, at)), default=0)
         return bisect_left(self._starts, begin)
 
@@ -146,14 +147,14 @@ def contains_value(text: str, value: str) -> bool:
 
 
 def renderings(triple: Triple) -> list[str]:
-    """List the ways to write a triple's value: dates as people write them, all else as it is."""
+    """List the spellings of a triple's value: several for a date, itself for any other."""
     if not triple.precision:
         return [triple.value]
     bare = triple.value.removesuffix(" BCE")
     parts = bare.split("-")
     forms = [triple.value, bare]
     if len(parts) > 1 and not 1 <= int(parts[1]) <= len(MONTHS):
-        return forms  # a date as somebody else's graph has it
+        return forms  # the date has another layout
     if triple.precision in ("day", "unknown") and len(parts) == 3:
         year, month, day = str(int(parts[0])), MONTHS[int(parts[1]) - 1], str(int(parts[2]))
         forms += [f"{day} {month} {year}", f"{month} {day} {year}", f"{day} {month[:3]} {year}"]
@@ -165,13 +166,13 @@ def renderings(triple: Triple) -> list[str]:
 
 
 def annotate(text: str, pool: Sequence[Triple], link: Triple) -> str:
-    """Cite the link in a seed, behind the first mention of its value."""
+    """Insert the citation of the link after the first mention of its value in a seed."""
     for _, end in Mentions.of(text, pool).places(renderings(link)):
         return f"{text[:end]} {marker(link)}{text[end:]}"
     return text
 
 
 def is_denied(text: str, start: int, end: int) -> bool:
-    """Check whether the clause of a mention denies what it says: ``never won the Booker Prize``."""
+    """Whether a negation precedes a mention in its clause: ``never won the Booker Prize``."""
     begin = max((m.end() for m in _CLAUSE.finditer(text) if m.end() <= start), default=0)
     return _DENIAL.search(text, begin, start) is not None

@@ -1,4 +1,4 @@
-"""A KaLMA benchmark as tables, and what must hold between them."""
+"""Tables and statistics of a KaLMA package, and the checks between its tables."""
 
 import json
 import math
@@ -34,7 +34,7 @@ def write_tables(
     contexts: Mapping[str, TripleContext],
     equivalents: Equivalents,
 ) -> dict[str, ContextSet]:
-    """Write the tables of a package; give the manifest's records of the context sets.
+    """Write the tables of a package; return the manifest's records of the context sets.
 
     Args:
         writer: where the package grows.
@@ -84,11 +84,12 @@ def write_tables(
 
 
 def kalma_stats(questions: Sequence[KalmaQuestion], further: Mapping[str, object]) -> Stats:
-    """Statistics as the paper gives them (section 2.3), spreads, and further counts."""
+    """Compute the statistics of the card: those of the paper (section 2.3) and further ones."""
     graphs = {g.qid: g for q in questions for g in q.graphs}
     triples = [t for g in graphs.values() for t in g.triples]
 
     def distinct(*relations: str) -> int:
+        """Count the distinct values of some relations."""
         return len({t.value for t in triples if t.relation in relations})
 
     years = [
@@ -120,10 +121,10 @@ def kalma_stats(questions: Sequence[KalmaQuestion], further: Mapping[str, object
 
 
 def year_of(date: str) -> int | None:
-    """Year of a date as triples hold it, counted without a gap: 0 is 1 BCE.
+    """Get the year of a date in a triple, with 0 for 1 BCE; None for centuries and the like.
 
     ``1815-12-10``, ``1810s``, ``44-03-15 BCE``, and as published files have it ``-0043-03-15``
-    (XSD 1.1: 44 BCE); None for centuries and the like.
+    (XSD 1.1: 44 BCE).
     """
     match = _DATE.fullmatch(date)
     if match is None:
@@ -134,6 +135,7 @@ def year_of(date: str) -> int | None:
 
 
 def _year(number: int) -> str:
+    """Write a year as counted by :func:`year_of`: ``44 BCE`` for -43."""
     return f"{1 - number} BCE" if number < 1 else str(number)
 
 
@@ -201,13 +203,13 @@ def wrong_kalma(package: Package) -> Problems:
             key = from_row(row).key
             yield "gold", f"query {row['query_id']!r}: {key} is not in its sub-graphs"
     if not is_published:
-        yield from _partial_relations(package, per_set["full"])
+        yield from _find_missing_values(package, per_set["full"])
     yield from _find_wrong_removals(package, per_set)
-    yield from _wrong_shares(per_set)
+    yield from _find_unnested_sets(per_set)
 
 
-def _partial_relations(package: Package, triples_of: dict[str, list[Triple]]) -> Problems:
-    """Find relations of which the gold lacks values: right answers would count as wrong."""
+def _find_missing_values(package: Package, triples_of: dict[str, list[Triple]]) -> Problems:
+    """Find values missing from the gold of a relation: right answers would count as wrong."""
     gold: dict[str, list[Triple]] = {}
     for row in package.gold.to_pylist():
         gold.setdefault(row["query_id"], []).append(from_row(row))
@@ -235,8 +237,8 @@ def _find_wrong_removals(package: Package, per_set: dict[str, dict[str, list[Tri
         before = removed
 
 
-def _wrong_shares(per_set: dict[str, dict[str, list[Triple]]]) -> Problems:
-    """Check that retrieval sets of lower accuracy are nested in those of higher accuracy."""
+def _find_unnested_sets(per_set: dict[str, dict[str, list[Triple]]]) -> Problems:
+    """Find retrieval sets that are not nested in those of higher accuracy."""
     right = {q: {t.qid for t in triples} for q, triples in per_set["full"].items()}
     names = [n for n in per_set if n.startswith("retrieval_")]
     right_graphs = {

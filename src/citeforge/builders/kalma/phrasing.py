@@ -1,4 +1,4 @@
-"""Questions as people ask them: a clause per theme (general) or per relation (specific)."""
+"""Composed questions: a clause per theme (general) or per relation (specific)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -33,16 +33,17 @@ class Speaker:
     """Names the two entities of one question: by name first, then by pronoun."""
 
     def __init__(self, pair: EntityPair, phrasing: Phrasing, asks_link: bool) -> None:
+        """Start a question on a pair; one that asks for the link has named both entities."""
         self._pair, self._phrasing = pair, phrasing
         self._graphs = {g.qid: g for g in pair.graphs}
         self._named = set(self._graphs) if asks_link else set[str]()
         self._last: tuple[str, ...] = ()
 
     def say(self, clause: Clause) -> str:
-        """Write a clause with names or pronouns for its entities."""
+        """Write a clause, with names or pronouns in the place of its slots."""
         qids = clause.qids
         pronouns = _pronouns(self._graphs[qids[0]], self._phrasing)
-        is_present = all(_lives(self._graphs[q], self._phrasing) for q in qids)
+        is_present = all(_is_living(self._graphs[q], self._phrasing) for q in qids)
         verbs = ("is", "was", "does")
         if len(qids) > 1:
             pronouns, verbs = ("they", "their", "them"), ("are", "were", "do")
@@ -65,15 +66,15 @@ class Speaker:
         return text
 
     def link(self) -> str:
-        """Write the clause that asks what the second entity is to the first."""
+        """Write the clause ``who was B to A``, which asks for the link of the pair."""
         pair = self._pair
-        verb = "is" if _lives(pair.other, self._phrasing) else "was"
+        verb = "is" if _is_living(pair.other, self._phrasing) else "was"
         self._last = (pair.owner.qid, pair.other.qid)
         names = [with_article(g.name) for g in (pair.other, pair.owner)]
         return f"who {verb} {names[0]} to {names[1]}"
 
     def _mention(self, qid: str) -> str:
-        """A name; at first the second entity is named by what it is to the first one."""
+        """Get an entity's name; the other's first mention has its relation: ``her husband B``."""
         name, owner = with_article(self._graphs[qid].name), self._pair.owner
         is_first = qid not in self._named
         self._named.add(qid)
@@ -90,23 +91,24 @@ class Speaker:
 
 
 def _values(graph: Graph, relation: str) -> list[str]:
+    """List the values of a relation in a graph."""
     return [t.value for t in graph.triples if t.relation == relation]
 
 
 def possessive(name: str) -> str:
-    """A name with what makes it possessive."""
+    """Put a name in the possessive: ``Byron's``, ``Curies'``."""
     return f"{name}'" if name.endswith("s") else f"{name}'s"
 
 
 def _pronouns(graph: Graph, phrasing: Phrasing) -> tuple[str, str, str] | None:
-    """(subject, possessive, object) of an entity; None where they are not known."""
+    """Get the pronouns (subject, possessive, object) of an entity; None if unknown."""
     values = _values(graph, phrasing.sex)
     fitting = [p for value, p in phrasing.pronouns.items() if value in values]
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _lives(graph: Graph, phrasing: Phrasing) -> bool:
-    """Whether the present is right for an entity."""
+def _is_living(graph: Graph, phrasing: Phrasing) -> bool:
+    """Whether questions speak of an entity in the present tense."""
     living = phrasing.living
     if living is None:
         return True
@@ -117,7 +119,7 @@ def _lives(graph: Graph, phrasing: Phrasing) -> bool:
 
 
 def find_phrase(domain: Domain, relation: str) -> Phrase:
-    """Find the domain's clause for a relation, or make a plain one; its theme is always set."""
+    """Get the domain's clause and theme of a relation, or plain ones from its label."""
     phrase = domain.phrasing.phrase(relation)
     if phrase is None:
         phrase = plain_phrase(relation, domain.form_of(relation))
@@ -127,14 +129,14 @@ def find_phrase(domain: Domain, relation: str) -> Phrase:
 def compose(
     domain: Domain, pair: EntityPair, facts: Sequence[Triple], asks_link: bool, is_general: bool
 ) -> str:
-    """Compose a question for facts: a clause per theme (general) or per relation (specific).
+    """Compose the question for facts: a clause per theme (general) or per relation (specific).
 
     Args:
         domain: has the clauses.
         pair: entities that the question names.
         facts: what it asks for.
-        asks_link: whether it begins with what connects the two; else it says so, where it can.
-        is_general: which wording.
+        asks_link: whether it begins with "who was B to A"; else it states the link if it can.
+        is_general: whether to write the general question.
     """
     clauses = _clauses(domain, pair, facts, is_general)
     speaker = Speaker(pair, domain.phrasing, asks_link)
@@ -147,12 +149,12 @@ def compose(
 def _clauses(
     domain: Domain, pair: EntityPair, facts: Sequence[Triple], is_general: bool
 ) -> list[Clause]:
-    """List the clauses of a question: on both entities, then the first one, then the other."""
+    """List the clauses of a question: first on both entities, then on the owner of the link."""
     groups: dict[str, dict[str, list[Triple]]] = {}
     phrases = {t.relation: find_phrase(domain, t.relation) for t in pair.pool}
 
     def key(triple: Triple) -> str:
-        """Key for grouping facts: theme (general question) or wording (specific question)."""
+        """Get the key by which facts share a clause: the theme, or the clause's own text."""
         return phrases[triple.relation].theme if is_general else phrases[triple.relation].ask
 
     first, second = pair.owner.qid, pair.other.qid
@@ -184,7 +186,7 @@ def _clauses(
 
 
 def _joined(clauses: Iterable[Clause]) -> list[Clause]:
-    """Join clauses of a theme that share a verb or an owner: ``when and where … born``."""
+    """Join clauses that share a verb or an owner: ``when and where was she born``."""
     groups: dict[tuple[str, Clause], list[str]] = {}
     for clause in clauses:
         owner, verb = _WHO.fullmatch(clause.ask), _VERB.fullmatch(clause.ask)
@@ -203,6 +205,6 @@ def _joined(clauses: Iterable[Clause]) -> list[Clause]:
     return joined
 
 
-def gives_away(question: str, facts: Sequence[Triple]) -> Triple | None:
-    """Find the first fact whose value is in the question that asks for it; None for none."""
+def find_given_away(question: str, facts: Sequence[Triple]) -> Triple | None:
+    """Find the first fact whose value is already in the question; None if there is none."""
     return next((t for t in facts if any(contains_value(question, s) for s in renderings(t))), None)

@@ -1,4 +1,4 @@
-"""Whether questions ask for their gold facts, and for anything else: by rule, or by a model."""
+"""Check that questions ask for their gold facts and nothing else, by rule or by an LLM."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,7 +44,7 @@ class QuestionToCheck:
 
 @dataclass(frozen=True)
 class AskedFacts:
-    """Facts, and other things, that a question asks for.
+    """Result of checking one question: facts it does not ask for, and what else it asks for.
 
     Attributes:
         missing: gold facts that it does not ask for.
@@ -56,8 +56,8 @@ class AskedFacts:
     beyond: tuple[str, ...] = ()
     failure: str = ""
 
-    def wrong(self, form: str, asking: QuestionToCheck, has_model: bool) -> str | None:
-        """Say why a question of a form cannot be taken; None where it can."""
+    def find_fault(self, form: str, asking: QuestionToCheck, has_model: bool) -> str | None:
+        """Say why a specific or general question is refused; None if it is accepted."""
         if form == "general" and not has_model:
             return None
         if self.failure:
@@ -83,6 +83,7 @@ class QuestionCheck:
     """
 
     def __init__(self, domain: Domain, llm: Llm | None = None) -> None:
+        """Set the domain whose words the rule uses, or the LLM that is asked instead."""
         self.domain, self.llm = domain, llm
         self.failed = 0
         self._known: dict[QuestionToCheck, AskedFacts] = {}
@@ -96,7 +97,7 @@ class QuestionCheck:
         return f"{self.llm.identity()['name']}, prompt {writer_prompt('kalma/asks').sha256[:8]}"
 
     def check(self, askings: Sequence[QuestionToCheck]) -> list[AskedFacts]:
-        """Say what each question asks for; a model gets one call per question."""
+        """Find what each question asks for; an LLM gets one call per question with all facts."""
         if self.llm is None:
             return [self._by_rule(a) for a in askings]
         for attempt in range(_TRIES):
@@ -108,7 +109,7 @@ class QuestionCheck:
         return [self._known[a] for a in askings]
 
     def _by_rule(self, asking: QuestionToCheck) -> AskedFacts:
-        """Find facts asked for: the entity and all words of a way to ask are there."""
+        """Check by words: a fact is asked for if its entity and all words of one way to ask are."""
         names = {t.qid: t.name for t in asking.shown} | {t.qid: t.name for t in asking.facts}
         text = asking.question
         for name in sorted(names.values(), key=len, reverse=True):
@@ -134,10 +135,12 @@ class QuestionCheck:
         return AskedFacts(missing, tuple(beyond.values()))
 
     def _matching_ways(self, relation: str, words: frozenset[str]) -> list[frozenset[str]]:
+        """List the ways to ask for a relation whose words are all among the given ones."""
         return [way for way in self._words.ways(relation) if way <= words]
 
 
 def _is_named(name: str, question: str) -> bool:
+    """Whether a question contains a name, or a capitalised word of it."""
     return any(part in question for part in name.split() if part[:1].isupper()) or name in question
 
 
@@ -167,6 +170,7 @@ _FORMAT = {
 
 
 def _request(asking: QuestionToCheck, sample: int) -> Request:
+    """Make the request that asks an LLM which of the numbered facts a question asks for."""
     facts = [*asking.facts, *([asking.link] if asking.link else [])]
     lines = "\n".join(
         f"{n}. {t.relation} of {t.name}: {t.value}" for n, t in enumerate(facts, start=1)
@@ -177,7 +181,7 @@ def _request(asking: QuestionToCheck, sample: int) -> Request:
 
 
 def _read(result: Result, asking: QuestionToCheck) -> AskedFacts:
-    """Read which facts a reply names; numbers of unknown facts are ignored."""
+    """Read the fact numbers in an LLM's reply; numbers of no fact are ignored."""
     if isinstance(result, Failure):
         return AskedFacts(failure=f"{result.reason}: {result.message}")
     replies: list[_Reply] = []
@@ -193,10 +197,10 @@ def _read(result: Result, asking: QuestionToCheck) -> AskedFacts:
     return AskedFacts(missing, tuple(" ".join(o.split()) for o in replies[0].other if o.strip()))
 
 
-def question_check(
+def make_question_check(
     domain: Domain, checker: str, store: ReplayStore | None, options: RunOptions
 ) -> QuestionCheck:
-    """Make the check of a name: ``rule``, or a model.
+    """Make the check that ``--checker`` names: ``rule``, or an LLM.
 
     Raises:
         UsageError: no such model.
@@ -215,7 +219,7 @@ def share_text(hits: int, of: int) -> str:
 def share_stats(
     check: QuestionCheck, askings_of: Mapping[str, Sequence[QuestionToCheck]]
 ) -> dict[str, str]:
-    """Count gold facts that questions of each form ask for, and questions that ask for more."""
+    """Compute shares of gold facts asked for, and of questions that ask for more, by form."""
     stats = {}
     for form, askings in askings_of.items():
         read = [(a, r) for a, r in zip(askings, check.check(askings), strict=True) if not r.failure]
@@ -232,7 +236,7 @@ Controls = Iterable[tuple[QuestionToCheck, frozenset[Triple]]]
 
 
 def error_stats(check: QuestionCheck, controls: Controls) -> dict[str, str]:
-    """Count the errors of a check on questions whose facts are known."""
+    """Compute how often a check errs on questions whose asked facts are known."""
     rows = list(controls)
     n_asked = n_overlooked = n_absent = n_imagined = 0
     for (asking, absent), found in zip(rows, check.check([a for a, _ in rows]), strict=True):

@@ -1,4 +1,4 @@
-"""Which pairs of entities questions are about (KaLMA, appendices A.1 and A.2)."""
+"""Selection of the entity pairs that questions are about (KaLMA, appendices A.1 and A.2)."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -50,7 +50,7 @@ class EntityPair:
         first: sub-graph of the first.
         second: sub-graph of the second.
         link: the triple that connects them, seen from the first.
-        paragraph: what the questions start from; empty when the writer is to write it.
+        paragraph: seed sentence of the questions; empty if the writer is to write it.
     """
 
     first: Graph
@@ -85,7 +85,7 @@ class EntityPair:
 
 
 def values_by_relation(pool: Iterable[Triple]) -> dict[tuple[str, str], list[Triple]]:
-    """All values of each relation of each entity, by id and relation key; each value once."""
+    """Group triples by (entity id, relation key), with each value once."""
     values: dict[tuple[str, str], dict[Key, Triple]] = {}
     for triple in pool:
         same = values.setdefault((triple.qid, relation_key(triple.relation)), {})
@@ -96,7 +96,7 @@ def values_by_relation(pool: Iterable[Triple]) -> dict[tuple[str, str], list[Tri
 def missing_values(
     pool: Iterable[Triple], gold: Iterable[Triple], named: Collection[str]
 ) -> list[Triple]:
-    """List values that the gold lacks of relations of which it has other values.
+    """List triples missing from the gold whose relation has other values in it.
 
     A question for a relation asks for all of its values, and a system that gives one of these
     would be right and marked as wrong. Values that are ``named`` entities do not count: the
@@ -111,7 +111,7 @@ def missing_values(
 
 @dataclass
 class SelectedPairs:
-    """Pairs, and why others were dropped."""
+    """Selected pairs, and counts of the dropped ones by reason."""
 
     pairs: list[EntityPair] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -124,7 +124,7 @@ _Row = msgspec.defstruct(
 
 
 def read_stated(path: Path) -> list[StatedPair]:
-    """Paragraphs with relation triples, from JSON Lines or CSV; fields by any of their known names.
+    """Read paragraphs with stated relations from JSON Lines or CSV, under any known field names.
 
     Raises:
         InputError: unreadable, or a field is missing or empty.
@@ -151,7 +151,7 @@ def read_stated(path: Path) -> list[StatedPair]:
 
 
 def disambiguate(kg: KnowledgeGraph, stated: Sequence[StatedPair]) -> SelectedPairs:
-    """Find the entities of each paragraph's two names that the graph connects as stated.
+    """Find the entity pair of each paragraph that the graph connects by the stated relation.
 
     All entities of each name are candidates; a pair is kept when exactly one combination of them is
     connected by an edge that agrees with the stated relation, in either direction.
@@ -191,7 +191,7 @@ def disambiguate(kg: KnowledgeGraph, stated: Sequence[StatedPair]) -> SelectedPa
 def _connections(
     kg: KnowledgeGraph, relation: str, first: list[Graph], second: list[Graph]
 ) -> tuple[bool, list[tuple[Graph, Graph, Triple]]]:
-    """Find connected entities: (whether any are, those connected by the stated relation)."""
+    """Find (whether any entities are connected, those connected by the stated relation)."""
     label = kg.domain.relation_of(relation)
     stated = relation_key(label)
     inverse = {relation_key(r) for r in kg.domain.inverses(label)}
@@ -210,7 +210,7 @@ def _connections(
 def from_graph(
     kg: KnowledgeGraph, where: str | None, relations: Sequence[str], limit: int | None, seed: int
 ) -> SelectedPairs:
-    """Draw connected pairs from the graph itself.
+    """Draw entity pairs that the graph connects by some relations.
 
     Raises:
         InputError: the graph has no such relation, or no pair.
@@ -258,7 +258,7 @@ def from_graph(
 
 
 def _other_ends(kg: KnowledgeGraph, relations: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Describe where each relation leads that connects no pair of the domain's class."""
+    """Name the classes of the values of relations that connect no two entities of the class."""
     ends = kg.ends([i for ids in relations.values() for i in ids]) if relations else {}
     for relation, ids in relations.items():
         classes = Counter[str]()

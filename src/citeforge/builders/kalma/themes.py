@@ -1,4 +1,4 @@
-"""Which facts a question asks for: whole themes of its entities, in a declared number."""
+"""Choice of the facts of each question: whole themes of its entities, a drawn number of facts."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -7,7 +7,7 @@ from itertools import chain, combinations
 from typing import NamedTuple
 
 from citeforge.builders.kalma.mentions import contains_value
-from citeforge.builders.kalma.phrasing import compose, find_phrase, gives_away
+from citeforge.builders.kalma.phrasing import compose, find_given_away, find_phrase
 from citeforge.builders.kalma.selection import EntityPair, values_by_relation
 from citeforge.engines.draws import generator
 from citeforge.kg.domain import Domain
@@ -60,6 +60,7 @@ class Planner:
     def __init__(
         self, domain: Domain, choices: Choices, seed: int, equivalence: Equivalence
     ) -> None:
+        """Start without plans, with the seed from which numbers of facts are drawn."""
         self._domain, self._choices, self._seed = domain, choices, seed
         self._equivalence = equivalence
         self._used = Counter[str]()
@@ -67,7 +68,7 @@ class Planner:
         self._n_links = 0
 
     def plan(self, pair: EntityPair, stated: Collection[Key] = ()) -> Plan | None:
-        """Choose facts of a pair; None where no whole themes have as many as a question needs.
+        """Choose the facts of a pair; None if no whole themes have the right number of facts.
 
         The choice goes by: clauses of the domain, facts that the seed states, facts of both
         entities, the drawn number of facts, and themes that few questions have had.
@@ -85,13 +86,13 @@ class Planner:
     def _choose(
         self, pair: EntityPair, stated: Collection[Key], asks_link: bool
     ) -> tuple[Plan, Sequence[Cell]] | None:
-        """Choose a pair's best plan, first of those that name both entities in fewer words."""
+        """Choose a pair's best plan and its themes; one that names both entities if possible."""
         link = (pair.link,) if asks_link else ()
         low, high = self._choices.min_facts, self._choices.max_facts
         wanted = generator(self._seed, "kalma facts", pair.id).randint(low, high)
 
         def rank(cells: Sequence[Cell]) -> tuple[object, ...]:
-            """Sort key of a choice of cells, the best first."""
+            """Make the sort key of a choice of themes; the best choice has the lowest one."""
             facts = [t for cell in cells for t in cell.facts]
             themes = [cell.theme for cell in cells]
             return (
@@ -111,7 +112,7 @@ class Planner:
         ]
         second: tuple[Plan, Sequence[Cell]] | None = None
         for some in sorted(fitting, key=rank):
-            plan = self._phrased(pair, (*link, *(t for cell in some for t in cell.facts)))
+            plan = self._make_plan(pair, (*link, *(t for cell in some for t in cell.facts)))
             if plan is None or self._repeats_a_plan(plan) or self._has_restated(plan.facts):
                 continue
             n_words = len(plan.general.split())
@@ -125,28 +126,29 @@ class Planner:
         return second
 
     def _cost(self, theme: str) -> float:
-        """Penalty of a theme that many questions have used, in facts off the wanted number."""
+        """Compute the penalty of a theme by the share of questions that use it, in facts."""
         return _COST * self._used[theme] / max(len(self._plans), 1)
 
     def _repeats_a_plan(self, plan: Plan) -> bool:
+        """Whether a plan shares more facts with an earlier one than the choices allow."""
         keys = {t.key for t in plan.facts}
         return any(len(keys & other) > self._choices.max_shared for other in self._plans)
 
     def _has_restated(self, facts: Sequence[Triple]) -> bool:
-        """Whether two facts are one, stated twice."""
+        """Whether two of the facts state the same."""
         return any(self._equivalence.same(a, b) for a, b in combinations(facts, 2))
 
-    def _phrased(self, pair: EntityPair, facts: tuple[Triple, ...]) -> Plan | None:
-        """Both questions for facts; None where one says an answer."""
+    def _make_plan(self, pair: EntityPair, facts: tuple[Triple, ...]) -> Plan | None:
+        """Compose both questions for facts; None if a question contains an answer."""
         asks_link = pair.link in facts
         asked = [t for t in facts if t != pair.link]
         general = compose(self._domain, pair, asked, asks_link, is_general=True)
         specific = compose(self._domain, pair, asked, asks_link, is_general=False)
-        is_told = gives_away(general, asked) or gives_away(specific, asked)
-        return None if is_told else Plan(facts, general, specific)
+        leak = find_given_away(general, asked) or find_given_away(specific, asked)
+        return None if leak else Plan(facts, general, specific)
 
     def _cells(self, pair: EntityPair) -> Iterator[Cell]:
-        """Themes that can be asked for as a whole."""
+        """Yield the themes of each entity whose facts can all be asked for."""
         named = {g.qid: g.name for g in pair.graphs}
         groups: dict[tuple[str, str], list[Triple]] = {}
         unnamed = (t for g in pair.graphs for t in g.unnamed)
@@ -169,7 +171,7 @@ class Planner:
                 yield Cell(qid, theme, tuple(facts), wordless)
 
     def _without_restated(self, facts: Sequence[Triple]) -> list[Triple]:
-        """Drop relations whose every value another relation of the facts states, too."""
+        """Remove relations of which other relations among the facts state every value."""
         kept = list(facts)
         for relation in dict.fromkeys(t.relation for t in reversed(facts)):
             mine = [t for t in kept if t.relation == relation]

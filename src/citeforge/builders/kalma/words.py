@@ -1,4 +1,4 @@
-"""Words that carry meaning: of texts, and of relations."""
+"""Content words of texts, and the words by which questions ask for relations."""
 
 import re
 from collections.abc import Mapping
@@ -11,11 +11,12 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _SLOT = re.compile(r"\{\w+\}")
 _TAIL = re.compile(r" (?:of|in|for|at|to|by|from|on|with|outside|as)\b|,| \(")
 STOP = frozenset(
-    "a an and as at by did do does each from had has have his her how in is it its of on or "
+    "a an and as at by did do does each from had has have his her in is it its of on or "
     "the their to was were what which with".split()
 )
 GENERIC = frozenset(
-    "when where who for number name work member person part kind type first last life group".split()
+    "when where who how for number name work member person part kind type first last life "
+    "group".split()
 )
 """Words that mean little alone."""
 _MOST_GENERIC = 2
@@ -24,12 +25,13 @@ _MOST_GENERIC = 2
 
 @cache
 def _synonym_stems() -> Mapping[str, str]:
+    """Map the stem of each known synonym to the stem of the first word of its group."""
     groups = word_groups("same_words")
     return {_stem(word): _stem(group[0]) for group in groups for word in group}
 
 
 def _stem(word: str) -> str:
-    """An English word without a regular ending."""
+    """Remove a regular ending from an English word."""
     for ending, rest in (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("e", "")):
         if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
             return word[: -len(ending)] + rest
@@ -37,23 +39,24 @@ def _stem(word: str) -> str:
 
 
 def meaning_words(text: str, stop: frozenset[str] = STOP) -> dict[str, str]:
-    """List the words of a text that carry meaning, by stem; synonyms share a stem."""
+    """Map stems to the content words of a text; synonyms share a stem."""
     stems = {_stem(w): w for w in _WORD.findall(text.lower()) if w not in stop}
     return {_synonym_stems().get(stem, stem): w for stem, w in stems.items() if stem not in stop}
 
 
 class RelationWords:
-    """Words that speak of relations."""
+    """Words by which questions ask for the relations of a domain."""
 
     def __init__(self, domain: Domain) -> None:
+        """Set the domain; words of a relation are collected when it is first asked about."""
         self.domain = domain
         self._ways: dict[str, list[frozenset[str]]] = {}
 
     def ways(self, relation: str) -> list[frozenset[str]]:
-        """List sets of words; all words of one set in a question ask for the relation.
+        """List word sets; a question with all words of one set asks for the relation.
 
-        They are those of its label, its clause and noun in the domain, the nouns' head, and
-        what input files call it.
+        They come from its label, the label's head, its clauses in the domain, and the words of
+        input files for it.
         """
         key = relation_key(relation)
         if key not in self._ways:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 
-from citeforge.builders.kalma.evolve import controls
+from citeforge.builders.kalma.evolve import control_questions
 from citeforge.builders.kalma.question_check import (
     QuestionCheck,
     QuestionToCheck,
@@ -38,11 +38,11 @@ def check_questions(package: Package, check: QuestionCheck) -> tuple[str, list[F
         for (query, asking), found in zip(rows, check.check([a for _, a in rows]), strict=True):
             if found.failure:
                 flaws.append(Flaw("question-not-checked", query, "", f"{form}: {found.failure}"))
-            elif (why := found.wrong(form, asking, check.llm is not None)) is not None:
+            elif (why := found.find_fault(form, asking, check.llm is not None)) is not None:
                 flaws.append(Flaw(f"{form}-question", query, "", why))
     if check.llm is not None:
         pairs = ((pair, asking.facts) for _, asking, pair in read if pair is not None)
-        stats |= error_stats(check, controls(check.domain, pairs))
+        stats |= error_stats(check, control_questions(check.domain, pairs))
     return "; ".join([check.checked_by, *(f"{what}: {n}" for what, n in stats.items())]), flaws
 
 

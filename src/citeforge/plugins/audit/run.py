@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from citeforge.builders.derive import Base, mapped_negatives
-from citeforge.builders.kalma.question_check import question_check
+from citeforge.builders.kalma.question_check import make_question_check
 from citeforge.builders.packaging.card import exploits_table
 from citeforge.engines.io.files import write_bytes
 from citeforge.engines.io.jsonlines import read_rows
@@ -112,18 +112,18 @@ def find_flaws(
     every_flaw = [*survey.flaws, *flaws.find_odd_queries(package)]
     checks = {"texts": f"empty, over {flaws.LONG} words, repeated queries"}
     if base is not None:
-        checks |= _list_checks(base, options, judge)
+        checks |= _list_checks(base, options)
         every_flaw += _find_passage_flaws(base, survey.texts, options, judge, run)
     if package.kind.shows == "triples":
         domain = load_domain(package.manifest.config["domain"])
         store = replay_store(run, options.checker)
-        asks = question_check(domain, options.checker, store, run)
+        asks = make_question_check(domain, options.checker, store, run)
         checks[questions.CHECK], odd = questions.check_questions(package, asks)
         every_flaw += odd
-    if strong is not None:
-        checks["strong judge"] = (
-            f"{NOT_MADE}no passages" if base is None else strong.judge.signature
-        )
+    for what, session in (("judge", judge), ("strong judge", strong)):
+        if session is not None:
+            made = session.judge.signature
+            checks[what] = f"{NOT_MADE}no passages" if base is None else made
     result = Audit(
         benchmark_hash=package.hash,
         checks=checks,
@@ -156,7 +156,7 @@ def _first_stage(judge: JudgeSession | None, options: AuditOptions) -> str:
     return " + ".join(names)
 
 
-def _list_checks(base: Base, options: AuditOptions, judge: JudgeSession | None) -> dict[str, str]:
+def _list_checks(base: Base, options: AuditOptions) -> dict[str, str]:
     """List checks of passages and gold answers: name to how it is made, or why it is not."""
     beside = "relevant against negative passages"
     has_answers = any(base.answers.values())
@@ -168,8 +168,6 @@ def _list_checks(base: Base, options: AuditOptions, judge: JudgeSession | None) 
         if has_answers
         else f"{NOT_MADE}no gold short answers",
     }
-    if judge is not None:
-        checks["judge"] = judge.judge.signature
     if (model := options.cross_encoder) is not None:
         checks["cross-encoder"] = f"{Path(model).name}, score of {options.least_score} and more"
     others = ", ".join(p.name for p in options.against)

@@ -1,4 +1,4 @@
-"""A look at knowledge graphs: ``citeforge kg profile``, ``snapshot`` and ``link``.
+"""Commands on knowledge graphs: ``citeforge kg profile``, ``snapshot`` and ``link``.
 
 Reaches the core through ``kg``. Begin at `commands`.
 """

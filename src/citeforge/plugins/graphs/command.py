@@ -6,6 +6,7 @@ from citeforge.cli.command import Command
 
 
 def _load() -> click.Command:
+    """Import the command group ``kg``."""
     from citeforge.plugins.graphs.commands import kg
 
     return kg

@@ -23,7 +23,7 @@ kg_options = add_options([*field_options(KalmaRecipe, _NAMED), *field_options(Ru
 
 
 def open_kg(options: dict[str, Any]) -> Any:
-    """Open the knowledge graph that parsed options name.
+    """Open the knowledge graph that the options of a command name.
 
     Raises:
         UsageError: no graph is named.
@@ -46,21 +46,21 @@ def kg() -> None:
 def profile(out: Path | None, **parameters: Any) -> None:
     """List the relations of the domain's class in a graph, with counts and values.
 
-    Of RDF that no domain maps yet: all its predicates and classes. With --out, writes the domain
-    with plain words for every relation that has none (of unmapped RDF: a mapping), to be made
-    better by hand and given back as --domain.
+    For RDF that no domain maps yet, lists all predicates and classes. With --out, writes the domain
+    with plain words for every relation that has none (for unmapped RDF: a mapping), to be improved
+    by hand and passed as --domain.
     """
     from citeforge.engines.io.files import write_text
-    from citeforge.plugins.graphs.profile import draft, draft_plain, profile_class, profile_plain
+    from citeforge.plugins.graphs.profile import profile_class, profile_plain
 
     graph = open_kg(parameters)
     if getattr(graph.engine, "is_plain", False):
         listing = profile_plain(graph)
-        text = draft_plain(listing, out.stem if out is not None else "draft")
+        text = listing.draft(out.stem if out is not None else "draft")
         _show_predicates(listing)
     else:
         about = profile_class(graph)
-        text = draft(graph.domain, about)
+        text = about.draft(graph.domain)
         _show_relations(about, graph.domain.model)
     for what, count in graph.counts.items():
         click.echo(f"  {count:,} {what}")
@@ -70,7 +70,7 @@ def profile(out: Path | None, **parameters: Any) -> None:
 
 
 def _show_predicates(listing: "PlainProfile") -> None:
-    """Print classes and predicates of unmapped RDF."""
+    """Print the classes and predicates of unmapped RDF as text and a table."""
     from citeforge.engines.io.report_table import Table
 
     click.echo("model: plain")
@@ -89,7 +89,7 @@ def _show_predicates(listing: "PlainProfile") -> None:
 
 
 def _show_relations(about: "ClassProfile", model: str) -> None:
-    """Print classes and the relations of a profiled class."""
+    """Print the classes of a graph, and the relations of the profiled class as a table."""
     from citeforge.engines.io.report_table import Table
 
     click.echo(f"model: {model}")
@@ -109,9 +109,9 @@ def _show_relations(about: "ClassProfile", model: str) -> None:
 @path_option("--entities", required=True, help="File with one id per line.")
 @path_option("--out", required=True, help="FILE.nt or FILE.nt.gz.")
 def snapshot(entities: Path, out: Path, **parameters: Any) -> None:
-    """Freeze the sub-graphs of entities as N-Triples.
+    """Write the sub-graphs of entities to a file of N-Triples.
 
-    A benchmark built from the file stays the same for ever.
+    Builds from the file do not change when the graph does.
     """
     from citeforge.plugins.graphs.snapshot import read_entities, write_snapshot
     from citeforge.schemas.errors import UsageError

@@ -1,4 +1,4 @@
-"""Names in the questions of a file, linked to entities of a graph: ``citeforge kg link``."""
+"""Links from the names in a file's questions to entities of a graph: ``citeforge kg link``."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -13,12 +13,12 @@ from citeforge.kg.link import Link, Linker, LinkQuality, linking_quality
 
 @dataclass(frozen=True)
 class Questions:
-    """Questions of a file, with the entities that they name where the file says so.
+    """Questions of a file, with the entities that each should lead to if the file has them.
 
     Attributes:
-        ids: their ids.
-        texts: what they ask.
-        expected: entities that each should lead to; None where the file does not say.
+        ids: ids of the questions.
+        texts: texts of the questions.
+        expected: entities that each question should lead to; None if the file has none.
     """
 
     ids: list[str]
@@ -47,16 +47,16 @@ def link_questions(
     """Find the entities that questions name (KaLMA, section 3.1), as ``citeforge kg link`` does.
 
     Args:
-        questions: what :func:`read_questions` read.
+        questions: result of :func:`read_questions`.
         linker: finds names and looks them up.
         out: JSON Lines file of links to write.
 
     Returns:
-        Names of each question, with their candidates; and how they compare with the entities that
-        were expected, None where none were.
+        (names in each question with their candidates, recall and precision or None if the file has
+        no expected entities).
 
     Raises:
-        InputError: the graph or the model of names cannot be had.
+        InputError: the graph or the spaCy model is not available.
     """
     links, _ = linker.link(questions.texts)
     if out is not None:

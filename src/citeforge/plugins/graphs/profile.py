@@ -1,4 +1,4 @@
-"""Counts of the relations of a class in a knowledge graph, and drafts of domains for them."""
+"""Counts of relations in a knowledge graph, and drafts of domains made from them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -27,14 +27,14 @@ _UNMAPPED = ("http://www.w3.org/2002/07/owl#sameAs", "http://www.w3.org/2000/01/
 
 @dataclass(frozen=True)
 class RelationProfile:
-    """One relation of a class.
+    """Counts of one relation of a class.
 
     Attributes:
-        pid: its id.
-        label: its label; the id where it has none.
-        entities: entities of the class that have it.
-        values: its distinct values.
-        example: the first of them, in alphabetical order.
+        pid: id of the relation.
+        label: label of the relation; the id if it has none.
+        entities: number of entities of the class that have the relation.
+        values: number of distinct values.
+        example: the first value, in alphabetical order.
         has_words: whether the domain has words for questions about it.
     """
 
@@ -51,8 +51,8 @@ class ClassProfile:
     """Size and relations of one class of a graph, beside the sizes of all classes.
 
     Attributes:
-        entity_class: id of the class: the domain's, or the largest where the graph has none of it.
-        entities: entities of the class.
+        entity_class: id of the class: the domain's, or the largest if the graph has none of it.
+        entities: number of entities of the class.
         classes: (id, label, entities) of every class of the graph, the largest first.
         relations: relations of the class, the most frequent first.
     """
@@ -62,18 +62,34 @@ class ClassProfile:
     classes: list[tuple[str, str, int]]
     relations: list[RelationProfile]
 
+    def draft(self, domain: Domain) -> str:
+        """Write the domain as YAML, with plain words for every profiled relation without words.
+
+        Uninformative relations are left out.
+        """
+        content: dict[str, Any] = domain.model_dump(mode="json", exclude_defaults=True)
+        content["entity_class"] = self.entity_class
+        questions = content.setdefault("questions", {})
+        relations = questions.setdefault("relations", {})
+        for relation in self.relations:
+            if not relation.has_words and relation.label not in domain.uninformative:
+                words = plain_phrase(relation.label, domain.form_of(relation.label))
+                relations[relation.label] = words.model_dump(exclude_defaults=True)
+        head = f"# {domain.name}: relations without `theme` have draft words; see docs/kalma.md.\n"
+        return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+
 
 def profile_class(kg: KnowledgeGraph) -> ClassProfile:
     """Count the relations and values of the domain's class, or of the graph's largest class.
 
     Raises:
-        InputError: an endpoint cannot answer; give a snapshot.
+        InputError: an endpoint cannot answer.
     """
     domain = kg.domain
     link = domain.direct_iri + domain.instance_of
     rows = kg.ask("classes", ("class", "entities"), instance_of=link)
     classes = [
-        (name, kg.reader.label(same, "label") or name, _number(kg, same[0], "entities"))
+        (name, kg.reader.label(same, "label") or name, _read_count(kg, same[0], "entities"))
         for name, same in _group_by_id(kg, rows, "class").items()
     ]
     classes.sort(key=lambda c: (-c[2], c[0]))
@@ -83,21 +99,22 @@ def profile_class(kg: KnowledgeGraph) -> ClassProfile:
         "profile", ("prop", "entities", "values"), instance_of=link,
         **{"class": domain.entity_iri + own},
     )  # fmt: skip
-    relations = [_relation(kg, pid, same) for pid, same in _group_by_id(kg, rows, "prop").items()]
+    groups = _group_by_id(kg, rows, "prop")
+    relations = [_profile_relation(kg, pid, same) for pid, same in groups.items()]
     relations.sort(key=lambda r: (-r.entities, r.label))
     return ClassProfile(own or domain.entity_class, sizes.get(own, 0), classes, relations)
 
 
 @dataclass(frozen=True)
 class PredicateProfile:
-    """One predicate of RDF that no domain maps yet.
+    """Counts of one predicate of RDF that no domain maps yet.
 
     Attributes:
-        iri: of the predicate.
-        triples: statements with it.
-        entities: distinct subjects.
-        values: distinct values.
-        sort: of values: ``entity``, ``text``, or ``any`` for both.
+        iri: IRI of the predicate.
+        triples: number of statements with it.
+        entities: number of distinct subjects.
+        values: number of distinct values.
+        sort: type of the values: ``entity``, ``text``, or ``any`` for both.
         example: the first value, in alphabetical order.
     """
 
@@ -121,6 +138,35 @@ class PlainProfile:
     classes: list[tuple[str, int]]
     predicates: list[PredicateProfile]
 
+    def draft(self, name: str) -> str:
+        """Draft a domain that maps every predicate, as YAML to be improved by hand.
+
+        Args:
+            name: name of the domain.
+        """
+        there = {p.iri for p in self.predicates}
+        labels = [p for p in _LABELS if p in there]
+        aliases = [p for p in _ALIASES if p in there]
+        mapped = {RDF_TYPE, *_UNMAPPED, *labels, *aliases}
+        relations = {
+            p.iri: {
+                "label": local_words(p.iri) or p.iri,
+                **({"values": "entity"} if p.sort == "entity" else {}),
+            }
+            for p in self.predicates
+            if p.iri not in mapped
+        }
+        plain = {
+            "classes": [iri for iri, _ in self.classes[:1]] or ["http://example.org/Class"],
+            "labels": labels or [RDFS_LABEL],
+            **({"aliases": aliases} if aliases else {}),
+            "language": "en",
+            "relations": relations,
+        }
+        head = f"# {name}: a draft. Keep and name the relations to ask for; see docs/kalma.md.\n"
+        content = {"name": name, "model": "plain", "plain": plain}
+        return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+
 
 def profile_plain(kg: KnowledgeGraph) -> PlainProfile:
     """Count predicates and classes of RDF that is not in Wikidata's model.
@@ -129,55 +175,24 @@ def profile_plain(kg: KnowledgeGraph) -> PlainProfile:
         InputError: the graph cannot be read.
     """
     rows = kg.ask("classes", ("class", "entities"), instance_of=RDF_TYPE)
-    classes = {row["class"].value: _number(kg, row, "entities") for row in rows}
+    classes = {row["class"].value: _read_count(kg, row, "entities") for row in rows}
     predicates = []
     for row in kg.ask("predicates", ("predicate", "triples", "literals")):
-        triples, literals = _number(kg, row, "triples"), _number(kg, row, "literals")
+        triples, literals = _read_count(kg, row, "triples"), _read_count(kg, row, "literals")
         sort = "entity" if not literals else "text" if literals == triples else "any"
         example = plain_label(row["example"].value) if "example" in row else ""
         predicates.append(
             PredicateProfile(
-                row["predicate"].value, triples, _number(kg, row, "entities"),
-                _number(kg, row, "values"), sort, example,
+                row["predicate"].value, triples, _read_count(kg, row, "entities"),
+                _read_count(kg, row, "values"), sort, example,
             )
         )  # fmt: skip
     predicates.sort(key=lambda p: (-p.triples, p.iri))
     return PlainProfile(sorted(classes.items(), key=lambda c: (-c[1], c[0])), predicates)
 
 
-def draft_plain(profile: PlainProfile, name: str) -> str:
-    """Draft a domain that maps every predicate, as YAML to be improved by hand.
-
-    Args:
-        profile: of the graph.
-        name: of the domain.
-    """
-    there = {p.iri for p in profile.predicates}
-    labels = [p for p in _LABELS if p in there]
-    aliases = [p for p in _ALIASES if p in there]
-    mapped = {RDF_TYPE, *_UNMAPPED, *labels, *aliases}
-    relations = {
-        p.iri: {
-            "label": local_words(p.iri) or p.iri,
-            **({"values": "entity"} if p.sort == "entity" else {}),
-        }
-        for p in profile.predicates
-        if p.iri not in mapped
-    }
-    plain = {
-        "classes": [iri for iri, _ in profile.classes[:1]] or ["http://example.org/Class"],
-        "labels": labels or [RDFS_LABEL],
-        **({"aliases": aliases} if aliases else {}),
-        "language": "en",
-        "relations": relations,
-    }
-    head = f"# {name}: a draft. Keep the relations to ask for, and name them; see docs/kalma.md.\n"
-    content = {"name": name, "model": "plain", "plain": plain}
-    return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
-
-
 def _group_by_id(kg: KnowledgeGraph, rows: list[Row], variable: str) -> dict[str, list[Row]]:
-    """Group rows by the id in a variable; a relation has one row per label."""
+    """Group rows by the id in one of their variables; an id has one row per label."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         name = plain_label(row[variable].value.removeprefix(kg.domain.entity_iri))
@@ -185,8 +200,8 @@ def _group_by_id(kg: KnowledgeGraph, rows: list[Row], variable: str) -> dict[str
     return groups
 
 
-def _number(kg: KnowledgeGraph, row: Row, variable: str) -> int:
-    """Read the count in a row; refuse a reply that is no whole number."""
+def _read_count(kg: KnowledgeGraph, row: Row, variable: str) -> int:
+    """Read the whole number in a variable of a row; refuse anything else."""
     value = row[variable].value
     if not COUNT.fullmatch(value):
         raise InputError(
@@ -197,29 +212,12 @@ def _number(kg: KnowledgeGraph, row: Row, variable: str) -> int:
     return int(value)
 
 
-def _relation(kg: KnowledgeGraph, pid: str, rows: list[Row]) -> RelationProfile:
-    """Make the profile of a relation from its rows, which differ in the label's language."""
+def _profile_relation(kg: KnowledgeGraph, pid: str, rows: list[Row]) -> RelationProfile:
+    """Make the profile of one relation from its rows, one row per language of its label."""
     label = kg.reader.label(rows, "propLabel") or pid
     words = kg.domain.questions
     example = plain_label(rows[0]["example"].value) if "example" in rows[0] else ""
     return RelationProfile(
-        pid, label, _number(kg, rows[0], "entities"), _number(kg, rows[0], "values"), example,
-        words is not None and words.phrase(label) is not None,
+        pid, label, _read_count(kg, rows[0], "entities"), _read_count(kg, rows[0], "values"),
+        example, words is not None and words.phrase(label) is not None,
     )  # fmt: skip
-
-
-def draft(domain: Domain, profile: ClassProfile) -> str:
-    """Draft the domain as YAML, with plain words for every relation that has none.
-
-    Uninformative relations are left out.
-    """
-    content: dict[str, Any] = domain.model_dump(mode="json", exclude_defaults=True)
-    content["entity_class"] = profile.entity_class
-    questions = content.setdefault("questions", {})
-    relations = questions.setdefault("relations", {})
-    for relation in profile.relations:
-        if not relation.has_words and relation.label not in domain.uninformative:
-            words = plain_phrase(relation.label, domain.form_of(relation.label))
-            relations[relation.label] = words.model_dump(exclude_defaults=True)
-    head = f"# {domain.name}: relations without a `theme` have draft words; see docs/kalma.md.\n"
-    return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)

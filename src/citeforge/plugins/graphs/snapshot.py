@@ -1,4 +1,4 @@
-"""Freezing sub-graphs as N-Triples in Wikidata's RDF model."""
+"""Files of sub-graphs as N-Triples in Wikidata's RDF model: ``citeforge kg snapshot``."""
 
 import gzip
 import re
@@ -15,15 +15,15 @@ from citeforge.schemas.errors import InputError
 _RDFS_LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 _ALIAS = "<http://www.w3.org/2004/02/skos/core#altLabel>"
 _SAME = "<http://www.w3.org/2002/07/owl#sameAs>"
-_REMARK = re.compile(r"(?:^|\s)#")
+_COMMENT = re.compile(r"(?:^|\s)#")
 _PRECISION = {"day": 11, "month": 10, "year": 9, "decade": 8, "century": 7, "millennium": 6}
 
 
 def write_snapshot(kg: KnowledgeGraph, qids: Iterable[str], out: Path) -> tuple[int, int]:
-    """Write the one-hop sub-graphs of entities, with the names by which they are found.
+    """Write the one-hop sub-graphs of entities to a file, with their names and aliases.
 
     A benchmark built from the file equals one built from the graph it was taken from. The file
-    holds what :meth:`KnowledgeGraph.subgraphs` gives, in the first language that has a label;
+    contains what :meth:`KnowledgeGraph.subgraphs` returns, in the best language that has a label;
     equal contents give equal bytes.
 
     Returns:
@@ -35,7 +35,7 @@ def write_snapshot(kg: KnowledgeGraph, qids: Iterable[str], out: Path) -> tuple[
         f"{iri(entity + q)} {_SAME} {iri(entity + graph.qid)} .\n"
         for q, graph in graphs.items() if graph.qid != q
     )  # fmt: skip
-    lines = sorted({*_lines(kg, graphs.values()), *merged})
+    lines = sorted({*_write_triples(kg, graphs.values()), *merged})
     with atomic_file(out) as raw:
         if out.suffix == ".gz":
             with gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0) as file:
@@ -46,17 +46,17 @@ def write_snapshot(kg: KnowledgeGraph, qids: Iterable[str], out: Path) -> tuple[
 
 
 def read_entities(path: Path, kg: KnowledgeGraph) -> list[str]:
-    """Read the ids in a file, one per line; ``#`` after a space starts a remark.
+    """Read a file of entity ids, one per line; ``#`` after a space starts a comment.
 
     For a plain graph, its own IRIs are ids, too.
 
     Raises:
-        InputError: a line is no id, or there is none.
+        InputError: a line is no id, or the file has none.
     """
     ids = []
     for number, line in text_lines(path):
         # An IRI may hold the sign itself.
-        name = (_REMARK.split(line) if kg.ids else line.split("#"))[0].strip()
+        name = (_COMMENT.split(line) if kg.ids else line.split("#"))[0].strip()
         name = kg.ids.get(name, name)
         try:
             ids += [name] if name and iri(kg.domain.entity_iri + name) else []
@@ -72,12 +72,12 @@ def read_entities(path: Path, kg: KnowledgeGraph) -> list[str]:
     return ids
 
 
-def _lines(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Iterator[str]:
-    """Write sub-graphs as N-Triples, with the labels and aliases of their entities."""
+def _write_triples(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Iterator[str]:
+    """Yield sub-graphs as lines of N-Triples, with the labels and aliases of their entities."""
     entity, direct = kg.domain.entity_iri, kg.domain.direct_iri
 
     def label(name: str, text: str, predicate: str = _RDFS_LABEL) -> str:
-        """Write the name of an entity or relation as a triple."""
+        """Write a name of an entity or relation as a line of N-Triples."""
         return f"{iri(entity + name)} {predicate} {literal(text, kg.languages[0])} .\n"
 
     others = set()
@@ -88,7 +88,7 @@ def _lines(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Iterator[str]:
             prop = iri(entity + triple.pid)
             yield label(triple.pid, triple.relation)
             yield f"{prop} <{WIKIBASE}directClaim> {iri(direct + triple.pid)} .\n"
-            value = _value(kg, triple)
+            value = _write_value(kg, triple)
             yield f"{iri(entity + graph.qid)} {iri(direct + triple.pid)} {value} .\n"
             if triple.value_id and triple.value:
                 yield label(triple.value_id, triple.value)
@@ -99,8 +99,8 @@ def _lines(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Iterator[str]:
         yield from (label(qid, name, _ALIAS) for name in names)
 
 
-def _value(kg: KnowledgeGraph, triple: Triple) -> str:
-    """Write the value of a triple: an IRI, a date or a text."""
+def _write_value(kg: KnowledgeGraph, triple: Triple) -> str:
+    """Write a triple's value as in N-Triples: an IRI, a date or a text."""
     if triple.value_id:
         return iri(kg.domain.entity_iri + triple.value_id)
     if triple.precision:

@@ -1,0 +1,117 @@
+"""Questions that an LLM writes, on a scripted server: checked, asked again, dropped, audited."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from citeforge.builders.kalma.mentions import marker
+from citeforge.package.manifest import load_intact
+from citeforge.package.package import Package
+from citeforge.plugins.audit.questions import CHECK
+from citeforge.schemas.benchmarks.audit import Audit
+from citeforge.schemas.benchmarks.kg import from_row
+from conftest import EXAMPLES, Inline
+from servers.running import openai_server
+
+GRAPH = EXAMPLES / "people" / "graph.ttl"
+BUILD = ("build", "kalma", "--kg", f"file:{GRAPH}", "--pairs-from-kg", "father", "--limit", "1")
+MODELS = ("--writer", "openai:m", "--checker", "openai:m")
+
+
+def in_quotes(text: str) -> str:
+    """The pattern of a prompt that quotes a text."""
+    return rf"<quote-\w+>\s*{re.escape(text)}\s*</quote"
+
+
+def asked(*numbers: int) -> str:
+    """The checker's reply: these facts are asked for."""
+    return json.dumps({"asked": numbers, "other": []})
+
+
+class Script:
+    """Replies of a server that writes the texts of a template build, but asks vaguely at first."""
+
+    def __init__(self, folder: Path) -> None:
+        package = Package(folder)
+        rounds = package.evolution.to_pylist()
+        self.facts = [from_row(t) for r in rounds for t in r["triples"]]
+        self.general, self.specific = (
+            package.forms[form]["text"][0].as_py() for form in ("general", "specific")
+        )
+        self.vague = f"Who was {self.facts[0].name}?"
+        first = rounds[0]["paragraph"]
+        numbers = range(1, len(self.facts) + 1)
+        self.writer = [
+            ["^Write one plain sentence", re.sub(r" ?\[[^]]*\]", "", first)],
+            ["^Mark in the text", first],
+            *([rf"Its citation:\s*{in_quotes(marker(from_row(r['triples'][0])))}", r["paragraph"]]
+              for r in rounds[1:]),
+            ["^Ask the one question", self.general],
+            [r"^Ask a question.*mends this:\s*<quote-\w+>\s*does not ask for its facts:",
+             self.specific],
+            ["^Ask a question", self.vague],
+        ]  # fmt: skip
+        # It takes every fact for asked for, but in the vague question.
+        self.checker = [
+            [f"^You see a question.*{in_quotes(self.vague)}", asked()],
+            ["^You see a question", asked(*numbers)],
+        ]
+
+
+@pytest.fixture
+def script(tmp_path: Path, inline: Inline) -> Script:
+    inline.ok(*BUILD, "--out", "template")
+    return Script(tmp_path / "template")
+
+
+def test_a_vague_question_is_asked_again_with_what_was_missing(
+    script: Script, tmp_path: Path, inline: Inline
+) -> None:
+    with openai_server(tmp_path / "log", replies=script.writer + script.checker) as server:
+        where = ("--base-url", server.url)
+        inline.ok(*BUILD, *MODELS, *where, "--out", "k")
+        prompts = [r["text"] for r in server.requests()]
+        inline.ok("audit", "k", "--checker", "openai:m", *where)
+    made, package = load_intact(tmp_path / "k"), Package(tmp_path / "k")
+    assert package.forms["specific"]["text"].to_pylist() == [script.specific]
+    assert made.counts["replies refused: specific: does not ask for its facts"] == 1
+    # One call for each of: the general question, the vague one, the specific one, one of the
+    # error rate's questions; each with all facts.
+    checks = [p for p in prompts if p.startswith("You see a question")]
+    assert len(checks) == 4
+    n, lines = len(script.facts), [f"{t.relation} of {t.name}: {t.value}" for t in script.facts]
+    assert all(line in prompt for prompt in checks for line in lines)
+    # The error rate's question omits the facts of one relation, which the checker says are asked.
+    absent = sum(t.relation == script.facts[0].relation for t in script.facts)
+    error = "error of the check of questions"
+    shares = {
+        "gold facts that general questions ask for": f"{n} of {n} (100.0 %)",
+        "gold facts that specific questions ask for": f"{n} of {n} (100.0 %)",
+        "specific questions that ask for what is no gold": "0 of 1 (0.0 %)",
+        f"{error}: asked facts taken for missing": f"0 of {n - absent} (0.0 %)",
+        f"{error}: missing facts taken for asked": f"{absent} of {absent} (100.0 %)",
+    }
+    card = (tmp_path / "k" / "README.md").read_text()
+    stats = json.loads((tmp_path / "k" / "stats.json").read_text())
+    audit = Audit.model_validate_json((tmp_path / "k" / "audit.json").read_text())
+    for what, share in shares.items():
+        assert stats[what] == share, what
+        assert what in card and share in card, what
+        assert f"; {what}: {share}" in audit.checks[CHECK], what
+    assert not audit.flaws
+
+
+def test_pairs_without_a_question_for_their_facts_are_dropped_and_counted(
+    script: Script, tmp_path: Path, inline: Inline
+) -> None:
+    replies = [*script.writer, ["^You see a question", asked()]]
+    with openai_server(tmp_path / "log", replies=replies) as server:
+        failed = inline(*BUILD, *MODELS, "--base-url", server.url, "--out", "k")
+    assert failed.code == "no-queries" and not (tmp_path / "k").exists()
+    for part in (
+        "the writer asked no general question: 1",
+        "general: does not ask for its facts (3)",
+    ):
+        assert part in failed.stderr, failed.stderr
