@@ -9,7 +9,7 @@ import msgspec
 
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.llm.budget import RunPlan
-from citeforge.engines.llm.records import MAX_ANSWER, Failure, Request
+from citeforge.engines.llm.records import Failure, Request
 from citeforge.engines.llm.writers import llm_for_dry_run, make_llm
 from citeforge.engines.running.setup import replay_path, replay_store
 from citeforge.schemas.errors import InputError
@@ -123,9 +123,7 @@ def requests_of(rows: Sequence[PromptRow], options: PromptingOptions) -> list[Re
     if options.logprobs:
         params["logprobs"] = True
     return [
-        Request(
-            (("user", row.prompt),), params, sample=run, needs_text=False, limited_by=MAX_ANSWER
-        )
+        Request((("user", row.prompt),), params, sample=run, needs_text=False)
         for run in range(options.runs)
         for row in rows
     ]

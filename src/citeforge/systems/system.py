@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from citeforge.builders.packaging.prompts import PromptDoc, docs_of
-from citeforge.engines.llm.records import MAX_ANSWER, Llm, LlmReply, Request, Token
+from citeforge.engines.llm.records import Llm, LlmReply, Request, Token
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item, Labelling, Passage
 from citeforge.schemas.recipes.base import NO_TEMPERATURE
@@ -171,6 +171,4 @@ class Setting(Generic[O]):
             decoding["logprobs"] = True
         draw = task.sample if sample is None else sample
         messages = (("user", prompt),)
-        return Request(
-            messages, decoding | params, sample=draw, needs_text=False, limited_by=MAX_ANSWER
-        )
+        return Request(messages, decoding | params, sample=draw, needs_text=False)
