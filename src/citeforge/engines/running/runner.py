@@ -21,7 +21,6 @@ from citeforge.schemas.recipes.base import Compute, Part, RunOptions
 from citeforge.schemas.recipes.flags import Flag, flags_of
 
 if TYPE_CHECKING:
-    from citeforge.engines.judge.hf import HfOptions
     from citeforge.engines.retrieval.exact import FirstStage
 
 GROUP = "runners"
@@ -69,9 +68,9 @@ class Runner:
         """
         return make()
 
-    def judge(self, make: Callable[[HfOptions], Judge], options: HfOptions) -> Judge:
+    def judge(self, make: Callable[[], Judge], run: RunOptions) -> Judge:
         """Make the local judge with ``make``, which can be pickled, wherever that is called."""
-        return make(options)
+        return make()
 
     def first_stage(self, device: str) -> FirstStage:
         """Get the function that searches the vectors of a corpus."""

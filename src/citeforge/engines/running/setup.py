@@ -62,21 +62,11 @@ def judge_session(
     """
     if judging.judge is None:
         return None
-    from citeforge.engines.judge.hf import HfOptions
     from citeforge.engines.judge.registry import make_judge
     from citeforge.engines.judge.session import VerdictStore
 
-    hf = HfOptions(
-        revision=judging.revision,
-        device=run.device,
-        batch_size=run.batch_size,
-        threshold=judging.threshold,
-        max_tokens=judging.max_tokens,
-        profile=judging.judge_profile,
-        runtime=judging.runtime,
-    )
     replay = store or replay_store(run)
     place = make_runner(run).judge
-    judge = make_judge(judging.judge, hf=hf, client=run, replay=replay, place=place)
+    judge = make_judge(judging.judge, judging=judging, run=run, replay=replay, place=place)
     path = run.verdicts or verdicts
     return JudgeSession(judge, None if path is None else VerdictStore(path), repeats)
