@@ -17,7 +17,8 @@ from citeforge.engines.llm.options import one_line, without_key
 from citeforge.engines.llm.records import Failure, Llm, LlmReply, Request, Result, request_key
 from citeforge.schemas.errors import InputError
 
-S, T = TypeVar("S"), TypeVar("T")
+S = TypeVar("S")
+T = TypeVar("T")
 OnResult = Callable[[int, Result], None]
 Take = Callable[[str, Result], None]
 """Takes the result of a request by its key."""
