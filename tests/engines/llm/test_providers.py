@@ -3,13 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from citeforge.engines.llm.records import Failure, LlmReply, Request
 from citeforge.engines.llm.replay import ReplayStore, export_store, import_store
 from citeforge.engines.llm.writers import OpenAiLlm, ReplayLlm
-from citeforge.engines.models.embed import make_embedder
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.command_options import PromptingOptions
 from citeforge.systems.answering import PromptRow, requests_of
@@ -20,7 +18,6 @@ from servers.provider import (
     Provider,
     Sent,
     chat,
-    embeddings,
     packed,
     provider,
     refusal,
@@ -480,35 +477,3 @@ def test_a_refused_key_or_country_ends_the_run_at_once(status: int, message: str
 def test_failures_say_why(reply: Sent, reason: str, message: str) -> None:
     result = failure(lambda body: reply)
     assert (result.reason, result.message) == (reason, message)
-
-
-@pytest.mark.parametrize(
-    ("most", "too_many"),
-    [
-        (32, refusal("batch size 64 > maximum allowed batch size 32", 413, status=413)),  # TEI
-        (32, refusal("batch size 64 > maximum allowed batch size 32", status=422)),
-        (10, refusal("batch size is invalid, it should not be larger than 10.")),  # DashScope
-        pytest.param(1, refusal("only one input"), marks=pytest.mark.slow),
-    ],
-)
-def test_embedding_batches_are_halved_and_remembered(most: int, too_many: Sent) -> None:
-    texts = [f"text {'x' * (i % 7)}{i}" for i in range(70)]
-    with provider(lambda body: embeddings(body, most, too_many)) as server:
-        embedder = make_embedder("openai:e", options=RunOptions(base_url=server.url))
-        vectors = embedder.encode(texts, "passage")
-        before = len(server.bodies)
-        assert np.array_equal(embedder.encode(texts, "passage"), vectors)
-        sizes = [len(body["input"]) for body in server.bodies[before:]]
-    assert max(sizes) <= most
-    with provider(lambda body: embeddings(body, 64, too_many)) as server:
-        free = make_embedder("openai:e", options=RunOptions(base_url=server.url))
-        assert np.array_equal(free.encode(texts, "passage"), vectors)
-
-
-def test_an_embedding_that_fails_at_size_one_says_why() -> None:
-    too_long = refusal("input is too long for the context of 512 tokens")
-    with provider(lambda body: embeddings(body, 0, too_long)) as server:
-        embedder = make_embedder("openai:e", options=RunOptions(base_url=server.url))
-        with refused("endpoint-failed") as caught:
-            embedder.encode(["a", "b"], "passage")
-    assert "too long for the context" in str(caught.value)
