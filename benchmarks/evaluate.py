@@ -65,18 +65,20 @@ def build(folder: Path, data: Path) -> str:
 
 
 def prepare_ours(model: str, benchmark: str, path: str, store: str, names: str) -> Any:
-    from citeforge.engines.judge.hf import HfJudge, HfOptions
+    from citeforge.engines.judge.hf import HfJudge
     from citeforge.engines.judge.session import JudgeSession, VerdictStore
     from citeforge.engines.text.sentences import SentenceSegmenter
     from citeforge.evaluator.measures.registry import select
     from citeforge.evaluator.score import ScoringSetup, score
     from citeforge.evaluator.statements.tools import Tools
     from citeforge.evaluator.submissions.benchmark import Benchmark
+    from citeforge.schemas.recipes.base import Judging, RunOptions
 
     judge = None
     if model:
         judge = JudgeSession(
-            HfJudge(model, HfOptions(device="cpu", profile="true-t5")), VerdictStore(Path(store))
+            HfJudge(model, Judging(judge_profile="true-t5"), RunOptions(device="cpu")),
+            VerdictStore(Path(store)),
         )
     segmenter = SentenceSegmenter()
     segmenter.split("Loads the pipeline.")

@@ -32,12 +32,14 @@ def make_pairs() -> list[tuple[str, str]]:
 
 
 def prepare_ours(model: str, store: str) -> Any:
-    from citeforge.engines.judge.hf import HfJudge, HfOptions
+    from citeforge.engines.judge.hf import HfJudge
     from citeforge.engines.judge.records import Pair
     from citeforge.engines.judge.session import JudgeSession, VerdictStore
+    from citeforge.schemas.recipes.base import Judging, RunOptions
 
     session = JudgeSession(
-        HfJudge(model, HfOptions(device="cpu", profile="true-t5")), VerdictStore(Path(store))
+        HfJudge(model, Judging(judge_profile="true-t5"), RunOptions(device="cpu")),
+        VerdictStore(Path(store)),
     )
     return session, [Pair(*p) for p in make_pairs()]
 

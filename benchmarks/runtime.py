@@ -86,12 +86,13 @@ def timed(function: Any) -> tuple[Any, float]:
 
 
 def prepare_ours(model: str, data: str, n: int, runtime: str) -> Any:
-    from citeforge.engines.judge.hf import HfJudge, HfOptions
+    from citeforge.engines.judge.hf import HfJudge
     from citeforge.engines.judge.records import Pair
     from citeforge.engines.judge.session import JudgeSession
+    from citeforge.schemas.recipes.base import Judging, RunOptions
 
-    options = HfOptions(device="cpu", max_tokens=TOKENS, runtime=runtime)  # type: ignore[arg-type]
-    session = JudgeSession(HfJudge(model, options))
+    judging = Judging(max_tokens=TOKENS, runtime=runtime)  # type: ignore[arg-type]
+    session = JudgeSession(HfJudge(model, judging, RunOptions(device="cpu")))
     pairs = [Pair(*p) for p in make_pairs(Path(data), n)[0]]
     session.judge.identity()  # loads the model, or converts it
     return session, pairs

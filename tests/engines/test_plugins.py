@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from citeforge.engines import plugins
-from citeforge.engines.judge.hf import HfOptions
 from citeforge.engines.judge.records import verdict_key
 from citeforge.engines.judge.registry import JUDGES, make_judge
 from citeforge.engines.models.embed import make_embedder
 from citeforge.engines.text.segmenters import make_segmenter
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
+from citeforge.schemas.recipes.base import Judging
 from citeforge.systems.registry import SYSTEMS
 from conftest import refused
 
@@ -72,7 +72,7 @@ def test_a_judge_of_a_package_says_where_it_comes_from(site: Path) -> None:
     with refused("bad-option"):
         make_judge("verbatim:x")
     with refused("option-without-effect"):
-        make_judge("verbatim", hf=HfOptions(profile="llm-binary"))
+        make_judge("verbatim", judging=Judging(judge_profile="llm-binary"))
     other = {**judge.identity(), "plugin": "cf-verbatim 1.6"}
     pair: tuple[str, str] = ("a", "b")
     from citeforge.engines.judge.records import Pair

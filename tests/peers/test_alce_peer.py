@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from citeforge.engines.judge.hf import HfJudge, HfOptions
 from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.package.items import Gold, Passage
 from conftest_evaluator import gold
 from peers import hard_answers as hard
 from peers.frozen import FrozenNumbers, Program
 from peers.tiny_models import make_t5
+from servers.tiny_nli import cpu_judge
 
 DRAWN_BY = "test_alce_peer.py"
 EVAL = Program(
@@ -238,7 +238,7 @@ def test_every_figure_by_a_model(printed: FrozenNumbers, t5: Path, kind: str) ->
     rows, golds, items = make("eli5", kind)
     run = partial(run_eval, t5=t5)
     theirs = printed(EVAL_T5, kind, run, "eli5", items, ["--claims_nli"])
-    judge = HfJudge(str(t5), HfOptions(device="cpu", profile="true-t5"))
+    judge = cpu_judge(t5, "true-t5")
     assert_same(theirs, hard.make_inputs(rows, "eli5", golds, judge=judge))
 
 

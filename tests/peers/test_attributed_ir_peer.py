@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from citeforge.engines.judge.hf import HfJudge, HfOptions
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
@@ -27,6 +26,7 @@ from conftest_evaluator import gold
 from peers import hard_answers as hard
 from peers.frozen import FrozenNumbers, Program, load_module
 from peers.tiny_models import make_t5
+from servers.tiny_nli import cpu_judge
 
 REPOSITORY, DRAWN_BY = "hanane-djeddal/Attributed-IR", "test_attributed_ir_peer.py"
 CITATIONS = Program(
@@ -164,7 +164,7 @@ def test_autoais_and_nli_by_a_model(printed: FrozenNumbers, tmp_path: Path) -> N
     rows = hard.make_items("several marks", N_QUESTIONS, seed=4)
     data, t5 = layout(rows), make_t5(tmp_path)
     theirs = printed(CITATIONS, "T5", partial(run_citations, judge=t5), data)
-    judge = HfJudge(str(t5), HfOptions(device="cpu", profile="true-t5"))
+    judge = cpu_judge(t5, "true-t5")
     assert_same(theirs, hard.per_query(hard.make_inputs(rows, judge=judge), NAMES))
 
 

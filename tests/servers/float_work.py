@@ -78,13 +78,13 @@ def embedding(folder: Path, dtype: str) -> Iterator[bytes]:
 
 
 def judge(folder: Path, name: str) -> Iterator[bytes]:
-    from citeforge.engines.judge.hf import HfJudge, HfOptions
     from citeforge.engines.judge.records import Pair
     from citeforge.engines.judge.session import JudgeSession
+    from servers.tiny_nli import cpu_judge
 
     pairs = [Pair(p, h) for p, h in zip(texts(30, longest=40), texts(30, 1, 8), strict=True)]
-    options = HfOptions(device="cpu", profile="true-t5" if name == "t5" else None)
-    result = JudgeSession(HfJudge(str(folder / name), options)).ask(pairs)
+    judge = cpu_judge(folder / name, "true-t5" if name == "t5" else None)
+    result = JudgeSession(judge).ask(pairs)
     yield repr([result[p] for p in pairs]).encode()
 
 

@@ -9,6 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from citeforge.engines.judge.hf import HfJudge
+from citeforge.schemas.recipes.base import Judging, RunOptions
+
 WORDS = [f"w{i}" for i in range(30)]
 KEYS = ["red", "blue", "green", "gold"]
 
@@ -152,3 +155,12 @@ def train_causal(folder: Path, sentences: list[str]) -> Path:
     train(model, 1e-2, 120, lambda: model(**batch, labels=labels).loss)
     model.save_pretrained(folder)
     return folder
+
+
+def cpu_judge(
+    model: Path | str, profile: str | None = None, batch_size: int | None = None,
+    dtype: str | None = None, **judging: Any,
+) -> HfJudge:  # fmt: skip
+    """A local judge on the CPU."""
+    options = Judging(judge_profile=profile, **judging)
+    return HfJudge(str(model), options, RunOptions(device="cpu", batch_size=batch_size), dtype)

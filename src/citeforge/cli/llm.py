@@ -56,7 +56,7 @@ def run(prompts: Path, out: Path, dry_run: bool, **parameters: Any) -> None:
 @add_options(field_options(RunOptions, ("price",)))
 def stats(store: Path, **parameters: Any) -> None:
     """Count the answers, failures and tokens of a store."""
-    from citeforge.engines.llm.budget import read_price, total_cost
+    from citeforge.engines.llm.budget import total_cost
     from citeforge.engines.llm.replay import ReplayStore
 
     with ReplayStore(store, readonly=True) as opened:
@@ -71,7 +71,7 @@ def stats(store: Path, **parameters: Any) -> None:
     click.echo(f"completion tokens  {figures.completion_tokens:,}")
     if any(figures.batch_tokens):
         click.echo("of batches         {:,} and {:,}".format(*figures.batch_tokens))
-    price = read_price(run_options(parameters))
+    price = run_options(parameters).price
     if price is not None:
         tokens = (figures.prompt_tokens, figures.completion_tokens)
         cost = total_cost(price, tokens, figures.batch_tokens)

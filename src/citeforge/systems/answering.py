@@ -8,7 +8,7 @@ import msgspec
 
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.llm.budget import RunPlan
-from citeforge.engines.llm.records import MAX_ANSWER, Failure, Request
+from citeforge.engines.llm.records import Failure, Request
 from citeforge.engines.llm.writers import llm_for_dry_run, make_llm
 from citeforge.engines.running.setup import replay_path, replay_store
 from citeforge.schemas.errors import InputError
@@ -119,9 +119,7 @@ def make_requests(rows: Sequence[PromptRow], options: PromptingOptions) -> list[
     """Make one request per run and prompt, run by run; each run is a sample of its own."""
     params = decoding_params(options)
     return [
-        Request(
-            (("user", row.prompt),), params, sample=run, needs_text=False, limited_by=MAX_ANSWER
-        )
+        Request((("user", row.prompt),), params, sample=run, needs_text=False)
         for run in range(options.runs)
         for row in rows
     ]

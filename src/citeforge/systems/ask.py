@@ -9,7 +9,7 @@ from typing import Any
 
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.budget import Bound, RunPlan, bound_call
-from citeforge.engines.llm.records import Failure, Llm, LlmReply, Request, Result, settle
+from citeforge.engines.llm.records import Failure, Llm, LlmReply, Request, Result
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.models.embed import make_embedder
 from citeforge.evaluator.submissions.benchmark import Benchmark
@@ -201,7 +201,7 @@ def plan_jobs(prepared: PreparedJobs, llm: Llm) -> RunPlan:
             continue  # it needs no LLM for this query
         talk.close()
     plan, n = llm.plan(first), prepared.options.later_calls
-    bounds = [bound_call(request) for request in first]
+    bounds = [bound_call(request.payload(llm.model)) for request in first]
     longest = max((bound.prompt_tokens for bound in bounds), default=0)
     said = prepared.options.max_answer
     later = Bound(1, longest + n * said * _BYTES_PER_TOKEN, said).times(n * len(prepared.jobs))
@@ -281,7 +281,7 @@ def answer_all(
 def _without_thoughts(requests: Sequence[Request], results: Sequence[Result]) -> list[LlmReply]:
     """Separate thoughts from replies; LLMs of plugins may leave them in the text."""
     replies = zip(requests, results, strict=True)
-    settled = [settle(request, r) for request, r in replies if isinstance(r, LlmReply)]
+    settled = [request.settle(r) for request, r in replies if isinstance(r, LlmReply)]
     return [reply for reply in settled if isinstance(reply, LlmReply)]
 
 

@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from citeforge.builders.packaging.prompts import PromptDoc, docs_of
-from citeforge.engines.llm.records import MAX_ANSWER, Llm, LlmReply, Request, Token
+from citeforge.engines.llm.records import Llm, LlmReply, Request, Token
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item, Labelling, Passage
 from citeforge.schemas.recipes.base import NO_TEMPERATURE
@@ -163,10 +163,9 @@ class Setting(Generic[O]):
             params: further parameters, or others in place of the options'.
         """
         draw = task.sample if sample is None else sample
-        return Request(
-            (("user", prompt),), decoding_params(self.options) | params, sample=draw,
-            needs_text=False, limited_by=MAX_ANSWER,
-        )  # fmt: skip
+        messages = (("user", prompt),)
+        decoding = decoding_params(self.options)
+        return Request(messages, decoding | params, sample=draw, needs_text=False)
 
 
 def decoding_params(options: LlmOptions | PromptingOptions) -> dict[str, Any]:

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from citeforge.engines.judge.hf import HfJudge, HfOptions
+from citeforge.engines.judge.hf import HfJudge
 from citeforge.engines.judge.records import CLOSE_CALL, JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from conftest import refused
-from servers.tiny_nli import KEYS, WORDS, make_pair, train_classifier, train_t5
+from servers.tiny_nli import KEYS, WORDS, cpu_judge, make_pair, train_classifier, train_t5
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +55,7 @@ def profile(folder: Path) -> str | None:
 
 
 def ask(folder: Path, asked: Sequence[Pair], **options: Any) -> list[Any]:
-    judge = HfJudge(
-        str(folder), HfOptions(**{"device": "cpu", "profile": profile(folder), **options})
-    )
+    judge = cpu_judge(folder, **{"profile": profile(folder), **options})
     result = JudgeSession(judge).ask(asked)
     return [result[p] for p in asked]
 
@@ -114,7 +112,7 @@ def test_close_calls_are_decided_in_float64(
     request: pytest.FixtureRequest, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = request.getfixturevalue(kind)
-    judge = HfJudge(str(folder), HfOptions(device="cpu", profile=profile(folder)))
+    judge = cpu_judge(folder, profile(folder))
     plain = JudgeSession(judge).ask(pairs(20))
     monkeypatch.setitem(CLOSE_CALL, "float32", 1e9)  # every call is close
     result = JudgeSession(judge).ask(pairs(20))
@@ -128,7 +126,7 @@ def test_close_calls_are_decided_in_float64(
 def test_close_calls_without_room_for_float64_are_told_of(
     t5: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    judge = HfJudge(str(t5), HfOptions(device="cpu", profile="true-t5"))
+    judge = cpu_judge(t5, "true-t5")
     monkeypatch.setitem(CLOSE_CALL, "float32", 1e9)
     monkeypatch.setattr("os.sysconf", lambda name: 1000)
     assert len(JudgeSession(judge).ask(pairs(20))) == 20
@@ -162,8 +160,8 @@ def test_near_ties_of_bfloat16_are_asked_again_in_finer_numbers(
         quantized = ask(tmp_path, asked, dtype="bfloat16", batch_size=size)
         assert [v.entailed for v in quantized] == [v.entailed for v in exact]
         assert [v.margin for v in quantized] == pytest.approx([v.margin for v in exact], abs=1e-5)
-    options = [HfOptions(device="cpu", profile="true-t5", dtype=d) for d in ("bfloat16", "float32")]
-    identities = [HfJudge(str(tmp_path), o).identity() for o in options]
+    judges = [cpu_judge(tmp_path, "true-t5", dtype=d) for d in ("bfloat16", "float32")]
+    identities = [judge.identity() for judge in judges]
     assert [i["close_calls"] for i in identities] == ["float64"] * 2
 
 
@@ -177,9 +175,7 @@ def test_long_premises_are_cut_and_counted(kind: str, request: pytest.FixtureReq
         Pair("w1", long),  # here it is the hypothesis that is too long
     ]
     folder = request.getfixturevalue(kind)
-    session = JudgeSession(
-        HfJudge(str(folder), HfOptions(device="cpu", profile=profile(folder), max_tokens=40))
-    )
+    session = JudgeSession(cpu_judge(folder, profile(folder), max_tokens=40))
     result = session.ask(asked)
     assert [result[p].truncated for p in asked] == [True, False, True]  # type: ignore[union-attr]
     assert session.n_truncated == 2
@@ -189,9 +185,9 @@ def test_long_premises_are_cut_and_counted(kind: str, request: pytest.FixtureReq
 def test_memory_that_runs_out_halves_the_batch(t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
-    judge = HfJudge(str(t5), HfOptions(device="cpu", profile="true-t5", batch_size=16))
+    judge = cpu_judge(t5, "true-t5", batch_size=16)
     asked = pairs(40)
-    expected = JudgeSession(HfJudge(str(t5), HfOptions(device="cpu", profile="true-t5"))).ask(asked)
+    expected = JudgeSession(cpu_judge(t5, "true-t5")).ask(asked)
     inner = judge._model._run
     seen: list[int] = []
 
@@ -213,7 +209,7 @@ def test_memory_that_runs_out_halves_the_batch(t5: Path, monkeypatch: pytest.Mon
 
 
 def test_memory_that_never_suffices_is_a_failure(t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge = HfJudge(str(t5), HfOptions(device="cpu", profile="true-t5"))
+    judge = cpu_judge(t5, "true-t5")
     asked = pairs(6)
     inner = judge._model._run
 
@@ -262,7 +258,7 @@ def test_truncated_weights(t5: Path, tmp_path: Path) -> None:
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:200])
     with refused("bad-model", path=folder):
-        HfJudge(str(folder), HfOptions(device="cpu", profile="true-t5")).identity()
+        cpu_judge(folder, "true-t5").identity()
 
 
 def test_unknown_models(tmp_path: Path) -> None:
@@ -272,7 +268,7 @@ def test_unknown_models(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"")
     for name in (None, "true-t5"):
         with refused("bad-model", path=tmp_path):
-            JudgeSession(HfJudge(str(tmp_path), HfOptions(profile=name)))
+            JudgeSession(cpu_judge(tmp_path, name))
 
 
 # Forks one judging process at a time from one that has imported everything.
@@ -280,9 +276,10 @@ NURSERY = """
 import os, signal, sys
 from pathlib import Path
 import torch, transformers.models.t5.modeling_t5, transformers.models.auto.modeling_auto
-from citeforge.engines.judge.hf import HfJudge, HfOptions
+from citeforge.engines.judge.hf import HfJudge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.judge.session import VerdictStore
+from servers.tiny_nli import cpu_judge
 sys.path.insert(0, sys.argv[1])
 from test_hf import pairs
 
@@ -301,8 +298,7 @@ for line in sys.stdin:
     if child == 0:
         with Mortal(Path(path)) as store:
             store.left = int(left)
-            options = HfOptions(device="cpu", profile="true-t5", batch_size=4)
-            session = JudgeSession(HfJudge(model, options), store)
+            session = JudgeSession(cpu_judge(model, "true-t5", batch_size=4), store)
             session.ask(pairs(400, longest=60))
             print(f"asked {session.n_asked} stored {session.n_stored}", flush=True)
         os._exit(0)
@@ -364,8 +360,7 @@ def test_killed_judges_lose_nothing_and_ask_nothing_twice(trained_t5: Path, tmp_
         )
     }
     with VerdictStore(store) as opened:
-        options = HfOptions(device="cpu", profile="true-t5", batch_size=4)
-        judge = HfJudge(str(trained_t5), options)
+        judge = cpu_judge(trained_t5, "true-t5", batch_size=4)
         session = JudgeSession(judge, opened)
         result = session.ask(list(calm))
         assert session.n_asked == 0

@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 
 from citeforge.engines.judge.chunks import sentences
-from citeforge.engines.judge.hf import HfJudge, HfOptions
+from citeforge.engines.judge.hf import HfJudge
 from citeforge.engines.judge.profiles import built_in_profiles, named_profile, profile_of_model
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.schemas.judge_profile import Chunks
+from citeforge.schemas.recipes.base import Judging
 from conftest import refused
+from servers.tiny_nli import cpu_judge
 
 pytestmark = pytest.mark.numeric
 PREMISE = "The bridge opened in 1964. It was moved to Arizona in 1971.\nIt stands in Lake Havasu."
@@ -112,10 +114,6 @@ def save(make: Any, config: Any, folder: Path) -> None:
     make(config).save_pretrained(folder)
 
 
-def judge(folder: Path, profile: str, **options: Any) -> HfJudge:
-    return HfJudge(str(folder), HfOptions(device="cpu", profile=profile, **options))
-
-
 def ids(of: HfJudge, pair: Pair) -> list[list[list[int]]]:
     model = of._model
     return [[e.ids for e in model.encode(row)] for row in model.parts(pair)]
@@ -147,7 +145,7 @@ def test_minicheck_flan_t5(t5: Path) -> None:
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
     own = AutoTokenizer.from_pretrained(t5)
-    asked = judge(t5, "minicheck-flan-t5")
+    asked = cpu_judge(t5, "minicheck-flan-t5")
     theirs = own(["predict: " + own.eos_token.join([PREMISE, HYPOTHESIS])], return_tensors="pt")
     assert ids(asked, Pair(PREMISE, HYPOTHESIS)) == [theirs.input_ids.tolist()]
     model = AutoModelForSeq2SeqLM.from_pretrained(t5).eval()
@@ -158,7 +156,7 @@ def test_minicheck_flan_t5(t5: Path) -> None:
     support = logits[:, verdicts].softmax(dim=-1)[0, 1].item()
     assert margin(asked, Pair(PREMISE, HYPOTHESIS)) == pytest.approx(support - 0.5, abs=1e-6)
     # TRUE's profile reads the same model otherwise, which is what nobody was told of before.
-    other = judge(t5, "true-t5")
+    other = cpu_judge(t5, "true-t5")
     assert ids(other, Pair(PREMISE, HYPOTHESIS)) != ids(asked, Pair(PREMISE, HYPOTHESIS))
     assert "+true-t5@" in other.signature
     assert "+minicheck-flan-t5@" in asked.signature
@@ -179,7 +177,7 @@ def test_classifiers_of_one_text(roberta: Path, name: str) -> None:
     else:
         text = own.eos_token.join([PREMISE, HYPOTHESIS])
     theirs = own([text], return_tensors="pt")
-    asked = judge(roberta, name)
+    asked = cpu_judge(roberta, name)
     assert ids(asked, Pair(PREMISE, HYPOTHESIS)) == [theirs.input_ids.tolist()]
     model = AutoModelForSequenceClassification.from_pretrained(roberta).eval()
     with torch.inference_mode():
@@ -205,7 +203,7 @@ def test_hhem(tmp_path: Path) -> None:
     profile = built_in_profiles()["hhem-2.1-open"].model_copy(update={"foundation": str(base)})
     file = tmp_path / "hhem.yaml"
     file.write_text(profile.model_dump_json(exclude_none=True))  # JSON is YAML
-    asked = judge(own, str(file))
+    asked = cpu_judge(own, str(file))
     read = AutoTokenizer.from_pretrained(base)
     theirs = read(
         ["<pad> Determine if the hypothesis is true given the premise?\n\nPremise: "
@@ -218,7 +216,7 @@ def test_hhem(tmp_path: Path) -> None:
     assert margin(asked, Pair(PREMISE, HYPOTHESIS)) == pytest.approx(support - 0.5, abs=1e-6)
     save_file({"t5.classifier.bias": state["classifier.bias"]}, own / "model.safetensors")
     with refused("bad-model", path=own) as caught:
-        JudgeSession(judge(own, str(file)))
+        JudgeSession(cpu_judge(own, str(file)))
     assert "weights lack" in str(caught.value)
 
 
@@ -245,7 +243,7 @@ def test_alignscore(tmp_path: Path) -> None:
         .model_copy(update=update)
         .model_dump_json(exclude_none=True)
     )
-    asked = judge(own, str(file))
+    asked = cpu_judge(own, str(file))
     # 17 words, 3 sentences: 17 // 10 + 1 = 2 chunks, max(3 // 2, 1) = 1 sentence each.
     chunks, claims = sentences(PREMISE), sentences(HYPOTHESIS)
     assert len(PREMISE.split()) == 17
@@ -262,7 +260,7 @@ def test_alignscore(tmp_path: Path) -> None:
     assert margin(asked, Pair(PREMISE, HYPOTHESIS)) == pytest.approx(score - 0.5, abs=1e-6)
     torch.save({"state_dict": state, "code": Pair}, own / "AlignScore-large.ckpt")
     with refused("bad-model", path=own) as caught:
-        JudgeSession(judge(own, str(file)))
+        JudgeSession(cpu_judge(own, str(file)))
     assert "would run code of its own" in str(caught.value)
 
 
@@ -281,7 +279,7 @@ def test_chat_models(llama: Path) -> None:
             return model(**own(text, return_tensors="pt")).logits[0, -1].softmax(dim=-1)
 
     bespoke, system = (
-        judge(llama, "bespoke-minicheck"),
+        cpu_judge(llama, "bespoke-minicheck"),
         built_in_profiles()["bespoke-minicheck"].messages[0],
     )
     claims = sentences(HYPOTHESIS)
@@ -297,7 +295,7 @@ def test_chat_models(llama: Path) -> None:
     least = min(next_token(t)[yes].item() for t in texts)
     assert margin(bespoke, Pair(PREMISE, HYPOTHESIS)) == pytest.approx(least - 0.5, abs=1e-6)
 
-    granite = judge(llama, "granite-guardian")
+    granite = cpu_judge(llama, "granite-guardian")
     text = own.apply_chat_template(
         [{"role": "context", "content": PREMISE}, {"role": "assistant", "content": HYPOTHESIS}],
         guardian_config={"risk_name": "groundedness"}, tokenize=False, add_generation_prompt=True,
@@ -309,7 +307,7 @@ def test_chat_models(llama: Path) -> None:
     assert margin(granite, Pair(PREMISE, HYPOTHESIS)) == pytest.approx(grounded - 0.5, abs=1e-6)
     # Padding before the text moves nothing: short and long pairs in one batch.
     several = [Pair(PREMISE, HYPOTHESIS), Pair("It opened.", "It stands.")]
-    together = JudgeSession(judge(llama, "granite-guardian")).ask(several)
+    together = JudgeSession(cpu_judge(llama, "granite-guardian")).ask(several)
     for pair, result in together.items():
         assert isinstance(result, Verdict)
         assert result.margin == pytest.approx(margin(granite, pair), abs=1e-6)
@@ -321,12 +319,12 @@ def test_the_best_chunk_decides_and_cuts_are_counted(roberta: Path, tmp_path: Pa
     )
     file = tmp_path / "p.yaml"
     file.write_text(text.model_dump_json(exclude_none=True))
-    asked = judge(roberta, str(file))
+    asked = cpu_judge(roberta, str(file))
     chunks = [row.premise for row in asked._model.parts(Pair(PREMISE, "It opened."))[0]]
     assert chunks == sentences(PREMISE)
-    alone = [margin(judge(roberta, str(file)), Pair(c, "It opened.")) for c in chunks]
+    alone = [margin(cpu_judge(roberta, str(file)), Pair(c, "It opened.")) for c in chunks]
     assert margin(asked, Pair(PREMISE, "It opened.")) == pytest.approx(max(alone), abs=1e-6)
-    session = JudgeSession(judge(roberta, str(file)))
+    session = JudgeSession(cpu_judge(roberta, str(file)))
     long = " ".join(["The bridge opened in Arizona"] * 5)
     session.ask([Pair(PREMISE, "It opened."), Pair(long, "It opened.")])
     assert session.n_truncated == 1
@@ -335,25 +333,25 @@ def test_the_best_chunk_decides_and_cuts_are_counted(roberta: Path, tmp_path: Pa
 def test_models_without_a_profile_are_refused(t5: Path, roberta: Path, llama: Path) -> None:
     for folder in (t5, roberta, llama):
         with refused("missing-option", path=folder) as caught:
-            JudgeSession(HfJudge(str(folder), HfOptions(device="cpu")))
+            JudgeSession(cpu_judge(folder))
         assert "--judge-profile" in str(caught.value)
     with refused("unknown-name", what="judge profile", value="true"):
-        judge(t5, "true")
+        cpu_judge(t5, "true")
     with refused("bad-model", path=t5):
-        JudgeSession(judge(t5, "mnli"))
+        JudgeSession(cpu_judge(t5, "mnli"))
     with refused("option-without-effect"):
-        make_judge("lexical", hf=HfOptions(profile="mnli"))
+        make_judge("lexical", judging=Judging(judge_profile="mnli"))
     with refused("conflicting-options"):
-        make_judge("openai:m", hf=HfOptions(profile="granite-guardian"))
+        make_judge("openai:m", judging=Judging(judge_profile="granite-guardian"))
 
 
 def test_only_declared_models_are_comparable(t5: Path) -> None:
-    assert not judge(t5, "minicheck-flan-t5").comparable
+    assert not cpu_judge(t5, "minicheck-flan-t5").comparable
     named = HfJudge("lytang/MiniCheck-Flan-T5-Large")
     assert named.profile.name == "minicheck-flan-t5"
     assert named.comparable
-    assert not HfJudge("lytang/MiniCheck-Flan-T5-Large", HfOptions(threshold=0.9)).comparable
-    assert not HfJudge("lytang/MiniCheck-Flan-T5-Large", HfOptions(profile="true-t5")).comparable
+    assert not cpu_judge("lytang/MiniCheck-Flan-T5-Large", threshold=0.9).comparable
+    assert not cpu_judge("lytang/MiniCheck-Flan-T5-Large", "true-t5").comparable
     assert HfJudge("google/t5_xxl_true_nli_mixture").comparable
     assert not make_judge("openai:m").comparable
     assert profile_of_model("bespoke-minicheck") is built_in_profiles()["bespoke-minicheck"]
@@ -397,19 +395,19 @@ def test_verdicts_that_are_one_token_of_the_model(t5: Path, tmp_path: Path) -> N
         "supported: ['1 opened'], unsupported: ['1 It']}"
     )
     with refused("bad-model", path=t5) as caught:
-        JudgeSession(judge(t5, str(file)))
+        JudgeSession(cpu_judge(t5, str(file)))
     assert "must not overlap" in str(caught.value)
     file.write_text(
         "{name: mine, architecture: seq2seq, prompt: '{premise} {hypothesis}', "
         "supported: [supported], unsupported: [refuted]}"
     )
     with refused("bad-model", path=t5) as caught:
-        JudgeSession(judge(t5, str(file)))
+        JudgeSession(cpu_judge(t5, str(file)))
     assert "is no token of this model" in str(caught.value)
 
 
 def test_texts_with_places_in_them_are_left_alone(t5: Path) -> None:
-    model = judge(t5, "true-t5")._model
+    model = cpu_judge(t5, "true-t5")._model
     assert (
         model.prompt("{hypothesis}", "{premise}") == "premise: {hypothesis} hypothesis: {premise}"
     )
@@ -418,7 +416,7 @@ def test_texts_with_places_in_them_are_left_alone(t5: Path) -> None:
 def test_no_memory_for_a_part_fails_the_pair(
     roberta: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = judge(roberta, "minicheck-roberta")
+    asked = cpu_judge(roberta, "minicheck-roberta")
     monkeypatch.setattr(
         asked._model, "_run", lambda batch: (_ for _ in ()).throw(RuntimeError("out of memory"))
     )

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from citeforge.engines.judge import registry
-from citeforge.engines.judge.hf import HfOptions
 from citeforge.engines.judge.no_model import LexicalJudge, text_hash
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.base import Judging, RunOptions
 from conftest import refused
 from patience import patience
 from servers.running import Running
@@ -110,7 +109,7 @@ def test_repeats_are_verdicts_of_their_own_and_none_is_paid_twice(
         ReplayStore(tmp_path / "r.db") as replay,
         VerdictStore(tmp_path / "v.db") as store,
     ):
-        judge = make_judge("openai:m", client=options, replay=replay)
+        judge = make_judge("openai:m", run=options, replay=replay)
 
         def asked(session: JudgeSession, pair: Pair) -> list[Any]:
             result = []
@@ -207,7 +206,7 @@ def test_an_llm_as_judge(server: Running, options: RunOptions, tmp_path: Path) -
         ReplayStore(tmp_path / "r.db") as replay,
         VerdictStore(tmp_path / "v.db") as store,
     ):
-        judge = make_judge("openai:m", client=options, replay=replay)
+        judge = make_judge("openai:m", run=options, replay=replay)
         session = JudgeSession(judge, store)
         result = session.ask([yes, no, words, number])
         assert result[yes] == Verdict(True)
@@ -234,7 +233,7 @@ def test_vllm_is_an_llm_on_this_machine(server: Running, monkeypatch: pytest.Mon
     # It is the judge that openai: names, whatever the address.
     assert judge.identity() == make_judge("openai:m").identity()
     monkeypatch.setattr(registry, "VLLM_URL", "http://127.0.0.1:9/v1")
-    named = make_judge("vllm:m", client=RunOptions(base_url=server.url))
+    named = make_judge("vllm:m", run=RunOptions(base_url=server.url))
     assert JudgeSession(named).ask([yes]) == {yes: Verdict(True)}
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     assert JudgeSession(make_judge("vllm:m")).ask([yes]) == {yes: Verdict(True)}
@@ -254,7 +253,9 @@ def test_three_levels_of_an_llm_are_stored_and_written(options: RunOptions, tmp_
     odd = script('{"support": "maybe"}')
     expected = [Verdict(True, support=1), Verdict(False, support=0.5), Verdict(False, support=0)]
     with VerdictStore(tmp_path / "v.db") as store:
-        judge = make_judge("openai:m", client=options, hf=HfOptions(profile="llm-three-level"))
+        judge = make_judge(
+            "openai:m", run=options, judging=Judging(judge_profile="llm-three-level")
+        )
         assert judge.signature.startswith("openai:m@llm-three-level@")
         result = JudgeSession(judge, store).ask([*pairs, odd])
         assert [result[p] for p in pairs] == expected
@@ -278,7 +279,7 @@ def test_what_an_llm_cannot_tell_is_stored_and_written(options: RunOptions, tmp_
     pairs = [script(f'{{"result": "{word}"}}') for word in words]
     expected = [Verdict(True), Verdict(False), Verdict(False, undecided=True)]
     with VerdictStore(tmp_path / "v.db") as store:
-        judge = make_judge("openai:m", client=options, hf=HfOptions(profile="llm-fact"))
+        judge = make_judge("openai:m", run=options, judging=Judging(judge_profile="llm-fact"))
         result = JudgeSession(judge, store).ask(pairs)
         assert [result[p] for p in pairs] == expected
         again = JudgeSession(judge, store)
@@ -315,7 +316,7 @@ def test_the_first_word_of_a_reply(server: Running, options: RunOptions) -> None
     """Bespoke-MiniCheck on a server: each sentence of the statement must be supported."""
     yes, no, empty = script("YES, it is"), script("no"), script("…")
     both = Pair("text", "He said #script:Yes#. And she said #script:No#.")
-    judge = make_judge("openai:bespoke-minicheck", client=options)
+    judge = make_judge("openai:bespoke-minicheck", run=options)
     assert judge.comparable
     result = JudgeSession(judge).ask([yes, no, empty, both])
     requests = server.requests()

@@ -190,7 +190,7 @@ def answered(store: Path) -> dict[str, str]:
     if not store.exists():
         return {}
     with ReplayStore(store, readonly=True) as opened:
-        return {row.key: row.answer["text"] for row in opened.export()}
+        return {row.key: row.answer.text for row in opened.export()}
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from citeforge.engines.models.embed import make_embedder
 from citeforge.engines.models.perplexity import make_perplexity
 from citeforge.schemas.recipes.base import RunOptions
 from conftest import EXAMPLES, Inline, Ran, refused
+from servers.provider import Sent, embeddings, provider, refusal
 from servers.running import Running, openai_server
 
 pytestmark = pytest.mark.usefixtures("key")
@@ -53,15 +54,6 @@ def test_the_budget_stops_perplexity(server: Running, store: ReplayStore) -> Non
         OpenAiLlm("m", store, options).complete([Request((("user", "x" * 9),), {"max_tokens": 4})])
 
 
-def test_a_budget_needs_a_store(server: Running) -> None:
-    """Each model would have a budget of its own, and each run a new one."""
-    options = RunOptions(base_url=server.url, price=(1e6, 1e6), max_cost=40)
-    with refused("missing-option") as caught:
-        make_perplexity("openai:m", [], options=options).of(["text"])
-    assert "--max-cost requires --store FILE" in str(caught.value)
-    assert server.requests() == []
-
-
 def test_embeddings_are_paid_for_once_and_within_the_budget(
     server: Running, store: ReplayStore
 ) -> None:
@@ -71,7 +63,8 @@ def test_embeddings_are_paid_for_once_and_within_the_budget(
     assert len(server.requests()) == 3
     again = make_embedder("openai:e", options=options, store=store).encode(texts, "passage")
     assert np.array_equal(first, again)
-    assert again.dtype == np.float32
+    assert (again.shape, again.dtype) == ((150, 8), np.float32)
+    assert np.allclose(np.linalg.norm(again, axis=1), 1)
     assert len(server.requests()) == 3
     assert store.tokens() == (150, 0)
     assert np.array_equal(
@@ -134,3 +127,35 @@ def test_build_kalma_pays_perplexity_within_the_budget_and_once(
     manifests = [json.loads((tmp_path / n / "manifest.json").read_text()) for n in "ab"]
     assert manifests[0]["models"]["perplexity"]["name"] == "openai:m"
     assert manifests[0]["benchmark_hash"] == manifests[1]["benchmark_hash"]
+
+
+@pytest.mark.parametrize(
+    ("most", "too_many"),
+    [
+        (32, refusal("batch size 64 > maximum allowed batch size 32", 413, status=413)),  # TEI
+        (32, refusal("batch size 64 > maximum allowed batch size 32", status=422)),
+        (10, refusal("batch size is invalid, it should not be larger than 10.")),  # DashScope
+        pytest.param(1, refusal("only one input"), marks=pytest.mark.slow),
+    ],
+)
+def test_embedding_batches_are_halved_and_remembered(most: int, too_many: Sent) -> None:
+    texts = [f"text {'x' * (i % 7)}{i}" for i in range(70)]
+    with provider(lambda body: embeddings(body, most, too_many)) as server:
+        embedder = make_embedder("openai:e", options=RunOptions(base_url=server.url))
+        vectors = embedder.encode(texts, "passage")
+        before = len(server.bodies)
+        assert np.array_equal(embedder.encode(texts, "passage"), vectors)
+        sizes = [len(body["input"]) for body in server.bodies[before:]]
+    assert max(sizes) <= most
+    with provider(lambda body: embeddings(body, 64, too_many)) as server:
+        free = make_embedder("openai:e", options=RunOptions(base_url=server.url))
+        assert np.array_equal(free.encode(texts, "passage"), vectors)
+
+
+def test_an_embedding_that_fails_at_size_one_says_why() -> None:
+    too_long = refusal("input is too long for the context of 512 tokens")
+    with provider(lambda body: embeddings(body, 0, too_long)) as server:
+        embedder = make_embedder("openai:e", options=RunOptions(base_url=server.url))
+        with refused("endpoint-failed") as caught:
+            embedder.encode(["a", "b"], "passage")
+    assert "too long for the context" in str(caught.value)

@@ -146,18 +146,3 @@ def test_the_second_run_on_a_store_is_told_who_asks_and_pays_nothing(tmp_path: P
         assert len(server.requests()) == N
     with sqlite3.connect(path) as db:
         assert db.execute("SELECT count(*) FROM kept").fetchone() == (N,)
-
-
-@pytest.mark.slow
-def test_what_a_dead_run_was_asking_is_asked_again(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    with openai_server(tmp_path / "log") as server:
-        server.answer_up_to(0)
-        words = [server.url, path, 0, 10, N, AT_ONCE]
-        dead = subprocess.Popen([sys.executable, "-c", CHILD, *map(str, words)])
-        while len(server.requests()) < AT_ONCE:
-            threading.Event().wait(0.01)
-        dead.kill()
-        dead.wait()
-        server.answer_up_to(None)
-        assert len(complete(server, path)) == N

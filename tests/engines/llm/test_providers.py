@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from citeforge.engines.llm.records import MAX_ANSWER, Failure, LlmReply, Request
+from citeforge.engines.llm.records import Failure, LlmReply, Request
 from citeforge.engines.llm.replay import ReplayStore, export_store, import_store
 from citeforge.engines.llm.writers import OpenAiLlm, ReplayLlm
-from citeforge.engines.models.embed import make_embedder
 from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.command_options import PromptingOptions
+from citeforge.systems.answering import PromptRow, requests_of
 from conftest import refused
 from servers.provider import (
     Behaviour,
@@ -18,7 +18,6 @@ from servers.provider import (
     Provider,
     Sent,
     chat,
-    embeddings,
     packed,
     provider,
     refusal,
@@ -209,9 +208,10 @@ def test_a_system_message_that_is_refused_goes_to_the_user() -> None:
     assert answer(behave, request).text == "Judge.\n\nClaim."
 
 
-def test_options_leave_parameters_out_and_pass_the_effort(
-    tmp_path: Path, store: ReplayStore
-) -> None:
+def test_options_leave_the_temperature_out_and_pass_the_effort(store: ReplayStore) -> None:
+    options = PromptingOptions.model_validate({"llm": "openai:m", "temperature": "none"})
+    (request,) = requests_of([PromptRow("q", "x")], options)
+    assert "temperature" not in request.params
     with provider(lambda body: chat("fine")) as server:
         model = llm(server, store, reasoning_effort="low")
         model.complete([ask()])
@@ -238,10 +238,10 @@ def test_the_room_for_thoughts_is_generous_and_an_option() -> None:
     assert "--thinking-tokens" in result.message
 
 
-@pytest.mark.parametrize("option", ["--thinking-tokens", MAX_ANSWER])
+@pytest.mark.parametrize("option", ["--thinking-tokens", "--max-answer"])
 def test_ten_replies_without_an_answer_stop_the_run(option: str) -> None:
     requests = [
-        Request((("user", f"{i}"),), {"max_tokens": 30}, needs_text=False, limited_by=option)
+        Request((("user", f"{i}"),), {"max_tokens": 30}, needs_text=option == "--thinking-tokens")
         for i in range(50)
     ]
     with provider(short) as server:
@@ -306,7 +306,7 @@ def test_thoughts_are_kept_apart(reply: Sent, store: ReplayStore) -> None:
 
 
 def test_a_thought_that_is_cut_is_an_empty_answer() -> None:
-    request = Request((("user", "x"),), needs_text=False, limited_by=MAX_ANSWER)
+    request = Request((("user", "x"),), needs_text=False)
     reply = answer(lambda body: chat("<think>It was 1931 [3]. No,", "length"), request)
     assert (reply.text, reply.finish_reason) == ("", "length")
     assert reply.thoughts == ("It was 1931 [3]. No,",)
@@ -450,42 +450,30 @@ def test_compressed_replies_are_read() -> None:
     assert "compressed by br" in failure(lambda body: brotli).message
 
 
-def test_a_key_and_an_unknown_path() -> None:
-    with provider(lambda body: refusal("bad key", status=401)) as server:
-        with refused("endpoint-refused"):
-            llm(server, concurrency=1).complete([ask()])
+@pytest.mark.parametrize(
+    ("status", "message"), [(401, "bad key"), (403, "Country, region, or territory not supported")]
+)
+def test_a_refused_key_or_country_ends_the_run_at_once(status: int, message: str) -> None:
+    with provider(lambda body: refusal(message, status=status)) as server:
+        with refused("endpoint-refused") as caught:
+            llm(server, concurrency=1).complete([ask(f"{i}") for i in range(30)])
         assert len(server.bodies) == 1
-    result = failure(lambda body: Sent({"detail": "Not Found"}, 404))
-    assert (result.reason, result.message) == ("refused", "HTTP 404: Not Found")
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("most", "too_many"),
+    ("reply", "reason", "message"),
     [
-        (32, refusal("batch size 64 > maximum allowed batch size 32", 413, status=413)),  # TEI
-        (32, refusal("batch size 64 > maximum allowed batch size 32", status=422)),
-        (10, refusal("batch size is invalid, it should not be larger than 10.")),  # DashScope
-        pytest.param(1, refusal("only one input"), marks=pytest.mark.slow),
+        (Sent({"detail": "Not Found"}, 404), "refused", "HTTP 404: Not Found"),
+        (refusal("The response was filtered", "content_filter", "prompt"), "content_filter",
+         "HTTP 400: The response was filtered"),  # Azure
+        (Sent({"type": "error", "error": {"type": "overloaded_error", "message": "Busy"}}, 529),
+         "exhausted", "HTTP 529: Busy"),  # Anthropic
+        (chat(None, "tool_calls", tool_calls=[{"id": "x"}]), "empty", "the reply is empty"),
+        (chat(None, refusal="I can't help."), "empty", "the reply refused: I can't help."),
     ],
-)
-def test_embedding_batches_are_halved_and_remembered(most: int, too_many: Sent) -> None:
-    texts = [f"text {'x' * (i % 7)}{i}" for i in range(70)]
-    with provider(lambda body: embeddings(body, most, too_many)) as server:
-        embedder = make_embedder("openai:e", options=RunOptions(base_url=server.url))
-        vectors = embedder.encode(texts, "passage")
-        before = len(server.bodies)
-        assert np.array_equal(embedder.encode(texts, "passage"), vectors)
-        sizes = [len(body["input"]) for body in server.bodies[before:]]
-    assert max(sizes) <= most
-    with provider(lambda body: embeddings(body, 64, too_many)) as server:
-        free = make_embedder("openai:e", options=RunOptions(base_url=server.url))
-        assert np.array_equal(free.encode(texts, "passage"), vectors)
-
-
-def test_an_embedding_that_fails_at_size_one_says_why() -> None:
-    too_long = refusal("input is too long for the context of 512 tokens")
-    with provider(lambda body: embeddings(body, 0, too_long)) as server:
-        embedder = make_embedder("openai:e", options=RunOptions(base_url=server.url))
-        with refused("endpoint-failed") as caught:
-            embedder.encode(["a", "b"], "passage")
-    assert "too long for the context" in str(caught.value)
+    ids=["path", "filter", "busy", "tool", "refusal"],
+)  # fmt: skip
+def test_failures_say_why(reply: Sent, reason: str, message: str) -> None:
+    result = failure(lambda body: reply)
+    assert (result.reason, result.message) == (reason, message)

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from citeforge.engines.judge.hf import HfJudge, HfOptions
 from citeforge.engines.judge.records import CLOSE_CALL, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.models.embed import make_embedder
@@ -19,7 +18,7 @@ from citeforge.plugins.offline_models.openvino import OpenVinoEmbedder
 from conftest import refused
 from servers import tiny_rerankers
 from servers.tiny_embedder import make_embedder_folder, passages
-from servers.tiny_nli import KEYS, WORDS, make_pair, make_tokenizer
+from servers.tiny_nli import KEYS, WORDS, cpu_judge, make_pair, make_tokenizer
 
 # Not importorskip: openvino is imported by our own code, which keeps it from reporting.
 if not all(map(find_spec, ("openvino", "nncf", "sentence_transformers"))):
@@ -150,9 +149,7 @@ def test_a_classifier_gives_torchs_verdicts_and_float64_decides_near_ties(tmp_pa
     folder = random_classifier(tmp_path)
     rng = random.Random(3)
     asked = [Pair(*make_pair(rng, rng.randint(2, 30))[:2]) for _ in range(60)]
-    judges = [
-        HfJudge(str(folder), HfOptions(device="cpu", runtime=r)) for r in ("torch", "openvino")
-    ]
+    judges = [cpu_judge(folder, runtime=r) for r in ("torch", "openvino")]
     torch, fast = (JudgeSession(judge).ask(asked) for judge in judges)
     assert {v.entailed for v in torch.values() if isinstance(v, Verdict)} == {True, False}
     for pair in asked:
@@ -166,8 +163,7 @@ def test_a_classifier_gives_torchs_verdicts_and_float64_decides_near_ties(tmp_pa
     # A threshold on a pair's own probability: its margin is nothing, and torch decides it.
     tie = asked[0]
     own = torch[tie].margin + 0.5  # type: ignore[union-attr, operator]
-    options = HfOptions(device="cpu", runtime="openvino", threshold=own, batch_size=4)
-    judge = HfJudge(str(folder), options)
+    judge = cpu_judge(folder, batch_size=4, runtime="openvino", threshold=own)
     result = JudgeSession(judge).ask(asked[:8])
     assert abs(result[tie].margin) < CLOSE_CALL["float32"]  # type: ignore[union-attr, arg-type]
     assert judge._finer._model.dtype == "float64"
@@ -201,8 +197,7 @@ def test_a_t5_and_a_gpu_are_refused(tmp_path: Path) -> None:
     )  # fmt: skip
     T5ForConditionalGeneration(config).save_pretrained(tmp_path)
     with refused("conflicting-options") as caught:
-        options = HfOptions(device="cpu", runtime="openvino", profile="true-t5")
-        HfJudge(str(tmp_path), options).identity()
+        cpu_judge(tmp_path, "true-t5", runtime="openvino").identity()
     assert "runs classifiers, not seq2seq" in str(caught.value)
     with refused("conflicting-options"):  # a GPU
         CrossEncoderReranker("x", find_model(str(tmp_path), None, ""), "cuda", "openvino")

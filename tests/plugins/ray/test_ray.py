@@ -19,7 +19,6 @@ import pyarrow as pa
 import pytest
 
 import citeforge as cf
-from citeforge.engines.judge.hf import HfOptions
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
@@ -29,6 +28,7 @@ from citeforge.engines.retrieval.exact import retrieve_candidates
 from citeforge.plugins.ray.options import RayOptions
 from citeforge.plugins.ray.runner import RayRunner
 from citeforge.plugins.ray.work import ClusterEmbedder, ClusterJudge, search_shards
+from citeforge.schemas.recipes.base import Judging, RunOptions
 from conftest import EXAMPLES, content, refused, run_inline, write_beir
 from servers.dying import FATAL, ONCE, DyingEmbedder
 from servers.tiny_embedder import make_embedder_folder, passages
@@ -188,10 +188,10 @@ def test_a_t5_on_a_worker_gives_every_margin_to_the_last_bit(
     random_t5(tmp_path)
     rng = random.Random(1)
     asked = [Pair(*make_pair(rng, rng.randint(2, 60))[:2]) for _ in range(150)]
-    options = HfOptions(device="cpu", profile="true-t5")
+    judging, run = Judging(judge_profile="true-t5"), RunOptions(device="cpu")
     one = RayRunner(RayOptions(address=cluster.address, workers=1))
-    here = make_judge(f"hf:{tmp_path}", hf=options)
-    there = make_judge(f"hf:{tmp_path}", hf=options, place=one.judge)
+    here = make_judge(f"hf:{tmp_path}", judging=judging, run=run)
+    there = make_judge(f"hf:{tmp_path}", judging=judging, run=run, place=one.judge)
     assert isinstance(there, ClusterJudge)
     assert there.identity() == here.identity()
     assert (there.signature, there.comparable) == (here.signature, here.comparable)

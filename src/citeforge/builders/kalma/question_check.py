@@ -9,7 +9,7 @@ import msgspec
 
 from citeforge.builders.kalma.words import GENERIC, RelationWords, meaning_words
 from citeforge.builders.packaging.writer_prompts import writer_prompt
-from citeforge.engines.llm.records import Failure, Llm, Request, Result
+from citeforge.engines.llm.records import Failure, Llm, Request, Result, json_format
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.text.short_replies import json_objects
@@ -151,22 +151,13 @@ class _Reply(msgspec.Struct):
     other: list[str] = []
 
 
-_FORMAT = {
-    "type": "json_schema",
-    "json_schema": {
-        "name": "asked",
-        "strict": True,
-        "schema": {
-            "type": "object",
-            "properties": {
-                "asked": {"type": "array", "items": {"type": "integer"}},
-                "other": {"type": "array", "items": {"type": "string"}},
-            },
-            "required": ["asked", "other"],
-            "additionalProperties": False,
-        },
+_FORMAT = json_format(
+    "asked",
+    {
+        "asked": {"type": "array", "items": {"type": "integer"}},
+        "other": {"type": "array", "items": {"type": "string"}},
     },
-}
+)
 
 
 def _request(asking: QuestionToCheck, sample: int) -> Request:

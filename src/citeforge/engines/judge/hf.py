@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -31,37 +30,9 @@ from citeforge.engines.models.parallel import one_thread_each
 from citeforge.engines.plugins import warn
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.judge_profile import JudgeProfile
-from citeforge.schemas.recipes.base import Runtime
+from citeforge.schemas.recipes.base import Judging, RunOptions
 
 _INSTEAD = "--judge lexical"
-
-
-@dataclass(frozen=True)
-class HfOptions:
-    """Options of a local judge model.
-
-    Attributes:
-        revision: commit, tag or branch of a Hub model.
-        device: ``auto``, ``cpu``, ``cuda``, …
-        batch_size: pairs a batch; None for 32 on a GPU and 8 elsewhere (larger batches leave a
-            CPU's caches); halved when memory runs out.
-        threshold: least probability of support; None for the profile's.
-        max_tokens: longest input; None for the profile's, or the model's own limit.
-        dtype: ``bfloat16``, ``float32`` or ``float64``; None for bfloat16 of a T5 on a GPU that has
-            it, else float32.
-        profile: how the model is asked: a name of ours, or a ``.yaml`` file; None for the one that
-            is declared for the model.
-        runtime: ``torch``, or ``openvino`` for a classifier on a CPU: the same float32, faster.
-    """
-
-    revision: str | None = None
-    device: str = "auto"
-    batch_size: int | None = None
-    threshold: float | None = None
-    max_tokens: int | None = None
-    dtype: str | None = None
-    profile: str | None = None
-    runtime: Runtime = "torch"
 
 
 class HfJudge:
@@ -72,18 +43,33 @@ class HfJudge:
     is asked again, alone and in float32.
     """
 
-    def __init__(self, name: str, options: HfOptions | None = None) -> None:
-        """Set model and options; the model is loaded at the first use."""
-        self.name = name
-        self.options = options or HfOptions()
-        profile = self.options.profile
+    def __init__(
+        self,
+        name: str,
+        judging: Judging | None = None,
+        run: RunOptions | None = None,
+        dtype: str | None = None,
+    ) -> None:
+        """Set up a model; it is loaded when it is first asked.
+
+        Args:
+            name: repository of the Hub, or folder.
+            judging: revision, profile, threshold, longest input and runtime of the model.
+            run: device, and pairs a batch (default: 32 on a GPU and 8 elsewhere, for larger batches
+                leave a CPU's caches); a batch is halved when memory runs out.
+            dtype: ``bfloat16``, ``float32`` or ``float64``; None for bfloat16 of a T5 on a GPU that
+                has it, else float32.
+        """
+        self.name, self.dtype = name, dtype
+        self.judging, self.run = judging or Judging(), run or RunOptions()
+        profile = self.judging.judge_profile
         self._given = named_profile(profile) if profile is not None else profile_of_model(name)
 
     @property
     def comparable(self) -> bool:
         """Whether the model is run exactly as a built-in profile for it says."""
         declared = profile_of_model(self.name)
-        is_plain = self.options.threshold is None and self.options.max_tokens is None
+        is_plain = self.judging.threshold is None and self.judging.max_tokens is None
         same = declared is not None and self.profile == declared and is_plain
         return same and bool(self.profile.comparable_with)
 
@@ -120,7 +106,7 @@ class HfJudge:
     def _located(self) -> Located:
         """Find the files of the judge's model."""
         weights = None if self._given is None else self._given.weights
-        return find_model(self.name, self.options.revision, _INSTEAD, weights)
+        return find_model(self.name, self.judging.revision, _INSTEAD, weights)
 
     @cached_property
     def _foundation(self) -> Located | None:
@@ -131,11 +117,11 @@ class HfJudge:
     @cached_property
     def _model(self) -> NliModel:
         """Load the model when it is first needed."""
-        o, foundation = self.options, self._foundation
+        own, foundation = self.judging, self._foundation
         return load_model(NliSettings(
-            self._located.folder, device_of(o.device), self.profile,
-            self.profile.threshold if o.threshold is None else o.threshold, o.max_tokens,
-            None if foundation is None else foundation.folder, o.dtype, o.runtime,
+            self._located.folder, device_of(self.run.device), self.profile,
+            self.profile.threshold if own.threshold is None else own.threshold, own.max_tokens,
+            None if foundation is None else foundation.folder, self.dtype, own.runtime,
         ))  # fmt: skip
 
     @cached_property
@@ -145,9 +131,9 @@ class HfJudge:
         Float64 runs on the CPU, which every machine has.
         """
         dtype = FINER[self._model.dtype]
-        device = "cpu" if dtype == "float64" else self.options.device
-        options = replace(self.options, dtype=dtype, device=device, runtime="torch")
-        return HfJudge(self.name, options)
+        judging = self.judging.model_copy(update={"runtime": "torch"})
+        device = "cpu" if dtype == "float64" else self.run.device
+        return HfJudge(self.name, judging, self.run.model_copy(update={"device": device}), dtype)
 
     @property
     def signature(self) -> str:
@@ -184,7 +170,7 @@ class HfJudge:
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
         """Decide pairs; close calls are decided again in a finer numeric format."""
         on_gpu = self._model.settings.device.startswith("cuda")
-        size = self.options.batch_size or (32 if on_gpu else 8)
+        size = self.run.batch_size or (32 if on_gpu else 8)
         dtype = self._model.dtype
         close = self._decide(pairs, size, CLOSE_CALL[dtype], keep)
         again = [pairs[i] for i in close]

@@ -14,7 +14,7 @@ from citeforge.engines.judge.profiles import (
 )
 from citeforge.engines.judge.records import Decision, JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.llm.budget import RunPlan, estimate_prompt_tokens
-from citeforge.engines.llm.records import LlmReply, Request, Result
+from citeforge.engines.llm.records import LlmReply, Request, Result, json_format
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.text.short_replies import read_field, read_words
 from citeforge.schemas.errors import UsageError
@@ -83,7 +83,8 @@ class LlmJudge:
 
     def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
         """Estimate the tokens of the first request about each pair."""
-        return sum(map(estimate_prompt_tokens, self._first_requests(pairs)))
+        requests = self._first_requests(pairs)
+        return sum(estimate_prompt_tokens(r.payload(self.llm.model)) for r in requests)
 
     def bill(self, pairs: Sequence[Pair]) -> RunPlan:
         """Plan the LLM calls for pairs, without sending any."""
@@ -152,19 +153,7 @@ def _reply_format(profile: JudgeProfile) -> dict[str, Any] | None:
     values = profile.verdicts
     is_flag = all(isinstance(v, bool) for v in values)
     member = {"type": "boolean"} if is_flag else {"type": "string", "enum": list(values)}
-    return {
-        "type": "json_schema",
-        "json_schema": {
-            "name": "verdict",
-            "strict": True,
-            "schema": {
-                "type": "object",
-                "properties": {profile.field: member},
-                "required": [profile.field],
-                "additionalProperties": False,
-            },
-        },
-    }
+    return json_format("verdict", {profile.field: member})
 
 
 def read_decision(result: Result, profile: JudgeProfile) -> Decision | None:

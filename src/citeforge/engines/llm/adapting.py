@@ -5,10 +5,10 @@ Studio no ``json_object``; some chat templates have no system message.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from citeforge.engines.llm.reading import EndpointError
+from citeforge.engines.llm.records import Failure
 
 _REFUSED = re.compile(
     r"unsupported|not supported|n[o']t support|unknown|unrecogni[sz]ed|unexpected|extra|forbidden|"
@@ -27,10 +27,8 @@ _FORMAT = re.compile(
 )
 _NO_SYSTEM = re.compile(r"\bsystem\b.*\b(?:role|message|prompt)|\brole\b.*\bsystem\b", re.I | re.S)
 _LEFT_OUT = ("temperature", "top_p", "stop", "logprobs")
-LIMIT, NEW_LIMIT, FORMAT, MESSAGES = (
-    "max_tokens", "max_completion_tokens", "response_format", "messages",
-)  # fmt: skip
-SYSTEM = "system"
+LIMIT, NEW_LIMIT, FORMAT = "max_tokens", "max_completion_tokens", "response_format"
+SYSTEM = "system messages"
 
 
 class Adaptation:
@@ -51,10 +49,10 @@ class Adaptation:
         if self.changes.get(FORMAT) == "json_object" and FORMAT in sent:
             sent[FORMAT] = {"type": "json_object"}
         if SYSTEM in self.changes:
-            sent[MESSAGES] = _without_system(sent[MESSAGES])
+            sent["messages"] = _without_system(sent["messages"])
         return sent
 
-    def learn(self, sent: Mapping[str, Any], error: EndpointError) -> str | None:
+    def learn(self, sent: Mapping[str, Any], error: Failure) -> str | None:
         """Remember the change that a refusal of ``sent`` asks for.
 
         Returns:
@@ -63,12 +61,10 @@ class Adaptation:
         change = self._find(sent, error)
         if change is None:
             return None
-        field, instead = change
-        self.changes[field] = instead
-        what = "system messages" if field == SYSTEM else field
-        return f"does not take {what}; sends {instead} instead from now on"
+        self.changes.update([change])
+        return "does not take {}; sends {} instead from now on".format(*change)
 
-    def _find(self, sent: Mapping[str, Any], error: EndpointError) -> tuple[str, str] | None:
+    def _find(self, sent: Mapping[str, Any], error: Failure) -> tuple[str, str] | None:
         """Find which field a refusal is about, and what to send in its place; None for none."""
         said = f"{error.code} {error.param} {error.message}"
         if (form := sent.get(FORMAT)) is not None and _FORMAT.search(said):
@@ -80,18 +76,18 @@ class Adaptation:
         for name in _LEFT_OUT:
             if name in sent and (error.param or name) == name and re.search(rf"\b{name}\b", said):
                 return name, "nothing"
-        roles = {message["role"] for message in sent.get(MESSAGES, ())}
-        if SYSTEM in roles and _NO_SYSTEM.search(said):
+        roles = {message["role"] for message in sent.get("messages", ())}
+        if "system" in roles and _NO_SYSTEM.search(said):
             return SYSTEM, "user messages"
         return None
 
 
-def is_too_long(error: EndpointError) -> bool:
+def is_too_long(error: Failure) -> bool:
     """Whether a refusal means that prompt and limit do not fit into the model."""
     return error.code != "unsupported_parameter" and _TOO_LONG.search(error.message) is not None
 
 
-def is_lasting(sent: Mapping[str, Any], error: EndpointError) -> bool:
+def is_lasting(sent: Mapping[str, Any], error: Failure) -> bool:
     """Whether an HTTP 500 is lasting: it refuses the request's content, so a retry would fail.
 
     llama-cpp-python replies 500 to every request that it does not take, and llama-server to texts
@@ -102,15 +98,12 @@ def is_lasting(sent: Mapping[str, Any], error: EndpointError) -> bool:
     return is_final or Adaptation().learn(sent, error) is not None
 
 
-def _without_system(messages: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Merge system messages into the first user message."""
-    system = [m["content"] for m in messages if m["role"] == SYSTEM]
-    rest = [m for m in messages if m["role"] != SYSTEM]
-    first = next((m for m in rest if m["role"] == "user"), None)
-    if first is None or not system:
-        return rest or [{"role": "user", "content": "\n\n".join(system)}]
-    joined = {"role": "user", "content": "\n\n".join([*system, first["content"]])}
-    return [joined if m is first else m for m in rest]
+def _without_system(messages: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    """Merge system messages into the message after them."""
+    system = [m["content"] for m in messages if m["role"] == "system"]
+    rest = [m for m in messages if m["role"] != "system"] or [{"role": "user", "content": ""}]
+    first = {**rest[0], "content": "\n\n".join(filter(None, [*system, rest[0]["content"]]))}
+    return [first, *rest[1:]]
 
 
 def difference(asked: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:

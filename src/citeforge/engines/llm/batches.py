@@ -9,25 +9,24 @@ import asyncio
 import sys
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import NoReturn
 
 import httpx2
 import msgspec
 import openai
-from openai.types import Batch
 
 from citeforge.engines.io.files import canonical_json
 from citeforge.engines.io.progress import Advance
 from citeforge.engines.llm.options import one_line
 from citeforge.engines.llm.reading import (
     NO_REPLY,
-    EndpointError,
+    UNREADABLE,
     Reply,
-    failure_of,
     read_error,
-    status_of_body,
+    read_response,
 )
+from citeforge.engines.llm.records import Failure
 from citeforge.engines.llm.replay import BATCH, PENDING, ReplayStore, SentRequest
 from citeforge.schemas.errors import InputError
 
@@ -56,9 +55,7 @@ class _Line(msgspec.Struct):
         """Return the body of a reply, or the error of the request."""
         if self.response is None:
             return read_error(NO_REPLY, bytes(self.error))
-        status, body = self.response.status_code, bytes(self.response.body)
-        status = status_of_body(body) if status == 200 else status
-        return body if status == 200 else read_error(status, body)
+        return read_response(self.response.status_code, bytes(self.response.body))
 
 
 def _line(request: SentRequest, url: str) -> bytes:
@@ -67,26 +64,16 @@ def _line(request: SentRequest, url: str) -> bytes:
     return msgspec.json.encode(row) + b"\n"
 
 
-def split_calls(calls: Iterable[SentRequest], url: str) -> Iterator[list[SentRequest]]:
-    """Group requests within the limits of one batch.
-
-    Raises:
-        InputError: a single request is longer than a batch may be.
-    """
+def split_requests(requests: Iterable[SentRequest], url: str) -> Iterator[list[SentRequest]]:
+    """Group requests within the limits of one batch; the provider refuses what alone is longer."""
     group: list[SentRequest] = []
     size = 0
-    for call in calls:
-        n_bytes = len(_line(call, url))
-        if n_bytes > MOST_BYTES:
-            raise InputError(
-                f"a request has {n_bytes:,} bytes, and a batch at most {MOST_BYTES:,}",
-                allowed="shorter prompts",
-                code="too-large",
-            )
-        if len(group) == MOST_REQUESTS or size + n_bytes > MOST_BYTES:
+    for request in requests:
+        n_bytes = len(_line(request, url))
+        if group and (len(group) == MOST_REQUESTS or size + n_bytes > MOST_BYTES):
             yield group
             group, size = [], 0
-        group.append(call)
+        group.append(request)
         size += n_bytes
     if group:
         yield group
@@ -101,35 +88,34 @@ class Batches:
     url: str
     endpoint: str
 
-    async def submit(self, calls: Sequence[SentRequest]) -> str:
+    async def submit(self, requests: Sequence[SentRequest]) -> str:
         """Upload, record and create a batch; returns its name.
 
         Raises:
             InputError: the endpoint has no batches, refuses this one, or left it unknown whether
                 there is one.
         """
-        content = b"".join(_line(call, self.url) for call in calls)
-        try:
+        content = b"".join(_line(request, self.url) for request in requests)
+        advice = "an endpoint with /v1/files and /v1/batches; or run without --batch"
+        with self._errors("no batch was created: ", advice):
             file = await self.client.files.create(file=("b.jsonl", content), purpose="batch")
-        except openai.APIError as error:
-            self._refuse(error)
-        self.store.keep_batch(file.id, calls)
-        try:
-            once = self.client.with_options(max_retries=0)
-            batch = await once.batches.create(
-                input_file_id=file.id,
-                endpoint=self.url,  # type: ignore[arg-type]
-                completion_window="24h",
-            )
-        except openai.APIError as error:
-            if isinstance(error, openai.APIStatusError) and error.status_code < 500:
-                self.store.forget_batch(file.id)  # there is none
-                self._refuse(error)
-            batch = await self._find(file.id, time.time())
-        self._note_id(file.id, batch)
+            self.store.keep_batch(file.id, requests)
+            try:
+                batch = await self.client.with_options(max_retries=0).batches.create(
+                    input_file_id=file.id,
+                    endpoint=self.url,  # type: ignore[arg-type]
+                    completion_window="24h",
+                )
+            except openai.APIError as error:
+                if isinstance(error, openai.APIStatusError) and error.status_code < 500:
+                    self.store.forget_batch(file.id)  # there is none
+                    raise
+                await self._find(file.id, time.time())
+            else:
+                self._note_id(file.id, batch.id)
         return file.id
 
-    def calls(self, name: str) -> dict[str, SentRequest]:
+    def requests(self, name: str) -> dict[str, SentRequest]:
         """List the requests of a batch that have no result yet, by hash."""
         select = "SELECT asked, payload, sample, changes FROM kept WHERE kind = ? AND content = ?"
         return {
@@ -147,46 +133,50 @@ class Batches:
         """
         select = "SELECT content, created FROM kept WHERE kind = ? AND asked = ?"
         ((stored, since),) = self.store.rows(select, BATCH, name)
-        if (batch_id := msgspec.json.decode(stored)) is None:
-            batch = await self._find(name, since)
-            self._note_id(name, batch)
-        else:
-            batch = await self._retrieve(name, batch_id)
+        batch_id = msgspec.json.decode(stored) or await self._find(name, since)
+        advice = (
+            "the endpoint and key that the batch was made with, or another --store; if it is "
+            f"gone, `citeforge llm forget {self.store.path} {one_line(name)}`"
+        )
         seconds = _FIRST_POLL
-        while batch.status not in _ENDED:
+        while True:
+            with self._errors(f"batch {batch_id} cannot be looked up: ", advice):
+                batch = await self.client.batches.retrieve(batch_id)
+            if batch.status in _ENDED:
+                break
             if (done := batch.request_counts) is not None:
                 advance(0, f"batch {batch.status} · {done.completed:,} of {done.total:,}")
             await asyncio.sleep(seconds)
             seconds = min(2 * seconds, _LONGEST_POLL)
-            batch = await self._retrieve(name, batch.id)
-        calls = self.calls(name)
+        requests = self.requests(name)
         for file in filter(None, (batch.output_file_id, batch.error_file_id)):
-            async for line in self._read(file):
-                if (call := calls.pop(line.custom_id, None)) is not None:
-                    yield call, line.read()
+            async for line in self._lines(file):
+                with suppress(*UNREADABLE):  # other lines are left out
+                    row = msgspec.json.decode(line, type=_Line)
+                    if (request := requests.pop(row.custom_id, None)) is not None:
+                        yield request, row.read()
         message = f"batch {batch.id} {batch.status} without a reply to this request"
         for fault in ((batch.errors and batch.errors.data) or [])[:1]:
             place = "" if fault.line is None else f"line {fault.line}: "
             message = f"batch {batch.id} {batch.status}: {place}{fault.message} ({fault.code})"
-        for call in calls.values():
-            yield call, EndpointError(NO_REPLY, message)
+        for request in requests.values():
+            yield request, Failure("exhausted", message)
 
-    async def _find(self, name: str, since: float) -> Batch:
-        """Find the batch of a file in the provider's list, which may be late.
+    async def _find(self, name: str, since: float) -> str:
+        """Find and store the id of a file's batch in the provider's list, which may be late.
 
         Raises:
             InputError: it is not there, so that only the user can tell whether it was created.
         """
         for seconds in _PAUSES:
             await asyncio.sleep(seconds)
-            try:
+            with self._errors("batches cannot be listed: "):
                 async for batch in self.client.batches.list(limit=100):
                     if batch.input_file_id == name:
-                        return batch
+                        self._note_id(name, batch.id)
+                        return batch.id
                     if batch.created_at < since - _A_DAY:
                         break
-            except openai.APIError as error:
-                self._refuse(error, "batches cannot be listed: ")
         raise InputError(
             f"it is not known whether the batch of file {one_line(name)} was created: there was no "
             "clear reply, and it is not listed",
@@ -196,62 +186,43 @@ class Batches:
             code="open-batch",
         )
 
-    def _note_id(self, name: str, batch: Batch) -> None:
+    def _note_id(self, name: str, batch_id: str) -> None:
         """Store the id of a batch, and say that waiting is not needed."""
         update = "UPDATE kept SET content = ? WHERE kind = ? AND asked = ?"
-        self.store.rows(update, canonical_json(batch.id), BATCH, name)
+        self.store.rows(update, canonical_json(batch_id), BATCH, name)
         sys.stderr.write(
-            f"batch {one_line(batch.id)} of {len(self.calls(name)):,} requests may take a day; "
-            "this command may be stopped and run again with --batch: "
+            f"batch {one_line(batch_id)} of {len(self.requests(name)):,} requests may take a "
+            "day; this command may be stopped and run again with --batch: "
             f"{self.store.path} knows the batch\n"
         )
 
-    async def _retrieve(self, name: str, batch_id: str) -> Batch:
-        """Look up a batch at the provider."""
-        try:
-            return await self.client.batches.retrieve(batch_id)
-        except openai.NotFoundError as error:
-            advice = (
-                "the endpoint and key that the batch was made with, or another --store; if it is "
-                f"gone, `citeforge llm forget {self.store.path} {one_line(name)}`"
-            )
-            self._refuse(error, f"batch {batch_id} cannot be looked up: ", advice)
-        except openai.APIError as error:
-            self._refuse(error, f"batch {batch_id} cannot be looked up: ")
-
-    async def _read(self, file_id: str) -> AsyncIterator[_Line]:
-        """Read the results in an output or error file; invalid lines are left out."""
-        try:
-            async for line in self._lines(file_id):
-                try:
-                    yield msgspec.json.decode(line, type=_Line)
-                except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                    continue
-        except (openai.APIError, httpx2.TransportError) as error:
-            self._refuse(error, f"file {file_id} cannot be read: ")
-
     async def _lines(self, file_id: str) -> AsyncIterator[bytes]:
         """Stream the lines of a file of the provider."""
-        async with self.client.files.with_streaming_response.content(file_id) as reply:
-            rest = b""
-            async for part in reply.iter_bytes():
-                *lines, rest = (rest + part).split(b"\n")
-                for line in lines:
-                    yield line
-            yield rest
+        with self._errors(f"file {file_id} cannot be read: "):
+            async with self.client.files.with_streaming_response.content(file_id) as reply:
+                rest = b""
+                async for part in reply.iter_bytes():
+                    *lines, rest = (rest + part).split(b"\n")
+                    for line in lines:
+                        yield line
+                yield rest
 
-    def _refuse(
-        self, error: Exception, start: str = "no batch was created: ", advice: str = _AGAIN
-    ) -> NoReturn:
-        """Raise the error of a failed batch request, with advice."""
-        message = str(error.__cause__ or error)
-        if isinstance(error, openai.APIStatusError):
-            message = failure_of(read_error(error.status_code, error.response.content)).message
-        if isinstance(error, openai.NotFoundError) and start.startswith("no batch"):
-            advice = "an endpoint with /v1/files and /v1/batches; or run without --batch"
-        raise InputError(
-            one_line(f"{start}{message}"),
-            path=self.endpoint,
-            allowed=advice,
-            code="endpoint-refused",
-        ) from error
+    @contextmanager
+    def _errors(self, start: str, if_missing: str = _AGAIN) -> Iterator[None]:
+        """Turn a provider's error into one line that begins with ``start``.
+
+        Raises:
+            InputError: ``if_missing`` says what would help where there is no such address.
+        """
+        try:
+            yield
+        except (openai.APIError, httpx2.TransportError) as error:
+            message = str(error.__cause__ or error)
+            if isinstance(error, openai.APIStatusError):
+                message = read_error(error.status_code, error.response.content).message
+            raise InputError(
+                one_line(f"{start}{message}"),
+                path=self.endpoint,
+                allowed=if_missing if isinstance(error, openai.NotFoundError) else _AGAIN,
+                code="endpoint-refused",
+            ) from error

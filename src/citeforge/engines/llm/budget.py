@@ -1,28 +1,61 @@
 """What a run will cost, and stopping before it costs too much."""
 
-import asyncio
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
 
 from citeforge.engines.llm.options import BATCH_PRICE
-from citeforge.engines.llm.records import Call, Price, Result
+from citeforge.engines.llm.records import LlmReply, Result
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.schemas.errors import FailuresError, UsageError
-from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.base import Prices, RunOptions
 
 _PER_MESSAGE = 8
 CHARACTERS_PER_TOKEN = 4
 PRICE_ADVICE = "add --price IN,OUT (per million tokens), e.g. --price 0.15,0.60"
 
 
-def read_price(options: RunOptions) -> Price | None:
-    """Read the price from options; None for none."""
-    return None if options.price is None else Price(*options.price)
+def token_cost(price: Prices, prompt_tokens: float, completion_tokens: float) -> float:
+    """Compute the cost of tokens at prices per million of them."""
+    return (prompt_tokens * price[0] + completion_tokens * price[1]) / 1e6
 
 
-def estimate_prompt_tokens(call: Call) -> int:
+def total_cost(price: Prices, tokens: tuple[int, int], batch_tokens: tuple[int, int]) -> float:
+    """Compute the cost of tokens, of which ``batch_tokens`` are paid at the batch discount."""
+    return token_cost(price, *tokens) - (1 - BATCH_PRICE) * token_cost(price, *batch_tokens)
+
+
+def prompt_texts(body: Mapping[str, Any]) -> Sequence[str]:
+    """List the texts that a request's body asks a model to read."""
+    if "messages" in body:
+        return [message["content"] for message in body["messages"]]
+    return list(body["input"]) if "input" in body else [body["prompt"]]
+
+
+def answer_limit(body: Mapping[str, Any]) -> float:
+    """Get the most tokens of the answer to a request's body; infinite without a limit."""
+    limit = body.get("max_completion_tokens", body.get("max_tokens"))
+    if limit is None:
+        return 0 if "input" in body else math.inf  # embeddings have no answer
+    return int(limit)
+
+
+def estimate_prompt_tokens(body: Mapping[str, Any]) -> int:
     """Estimate the prompt tokens: a quarter of the characters, and a few per message."""
-    return sum(map(len, call.texts)) // CHARACTERS_PER_TOKEN + _PER_MESSAGE * len(call.texts)
+    texts = prompt_texts(body)
+    return sum(map(len, texts)) // CHARACTERS_PER_TOKEN + _PER_MESSAGE * len(texts)
+
+
+def estimate_paid(body: Mapping[str, Any], reply: LlmReply) -> LlmReply:
+    """Estimate the tokens of a reply to a request's body if the server counts none."""
+    if reply.prompt_tokens or reply.completion_tokens:
+        return reply
+    n_written = sum(map(len, (reply.text, *reply.thoughts))) // CHARACTERS_PER_TOKEN + 1
+    paid = estimate_prompt_tokens(body), int(min(n_written, answer_limit(body)))
+    return replace(reply, prompt_tokens=paid[0], completion_tokens=paid[1])
 
 
 @dataclass(frozen=True)
@@ -45,16 +78,16 @@ class Bound:
         replies = n * self.completion_tokens if n else 0
         return Bound(n * self.calls, n * self.prompt_tokens, replies)
 
-    def cost(self, price: Price) -> float:
+    def cost(self, price: Prices) -> float:
         """Compute the cost at a price; infinite if replies have no token limit."""
-        return price.cost(self.prompt_tokens, self.completion_tokens)
+        return token_cost(price, self.prompt_tokens, self.completion_tokens)
 
 
-def bound_call(call: Call, room: int = 0) -> Bound:
+def bound_call(body: Mapping[str, Any], room: int = 0) -> Bound:
     """Bound the tokens of a call: prompt bytes, and its answer limit plus ``room`` for thoughts."""
-    size = sum(len(text.encode("utf-8", "replace")) for text in call.texts)
-    limit = math.inf if call.most_tokens is None else call.most_tokens + room
-    return Bound(1, size + _PER_MESSAGE * len(call.texts), limit)
+    texts = prompt_texts(body)
+    size = sum(len(text.encode("utf-8", "replace")) for text in texts)
+    return Bound(1, size + _PER_MESSAGE * len(texts), answer_limit(body) + room)
 
 
 @dataclass(frozen=True)
@@ -75,7 +108,7 @@ class RunPlan:
     stored: int
     about: Bound
     most: Bound
-    price: Price | None = None
+    price: Prices | None = None
     share: float = 1.0
     notes: tuple[str, ...] = ()
 
@@ -111,9 +144,6 @@ class RunPlan:
 class Budget:
     """Lets a call through only when even its upper bound keeps the total within the limit.
 
-    Calls in flight hold their upper bound back; a call that does not fit waits until they have
-    ended, and is refused only when it does not fit even then.
-
     Attributes:
         tokens: prompt and completion tokens that were paid for.
         spent: cost of all runs so far; None without a price.
@@ -125,8 +155,7 @@ class Budget:
         Raises:
             UsageError: a limit without a price, or without a store.
         """
-        price = read_price(options)
-        self._limit = options.max_cost
+        price, self._limit = options.price, options.max_cost
         if self._limit is not None and (price is None or store is None):
             missing = "--store FILE, which counts the cost of all models and runs"
             if price is None:
@@ -137,67 +166,45 @@ class Budget:
         if store is not None:
             self.tokens, in_batches = store.tokens(), store.tokens(in_batches=True)
         self.spent = None if price is None else total_cost(price, self.tokens, in_batches)
-        self._held: list[float] = []
-        self._freed = asyncio.Condition()
+        self._held: dict[str, float] = {}
 
-    def try_hold(self, call: Call, room: int) -> float | None:
-        """Reserve a call's highest cost in the budget; None if it could pass the limit now."""
+    def hold(self, key: str, body: Mapping[str, Any], room: int) -> bool:
+        """Reserve a call's highest cost; false while calls in flight leave too little for it.
+
+        Raises:
+            BudgetError: nothing is in flight, and the call could pass the limit.
+            UsageError: there is no limit on its answer.
+        """
         if self._limit is None or self._price is None:
-            return 0.0
-        bound = bound_call(call, room).cost(self._price)
+            return True
+        bound = self._share * bound_call(body, room).cost(self._price)
         if not math.isfinite(bound):
             raise UsageError(
                 "--max-cost requires a limit on the answer (max_tokens) of every request",
                 code="missing-option",
             )
-        bound *= self._share
-        if (self.spent or 0.0) + math.fsum(self._held) + bound > self._limit:
-            return None
-        self._held.append(bound)
-        return bound
-
-    async def hold(self, call: Call, room: int) -> float:
-        """Wait until a call's highest cost fits the budget, and reserve it; see :meth:`try_hold`.
-
-        Raises:
-            BudgetError: the call could pass the limit.
-        """
-        async with self._freed:
-            while (bound := self.try_hold(call, room)) is None:
-                if not self._held:
-                    raise self.error()
-                await self._freed.wait()
-        return bound
-
-    def error(self) -> "BudgetError":
-        """Build the error of a call that does not fit."""
-        return BudgetError(self.spent or 0.0, self._limit or 0.0)
-
-    async def settle(self, reserve: float, paid: Result | None) -> None:
-        """Release a call's reserved cost, and add the tokens it used to what was spent."""
-        async with self._freed:
-            if reserve in self._held:
-                self._held.remove(reserve)
-            if paid is not None:
-                prompt, completion = paid.prompt_tokens, paid.completion_tokens
-                self.tokens = self.tokens[0] + prompt, self.tokens[1] + completion
-                if self._price is not None and self.spent is not None:
-                    self.spent += self._share * self._price.cost(prompt, completion)
-            self._freed.notify_all()
-
-
-def total_cost(price: Price, tokens: tuple[int, int], batch_tokens: tuple[int, int]) -> float:
-    """Compute the cost of tokens, of which ``batch_tokens`` are paid at the batch discount."""
-    return price.cost(*tokens) - (1 - BATCH_PRICE) * price.cost(*batch_tokens)
-
-
-class BudgetError(FailuresError):
-    """The next call could pass the cost limit; everything answered so far is stored."""
-
-    def __init__(self, spent: float, limit: float) -> None:
-        super().__init__(
-            f"stopped before --max-cost {limit:g} is passed (spent {spent:.4f} in all runs); "
+        spent = self.spent or 0.0
+        if spent + math.fsum(self._held.values()) + bound <= self._limit:
+            self._held[key] = bound
+            return True
+        if self._held:
+            return False
+        raise BudgetError(
+            f"stopped before --max-cost {self._limit:g} is passed (spent {spent:.4f} in all runs); "
             "what was answered is stored; raise --max-cost, or lower --thinking-tokens, and run "
             "again",
             code="budget",
         )
+
+    def settle(self, key: str, paid: Result | None) -> None:
+        """Release a call's reserved cost, and add the tokens it used to what was spent."""
+        self._held.pop(key, None)
+        if paid is not None:
+            prompt, completion = paid.prompt_tokens, paid.completion_tokens
+            self.tokens = self.tokens[0] + prompt, self.tokens[1] + completion
+            if self._price is not None and self.spent is not None:
+                self.spent += self._share * token_cost(self._price, prompt, completion)
+
+
+class BudgetError(FailuresError):
+    """The next call could pass the cost limit; everything answered so far is stored."""

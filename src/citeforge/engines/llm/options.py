@@ -16,10 +16,19 @@ BATCH_PRICE = 0.5
 """Share of the price that a request of a batch costs, as OpenAI declares it."""
 
 
+def api_key() -> str:
+    """Read the API key from the environment; empty without one."""
+    return os.environ.get(KEY_VARIABLE, "").strip()
+
+
+def base_url(options: RunOptions) -> str | None:
+    """Get the endpoint's address from the options or the environment; None for OpenAI's own."""
+    return options.base_url or os.environ.get(URL_VARIABLE)
+
+
 def shown_address(options: RunOptions) -> str:
     """Return the endpoint's address without user, password, query and key."""
-    url = options.base_url or os.environ.get(URL_VARIABLE) or OPENAI_URL
-    return without_key(public_url(url).rstrip("/"))
+    return without_key(public_url(base_url(options) or OPENAI_URL).rstrip("/"))
 
 
 def public_url(url: str) -> str:
@@ -33,7 +42,7 @@ def public_url(url: str) -> str:
 
 def without_key(text: str) -> str:
     """Replace the key by ``[key]``. Keys consist of letters, digits, ``-`` and ``_``."""
-    key = os.environ.get(KEY_VARIABLE, "").strip()
+    key = api_key()
     return text if len(key) < _LEAST_KEY_LENGTH else text.replace(key, MARK)
 
 

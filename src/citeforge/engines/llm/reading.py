@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from citeforge.engines.llm.records import (
     REFUSED,
@@ -86,7 +87,7 @@ def read_completion(completion: Completion) -> Result:
     """Read the answer of a chat completion, or why there is none.
 
     Thoughts in fields or content parts of their own are kept apart; those in the text are left to
-    :func:`citeforge.engines.llm.records.settle`.
+    :meth:`citeforge.engines.llm.records.Request.settle`.
     """
     paid = (completion.usage or Usage()).paid
     if not completion.choices:
@@ -95,7 +96,7 @@ def read_completion(completion: Completion) -> Result:
     if choice.finish_reason == "content_filter":
         return Failure("content_filter", "the reply was withheld by a content filter", 200, *paid)
     if choice.error is not None:
-        fault = read_error(200, msgspec.json.encode({"error": choice.error}))
+        fault = read_error(NO_REPLY, msgspec.json.encode({"error": choice.error}))
         return Failure("unparsable", f"the reply broke off: {fault.message}", 200, *paid)
     message = choice.message
     text, thoughts = _read_content(message.content)
@@ -142,46 +143,50 @@ def _ended_by(reason: str | None) -> str | None:
     return None if name in _ENDED else TRUNCATED if name in _CUT else reason
 
 
-class EndpointError(NamedTuple):
-    """Error of an endpoint.
-
-    Attributes:
-        status: HTTP status, or the one that the body of a 200 contains.
-        message: sentence of the provider.
-        code: its code or type, in lower case; empty without one.
-        param: parameter at fault; empty where none is named.
-    """
-
-    status: int
-    message: str
-    code: str = ""
-    param: str = ""
-
-
-Reply = bytes | EndpointError
+Reply = bytes | Failure
 """What comes of a request: the body of a 200, or an error."""
 
 
-def read_error(status: int, body: bytes) -> EndpointError:
+def read_error(status: int, body: bytes, sent_as: str = "") -> Failure:
     """Read an error: ``{"error": {…}}``, ``{"error": "…"}``, ``{"message": …}``, FastAPI's
-    ``{"detail": …}``, Gemini's list of one, or any text."""
+    ``{"detail": …}``, Gemini's list of one, or any text.
+
+    Args:
+        status: HTTP status that the error means.
+        body: body of the reply.
+        sent_as: HTTP status that the reply came with, where that is another one.
+    """
     try:
-        content = msgspec.json.decode(body)
+        row = msgspec.json.decode(body)
     except UNREADABLE:
-        return EndpointError(status, _excerpt(body))
-    row = content[0] if isinstance(content, list) and content else content
+        row = " ".join(body.decode("utf-8", "replace").split())[:_SHOWN] or "no text"
+    row = row[0] if isinstance(row, list) and row else row
     if isinstance(row, dict):
         inner = row.get("error") or row.get("detail")
         row = inner or (row["message"] if isinstance(row.get("message"), dict) else row)
     if not isinstance(row, dict):
-        message = row if isinstance(row, str) else msgspec.json.encode(row).decode()
-        return EndpointError(status, message)
+        row = {"message": row if isinstance(row, str) else msgspec.json.encode(row).decode()}
     message = str(row.get("message") or msgspec.json.encode(row).decode())
-    code, kind, param = (str(row.get(n) or "") for n in ("code", "type", "param"))
     if (metadata := row.get("metadata")) and isinstance(metadata, dict) and metadata.get("raw"):
         message = f"{message}: {metadata['raw']}"  # OpenRouter's, of the provider behind it
-    code = kind if not code or code.isdecimal() else code
-    return EndpointError(status, message, code.lower(), param)
+    code, kind, param = (str(row.get(n) or "") for n in ("code", "type", "param"))
+    code = (kind if not code or code.isdecimal() else code).lower()
+    if status == NO_REPLY:
+        return Failure("exhausted", message, code=code, param=param)
+    message = f"HTTP {status}: {message}" + (sent_as and f" (sent as HTTP {sent_as})")
+    failure = Failure("refused", message, status, code=code, param=param)
+    return replace(failure, reason=_reason(status, failure))
+
+
+def _reason(status: int, error: Failure) -> FailureReason:
+    """Find out why a request failed."""
+    if is_unpaid(error, may_pass=False):
+        return "billing"
+    if status in (401, 403):
+        return "unauthorised"
+    if status in (408, 409, 429) or status >= 500:
+        return "exhausted"
+    return "content_filter" if "content" in error.code and "filter" in error.code else "refused"
 
 
 def status_of_body(body: bytes) -> int:
@@ -199,7 +204,13 @@ def status_of_body(body: bytes) -> int:
     return int(code) if re.fullmatch("[45][0-9][0-9]", code) else 502
 
 
-def is_unpaid(error: EndpointError, may_pass: bool) -> bool:
+def read_response(status: int, body: bytes) -> Reply:
+    """Return the body of a reply, or the error in it."""
+    status = status_of_body(body) if status == 200 else status
+    return body if status == 200 else read_error(status, body)
+
+
+def is_unpaid(error: Failure, may_pass: bool) -> bool:
     """Whether an error means that no credit is left, so that waiting does not help.
 
     It may pass if the server says when to come again: Gemini's limits per minute are worded like
@@ -212,28 +223,7 @@ def is_unpaid(error: EndpointError, may_pass: bool) -> bool:
     return is_short and not may_pass and _UNPAID.search(error.message) is not None
 
 
-def failure_of(error: EndpointError) -> Failure:
-    """Turn an endpoint's error into the failure of the call."""
-    if error.status == NO_REPLY:
-        return Failure("exhausted", error.message)
-    reason: FailureReason = "refused"
-    if is_unpaid(error, may_pass=False):
-        reason = "billing"
-    elif error.status in (401, 403):
-        reason = "unauthorised"
-    elif error.status in (408, 409, 429) or error.status >= 500:
-        reason = "exhausted"
-    elif "content" in error.code and "filter" in error.code:
-        reason = "content_filter"
-    return Failure(reason, f"HTTP {error.status}: {error.message}", error.status)
-
-
 def retry_delay(body: bytes) -> float | None:
     """Read the seconds that Gemini asks to wait, in the body of its 429."""
     match = _DELAY.search(body)
     return None if match is None else float(match[1])
-
-
-def _excerpt(body: bytes) -> str:
-    """Shorten a body that is no JSON to one line."""
-    return " ".join(body.decode("utf-8", "replace").split())[:_SHOWN] or "no text"

@@ -1,8 +1,11 @@
 """Requests to an LLM and its replies."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from citeforge.engines.io.files import digest
 from citeforge.engines.text.thoughts import split_thoughts
@@ -18,45 +21,24 @@ FailureReason = Literal[
     "unparsable",
     "exhausted",  # every retry failed
 ]
-THINKING, MAX_ANSWER = "--thinking-tokens", "--max-answer"
-"""Options that limit a reply: room for thoughts beside what an answer needs, or all of it."""
-
-
-class Call(Protocol):
-    """One call of an endpoint; its reply is stored under the hash of its payload and sample."""
-
-    @property
-    def sample(self) -> int: ...
-
-    @property
-    def texts(self) -> Sequence[str]:
-        """Message contents, one string per message."""
-        ...
-
-    @property
-    def most_tokens(self) -> int | None:
-        """Maximum number of tokens of the answer; None without a limit."""
-        ...
-
-    def payload(self, model: str) -> dict[str, Any]:
-        """Body of the HTTP request."""
-        ...
+TRUNCATED, REFUSED = "length", "refusal"
+"""``finish_reason`` of an answer that was cut at its limit, and of one whose text is a refusal that
+the endpoint keeps apart from the content."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """One chat completion.
+    """One request to a model; its reply is stored under the hash of its body and sample.
 
     Attributes:
-        messages: (role, content) pairs.
-        params: further fields of the payload, e.g. temperature, max_tokens, logprobs.
-        sample: index of a repeated request; equal payloads with other indices are asked apart.
-        task: task name for the template writer; not part of the payload.
-        values: values for the template of that task; not part of the payload.
-        needs_text: whether an empty or cut reply is a failure, as for builders and judges; a
-            system under test may answer so. Not part of the payload.
-        limited_by: option that limits the reply. With ``--thinking-tokens``, ``max_tokens`` is
-            what the answer needs, and the client adds room for thoughts. Not part of the payload.
+        messages: (role, content) pairs of a chat; empty for embeddings and completions.
+        params: further fields of the body, e.g. temperature, max_tokens, logprobs.
+        sample: index of a repeated request; equal bodies with other indices are asked apart.
+        task: task name for the template writer; not part of the body.
+        values: values for the template of that task; not part of the body.
+        needs_text: whether an empty or cut reply is a failure, as for builders and judges, and
+            ``max_tokens`` is what the answer needs, so that the client adds room for thoughts; a
+            system under test may answer so, within its limit. Not part of the body.
     """
 
     messages: tuple[tuple[str, str], ...]
@@ -65,23 +47,11 @@ class Request:
     task: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
     needs_text: bool = True
-    limited_by: str = THINKING
 
     def payload(self, model: str) -> dict[str, Any]:
-        """Body of the HTTP request."""
+        """Make the body of the HTTP request."""
         messages = [{"role": role, "content": content} for role, content in self.messages]
-        return {"model": model, "messages": messages, **self.params}
-
-    @property
-    def texts(self) -> Sequence[str]:
-        """Contents of the messages."""
-        return [content for _, content in self.messages]
-
-    @property
-    def most_tokens(self) -> int | None:
-        """``max_tokens`` of the request; None without a limit."""
-        limit = self.params.get("max_completion_tokens", self.params.get("max_tokens"))
-        return None if limit is None else int(limit)
+        return {"model": model, **({"messages": messages} if messages else {}), **self.params}
 
     @property
     def stop(self) -> tuple[str, ...]:
@@ -89,9 +59,41 @@ class Request:
         words = self.params.get("stop") or ()
         return (words,) if isinstance(words, str) else tuple(words)
 
+    @property
+    def limited_by(self) -> str:
+        """Option that limits the reply."""
+        return "--thinking-tokens" if self.needs_text else "--max-answer"
+
     def key(self, model: str) -> str:
         """See :func:`request_key`."""
         return request_key(self.payload(model), self.sample)
+
+    def settle(self, reply: "LlmReply") -> "Result":
+        """Split thoughts from a reply; a cut or empty answer is a failure if text is needed.
+
+        Some servers (transformers serve) leave the text that ended a reply in it.
+        """
+        spoken = split_thoughts(reply.text)
+        stops = [at for at in map(spoken.answer.find, self.stop) if at >= 0]
+        answer = replace(
+            reply,
+            text=spoken.answer[: min(stops, default=None)],
+            thoughts=(*reply.thoughts, *spoken.thoughts),
+            finish_reason=TRUNCATED if spoken.is_cut else reply.finish_reason,
+            logprobs=_logprobs_of_answer(reply, spoken.answer),
+        )
+        if not self.needs_text:
+            return answer
+        paid = (answer.prompt_tokens, answer.completion_tokens)
+        is_cut, is_empty = answer.finish_reason == TRUNCATED, not answer.text.strip()
+        if is_cut and is_empty:
+            why = f"the reply ended at its limit before the answer began; raise {self.limited_by}"
+            return Failure("no_room", why, 200, *paid)
+        if is_cut:
+            return Failure("truncated", "the reply was cut at max_tokens", 200, *paid)
+        if answer.finish_reason == REFUSED:
+            return Failure("empty", f"the reply refused: {answer.text}"[:200], 200, *paid)
+        return Failure("empty", "the reply is empty", 200, *paid) if is_empty else answer
 
 
 _ROUTES = {"messages": "chat", "prompt": "completions", "input": "embeddings"}
@@ -117,12 +119,11 @@ class Token(NamedTuple):
     logprob: float
 
 
-@dataclass(frozen=True)
-class LlmReply:
+class LlmReply(Struct, frozen=True, omit_defaults=True):
     """Reply of a model.
 
     Attributes:
-        text: the answer; before :func:`settle`, with thoughts that the model wrote into it.
+        text: the answer; before :meth:`Request.settle`, with thoughts that the model wrote into it.
         prompt_tokens: as the endpoint counted; of chats estimated if it counts none.
         completion_tokens: the same for the reply, thoughts included.
         model: model as the endpoint named it.
@@ -142,50 +143,29 @@ class LlmReply:
     thoughts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Failure:
-    """Why a request has no answer, in one line without the key, and tokens that were paid."""
+class Failure(Struct, frozen=True, omit_defaults=True):
+    """Why a request has no answer.
+
+    Attributes:
+        reason: what kind of failure it is.
+        message: one line, without the key where it is shown or kept.
+        status: HTTP status; None without a reply.
+        prompt_tokens: prompt tokens that were paid for.
+        completion_tokens: the same for the reply.
+        code: code or type of the provider, in lower case; not kept.
+        param: parameter at fault, as the provider names it; not kept.
+    """
 
     reason: FailureReason
     message: str
     status: int | None = None
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    code: str = ""
+    param: str = ""
 
 
 Result = LlmReply | Failure
-
-TRUNCATED, REFUSED = "length", "refusal"
-"""``finish_reason`` of an answer that was cut at its limit, and of one whose text is a refusal that
-the endpoint keeps apart from the content."""
-
-
-def settle(request: Request, reply: LlmReply) -> Result:
-    """Split thoughts from a reply; a cut or empty answer is a failure if text is needed.
-
-    Some servers (transformers serve) leave the text that ended a reply in it.
-    """
-    spoken = split_thoughts(reply.text)
-    stops = [at for at in map(spoken.answer.find, request.stop) if at >= 0]
-    answer = replace(
-        reply,
-        text=spoken.answer[: min(stops, default=None)],
-        thoughts=(*reply.thoughts, *spoken.thoughts),
-        finish_reason=TRUNCATED if spoken.is_cut else reply.finish_reason,
-        logprobs=_logprobs_of_answer(reply, spoken.answer),
-    )
-    paid = (answer.prompt_tokens, answer.completion_tokens)
-    is_cut, is_empty = answer.finish_reason == TRUNCATED, not answer.text.strip()
-    if is_cut and is_empty and request.limited_by == THINKING:
-        message = f"the reply ended at its limit before the answer began; raise {THINKING}"
-        return Failure("no_room", message, 200, *paid)
-    if not request.needs_text:
-        return answer
-    if is_cut:
-        return Failure("truncated", "the reply was cut at max_tokens", 200, *paid)
-    if answer.finish_reason == REFUSED:
-        return Failure("empty", f"the reply refused: {answer.text}"[:200], 200, *paid)
-    return Failure("empty", "the reply is empty", 200, *paid) if is_empty else answer
 
 
 def _logprobs_of_answer(reply: LlmReply, answer: str) -> tuple[Token, ...] | None:
@@ -212,13 +192,12 @@ class Llm(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Price:
-    """Prices in one currency per million tokens."""
-
-    prompt: float
-    completion: float
-
-    def cost(self, prompt_tokens: float, completion_tokens: float) -> float:
-        """Compute the cost of so many tokens."""
-        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
+def json_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the ``response_format`` of a JSON object with these properties and no others."""
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}

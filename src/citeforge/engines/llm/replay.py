@@ -2,25 +2,26 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from citeforge.engines.io.files import atomic_file, canonical_json
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.sqlite import Store, store_errors
 from citeforge.engines.llm.adapting import patched
-from citeforge.engines.llm.records import Call, Failure, Llm, LlmReply, Result, request_key
+from citeforge.engines.llm.options import one_line, without_key
+from citeforge.engines.llm.records import Failure, Llm, LlmReply, Request, Result, request_key
 from citeforge.schemas.errors import InputError
 
+S = TypeVar("S")
 T = TypeVar("T")
-C = TypeVar("C", bound=Call)
 OnResult = Callable[[int, Result], None]
 Take = Callable[[str, Result], None]
-"""Takes the result of a call by its key."""
+"""Takes the result of a request by its key."""
 REPLY, FAILURE = "reply", "failure"
 PENDING, BATCH = "pending", "batch"
 """Kinds of rows: a request of a batch, and the batch itself, with the tokens paid for in it."""
@@ -53,7 +54,7 @@ class ExportedRow(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     key: str
     payload: dict[str, Any]
     sample: int
-    answer: dict[str, Any]
+    answer: LlmReply
     created: float
     asked: dict[str, Any] = {}
 
@@ -133,12 +134,9 @@ class ReplayStore(Store):
         Returns:
             Whether it is new.
         """
-        if isinstance(result, Failure):
-            kind, content = FAILURE, canonical_json(asdict(result))
-        else:
-            kind, content = REPLY, encode_answer(result)
+        kind = FAILURE if isinstance(result, Failure) else REPLY
         paid = (result.prompt_tokens, result.completion_tokens) if created is None else (0, 0)
-        row = _row(request, kind, content, paid, created)
+        row = _row(request, kind, encode_answer(result), paid, created)
         add = "prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?"
         with self.transaction() as db:
             is_new = db.execute(_PUT, row).rowcount > 0
@@ -157,8 +155,7 @@ class ReplayStore(Store):
         """Store a batch and its requests, before it is created."""
         rows = [_row(request, PENDING, name) for request in requests]
         with self.transaction() as db:
-            db.execute(_PUT, (name, BATCH, "null", "{}", "{}", 0, 0, 0, time.time()))
-            db.executemany(_PUT, rows)
+            db.executemany(_PUT, [_row(SentRequest(name, {}, 0), BATCH, "null"), *rows])
 
     def open_batches(self, keys: Iterable[str] | None = None) -> list[str]:
         """List batches that have not ended; with keys, those that contain some of them."""
@@ -184,39 +181,30 @@ class ReplayStore(Store):
                 allowed=", ".join(known) or "nothing to forget: no batch is under way",
                 code="unknown-name",
             )
-        failure = canonical_json(asdict(Failure("refused", "no batch was created")))
+        failure = encode_answer(Failure("refused", "no batch was created"))
         update = "UPDATE kept SET kind = ?, content = ? WHERE kind = ? AND content = ?"
         with self.transaction() as db:
             return db.execute(update, (FAILURE, failure, PENDING, name)).rowcount
 
     def stats(self) -> StoreStats:
         """Count the replies, failures and tokens of the whole store."""
-
-        def count(kind: str, place: str) -> dict[str, int]:
-            """Count the rows of a kind by a value in their JSON."""
-            select = f"SELECT json_extract({place}), count(*) FROM kept WHERE kind = ? GROUP BY 1"
-            return dict(self.rows(f"{select} ORDER BY 1", kind))
-
-        kinds = count(FAILURE, "content, '$.reason'")
-        models = count(REPLY, "payload, '$.model'")
+        count = "SELECT json_extract({}), count(*) FROM kept WHERE kind = ? GROUP BY 1 ORDER BY 1"
+        kinds = dict(self.rows(count.format("content, '$.reason'"), FAILURE))
+        models = dict(self.rows(count.format("payload, '$.model'"), REPLY))
         paid = (*self.tokens(), self.tokens(in_batches=True))
         return StoreStats(sum(models.values()), sum(kinds.values()), *paid, kinds, models)
 
     def export(self) -> Iterator[ExportedRow]:
         """Yield all replies as rows that ``import_rows`` takes, ordered by hash; no failures."""
-        select = "SELECT asked, sample, created, payload, content, changes FROM kept"
+        select = "SELECT asked, sample, created, content, payload, changes FROM kept"
         with store_errors(self.path):
-            for key, sample, created, payload, *texts in self._db.execute(
-                f"{select} WHERE kind = ? ORDER BY asked", (REPLY,)
-            ):
-                sent, body = self._decode(key, payload, partial(_decode_payload, sample))
-                answer, asked = (self._decode(key, text, _decode_object) for text in texts)
-                yield ExportedRow(sent, body, sample, answer, created, asked)
+            for key, *row in self._db.execute(f"{select} WHERE kind = ? ORDER BY asked", (REPLY,)):
+                yield self._decode(key, row, _exported_row)
 
-    def _decode(self, key: str, text: str, decode: Callable[[str], T]) -> T:
-        """Decode a JSON column of an answer; SQLite itself does not check its content."""
+    def _decode(self, key: str, content: S, decode: Callable[[S], T]) -> T:
+        """Decode JSON of an answer; SQLite itself does not check its content."""
         try:
-            return decode(text)
+            return decode(content)
         except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
             raise InputError(
                 f"is damaged: the answer {key} is not JSON ({str(error)[:120]})",
@@ -240,25 +228,26 @@ class ReplayStore(Store):
         checked = []
         for line, row in enumerate(rows, 1):
             try:
-                answer = decode_answer(canonical_json(row.answer))
                 expected = request_key(row.payload, row.sample)
                 asked = request_key(patched(row.payload, row.asked), row.sample)
-            except (ValueError, msgspec.MsgspecError) as error:
-                message = f"is not an exported answer ({error!r})"
+            except ValueError as error:
+                message = f"is not an exported answer ({error})"
                 raise InputError(message, path=source, line=line, code="bad-store") from error
             if row.key != expected:
                 message = "does not match the payload"
                 raise InputError(message, path=source, line=line, field="key", code="hash-mismatch")
             sent = SentRequest(asked, row.payload, row.sample, row.asked)
-            checked.append((sent, answer, row.created))
+            checked.append((sent, row.answer, row.created))
         added = sum(self.keep(sent, answer, created=when) for sent, answer, when in checked)
         return added, len(checked) - added
 
 
-def _decode_payload(sample: int, text: str) -> tuple[str, dict[str, Any]]:
-    """Decode a request that was sent; returns its hash and body."""
-    body = _decode_object(text)
-    return request_key(body, sample), body
+def _exported_row(row: Sequence[Any]) -> ExportedRow:
+    """Make an exported row of values of the store."""
+    sample, created, answer, *texts = row
+    payload, changes = map(_decode_object, texts)
+    key = request_key(payload, sample)
+    return ExportedRow(key, payload, sample, decode_answer(answer), created, changes)
 
 
 def _row(
@@ -272,39 +261,37 @@ def _row(
 
 
 def ask_once(
-    calls: Sequence[C], model: str, store: ReplayStore | None,
-    settle: Callable[[C, LlmReply], Result], ask: Callable[[dict[str, C], Take], None],
-    on_result: OnResult | None = None,
+    requests: Sequence[Request], model: str, store: ReplayStore | None,
+    ask: Callable[[dict[str, Request], Take], None], on_result: OnResult | None = None,
 ) -> list[Result]:  # fmt: skip
-    """Return one result per call, in order; equal calls are made once, stored ones never.
+    """Return one result per request, in order; equal ones are asked once, stored ones never.
 
-    ``settle`` reads a stored reply as its call needs it. ``ask`` makes the calls that are left, by
-    their keys, and hands over each result; ``on_result`` gets it with the index of the call.
+    ``ask`` asks the requests that are left, by their keys, and hands over each result;
+    ``on_result`` gets it with the index of the request.
     """
     places: dict[str, list[int]] = {}
-    for place, call in enumerate(calls):
-        places.setdefault(request_key(call.payload(model), call.sample), []).append(place)
+    for place, request in enumerate(requests):
+        places.setdefault(request.key(model), []).append(place)
     results: dict[int, Result] = {}
 
     def take(key: str, result: Result) -> None:
-        """Give a result to all calls with this key."""
+        """Give a result to all requests with this key."""
         for place in places[key]:
             results[place] = result
             if on_result is not None:
                 on_result(place, result)
 
-    waiting: dict[str, C] = {}
+    waiting: dict[str, Request] = {}
     for key, (place, *_) in places.items():
         answer = None if store is None else store.get(key)
-        if answer is None:
-            waiting[key] = calls[place]
+        if store is None or answer is None:
+            waiting[key] = requests[place]
         else:
-            assert store is not None
             store.n_replayed += 1
-            take(key, settle(calls[place], answer))
+            take(key, requests[place].settle(answer))
     if waiting:
         ask(waiting, take)
-    return [results[place] for place in range(len(calls))]
+    return [results[place] for place in range(len(requests))]
 
 
 def replayed_note(llm: Llm) -> str:
@@ -346,19 +333,26 @@ def import_store(store: Path, file: Path) -> tuple[int, int]:
         return opened.import_rows((row for _, row in read_rows(file, ExportedRow)), file)
 
 
-_NO_THOUGHTS = ("thoughts", ())
-
-
-def encode_answer(answer: LlmReply) -> str:
-    """Encode a reply as JSON; numbers are in base64."""
-    fields = {n: v for n, v in vars(answer).items() if v is not None and (n, v) != _NO_THOUGHTS}
-    return canonical_json(msgspec.to_builtins(fields))
+def encode_answer(answer: Result) -> str:
+    """Encode a reply or failure as JSON, without empty fields; numbers are in base64."""
+    return msgspec.json.encode(answer, order="sorted").decode()
 
 
 def decode_answer(text: str) -> LlmReply:
-    """Decode what :func:`encode_answer` made.
+    """Decode the reply that :func:`encode_answer` encoded.
 
     Raises:
         msgspec.MsgspecError: it is no such JSON, or a field has another type.
     """
     return msgspec.json.decode(text, type=LlmReply)
+
+
+def redact(result: Result) -> Result:
+    """Remove the API key from a result, before it is kept or shown."""
+    if isinstance(result, Failure):
+        return replace(result, message=one_line(result.message), code="", param="")
+    text = encode_answer(result)
+    if (shown := without_key(text)) == text:
+        return result
+    # The tokens of a reply that contains the key would contain its pieces.
+    return replace(decode_answer(shown), logprobs=None)

@@ -5,7 +5,6 @@ The header ``x-should-retry`` tells it otherwise.
 """
 
 import asyncio
-import os
 from collections.abc import Awaitable, Mapping
 from contextlib import aclosing
 from functools import cache
@@ -19,19 +18,25 @@ from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAsync
 from citeforge.engines.io.http import retry_after
 from citeforge.engines.llm.adapting import is_lasting
 from citeforge.engines.llm.budget import CHARACTERS_PER_TOKEN
-from citeforge.engines.llm.options import KEY_VARIABLE, URL_VARIABLE, one_line, shown_address
+from citeforge.engines.llm.options import (
+    KEY_VARIABLE,
+    URL_VARIABLE,
+    api_key,
+    base_url,
+    one_line,
+    shown_address,
+)
 from citeforge.engines.llm.rate import RateGate
 from citeforge.engines.llm.reading import (
     NO_REPLY,
     UNREADABLE,
-    EndpointError,
     Reply,
-    failure_of,
     is_unpaid,
     read_error,
+    read_response,
     retry_delay,
-    status_of_body,
 )
+from citeforge.engines.llm.records import Failure
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import RunOptions
 
@@ -45,6 +50,8 @@ _TRIES_IN_SILENCE = 3
 """A provider bills what a model has written, though nobody waited for it."""
 _LONGEST_PAUSE = 120.0
 """Seconds; the SDK gives a call up where Retry-After is longer."""
+_SENT_AS = "x-sent-as"
+"""Header of replies whose status was corrected: the status that they came with."""
 
 
 class EndpointClient(DefaultAsyncHttpxClient):
@@ -94,15 +101,13 @@ class EndpointClient(DefaultAsyncHttpxClient):
         """Set the status of a reply by its body, and whether to try again."""
         packed = ("content-encoding", "content-length", "transfer-encoding")
         headers = {k: v for k, v in reply.headers.items() if k not in packed}
-        status = status_of_body(body) if reply.status_code == 200 else reply.status_code
-        if status >= 400:
-            error = read_error(status, body)
+        status, error = reply.status_code, read_response(reply.status_code, body)
+        if isinstance(error, Failure):
+            status = error.status or status
             if status == 500 and is_lasting(_json_body(request), error):
                 status = 400
-            if reply.status_code != status:
-                told = f"{error.message} (sent as HTTP {reply.status_code})"
-                words = {"message": told, "code": error.code, "param": error.param}
-                body = msgspec.json.encode({"error": words})
+            if status != reply.status_code:
+                headers[_SENT_AS] = str(reply.status_code)
             seconds = retry_after(headers) or retry_delay(body)
             if is_unpaid(error, bool(seconds)):
                 headers["x-should-retry"] = "false"
@@ -159,8 +164,8 @@ async def list_models(options: RunOptions) -> list[str]:
     """
     async with make_client(options, RateGate()) as client:
         reply = await _read_reply(client.get("/models", cast_to=httpx2.Response))
-    if isinstance(reply, EndpointError):
-        raise InputError(one_line(failure_of(reply).message), code="endpoint-refused")
+    if isinstance(reply, Failure):
+        raise InputError(one_line(reply.message), code="endpoint-refused")
     try:
         return [model.id for model in msgspec.json.decode(reply, type=_Models).data]
     except UNREADABLE as error:
@@ -182,11 +187,12 @@ async def _read_reply(sending: Awaitable[httpx2.Response]) -> Reply:
     try:
         return (await sending).content
     except APIStatusError as error:
-        return read_error(error.status_code, error.response.content)
+        sent_as = error.response.headers.get(_SENT_AS, "")
+        return read_error(error.status_code, error.response.content, sent_as)
     except APIConnectionError as error:
         cause = error.__cause__ or error
         message = f"the connection broke: {str(cause) or type(cause).__name__}"
-        return EndpointError(NO_REPLY, message)
+        return Failure("exhausted", message)
 
 
 def make_client(options: RunOptions, gate: RateGate) -> AsyncOpenAI:
@@ -199,8 +205,7 @@ def make_client(options: RunOptions, gate: RateGate) -> AsyncOpenAI:
     Raises:
         InputError: no key for OpenAI's own endpoint, or no key or address at all.
     """
-    url = options.base_url or os.environ.get(URL_VARIABLE)
-    key = (os.environ.get(KEY_VARIABLE) or "").strip()
+    url, key = base_url(options), api_key()
     if not (key.isascii() and key.isprintable()):
         raise InputError(
             "is not a key: it contains characters that no key has",

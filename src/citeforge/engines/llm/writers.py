@@ -10,65 +10,57 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from citeforge.engines import plugins
 from citeforge.engines.io.files import digest
-from citeforge.engines.llm.budget import (
-    CHARACTERS_PER_TOKEN,
-    Bound,
-    RunPlan,
-    bound_call,
-    estimate_prompt_tokens,
-    read_price,
-)
+from citeforge.engines.llm.budget import Bound, RunPlan, bound_call, estimate_prompt_tokens
 from citeforge.engines.llm.endpoint import Endpoint, Route
 from citeforge.engines.llm.options import BATCH_PRICE
 from citeforge.engines.llm.reading import Completion, read_completion
-from citeforge.engines.llm.records import Failure, Llm, LlmReply, Request, Result, settle
-from citeforge.engines.llm.replay import OnResult, ReplayStore, Take, ask_once
+from citeforge.engines.llm.records import Llm, LlmReply, Request, Result
+from citeforge.engines.llm.replay import OnResult, ReplayStore, Take
 from citeforge.engines.registry import Registry, unknown_choice_error
 from citeforge.schemas.choices import LLMS as CHOICES
 from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import RunOptions
 
-
-def _read_chat(request: Request | None, completion: Completion) -> Result:
-    """Read a chat completion; tokens are estimated if the server counts none."""
-    read = read_completion(completion)
-    if request is None or read.prompt_tokens or read.completion_tokens or isinstance(read, Failure):
-        return read
-    written = sum(map(len, (read.text, *read.thoughts)))
-    return replace(
-        read,
-        prompt_tokens=estimate_prompt_tokens(request),
-        completion_tokens=written // CHARACTERS_PER_TOKEN + 1,
-    )
-
-
-CHAT: Route[Request] = Route(
+CHAT = Route(
     title="LLM",
     path="/chat/completions",
     form=Completion,
-    read=_read_chat,
-    settle=settle,
+    read=lambda body, completion: read_completion(completion),
     has_batches=True,
 )
 
 
-def _effort(options: RunOptions) -> dict[str, Any]:
-    """Make the field of ``--reasoning-effort``; none if it is not set."""
-    effort = options.reasoning_effort
-    return {} if effort is None else {"reasoning_effort": effort}
+class ChatLlm(Endpoint):
+    """A model whose replies to chats are stored."""
 
-
-def _with_effort(requests: Sequence[Request], options: RunOptions) -> Sequence[Request]:
-    """Add the option ``--reasoning-effort`` to requests."""
-    return [replace(r, params={**r.params, **_effort(options)}) for r in requests]
-
-
-class OpenAiLlm(Endpoint):
-    """A model behind an OpenAI-compatible endpoint (OpenAI, vLLM, Ollama, llama.cpp, …)."""
+    @property
+    def _effort(self) -> dict[str, Any]:
+        """Field of ``--reasoning-effort``; none if it is not set."""
+        effort = self.options.reasoning_effort
+        return {} if effort is None else {"reasoning_effort": effort}
 
     def identity(self) -> dict[str, Any]:
-        return {"name": f"openai:{self.model}", **_effort(self.options)}
+        return {"name": f"openai:{self.model}", **self._effort}
+
+    def _with_effort(self, requests: Sequence[Request]) -> list[Request]:
+        """Add the option ``--reasoning-effort`` to requests."""
+        return [replace(r, params={**r.params, **self._effort}) for r in requests]
+
+    def complete(
+        self, requests: Sequence[Request], on_result: OnResult | None = None
+    ) -> list[Result]:
+        """One result per request, in order; see :meth:`Endpoint.ask`.
+
+        Raises:
+            InputError: no key, no credit, the first calls all fail, or a replay store has no reply.
+            BudgetError: the next call could pass the cost limit.
+        """
+        return self.ask(CHAT, self._with_effort(requests), on_result)
+
+
+class OpenAiLlm(ChatLlm):
+    """A model behind an OpenAI-compatible endpoint (OpenAI, vLLM, Ollama, llama.cpp, …)."""
 
     def plan(
         self, requests: Sequence[Request], further: Sequence[Request] = (), tries: int = 1
@@ -80,30 +72,20 @@ class OpenAiLlm(Endpoint):
             further: what is asked where a reply is not taken; equal requests are other calls.
             tries: how often each of both is asked at most.
         """
-        distinct = {r.key(self.model): r for r in _with_effort(requests, self.options)}
+        distinct = {r.key(self.model): r for r in self._with_effort(requests)}
         store = self.store
         stored = {k for k in distinct if store is not None and store.get(k) is not None}
         rest = [r for k, r in distinct.items() if k not in stored]
         # A stored reply may be refused as a new one may.
         again = [*rest, *further, *(tries - 1) * [*distinct.values(), *further]]
-        most = sum((bound_call(r, self.room(r)) for r in again), Bound())
-        usual = (replace(bound_call(r), prompt_tokens=estimate_prompt_tokens(r)) for r in rest)
-        price, share = read_price(self.options), BATCH_PRICE if self.options.batch else 1.0
-        return RunPlan(len(distinct), len(stored), sum(usual, Bound()), most, price, share)
-
-    def complete(
-        self, requests: Sequence[Request], on_result: OnResult | None = None
-    ) -> list[Result]:
-        """One result per request, in order; see :meth:`Endpoint.ask`.
-
-        Raises:
-            InputError: no key, no credit, or the first calls all fail.
-            BudgetError: the next call could pass the cost limit.
-        """
-        return self.ask(CHAT, _with_effort(requests, self.options), on_result)
+        most = sum((bound_call(r.payload(self.model), self.room(r)) for r in again), Bound())
+        bodies = [r.payload(self.model) for r in rest]
+        usual = (replace(bound_call(b), prompt_tokens=estimate_prompt_tokens(b)) for b in bodies)
+        about, share = sum(usual, Bound()), BATCH_PRICE if self.options.batch else 1.0
+        return RunPlan(len(distinct), len(stored), about, most, self.options.price, share)
 
 
-class ReplayLlm:
+class ReplayLlm(ChatLlm):
     """Answers from a store alone; never opens a connection."""
 
     def __init__(
@@ -114,9 +96,8 @@ class ReplayLlm:
         Raises:
             InputError: the store cannot be read, or holds several models and none is named.
         """
-        self.path, self._options = path, options or RunOptions()
-        self.store = ReplayStore(path, readonly=True)
-        models = list(self.store.stats().models)
+        store = ReplayStore(path, readonly=True)
+        models = list(store.stats().models)
         if model is None and len(models) != 1:
             raise InputError(
                 f"contains answers of {len(models)} models ({', '.join(models) or 'none'})",
@@ -124,35 +105,28 @@ class ReplayLlm:
                 allowed="name one: replay:FILE#MODEL",
                 code="missing-option",
             )
-        self.model = model or models[0]
+        super().__init__(model or models[0], store, options)
 
     def identity(self) -> dict[str, Any]:
         # Not the file name: a rebuild from the store equals the build that wrote it.
         if (self.model, "") in plugins.entry_names("llms"):
             return LLMS.factory(self.model)(LlmSettings()).identity()
-        return {"name": f"openai:{self.model}", **_effort(self._options)}
+        return super().identity()
 
-    def complete(self, requests: Sequence[Request]) -> list[Result]:
-        """Look up stored replies.
+    def send(self, route: Route, waiting: dict[str, Request], take: Take) -> None:
+        """Refuse requests that the store has no reply to.
 
         Raises:
-            InputError: the store lacks one; says how many.
+            InputError: says how many there are.
         """
-
-        def refuse(missing: dict[str, Request], _: Take) -> None:
-            """Raise the error of requests that the store has no answer to."""
-            first = next(iter(missing.values()))
-            start = first.messages[-1][1][:80] if first.messages else ""
-            raise InputError(
-                f"{len(missing)} of {len(requests)} answers of {self.model} are missing "
-                f"(first request: {start!r}…)",
-                path=self.path,
-                allowed="the store of a complete run with the same prompts and parameters",
-                code="not-stored",
-            )
-
-        asked = _with_effort(requests, self._options)
-        return ask_once(asked, self.model, self.store, settle, refuse)
+        first = next(iter(waiting.values()))
+        start = first.messages[-1][1][:80] if first.messages else ""
+        raise InputError(
+            f"has no reply of {self.model} to {len(waiting):,} requests (first: {start!r}…)",
+            path=self.store and self.store.path,
+            allowed="the store of a complete run with the same prompts and parameters",
+            code="not-stored",
+        )
 
 
 class TemplateWriter:

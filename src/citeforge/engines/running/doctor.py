@@ -113,11 +113,12 @@ def _models() -> Iterator[Finding]:
     yield Finding("device", True, torch.cuda.get_device_name(0) if has_gpu else cpu)
 
 
-def _endpoint(base_url: str | None, ask_network: bool) -> Iterator[Finding]:
+def _endpoint(address: str | None, ask_network: bool) -> Iterator[Finding]:
     """Report whether a key is set and, if asked, whether the LLM endpoint answers."""
-    from citeforge.engines.llm.options import KEY_VARIABLE, URL_VARIABLE
+    from citeforge.engines.llm.options import KEY_VARIABLE, api_key, base_url
 
-    url, key = base_url or os.environ.get(URL_VARIABLE), os.environ.get(KEY_VARIABLE)
+    options = RunOptions(base_url=address, timeout=_SECONDS, max_retries=0)
+    url, key = base_url(options), api_key()
     text, advice = f"{KEY_VARIABLE} is not set", ""
     if key:
         text = f"{KEY_VARIABLE} is set (never shown)"
@@ -136,7 +137,6 @@ def _endpoint(base_url: str | None, ask_network: bool) -> Iterator[Finding]:
         return
     from citeforge.engines.llm.transport import list_models
 
-    options = RunOptions(base_url=base_url, timeout=_SECONDS, max_retries=0)
     try:
         models = run_async(list_models(options))
     except InputError as error:

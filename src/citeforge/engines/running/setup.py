@@ -25,7 +25,6 @@ from citeforge.schemas.recipes.base import Compute, Judging, Part, RunOptions
 from citeforge.schemas.recipes.flags import Flag, flags_of
 
 if TYPE_CHECKING:
-    from citeforge.engines.judge.hf import HfOptions
     from citeforge.engines.retrieval.exact import FirstStage
 
 GROUP = "runners"
@@ -73,9 +72,9 @@ class Runner:
         """
         return make()
 
-    def judge(self, make: Callable[[HfOptions], Judge], options: HfOptions) -> Judge:
+    def judge(self, make: Callable[[], Judge], run: RunOptions) -> Judge:
         """Make a local judge by calling ``make`` here; it can be pickled for workers."""
-        return make(options)
+        return make()
 
     def first_stage(self, device: str) -> FirstStage:
         """Get the function that searches the vectors of a corpus."""
@@ -205,20 +204,10 @@ def judge_session(
     """
     if judging.judge is None:
         return None
-    from citeforge.engines.judge.hf import HfOptions
     from citeforge.engines.judge.registry import make_judge
 
-    hf = HfOptions(
-        revision=judging.revision,
-        device=run.device,
-        batch_size=run.batch_size,
-        threshold=judging.threshold,
-        max_tokens=judging.max_tokens,
-        profile=judging.judge_profile,
-        runtime=judging.runtime,
-    )
     replay = store or replay_store(run)
     place = make_runner(run).judge
-    judge = make_judge(judging.judge, hf=hf, client=run, replay=replay, place=place)
+    judge = make_judge(judging.judge, judging=judging, run=run, replay=replay, place=place)
     path = run.verdicts or verdicts
     return JudgeSession(judge, None if path is None else VerdictStore(path), repeats)

@@ -6,45 +6,24 @@ probabilities of a prompt.
 
 import math
 from array import array
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from citeforge.engines.llm.budget import estimate_prompt_tokens
 from citeforge.engines.llm.endpoint import Endpoint, Route
 from citeforge.engines.llm.reading import Usage
-from citeforge.engines.llm.records import Failure, LlmReply, Result
+from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.models.perplexity import PerplexitySettings
 
 _LARGEST_MEAN = 700.0
 """Largest mean negative log probability whose exponential is finite."""
 
 
-@dataclass(frozen=True)
-class _Prompt:
-    """Request for the log probabilities of a text's own tokens."""
-
-    text: str
-    sample: int = 0
-    most_tokens: int | None = 1
-
-    @property
-    def texts(self) -> Sequence[str]:
-        """Texts by which the tokens of the request are estimated."""
-        return (self.text,)
-
-    def payload(self, model: str) -> dict[str, Any]:
-        """Make the request body that returns log probabilities of the prompt's own tokens."""
-        return {
-            "model": model,
-            "prompt": self.text,
-            "max_tokens": 1,
-            "temperature": 0,
-            "echo": True,
-            "logprobs": 1,
-        }
+def _request(text: str) -> Request:
+    """Make the request for the log probabilities of a text's own tokens."""
+    params = {"prompt": text, "max_tokens": 1, "temperature": 0, "echo": True, "logprobs": 1}
+    return Request((), params, needs_text=False)
 
 
 class _Logprobs(msgspec.Struct):
@@ -67,7 +46,7 @@ class _Completion(msgspec.Struct):
     usage: Usage | None = None
 
 
-def _read(prompt: _Prompt, completion: _Completion) -> Result:
+def _read(body: Mapping[str, Any], completion: _Completion) -> Result:
     """Read the mean negative log probability of the prompt's tokens from a reply.
 
     The first token has none; generated tokens after the prompt do not count.
@@ -78,7 +57,7 @@ def _read(prompt: _Prompt, completion: _Completion) -> Result:
     logs = logprobs.token_logprobs
     if logprobs.text_offset is not None:
         pairs = zip(logs, logprobs.text_offset, strict=False)
-        logs = [p for p, offset in pairs if offset < len(prompt.text)]
+        logs = [p for p, offset in pairs if offset < len(body["prompt"])]
     else:
         logs = logs[:-1]
     defined = [p for p in logs if p is not None]
@@ -87,11 +66,11 @@ def _read(prompt: _Prompt, completion: _Completion) -> Result:
     mean = -math.fsum(defined) / len(defined)
     if not -_LARGEST_MEAN < mean < _LARGEST_MEAN:
         return Failure("unparsable", f"the reply's log probabilities have the mean {-mean:g}", 200)
-    usage = completion.usage or Usage(estimate_prompt_tokens(prompt), 1)
-    return LlmReply("", *usage.paid, numbers=array("d", [mean]).tobytes())
+    paid = (completion.usage or Usage()).paid
+    return LlmReply("", *paid, numbers=array("d", [mean]).tobytes())
 
 
-_COMPLETIONS: Route[_Prompt] = Route("perplexity", "/completions", _Completion, _read)
+_COMPLETIONS = Route("perplexity", "/completions", _Completion, _read)
 
 
 class EndpointModel:
@@ -113,7 +92,7 @@ class EndpointModel:
             InputError: the endpoint returns no log probabilities of prompts, or cannot be reached.
             BudgetError: the next call could exceed the cost limit.
         """
-        results = self._endpoint.ask(_COMPLETIONS, [_Prompt(t) for t in texts])
+        results = self._endpoint.ask(_COMPLETIONS, [_request(t) for t in texts])
         self._endpoint.require_replies(
             _COMPLETIONS,
             results,

@@ -11,15 +11,7 @@ from threading import Lock
 from typing import Any
 
 from citeforge.engines.io.progress import progress
-from citeforge.engines.llm.records import (
-    TRUNCATED,
-    Failure,
-    LlmReply,
-    Request,
-    Result,
-    Token,
-    settle,
-)
+from citeforge.engines.llm.records import TRUNCATED, Failure, LlmReply, Request, Result, Token
 from citeforge.engines.llm.replay import ReplayStore, SentRequest, Take, ask_once
 from citeforge.engines.models.parallel import one_thread_each
 from citeforge.plugins.offline_models import smollm
@@ -102,7 +94,7 @@ class OfflineLlm:
                 for prompt, result in self._answer_all(waiting):
                     request = prompt.request
                     if not isinstance(result, Failure):
-                        result = settle(request, result)
+                        result = request.settle(result)
                         if self.store is not None:
                             payload = request.payload(smollm.NAME)
                             sent = SentRequest(prompt.key, payload, request.sample)
@@ -110,7 +102,7 @@ class OfflineLlm:
                     take(prompt.key, result)
                     advance(1)
 
-        return ask_once(requests, smollm.NAME, self.store, settle, ask)
+        return ask_once(requests, smollm.NAME, self.store, ask)
 
     def _answer_all(self, waiting: Mapping[str, Request]) -> Iterator[tuple[_Prompt, Result]]:
         """Yield (request, its reply) in batches; a prompt that is too long gets a failure."""

@@ -1,19 +1,17 @@
 """``--embedder openai:MODEL``: embeddings from an OpenAI-compatible endpoint."""
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from citeforge.engines.llm.budget import estimate_prompt_tokens
 from citeforge.engines.llm.endpoint import Endpoint, Route
 from citeforge.engines.llm.options import shown_address
 from citeforge.engines.llm.reading import Usage
-from citeforge.engines.llm.records import Failure, LlmReply, Result
+from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.models.embed import EmbedderSettings
 from citeforge.engines.models.embedder import Kind, Vectors
 from citeforge.engines.models.parallel import batched
@@ -25,17 +23,11 @@ _TOO_LARGE_STATUSES = (400, 413, 422)
 _ADVICE = "check the model, the endpoint and the key; see: citeforge doctor"
 
 
-@dataclass(frozen=True)
-class _Batch:
-    """Texts that are embedded in one call."""
-
-    texts: tuple[str, ...]
-    sample: int = 0
-    most_tokens: int | None = 0
-
-    def payload(self, model: str) -> dict[str, Any]:
-        # Without an explicit format the SDK asks for base64, which not every server has.
-        return {"model": model, "input": list(self.texts), "encoding_format": "float"}
+def _request(texts: Sequence[str]) -> Request:
+    """Make the request that embeds texts in one call."""
+    # Without an explicit format the SDK asks for base64, which not every server has.
+    params = {"input": list(texts), "encoding_format": "float"}
+    return Request((), params, needs_text=False)
 
 
 class _Embedding(msgspec.Struct):
@@ -52,20 +44,19 @@ class _Embeddings(msgspec.Struct):
     usage: Usage | None = None
 
 
-def _read(batch: _Batch, reply: _Embeddings) -> Result:
+def _read(body: Mapping[str, Any], reply: _Embeddings) -> Result:
     """Read the embeddings of a reply; a failure if some are missing or unequal."""
-    n = len(batch.texts)
+    n = len(body["input"])
     ordered = sorted(reply.data, key=lambda e: e.index)
     if [e.index for e in ordered] != list(range(n)):
         return Failure("unparsable", f"the reply contains {len(reply.data)} embeddings of {n}", 200)
     numbers = np.fromiter(chain.from_iterable(e.embedding for e in ordered), np.float64)
     if len({len(e.embedding) for e in ordered}) != 1 or not np.isfinite(numbers).all():
         return Failure("unparsable", "the reply contains embeddings of unequal length or NaN", 200)
-    usage = reply.usage or Usage(estimate_prompt_tokens(batch))
-    return LlmReply("", usage.paid[0], numbers=numbers.tobytes())
+    return LlmReply("", (reply.usage or Usage()).paid[0], numbers=numbers.tobytes())
 
 
-_EMBEDDINGS: Route[_Batch] = Route("embedding", "/embeddings", _Embeddings, _read)
+_EMBEDDINGS = Route("embedding", "/embeddings", _Embeddings, _read)
 
 
 class OpenAiEmbedder:
@@ -108,28 +99,28 @@ class OpenAiEmbedder:
 
     def _ask(self, texts: Sequence[str]) -> list[Any]:
         """Embed texts: one array per batch, in order; a batch that is too large is halved."""
-        batches = [_Batch(tuple(batch)) for batch in batched(texts, self._size)]
-        results = self._endpoint.ask(_EMBEDDINGS, batches)
+        batches = batched(texts, self._size)
+        results = self._endpoint.ask(_EMBEDDINGS, list(map(_request, batches)))
         left = [r for b, r in zip(batches, results, strict=True) if not _is_too_large(b, r)]
         self._endpoint.require_replies(_EMBEDDINGS, left, _ADVICE)
         rows: list[Any] = []
         for batch, result in zip(batches, results, strict=True):
             if isinstance(result, LlmReply):
                 numbers = np.frombuffer(result.numbers or b"", np.float64)
-                rows.append(numbers.reshape(len(batch.texts), -1))
+                rows.append(numbers.reshape(len(batch), -1))
                 continue
-            half = len(batch.texts) // 2
+            half = len(batch) // 2
             if half < self._size:
                 self._size = half
                 sys.stderr.write(
-                    f"openai:{self.model} refuses {len(batch.texts)} texts at once; "
+                    f"openai:{self.model} refuses {len(batch)} texts at once; "
                     f"sends at most {half} from now on\n"
                 )
-            rows += self._ask(batch.texts)
+            rows += self._ask(batch)
         return rows
 
 
-def _is_too_large(batch: _Batch, result: Result) -> bool:
-    """Whether the endpoint refused a request that can be split."""
+def _is_too_large(batch: Sequence[str], result: Result) -> bool:
+    """Whether the endpoint refused a batch that can be split."""
     is_refused = isinstance(result, Failure) and result.status in _TOO_LARGE_STATUSES
-    return is_refused and len(batch.texts) > 1
+    return is_refused and len(batch) > 1

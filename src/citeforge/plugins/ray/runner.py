@@ -10,10 +10,9 @@ from citeforge.engines.judge.records import Judge
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.running.setup import Runner
 from citeforge.plugins.ray.options import RayOptions
-from citeforge.schemas.recipes.base import Compute
+from citeforge.schemas.recipes.base import Compute, RunOptions
 
 if TYPE_CHECKING:
-    from citeforge.engines.judge.hf import HfOptions
     from citeforge.engines.retrieval.exact import FirstStage
 
 
@@ -36,11 +35,10 @@ class RayRunner(Runner):
 
         return ClusterEmbedder(make, device, self.settings)
 
-    def judge(self, make: Callable[[HfOptions], Judge], options: HfOptions) -> Judge:
+    def judge(self, make: Callable[[], Judge], run: RunOptions) -> Judge:
         from citeforge.plugins.ray.work import ClusterJudge
 
-        load = partial(make, options)
-        return ClusterJudge(load, options.device, self.settings, options.batch_size)
+        return ClusterJudge(make, run.device, self.settings, run.batch_size)
 
     def first_stage(self, device: str) -> FirstStage:
         """Make the function that searches shards of vectors in the cluster."""
