@@ -50,7 +50,7 @@ _SIMPLE = re.compile(
     re.IGNORECASE,
 )
 _PLAIN_MARK = re.compile(r"\[(\d{1,3})\](?![(}\-\u2010-\u2015\u2212\uff0d\uff5e])")
-_SPECIAL = re.compile(r"[`【］$\\<^{〔〖⟦⟨（_§⁽⁰¹²³⁴-⁹①-⑳\ue200-\ue2ff]")
+_SPECIAL = re.compile(r"[`【］$\\<^{〔〖⟦⟨「『《〈＜（_§⁽⁰¹²³⁴-⁹①-⑳\ue200-\ue2ff]")
 _BEHIND_MARK = re.compile(r"\](?:\(|[-\u2010-\u2015\u2212\uff0d\uff5e]\[)")
 _ROUND = re.compile(r"\([^()\d\[\n]{0,60}(?:\[|\d{1,3}(?!\d))")
 _SIGNS = re.compile(r"citeturn|~~~|&#91;|%\[")
@@ -61,8 +61,10 @@ _MATRIX = re.compile(rf"{_ROW}(?:\s*+,?\s*+{_ROW})++")
 _IN_TEXT = re.compile(r"(?<![\d.,:\[(])\d{1,3}(?![\w%.,:]?\d)")
 _HASH = re.compile(r"(?:^|[\s(])#\d")
 _LONGEST_LABEL = 24
-_WITH_BODY = frozenset("double wrapped square wide named brace entity escaped".split())
-_OTHER_BRACKET = re.compile(r"[【［{<⟨]")
+_WITH_BODY = frozenset("double wrapped square wide named brace entity escaped tex".split())
+_UNREAD = frozenset(("residue", "other_tag", "tex"))
+"""Forms that cite something, but no number of a passage."""
+_OTHER_BRACKET = re.compile(r"[【［{<⟨《＜]")
 _UNSURE = frozenset(("caret", "super", "raised", "circled", "dollar"))
 """Forms that only cite a passage that was shown."""
 
@@ -240,10 +242,8 @@ class _Scan:
             self.hidden.append((start, end))
         elif form == "na":
             self.markers.append(Marker(start, end, (), is_na=True))
-        elif form in ("residue", "noise", "token"):
-            self.markers.append(Marker(start, end, (), is_residue=True))
-            if form == "residue":
-                self.unparsed.append((start, end))
+        elif form in ("residue", "noise", "token", "other_tag"):
+            self._leave(start, end, form)
         elif form == "to":
             low, high = int(match["from"]), int(match["to"])
             if low <= high < low + MAX_RANGE:
@@ -253,9 +253,17 @@ class _Scan:
             return self._cite(start, end, items, form)
         elif form == "escaped":
             self.hidden.append((start, end))
+        elif form == "tex":  # `\cite{smith2020}`
+            self._leave(start, end, form)
         else:
             return start + 1
         return end
+
+    def _leave(self, start: int, end: int, form: str) -> None:
+        """Add what is neither a mark nor a word; a citation of something else counts as unread."""
+        self.markers.append(Marker(start, end, (), is_residue=True))
+        if form in _UNREAD:
+            self.unparsed.append((start, end))
 
     def _items(self, match: re.Match[str], form: str) -> str | None:
         """Extract the numbers' text from a matched mark; None if it is no citation mark."""
@@ -267,7 +275,7 @@ class _Scan:
             is_mark = form == "double" or is_introduction(match["before"])
             return ",".join(filter(None, inner)) if is_mark and all(inner) else None
         if form == "square":
-            body = body.translate(RAISED)
+            body = body.translate(RAISED).partition("†")[0]
         is_named = form == "brace" or (form == "named" and not self.grammar.has_round)
         return items_of(body, is_named=is_named)
 
@@ -319,7 +327,7 @@ class _Scan:
     def _suspects(self) -> None:
         """Add brackets with a digit that no rule has read to the unparsed marks."""
         output = self.output
-        if any(sign in output for sign in "[【［{<⟨"):
+        if any(sign in output for sign in "[【［{<⟨《＜"):
             spans = sorted(
                 [*self.hidden, *self.unparsed, *((m.start, m.end) for m in self.markers)]
             )
