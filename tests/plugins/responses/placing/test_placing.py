@@ -58,6 +58,9 @@ def without_marks(output: str, start: int = 0, end: int | None = None) -> str:
         ("木星很大。土星也是。", [Cited(0, 5, 0)], "木星很大[1]。土星也是。"),
         # A heading is no statement: the mark stands there, and belongs to what follows.
         ("# Moons\nIo is one.", [Cited(0, 7, 0)], "# Moons[1]\nIo is one."),
+        # A line break at the end of a span is none of it: a mark behind it would open an entry.
+        ("# Moons\n. Io.", [Cited(0, 8, 0)], "# Moons[1]\n. Io."),
+        ("Io.\x1eTitan.", [Cited(3, 4, 0)], "Io.[1]\x1eTitan."),
     ],
 )
 def test_where_marks_go(text: str, cited: list[Cited], output: str) -> None:

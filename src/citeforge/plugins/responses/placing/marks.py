@@ -231,7 +231,8 @@ def _missing_numbers(
             if number not in (*statements[at].numbers, *missing.get(at, ())):
                 missing.setdefault(at, []).append(number)
         if not hits:
-            loose.append((end, number))
+            # At the start of the next line it could make that an entry of a list of references.
+            loose.append((start + len(text[start:end].rstrip()), number))
     return missing, loose
 
 
