@@ -105,7 +105,7 @@ TRACES: dict[str, tuple[list[Row], list[str] | None]] = {
     "MLflow": ([{"info": {"trace_id": "t"}, "data": {"spans": [
         {"trace_id": "t", "span_id": "a", "attributes": {"mlflow.spanType": '"CHAIN"', "mlflow.spanInputs": json.dumps({"question": QUESTION}), "mlflow.spanOutputs": json.dumps(TEXT)}},
         {"trace_id": "t", "span_id": "b", "parent_span_id": "a", "attributes": {"mlflow.spanType": '"RETRIEVER"', "mlflow.spanOutputs": json.dumps([{"page_content": "Io is hot."}])}}]}}], ["Io is hot."]),
-    "Weave": ([{"id": "c", "op_name": "weave:///e/p/op/rag:1", "trace_id": "t", "parent_id": None, "inputs": {"question": QUESTION}, "output": {"answer": TEXT, "context": [{"text": "Io is hot."}]}}], ["Io is hot."]),
+    "Weave": ([{"id": "c", "op_name": "weave:///e/p/op/rag:1", "trace_id": "t", "parent_id": None, "inputs": {"question": QUESTION}, "output": {"answer": TEXT, "context": ["Io is hot."]}}], ["Io is hot."]),
 }  # fmt: skip
 """Lines of a file, and the texts of the documents; None where there was no retriever."""
 

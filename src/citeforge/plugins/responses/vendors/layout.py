@@ -137,6 +137,7 @@ class SpanPaths(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         documents: documents that a retriever found.
         retrieved: documents in the output of a retriever.
         reranked: documents that a reranker left.
+        shown: documents in any other output.
         finish: reason why the model stopped.
     """
 
@@ -156,6 +157,7 @@ class SpanPaths(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     documents: str
     retrieved: str
     reranked: str
+    shown: str
     finish: str
 
 

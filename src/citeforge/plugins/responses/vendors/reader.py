@@ -189,8 +189,8 @@ class _AnswerReader:
                 )  # fmt: skip
         for described in node.each(citations.sources):
             source = read_source(described)
-            if quote and not source.text:
-                source = replace(source, text=quote)
+            if link_span(source.text, 0, len(source.text))[2]:  # none, or the mark of Assistants
+                source = replace(source, text=quote or "")
             positions.append(response.source(source))
         return positions
 

@@ -152,7 +152,10 @@ class _Trace:
         retrievers = [s for s in self._spans if self._kind(s) in ("RETRIEVER", "RETRIEVAL")]
         found: list[Any] = [d.value for s in self._spans for d in s.each(paths.documents)]
         found = found or [d.value for s in retrievers for d in s.each(paths.retrieved)]
-        outputs = (n for s in self._spans for n in s.each(paths.output) if not found)
+        outputs = [n for s in self._spans for n in s.each(paths.output) if not found]
+        found = found or [
+            d.value for n in outputs if n.has(paths.shown) for d in n.each(paths.shown)
+        ]
         lists = filter(None, map(find_documents, outputs))
         found = found or [d.value for documents in lists for d in documents.items()]
         distinct = [d for at, d in enumerate(found) if d not in found[:at]]
