@@ -181,7 +181,8 @@ class CitationPlacer:
             CitedSpan(
                 start, end, positions[c.source], response.sources[c.source].name,
                 response.text[c.start : c.end] if c.is_mark else None,
-                c.quote, *(c.quote_at or (None, None)), c.quote_unit, c.confidence,
+                c.quote, c.quote_at and c.quote_at[0], c.quote_at and c.quote_at[1], c.quote_unit,
+                c.confidence,
             )
             for c, (start, end) in zip(cited, places, strict=True)
         ]  # fmt: skip

@@ -188,17 +188,15 @@ class _File:
         _require_answer(row)
         found = find_layout(row, self._layouts)
         if found is None and len(self._layouts) > 1:
-            signs = "; ".join(f"{lay.tool}: {lay.signs}" for lay in self._layouts)
+            tools = "; ".join(lay.tool for lay in self._layouts)
             raise InputError(
                 f"is no response of {self._form}", code="wrong-value",
-                allowed=f"{signs}; --format names another format"
+                allowed=f"a line of {tools}; --format names another format"
             )  # fmt: skip
         layout, body = found or (self._layouts[0], body_of(row))
         responses, query = read_responses(layout, body), self._query(row, layout, body)
-        texts, said = declarations().line.unread, [responses[0].text, *responses[0].thoughts]
-        unread = row.first(texts) if row.has(texts) else find_documents(row, "\n".join(said))
-        place = unread.place if unread is not None and not responses[0].has_list else None
-        return _Line(number, _fields(query, row, layout, body), responses, place)
+        unread = None if responses[0].has_list else _unread_documents(row, responses[0])
+        return _Line(number, _fields(query, row, layout, body), responses, unread)
 
     def _query(self, row: Node, layout: Layout, body: Node) -> str:
         """Find the query that a line answers, by its id, else by the text of the question."""
@@ -238,6 +236,13 @@ def _fields(query: str, row: Node, layout: Layout, body: Node) -> LineFields:
         None if documents is None else [read_source(d, True) for d in documents.items()],
         [read_source(page) for page in beside.each("pages.*")],
     )
+
+
+def _unread_documents(row: Node, response: Response) -> str | None:
+    """Find the place of documents in a line that no declaration knows; None without any."""
+    texts, said = declarations().line.unread, "\n".join([response.text, *response.thoughts])
+    found = row.first(texts) if row.has(texts) else find_documents(row, said)
+    return None if found is None else found.place
 
 
 def _require_answer(row: Node) -> None:

@@ -38,7 +38,7 @@ def locate(
     first, last = places.get(at[0] or 0), places.get(at[1])
     if first is None or last is None or last < first:
         raise InputError(
-            f"spans {at[0] or 0} to {at[1]}, and the text has {max(places)} {unit}", field=place,
+            f"spans {at[0] or 0} to {at[1]}, and the text has {[*places][-1]} {unit}", field=place,
             allowed=f"offsets in {_UNITS[unit][2]} within the text, the end behind the start; was "
             "the text changed?",
             code="out-of-range"

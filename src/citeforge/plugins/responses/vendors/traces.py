@@ -56,12 +56,12 @@ def _spans(row: dict[str, Any]) -> Iterator[Node]:
         yield Node(_with_json(nested({**span.value, "attributes": attributes})))
     if not batch:
         name = row.get("id")
-        inner = [n.value for n in line.each("observations.*") if isinstance(n.value, dict)]
         outer = {**row, "traceId": name} if line.has("observations") else row
         yield Node(_with_json(nested(outer)))
-        for span in inner:
-            more = {"traceId": name, "parentObservationId": name}
-            yield Node(_with_json(nested(more | span)))
+        for inner in line.each("observations.*"):
+            if isinstance(inner.value, dict):
+                more = {"traceId": name, "parentObservationId": name}
+                yield Node(_with_json(nested(more | inner.value)))
 
 
 def _otlp_value(attribute: Node) -> Any:
@@ -146,19 +146,18 @@ class _Trace:
 
     def _documents(self) -> list[Any] | None:
         """Find the documents of the last reranker, else of all retrievers; None without any."""
-        paths = self._paths
-        if reranked := [found for s in self._spans if (found := s.each(paths.reranked))]:
+        paths, spans = self._paths, self._spans
+        if reranked := [documents for s in spans if (documents := s.each(paths.reranked))]:
             return [d.value for d in reranked[-1]]
-        retrievers = [s for s in self._spans if self._kind(s) in ("RETRIEVER", "RETRIEVAL")]
-        found: list[Any] = [d.value for s in self._spans for d in s.each(paths.documents)]
-        found = found or [d.value for s in retrievers for d in s.each(paths.retrieved)]
-        outputs = [n for s in self._spans for n in s.each(paths.output) if not found]
-        found = found or [
-            d.value for n in outputs if n.has(paths.shown) for d in n.each(paths.shown)
-        ]
+        retrievers = [s for s in spans if self._kind(s) in ("RETRIEVER", "RETRIEVAL")]
+        found = [d for s in spans for d in s.each(paths.documents)]
+        found = found or [d for s in retrievers for d in s.each(paths.retrieved)]
+        outputs = [n for s in spans for n in s.each(paths.output) if not found]
+        found = found or [d for n in outputs if n.has(paths.shown) for d in n.each(paths.shown)]
         lists = filter(None, map(find_documents, outputs))
-        found = found or [d.value for documents in lists for d in documents.items()]
-        distinct = [d for at, d in enumerate(found) if d not in found[:at]]
+        found = found or [d for documents in lists for d in documents.items()]
+        values = [d.value for d in found]
+        distinct = [d for at, d in enumerate(values) if d not in values[:at]]
         return distinct or ([] if retrievers else None)
 
 
