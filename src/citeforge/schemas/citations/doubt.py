@@ -58,10 +58,9 @@ def is_subscript(output: str, start: int, end: int, variables: frozenset[str]) -
     """
     following = output[end : end + 1]
     before = output[start - 1 : start]
-    if following.isascii() and following.isalpha():
-        is_ring = before in ("", " ", "]", "-", "(") and _RING.match(output, end) is not None
-        if is_ring or following.islower():
-            return is_ring
+    is_ring = following.isascii() and _RING.match(output, end) is not None
+    if is_ring or (following.isascii() and following.islower()):
+        return is_ring and before in ("", " ", "]", "-", "(")
     if before == " ":
         words = output[max(0, start - _WINDOW) : start - 1].rsplit(None, 1)
         word = words[-1] if words else ""

@@ -53,7 +53,7 @@ _PLAIN_MARK = re.compile(r"\[(\d{1,3})\](?![(}\-\u2010-\u2015\u2212\uff0d\uff5e]
 _SPECIAL = re.compile(r"[`【］$\\<^{〔〖⟦⟨「『《〈＜（_§⁽⁰¹²³⁴-⁹①-⑳\ue200-\ue2ff]")
 _BEHIND_MARK = re.compile(r"\](?:\(|[-\u2010-\u2015\u2212\uff0d\uff5e]\[)")
 _ROUND = re.compile(r"\([^()\d\[\n]{0,60}(?:\[|\d{1,3}(?!\d))")
-_SIGNS = re.compile(r"citeturn|~~~|&#91;|%\[")
+_SIGNS = re.compile(r"citeturn|~~~|&#91;|%\[|://|##|\[0\]")
 _FROM_ZERO = frozenset(("ids", "round_ids", "ragflow"))
 """Forms of RAGFlow, which counts from 0 whatever the prompt says."""
 _ROW = r"\[\s*+\d+(?:\s*+,\s*+\d+)++\s*+\]"
@@ -62,8 +62,8 @@ _IN_TEXT = re.compile(r"(?<![\d.,:\[(])\d{1,3}(?![\w%.,:]?\d)")
 _HASH = re.compile(r"(?:^|[\s(])#\d")
 _LONGEST_LABEL = 24
 _WITH_BODY = frozenset("double wrapped square wide named brace entity escaped tex".split())
-_UNREAD = frozenset(("residue", "other_tag", "tex"))
-"""Forms that cite something, but no number of a passage."""
+_NO_MARK = frozenset(("residue", "other_tag", "noise", "token"))
+"""Forms that are neither marks of passages nor words; the first two cite something else."""
 _OTHER_BRACKET = re.compile(r"[【［{<⟨《＜]")
 _UNSURE = frozenset(("caret", "super", "raised", "circled", "dollar"))
 """Forms that only cite a passage that was shown."""
@@ -176,9 +176,6 @@ class Grammar:
             self.has_round
             or _SPECIAL.search(output) is not None
             or _BEHIND_MARK.search(output) is not None
-            or "://" in output
-            or "##" in output
-            or "[0]" in output
             or _SIGNS.search(output) is not None
             or _ROUND.search(output) is not None
             or may_hold_list(output)
@@ -242,8 +239,10 @@ class _Scan:
             self.hidden.append((start, end))
         elif form == "na":
             self.markers.append(Marker(start, end, (), is_na=True))
-        elif form in ("residue", "noise", "token", "other_tag"):
-            self._leave(start, end, form)
+        elif form in _NO_MARK or (form == "tex" and self._items(match, form) is None):
+            self.markers.append(Marker(start, end, (), is_residue=True))
+            if form not in ("noise", "token"):
+                self.unparsed.append((start, end))
         elif form == "to":
             low, high = int(match["from"]), int(match["to"])
             if low <= high < low + MAX_RANGE:
@@ -253,17 +252,9 @@ class _Scan:
             return self._cite(start, end, items, form)
         elif form == "escaped":
             self.hidden.append((start, end))
-        elif form == "tex":  # `\cite{smith2020}`
-            self._leave(start, end, form)
         else:
             return start + 1
         return end
-
-    def _leave(self, start: int, end: int, form: str) -> None:
-        """Add what is neither a mark nor a word; a citation of something else counts as unread."""
-        self.markers.append(Marker(start, end, (), is_residue=True))
-        if form in _UNREAD:
-            self.unparsed.append((start, end))
 
     def _items(self, match: re.Match[str], form: str) -> str | None:
         """Extract the numbers' text from a matched mark; None if it is no citation mark."""

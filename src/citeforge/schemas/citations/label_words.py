@@ -76,8 +76,6 @@ _GLUED = frozenset(
     for label in filter(_UNSPACED.match, _LABELS) for behind in ("", "第", "番号", "编号", "編號")
 )  # fmt: skip
 """Labels of languages without spaces, with the words around them: `见文档`, `文書番号`."""
-_PREFIXES = frozenset("בהוכלמש")
-"""Hebrew words that are written together with the next one: `במסמך`."""
 _STEMS = tuple(word[:-1] for word in _WORDS if word.endswith("~"))
 _ENDINGS = tuple(sorted(_LABELS, key=len, reverse=True))
 _LAST_WORD = re.compile(r"[\w\u0900-\u0dff]+\Z")
@@ -88,7 +86,7 @@ _LONGEST = 14
 def is_label(word: str) -> bool:
     """Whether a word, in lower case, names a passage."""
     is_inflected = word.startswith(_STEMS) and len(word) < _LONGEST
-    is_joined = word[:1] in _PREFIXES and word[1:] in _LABELS
+    is_joined = word[:1] in "בהוכלמש" and word[1:] in _LABELS  # Hebrew `במסמך`
     return word in _LABELS or word in _GLUED or is_joined or is_inflected
 
 
