@@ -104,6 +104,10 @@ def test_marks_of_the_answer_itself_are_no_citations(text: str) -> None:
 @example(("(so). ", [Cited(0, 0, 0, True)]))
 @example(("a-b", [Cited(1, 1, 0, True), Cited(2, 2, 3, True)]))
 @example(("A_0", [Cited(0, 1, 0)]))  # `A_0[1]` would be an element of a list
+@example(("A_º", [Cited(0, 1, 0), Cited(0, 1, 1)]))  # and so would its second mark
+@example(("=0a", [Cited(0, 2, 0), Cited(2, 2, 0)]))  # the first mark makes a variable of `a`
+@example(("\rA", [Cited(0, 0, 0), Cited(0, 2, 0), Cited(1, 1, 0)]))  # `[1]A` would be an entry
+@example(("3.5\u2028**b**. ", [Cited(0, 0, 0), Cited(0, 5, 0)]))
 @example(("00000}", [Cited(0, 5, 0)]))
 @example(("**b**。\n\n. Io. ", [Cited(0, 11, 0), Cited(3, 8, 0)]))  # a part of it looks like a list
 def test_the_answer_is_found_again(made: tuple[str, list[Cited]]) -> None:
