@@ -212,6 +212,7 @@ BARE = {
     "SGLang": {"query_id": "q01", "text": TEXT, "meta_info": {"finish_reason": {"type": "stop"}}},
     "vLLM": {"query_id": "q01", "prompt": "?", "outputs": [{"text": TEXT, "finish_reason": "stop"}]},
     "TruLens": {"record_id": "r", "input": QUESTION, "output": TEXT},
+    "TruLens, texts as JSON": {"record_id": "r", "input": json.dumps(QUESTION), "output": json.dumps(TEXT)},
     "TruLens, older": {"record_id": "r", "main_input": QUESTION, "main_output": TEXT},
     "promptfoo, an assertion failed": {"vars": {"question": QUESTION}, "error": "Expected …", "gradingResult": {"pass": False}, "response": {"output": TEXT}},
     "LiteLLM": {"messages": [said(QUESTION, role="user")], "response": chat(said(TEXT))},

@@ -8,7 +8,7 @@ from citeforge.plugins.responses.vendors.layout import Citations, Layout
 from citeforge.plugins.responses.vendors.offsets import locate
 from citeforge.plugins.responses.vendors.parts import Part, read_parts
 from citeforge.plugins.responses.vendors.sources import read_source
-from citeforge.plugins.responses.vendors.values import Node
+from citeforge.plugins.responses.vendors.values import Node, parsed
 from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import is_cut
@@ -72,6 +72,8 @@ class _AnswerReader:
         """Read the texts of all parts into the answer, and thoughts apart from it."""
         layout, response = self._layout, self._response
         nodes = self._answer.each(layout.text)
+        if not layout.citations and nodes and isinstance(text := parsed(nodes[0].value), str):
+            nodes[0] = Node(text, nodes[0].place)  # a text that was saved as JSON
         parts = [part for node in nodes for part in read_parts(node)]
         if layout.needs_text and not any(part.is_text for part in parts):
             if nodes:
