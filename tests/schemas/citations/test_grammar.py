@@ -144,6 +144,31 @@ CASES: list[tuple[str, list[list[int]], list[str]]] = [
     ("Escaped \\[1\\].", [[1]], []),
     ("Round (1).", [], []),
     ("Footnotes [^1] and\n\n[^1]: Here.", [[1], []], []),
+    ("第五 [第5篇]、「文档5」、（文書番号5）。", [[5], [5], [5]], []),
+    (
+        "다리 [5번 문서]. المصدر [المستند رقم 5]. הגשר [במסמך 5]. สะพาน [เอกสารที่ 5].",
+        [[5], [5], [5], [5]],
+        [],
+    ),
+    (
+        "Bidi [\u200e5\u200e], comma [5,], table [5, Table 2], [src_5], [5†L1-L3].",
+        [[5], [5], [5], [5], [5]],
+        [],
+    ),
+    ('An anchor [5](#doc-5), a tag <cite doc_id="5"/>, \\citep[p. 4]{5}.', [[5], [5], [5]], []),
+    # Counted, and no words.
+    (
+        'Tags <cite source="5">here</cite>, <source id=5>, <|cite_5|>, \\cite{smith2020}.',
+        [],
+        ['<cite source="5">', "<source id=5>", "<|cite_5|>", "\\cite{smith2020}"],
+    ),
+    ("Others 《5》, ＜5＞, [五、八].", [], ["《5》", "＜5＞", "[五、八]"]),
+    # Maths and names of rings.
+    (
+        "Maths $x_{[5]}$, [5]Helicene, [3]Crown-6, 2\\textsuperscript{nd} [2].",
+        [[2]],
+        ["[5]", "[3]"],
+    ),
 ]
 
 

@@ -82,10 +82,9 @@ class Layout:
         self.headers, self.rows = frozenset(headers), frozenset(rows)
 
     @cached_property
-    def _numbers(self) -> dict[int, int]:
-        """Numbers at the starts of lines, by line."""
-        found = ((n, _NUMBERED.match(line)) for n, line in enumerate(self._lines))
-        return {n: int(match[1]) for n, match in found if match is not None}
+    def _numbers(self) -> frozenset[int]:
+        """Numbers that lines start with."""
+        return frozenset(int(match[1]) for match in map(_NUMBERED.match, self._lines) if match)
 
     def prefix(self, number: int) -> int:
         """Measure what opens a line before its words: "Answer:", or the number of an item.
@@ -95,12 +94,9 @@ class Layout:
         line = self._lines[number]
         first = line.lstrip(" \t*_#")[:1]
         if first.isdigit() and len(self._lines) > 1:
-            value = self._numbers.get(number)
-            if value is not None:
-                others = self._numbers.values()
-                if value - 1 in others or value + 1 in others:
-                    match = _NUMBERED.match(line)
-                    return 0 if match is None else match.end()
+            match = _NUMBERED.match(line)
+            if match is not None and self._numbers & {int(match[1]) - 1, int(match[1]) + 1}:
+                return match.end()
         return self.answer_label(number)
 
     def answer_label(self, number: int) -> int:

@@ -2,6 +2,7 @@
 
 import re
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NoReturn
@@ -68,7 +69,9 @@ class Places:
     def __init__(self, path: Path, benchmark: Benchmark) -> None:
         """Prepare to place the lines of a submission to a benchmark."""
         self._path, self._benchmark = path, benchmark
-        self._lines: dict[tuple[str, int], array[int]] = {}
+        self._lines: defaultdict[tuple[str, int], array[int]] = defaultdict(
+            lambda: array("Q", bytes(8 * len(benchmark.query_ids)))
+        )
         self._runs: set[int] = set()
 
     @property
@@ -93,13 +96,11 @@ class Places:
         row = self._benchmark.row_of.get(answer.query_id)
         if row is None:
             only = self._benchmark.query_subset
-            if only is None:
-                unknown = self._benchmark.unknown_query(answer.query_id)
-                self._refuse(line, "query_id", unknown, "unknown-query")
-            among = f"among the {len(only):,} that were asked"
-            self._refuse(
-                line, "query_id", f"{printable(answer.query_id)} is not {among}", "unknown-query"
-            )
+            unknown = self._benchmark.unknown_query(answer.query_id)
+            if only is not None:
+                among = f"among the {len(only):,} that were asked"
+                unknown = f"{printable(answer.query_id)} is not {among}"
+            self._refuse(line, "query_id", unknown, "unknown-query")
         if answer.run < 0:
             self._refuse(line, "run", f"{answer.run} is negative", "out-of-range")
         if answer.run not in self._runs:
@@ -112,11 +113,7 @@ class Places:
                     "too-large",
                 )
             self._runs.add(answer.run)
-        lines = self._lines.get((context, answer.run))
-        if lines is None:
-            lines = self._lines[context, answer.run] = array(
-                "Q", bytes(8 * len(self._benchmark.query_ids))
-            )
+        lines = self._lines[context, answer.run]
         if lines[row]:
             where = f"context {context}, run {answer.run}; first at line {lines[row] - 1}"
             self._refuse(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from citeforge.engines.io.textfiles import count_text
-from citeforge.engines.text.thoughts import SplitReply, split_thoughts
+from citeforge.engines.text.thoughts import split_thoughts
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.schemas.citations.grammar import citation_marks
 from citeforge.schemas.submission import TRUNCATED, SubmissionLine
@@ -51,7 +51,9 @@ class SpokenCounts:
         """
         output = answer.output
         parts = split_thoughts(output)
-        self._count(parts)
+        self.n_endless += parts.is_cut
+        self.n_thinking += bool(parts.thoughts)
+        self.n_words += sum(len(thought.split()) for thought in parts.thoughts)
         said = self._unwrapped(parts.answer)
         if said == output:
             return answer
@@ -77,13 +79,6 @@ class SpokenCounts:
                 if token.index in kept
             ]
         return msgspec.structs.replace(answer, **changes)
-
-    def _count(self, parts: SplitReply) -> None:
-        """Count an answer with thoughts, their words, and a thought that never ends."""
-        self.n_endless += parts.is_cut
-        if parts.thoughts:
-            self.n_thinking += 1
-            self.n_words += sum(len(thought.split()) for thought in parts.thoughts)
 
     def _unwrapped(self, text: str) -> str:
         """Take a text out of its fence or JSON object, with line breaks in place of ``\\n``."""

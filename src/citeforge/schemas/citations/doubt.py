@@ -28,6 +28,7 @@ _QUOTES = frozenset('"“”„«»「」『』‘’')
 _RING = re.compile(
     r"[a-z]{3,}(?:(?:thieno|benzo|furo|pyrido|pyrano|pyrrolo|imidazo|indolo|naphtho)\[|"
     r"(?:ene|phene|ole|ine|furan|pyran|amide)s?\b)"
+    r"|[A-Z](?:elicene|nnulene|umulene|adialene|otaxane|atenane|aracyclophane|errocenophane|rown-\d)"
 )
 """The rest of a ring's name: `[1]benzothiophene`."""
 _COMBINED = re.compile(r"[\w\u0900-\u0dff\u0e00-\u0e7f]+\Z")
@@ -57,8 +58,9 @@ def is_subscript(output: str, start: int, end: int, variables: frozenset[str]) -
     """
     following = output[end : end + 1]
     before = output[start - 1 : start]
-    if following.isascii() and following.islower():
-        return before in ("", " ", "]", "-", "(") and _RING.match(output, end) is not None
+    is_ring = following.isascii() and _RING.match(output, end) is not None
+    if is_ring or (following.isascii() and following.islower()):
+        return is_ring and before in ("", " ", "]", "-", "(")
     if before == " ":
         words = output[max(0, start - _WINDOW) : start - 1].rsplit(None, 1)
         word = words[-1] if words else ""

@@ -11,7 +11,7 @@ from citeforge.schemas.citations.label_words import AND, is_label, may_stand_in_
 
 _NUMBER = r"\d{1,30}"
 # White space is possessive, and stands once between two parts: else these would be quadratic.
-_SPACE = r"[\s\u200b\ufeff]*+"
+_SPACE = r"[\s\u200b\u200e\u200f\u2066-\u2069\ufeff]*+"
 _DASH = r"[-\u2010-\u2015\u2212\uff0d\uff5e\u301c~]"
 _TO = rf"(?:\s*+{_DASH}\s*+|\s++(?:to|bis)\s++|\s*+至\s*+)"
 _WORD = (
@@ -32,11 +32,12 @@ _TAIL = (
 _FLAGS = re.IGNORECASE | re.DOTALL
 _BODY = re.compile(
     rf"{_SPACE}\^?\s*+(?P<items>{_WORDS}{{0,4}}{_RANGE}(?:{_JOINED}{_RANGE})*)"
-    rf"(?:参照|参考|より|による|\.\s*+(?P<behind>{_WORD}))?{_TAIL}\^?{_SPACE}",
+    rf"(?:参照|参考|より|による|[篇段条條号號番]|(?:\.|번)\s*+(?P<behind>{_WORD}))?"
+    rf"{_TAIL}[,;，；]?\^?{_SPACE}",
     _FLAGS,
 )
 _PAGE = re.compile(
-    r"\s*+,\s*+(?:(?:pp?|ll?|s|ss|pág|págs|стр|с|sec|ch|fig)\.|pages?|lines?|sections?|chapters?|§+)"
+    r"\s*+,\s*+(?:(?:pp?|ll?|s|ss|pág|págs|стр|с|sec|ch|fig)\.|pages?|lines?|sections?|chapters?|tables?|figures?|§+)"
     r"\s*+\d+(?:\s*+[-–]\s*+\d+)?\s*+\Z",
     re.IGNORECASE,
 )
@@ -95,15 +96,18 @@ _MARKS = (
     r"|\[\s*+(?P<na>NA)\s*+\]"
     rf"|(?:\^\{{?)?\[(?P<square>[^\[\]]{{1,200}})\](?:(?<=\])[\}}^](?=\W|\Z))?"
     rf"|[［【〔〖⟦](?P<wide>{_INSIDE}?)(?:†[^【】\n]{{0,200}})?[］】〕〗⟧]"
-    rf"|[(（](?P<named>{_INSIDE})[)）]|\{{\{{?(?P<brace>{_INSIDE})\}}?\}}"
+    rf"|[(（「『《〈](?P<named>{_INSIDE})[)）」』》〉]|\{{\{{?(?P<brace>{_INSIDE})\}}?\}}"
     rf"|{_SUP}[\[(](?P<sup>{_DIGITS})[\])]{_END_SUP}|{_SUP}(?P<raised>{_DIGITS}){_END_SUP}"
-    r"|<(?P<empty>cite|ref|citation|source|doc|document)\s++(?:id|index|num|number|doc|source)\s*+="
+    r"|<(?P<empty>cite|ref|citation|source|doc|document)\s++(?:(?:doc|document|source|cite)?_?(?:id|index)|num|number|doc|source)\s*+="
     r"\s*+[\"']?(?P<attribute>\d{1,3})[\"']?\s*+(?:/>|>\s*+</(?P=empty)>)"
     rf"|<(?:cite|ref|citation|source|doc)>\s*+\[?(?P<tag>{_DIGITS})\]?\s*+</\w+>"
-    rf"|\\(?:citep?|citet|textsuperscript)\{{(?P<tex>{_DIGITS})\}}"
+    r"|\\(?:cite[pt]?|autocite|parencite|footcite)(?:\[[^\[\]\n]{0,99}\]){0,2}"
+    rf"\{{(?P<tex>[^{{}}\n]{{1,200}})\}}|\\textsuperscript\{{(?P<tex_raised>{_DIGITS})\}}"
     rf"|&#91;(?P<entity>{_INSIDE})&#93;|##(?P<ragflow>\d{{1,3}})\$\$|\^(?P<caret>\d{{1,2}})\^"
+    r"|<(?:cite|ref|citation|source|doc|document)\s(?P<other_tag>[^<>\n]{0,99}?\d[^<>\n]{0,99})>"
     r"|(?P<super>[⁽]?[⁰¹²³⁴-⁹]+(?:[,˒‚⸴،·⁻–-]?[⁰¹²³⁴-⁹]+)*[⁾]?)(?![⁺⁻ⁿ])|(?P<circled>[①-⑳])"
 )
+_ANCHOR = r"\[\^?(?P<anchor>\d{1,3})\]\(#[^()\s]{0,99}\)"
 # Citations of what was not shown here: they are counted, and are no text.
 _RESIDUE = (
     rf"(?P<residue>[(（]\s*{_NUMBERED_LINK}(?:[,;\s]+{_NUMBERED_LINK})*\s*[)）]|{_NUMBERED_LINK}"
@@ -112,7 +116,7 @@ _RESIDUE = (
     r"|\ue200[^\ue201]{0,500}\ue201|\\ue200.{0,500}?\\ue201|[\ue200-\ue2ff]+"
     r"|(?:file)?cite(?:turn\d{1,3}[a-z]{2,12}\d{1,3})+"
     r"|[<(]cite\s+index\s*=\s*\"[^\"\n]{0,200}\"\s*>|<co:\s*[\d,\s]{1,60}>"
-    r"|<grok:render\b.{0,600}?</grok:render>)|(?P<token>\[cite_(?:start|end)\])"
+    r"|<\|(?:cite|ref|source|doc)\w*\|>|<grok:render\b.{0,600}?</grok:render>)|(?P<token>\[cite_(?:start|end)\])"
 )
 # Neither marks nor words.
 _ATTRIBUTE = r"\s+[\w:-]+\s*=\s*(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'<>=]+)"
@@ -135,6 +139,7 @@ _DOLLAR = rf"\$\^\{{?\[?(?P<dollar>{_DIGITS})\]?\}}?\$"
 _ESCAPED = rf"\\{{1,4}}\[(?P<escaped>{_INSIDE}?)\\{{1,4}}\]"
 _ALL = "|".join(
     (
+        _ANCHOR,
         _RESIDUE,
         _DOUBLE,
         _IN_ROUND,
@@ -148,7 +153,7 @@ _ALL = "|".join(
 )
 # Alternatives that begin with one character each: only then is the search fast.
 _STARTS = (
-    "[", "【", "［", "(", "（", "〔", "〖", "⟦", "{", "<", "^", "$", "\\\\", "`", "~~~", "##", "%[",
+    *"[【［(（〔〖⟦「『《〈{<^$`", "\\\\", "~~~", "##", "%[",
     "http", "HTTP", "citeturn", "filecite", ":contentRef", "&#91;", *"⁽⁰¹²³⁴⁵⁶⁷⁸⁹",
     *map(chr, range(ord("①"), ord("⑳") + 1)), *map(chr, range(0xE200, 0xE220)),
 )  # fmt: skip
@@ -165,13 +170,14 @@ def all_forms() -> re.Pattern[str]:
 RANGES = re.compile(rf"({_NUMBER})(?:{_TO}#?({_NUMBER}))?", re.IGNORECASE)
 SUSPECT = re.compile(
     r"\[[^\[\]\n]{0,80}\d[^\[\]\n]{0,80}\]|【[^【】\n]{0,80}\d[^【】\n]{0,80}】"
-    r"|［[^［］\n]{0,80}\d[^［］\n]{0,80}］|(?<![\w\\]){\d{1,2}}|(?<=\s)<\d{1,2}>|⟨\d{1,2}⟩"
-    r"|\[[一二三四五六七八九十]{1,3}\]"
+    r"|［[^［］\n]{0,80}\d[^［］\n]{0,80}］|(?<![\w\\]){\d{1,2}}"
+    r"|(?<=\s)<\d{1,2}>|⟨\d{1,2}⟩|《\d{1,2}》|＜\d{1,2}＞|\[\d{1,2}\s+(?=\[\d)"
+    r"|\[[一二三四五六七八九十、，]{1,9}\]"
     # Roman numbers; `[I]` and `[X]` only where a mark may stand: they are words and crosses, too.
     r"|\[(?:V|[IVX]{2,5}|[IX](?=\]\s*(?:[.,;:!?)\[]|\Z)))\](?!\w)"
 )
 """Brackets that look like a mark."""
-FREE_BRACKET = re.compile(r"(?:^|[^\w}\])'^])\s*[\[【［]|\s[\[【［]")
+FREE_BRACKET = re.compile(r"(?:^|[^\w{}\])'^])\s*[\[【［]|\s[\[【［]")
 DEFINITION = re.compile(
     r"[ \t>*•–-]*+(?:\[\^?(?P<mark>\d{1,3})\^?\]|(?P<bare>\d{1,3})[.)])\s*+:?\s*+"
     rf"(?P<label>{_WORDS}{{0,3}})(?P<bracket>\[?)(?P<number>\d{{1,3}})(?!\d)"

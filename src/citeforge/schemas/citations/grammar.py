@@ -50,10 +50,10 @@ _SIMPLE = re.compile(
     re.IGNORECASE,
 )
 _PLAIN_MARK = re.compile(r"\[(\d{1,3})\](?![(}\-\u2010-\u2015\u2212\uff0d\uff5e])")
-_SPECIAL = re.compile(r"[`【］$\\<^{〔〖⟦⟨（_§⁽⁰¹²³⁴-⁹①-⑳\ue200-\ue2ff]")
+_SPECIAL = re.compile(r"[`【］$\\<^{〔〖⟦⟨「『《〈＜（_§⁽⁰¹²³⁴-⁹①-⑳\ue200-\ue2ff]")
 _BEHIND_MARK = re.compile(r"\](?:\(|[-\u2010-\u2015\u2212\uff0d\uff5e]\[)")
 _ROUND = re.compile(r"\([^()\d\[\n]{0,60}(?:\[|\d{1,3}(?!\d))")
-_SIGNS = re.compile(r"citeturn|~~~|&#91;|%\[")
+_SIGNS = re.compile(r"citeturn|~~~|&#91;|%\[|://|##|\[0\]")
 _FROM_ZERO = frozenset(("ids", "round_ids", "ragflow"))
 """Forms of RAGFlow, which counts from 0 whatever the prompt says."""
 _ROW = r"\[\s*+\d+(?:\s*+,\s*+\d+)++\s*+\]"
@@ -61,8 +61,10 @@ _MATRIX = re.compile(rf"{_ROW}(?:\s*+,?\s*+{_ROW})++")
 _IN_TEXT = re.compile(r"(?<![\d.,:\[(])\d{1,3}(?![\w%.,:]?\d)")
 _HASH = re.compile(r"(?:^|[\s(])#\d")
 _LONGEST_LABEL = 24
-_WITH_BODY = frozenset("double wrapped square wide named brace entity escaped".split())
-_OTHER_BRACKET = re.compile(r"[【［{<⟨]")
+_WITH_BODY = frozenset("double wrapped square wide named brace entity escaped tex".split())
+_NO_MARK = frozenset(("residue", "other_tag", "noise", "token"))
+"""Forms that are neither marks of passages nor words; the first two cite something else."""
+_OTHER_BRACKET = re.compile(r"[【［{<⟨《＜]")
 _UNSURE = frozenset(("caret", "super", "raised", "circled", "dollar"))
 """Forms that only cite a passage that was shown."""
 
@@ -174,9 +176,6 @@ class Grammar:
             self.has_round
             or _SPECIAL.search(output) is not None
             or _BEHIND_MARK.search(output) is not None
-            or "://" in output
-            or "##" in output
-            or "[0]" in output
             or _SIGNS.search(output) is not None
             or _ROUND.search(output) is not None
             or may_hold_list(output)
@@ -240,9 +239,9 @@ class _Scan:
             self.hidden.append((start, end))
         elif form == "na":
             self.markers.append(Marker(start, end, (), is_na=True))
-        elif form in ("residue", "noise", "token"):
+        elif form in _NO_MARK or (form == "tex" and self._items(match, form) is None):
             self.markers.append(Marker(start, end, (), is_residue=True))
-            if form == "residue":
+            if form not in ("noise", "token"):
                 self.unparsed.append((start, end))
         elif form == "to":
             low, high = int(match["from"]), int(match["to"])
@@ -267,7 +266,7 @@ class _Scan:
             is_mark = form == "double" or is_introduction(match["before"])
             return ",".join(filter(None, inner)) if is_mark and all(inner) else None
         if form == "square":
-            body = body.translate(RAISED)
+            body = body.translate(RAISED).partition("†")[0]
         is_named = form == "brace" or (form == "named" and not self.grammar.has_round)
         return items_of(body, is_named=is_named)
 
@@ -319,7 +318,7 @@ class _Scan:
     def _suspects(self) -> None:
         """Add brackets with a digit that no rule has read to the unparsed marks."""
         output = self.output
-        if any(sign in output for sign in "[【［{<⟨"):
+        if any(sign in output for sign in "[【［{<⟨《＜"):
             spans = sorted(
                 [*self.hidden, *self.unparsed, *((m.start, m.end) for m in self.markers)]
             )

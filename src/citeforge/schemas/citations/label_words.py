@@ -21,14 +21,14 @@ LABELS: dict[str, str] = {
     "uk": "джерело джерела джерелі",
     "ur": "ماخذ دستاویز",
     "vi": "nguồn tài liệu đoạn",
-    "ar": "المصدر مصدر المصادر مصادر المستند مستند للمستند المستندات الوثيقة وثيقة الوثائق المرجع "
-    "مرجع النص المقطع السياق",
+    "ar": "المصدر المصدران مصدر المصادر مصادر المستند المستندان مستند للمستند المستندات الوثيقة "
+    "وثيقة الوثائق المرجع مرجع النص المقطع السياق",
     "bn": "নথি উৎস দলিল তথ্যসূত্র সূত্র ডকুমেন্ট প্রসঙ্গ",
     "de": "quelle quellen dokument dokumente dokumenten dok textstelle fundstelle "
     "beleg auszug kontext",
     "en": "document documents doc docs source sources passage passages context contexts reference "
-    "references ref refs citation citations cite chunk chunks excerpt excerpts snippet snippets "
-    "webpage web result evidence search",
+    "references ref refs src citation citations cite chunk chunks excerpt excerpts snippet "
+    "snippets webpage web result evidence search",
     "es": "fuente fuentes documento documentos pasaje pasajes referencia referencias fragmento "
     "contexto extracto",
     "fa": "منبع منابع سند اسناد مدرک متن",
@@ -46,7 +46,7 @@ LABELS: dict[str, str] = {
     "sv": "källa källor",
     "sw": "hati chanzo waraka nyaraka marejeo",
     "te": "పత్రం మూలం డాక్యుమెంట్ సూచన",
-    "th": "เอกสาร แหล่งที่มา แหล่งข้อมูล อ้างอิง",
+    "th": "เอกสาร เอกสารที่ แหล่งที่มา แหล่งข้อมูล อ้างอิง",
     "tr": "kaynak kaynaklar belge doküman",
     "yo": "ìwé orísun àkọsílẹ̀",
     "zh": "文档 文檔 来源 來源 资料 文献 文獻 文件 片段 段落 网页 網頁",
@@ -66,16 +66,16 @@ AND = frozenset(
 )
 """Words between two numbers."""
 
-_SIGNS = frozenset(("n", "n°", "nº", "º", "°", "no", "nr", "№", "id", "number"))
+_SIGNS = frozenset("n n° nº º ° no nr № id number رقم מס 第 ที่".split())
 """What may be written for "number"."""
 _WORDS = [word for line in LABELS.values() for word in line.split()]
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _LABELS = frozenset(word for word in _WORDS if not word.endswith("~"))
 _GLUED = frozenset(
-    before + label for before in filter(_UNSPACED.match, SEE | AND)
-    for label in filter(_UNSPACED.match, _LABELS)
+    before + label + behind for before in ("", *filter(_UNSPACED.match, SEE | AND))
+    for label in filter(_UNSPACED.match, _LABELS) for behind in ("", "第", "番号", "编号", "編號")
 )  # fmt: skip
-"""Labels of languages without spaces, with the word before them: `见文档`."""
+"""Labels of languages without spaces, with the words around them: `见文档`, `文書番号`."""
 _STEMS = tuple(word[:-1] for word in _WORDS if word.endswith("~"))
 _ENDINGS = tuple(sorted(_LABELS, key=len, reverse=True))
 _LAST_WORD = re.compile(r"[\w\u0900-\u0dff]+\Z")
@@ -85,7 +85,9 @@ _LONGEST = 14
 
 def is_label(word: str) -> bool:
     """Whether a lower-case word can stand for a passage, such as ``document``."""
-    return word in _LABELS or word in _GLUED or (word.startswith(_STEMS) and len(word) < _LONGEST)
+    is_inflected = word.startswith(_STEMS) and len(word) < _LONGEST
+    is_joined = word[:1] in "בהוכלמש" and word[1:] in _LABELS  # Hebrew `במסמך`
+    return word in _LABELS or word in _GLUED or is_joined or is_inflected
 
 
 def may_stand_in_mark(word: str) -> bool:

@@ -169,6 +169,16 @@ OWN = {
     "AnythingLLM": {"query_id": "q01", "type": "textResponse", "textResponse": TEXT, "sources": [{"title": "a", "text": "Io is hot."}]},
     "LangSmith": {"run_type": "chain", "inputs": {"question": QUESTION}, "outputs": {"answer": TEXT, "contexts": ["Io is hot."]}},
     "Vectara": {"query_id": "q01", "summary": TEXT, "search_results": [{"text": "Io is hot.", "score": 1}]},
+    "langchain, state of a graph": {"values": {"question": QUESTION, "context": [DOC], "answer": TEXT}, "next": []},
+    "DSPy, response": {"question": QUESTION, "context": ["Io is hot."], "response": TEXT},
+    "deepset": {"query_id": "q01", "results": [{"query": "?", "answers": [{"answer": TEXT, "type": "generative"}], "documents": [{"id": "d", "content": "Io is hot."}]}]},
+    "FiD": {"question": QUESTION, "answers": ["Io"], "ctxs": [{"id": "1", "title": "Io", "text": "Io is hot."}], "output": TEXT},
+    "FlashRAG": {"question": QUESTION, "golden_answers": ["Io"], "output": {"retrieval_result": [{"id": "1", "contents": "Io is hot."}], "pred": TEXT}},
+    "CRAG": {"query": QUESTION, "prediction": TEXT, "search_results": [{"page_name": "Io", "page_url": "https://a.example", "page_snippet": "Io is hot."}]},
+    "Tavily": {"query": QUESTION, "answer": TEXT, "results": [{"title": "Io", "url": "https://a.example", "content": "Io is hot."}]},
+    "You.com": {"query_id": "q01", "answer": TEXT, "hits": [{"url": "https://a.example", "snippets": ["Io is hot."]}]},
+    "LightRAG": {"query": QUESTION, "response": TEXT, "references": [{"reference_id": "1", "file_path": "io.txt", "content": ["Io is hot."]}]},
+    "Elastic": {"query_id": "q01", "message": said(TEXT), "citations": [{"id": "1", "page_content": "Io is hot."}]},
     "plain by id": {"id": "q01", "prediction": TEXT, "documents": [{"contents": "Io is hot."}]},
 }  # fmt: skip
 """Files of frameworks: a question, an answer with marks, and the documents that they number."""
@@ -202,6 +212,21 @@ BARE = {
     "SGLang": {"query_id": "q01", "text": TEXT, "meta_info": {"finish_reason": {"type": "stop"}}},
     "vLLM": {"query_id": "q01", "prompt": "?", "outputs": [{"text": TEXT, "finish_reason": "stop"}]},
     "TruLens": {"record_id": "r", "input": QUESTION, "output": TEXT},
+    "TruLens, texts as JSON": {"record_id": "r", "input": json.dumps(QUESTION), "output": json.dumps(TEXT)},
+    "TruLens, older": {"record_id": "r", "main_input": QUESTION, "main_output": TEXT},
+    "promptfoo, an assertion failed": {"vars": {"question": QUESTION}, "error": "Expected …", "gradingResult": {"pass": False}, "response": {"output": TEXT}},
+    "LiteLLM": {"messages": [said(QUESTION, role="user")], "response": chat(said(TEXT))},
+    "Helicone": {"request_body": {"messages": [said(QUESTION, role="user")]}, "response_body": chat(said(TEXT))},
+    "LlamaIndex, ChatResponse": {"query_id": "q01", "response": {"message": {"role": "assistant", "blocks": [{"block_type": "thinking", "content": "Is it [2]?"}, {"block_type": "text", "text": TEXT}]}}},
+    "messages of a thread": {"object": "list", "data": [{"object": "thread.message", "content": [words({"value": TEXT, "annotations": []})]}, {"object": "thread.message", "content": [words({"value": QUESTION})]}]},  # type: ignore[arg-type]
+    "AutoGen": {"messages": [{"source": "user", "content": QUESTION, "type": "TextMessage"}, {"source": "m", "content": TEXT, "type": "TextMessage"}], "stop_reason": "done"},
+    "Pydantic AI": {"messages": [{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": QUESTION}]}, {"kind": "response", "parts": [{"part_kind": "thinking", "content": "Is it [2]?"}, {"part_kind": "text", "content": TEXT}]}]},
+    "CrewAI": {"query_id": "q01", "raw": TEXT, "tasks_output": [{"raw": TEXT}]},
+    "OpenAI's agents": {"input": QUESTION, "final_output": TEXT, "new_items": []},
+    "Alpaca": {"instruction": QUESTION, "input": "", "output": TEXT},
+    "Dify, a workflow": {"query_id": "q01", "workflow_run_id": "w", "data": {"status": "succeeded", "outputs": {"text": TEXT}}},
+    "Claude": {"chat_messages": [{"sender": "human", "text": QUESTION}, {"sender": "assistant", "text": TEXT, "content": [words(TEXT)]}]},
+    "Azure's evaluation": {"inputs.query": QUESTION, "inputs.response": TEXT, "outputs.groundedness": 5},
     "lm-evaluation-harness": {"doc_id": 0, "doc": {"question": QUESTION}, "resps": [[TEXT]], "filtered_resps": [TEXT]},
 }  # fmt: skip
 """Files without documents: the marks cite the passages shown."""
@@ -235,7 +260,14 @@ CITED = {
     "LangChain": ({"type": "ai", "response_metadata": {}, "content": [words("Io is hot. It is old.", annotations=[{"type": "citation", "url": URLS[0], "start_index": 0, "end_index": 9, "cited_text": "Io"}])]}, "Io is hot[1]. It is old.", ["Io"]),
     "LangChain, a whole block": ({"type": "ai", "response_metadata": {}, "content": [words("It is old. "), words("Io is hot.", annotations=[{"type": "citation", "title": "Io"}])]}, "It is old. Io is hot[1].", [""]),
     "Pinecone": ({"message": said("Io is hot."), "finish_reason": "stop", "citations": [{"position": 9, "references": [{"file": {"name": "a.pdf"}, "pages": [1]}]}]}, "Io is hot[1].", [""]),
+    "Vercel": ({"role": "assistant", "parts": [{"type": "step-start"}, {"type": "reasoning", "text": "Is it [2]?"}, words("Io is hot [1]."), {"type": "source-url", "sourceId": "s", "url": URLS[0]}]}, "Io is hot [1].", [""]),
+    "Vercel, generateText": ({"text": "Io is hot [1].", "sources": [{"sourceType": "url", "id": "s", "url": URLS[0]}], "finishReason": "stop"}, "Io is hot [1].", [""]),
+    "xAI, Responses": ({"object": "response", "output": [{"type": "message", "content": [{"type": "output_text", "text": f"Io is hot.[[1]]({URLS[0]}) It is old.", "annotations": [{**NOTE, "start_index": 10, "end_index": 16 + len(URLS[0]) + 1}]}]}]}, "Io is hot.[1] It is old.", [""]),
+    "Exa": ({"answer": f"Io is hot ([X]({URLS[0]})).", "citations": [{"url": URLS[0], "title": "X", "text": "It is hot."}]}, "Io is hot [1].", ["It is hot."]),
+    "Azure's agents": ({"object": "thread.message", "content": [{"type": "text", "text": {"value": "Io is hot【3:0†source】.", "annotations": [{"type": "url_citation", "text": "【3:0†source】", "start_index": 9, "end_index": 21, "url_citation": {"url": URLS[0], "title": "X"}}]}}]}, "Io is hot[1].", [""]),
     # Spans of words.
+    "Contextual AI": ({"message": said("Io is hot [1]. It is old."), "retrieval_contents": [{"number": 1, "content_id": "c", "content_text": "Io is hot."}], "attributions": [{"start_idx": 15, "end_idx": 24, "content_ids": ["c"]}]}, "Io is hot [\u20601]. It is old[1].", ["Io is hot."]),
+    "Vertex AI Search": ({"answer": {"answerText": "Iö is hot. It is old.", "citations": [{"endIndex": "11", "sources": [{"referenceId": "0"}]}], "references": [{"chunkInfo": {"content": "Io is hot.", "documentMetadata": {"uri": URLS[0], "title": "X"}}}]}}, "Iö is hot[1]. It is old.", ["Io is hot."]),
     "Cohere 1": ({"text": "Io is hot. It is old.", "citations": [{"start": 0, "end": 9, "text": "Io is hot", "document_ids": ["doc_1"]}], "documents": [{"id": "doc_0", "text": "No."}, {"id": "doc_1", "text": "Io is hot."}]}, "Io is hot[2]. It is old.", ["No.", "Io is hot."]),
     "Cohere 2": ({"finish_reason": "COMPLETE", "message": {"content": [words("Io is hot. It is old.")], "citations": [
         {"type": "PLAN", "start": 0, "end": 2, "text": "No", "sources": []},

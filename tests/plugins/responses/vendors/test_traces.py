@@ -101,6 +101,11 @@ TRACES: dict[str, tuple[list[Row], list[str] | None]] = {
     "Langfuse, texts with JSON": ([
         {"id": "o0", "traceId": "t", "type": "SPAN", "startTime": "0", "input": json.dumps({"query": QUESTION}), "output": TEXT},
         {"id": "o1", "traceId": "t", "type": "RETRIEVER", "parentObservationId": "o0", "startTime": "1", "output": json.dumps({"documents": [{"content": "Io is hot."}]})}], ["Io is hot."]),
+    "Langfuse, a retriever as a plain span": ([{"id": "t", "input": QUESTION, "output": TEXT, "observations": [{"id": "o", "type": "SPAN", "output": [{"page_content": "Io is hot."}]}]}], ["Io is hot."]),
+    "MLflow": ([{"info": {"trace_id": "t"}, "data": {"spans": [
+        {"trace_id": "t", "span_id": "a", "attributes": {"mlflow.spanType": '"CHAIN"', "mlflow.spanInputs": json.dumps({"question": QUESTION}), "mlflow.spanOutputs": json.dumps(TEXT)}},
+        {"trace_id": "t", "span_id": "b", "parent_span_id": "a", "attributes": {"mlflow.spanType": '"RETRIEVER"', "mlflow.spanOutputs": json.dumps([{"page_content": "Io is hot."}])}}]}}], ["Io is hot."]),
+    "Weave": ([{"id": "c", "op_name": "weave:///e/p/op/rag:1", "trace_id": "t", "parent_id": None, "inputs": {"question": QUESTION}, "output": {"answer": TEXT, "context": ["Io is hot."]}}], ["Io is hot."]),
 }  # fmt: skip
 """Lines of a file, and the texts of the documents; None where there was no retriever."""
 

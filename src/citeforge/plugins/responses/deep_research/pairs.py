@@ -1,12 +1,13 @@
 """Statement–URL pairs of a report: what FACT asks a judge about (arXiv 2506.11763, section 3.2)."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from citeforge.engines.text.segment import Segmenter
 from citeforge.evaluator.statements.split import Statement, is_label, strict_statements
-from citeforge.evaluator.statements.url_marks import AND, Markup, Mention, read_markup
+from citeforge.evaluator.statements.url_marks import AND, Markup, read_markup
 from citeforge.plugins.responses.placing.marks import Edit, Shift
 from citeforge.schemas.citations.grammar import JOINER, Grammar
 from citeforge.schemas.citations.urls import same_url
@@ -15,7 +16,6 @@ from citeforge.schemas.text import normalise_em
 
 _FRAGMENT = "#:~:text="
 _ENDS = (".", "!", "?", "…")
-_STOPS = re.compile(r"[.,;:。，；]*")
 _MARK = re.compile(r"\[\d+\]|" + re.escape(JOINER))
 
 
@@ -42,20 +42,15 @@ def statement_pairs(
         key: when two URLs are one page.
         urls: URLs of the passages of the line, for a report without a list of references.
     """
-    markup = read_markup(report, urls)
-    numbered = _with_marks(report, markup, key)
-    read = strict_statements(numbered.text, Grammar(), segmenter, len(numbered.keys))
-    bare = _bare_links(numbered, read.statements)
-    if bare:
-        markup.mentions = _merge_mentions(report, markup.mentions, bare)
-        numbered = _with_marks(report, markup, key)
-        read = strict_statements(numbered.text, Grammar(), segmenter, len(numbered.keys))
-    keys = numbered.keys
+    written = _with_marks(report, read_markup(report, urls), key)
+    read = strict_statements(written.text, Grammar(), segmenter, len(written.keys))
     pairs: dict[tuple[str, str], CitedFact] = {}
-    for statement in read.statements:
+    for statement, cited in zip(
+        read.statements, _cited_texts(written, read.statements), strict=True
+    ):
         for number in dict.fromkeys(statement.numbers):
-            if 1 <= number <= len(keys):
-                pair = CitedFact(statement.text, keys[number - 1])
+            if 1 <= number <= len(written.keys):
+                pair = CitedFact(cited, written.keys[number - 1])
                 pairs.setdefault((pair.url, normalise_em(pair.statement)), pair)
     return tuple(pairs.values())
 
@@ -67,19 +62,19 @@ class _Written:
     Attributes:
         text: the report.
         keys: pages, in the order of their numbers.
-        labels: (start, end) of the texts of links in it, to the link.
+        labels: (start, end) of the texts of links in it.
     """
 
     text: str
     keys: list[str]
-    labels: dict[tuple[int, int], Mention]
+    labels: list[tuple[int, int]]
 
 
 def _with_marks(report: str, markup: Markup, key: Callable[[str], str]) -> _Written:
     """Replace a report's links by numbered marks, and remove its list of references."""
     numbers: dict[str, int] = {}
     edits: list[Edit] = []
-    links: list[tuple[Edit, int, Mention]] = []  # with the place of the link's text in it
+    links: list[tuple[Edit, int, int]] = []  # with the place of the link's text in it
     cuts = [(s, e, None) for s, e in markup.lists]
     at = 0
     for start, end, mention in sorted(
@@ -99,55 +94,36 @@ def _with_marks(report: str, markup: Markup, key: Callable[[str], str]) -> _Writ
         joiner = JOINER if report[end : end + 1] == "(" else ""
         edits.append(Edit(start, end, "".join([space, mention.kept, *marks, joiner])))
         if mention.kept:
-            links.append((edits[-1], len(space), mention))
+            links.append((edits[-1], len(space), len(space) + len(mention.kept)))
     shift = Shift(report, edits)
-    labels = {}
-    for edit, before, mention in links:
-        first = shift.places[edit][0] + before
-        labels[first, first + len(mention.kept)] = mention
+    labels = [(shift.places[e][0] + first, shift.places[e][0] + last) for e, first, last in links]
     return _Written(shift.text, list(numbers), labels)
 
 
-def _bare_links(numbered: _Written, statements: Sequence[Statement]) -> list[list[Mention]]:
-    """Group the links that follow a sentence with no text between: they cite that sentence.
+def _cited_texts(written: _Written, statements: Sequence[Statement]) -> Iterator[str]:
+    """Yield what the marks of each statement cite for: its text, or that of an earlier one.
 
-    They would be statements of their own, of nothing but their texts; one list for each.
+    Links that follow a sentence with no text between cite that sentence; they would be statements
+    of nothing but their texts.
     """
-    text = numbered.text
-    groups: list[list[Mention]] = []
-    before: int | None = None  # the end of the last statement that says something
-    labels = list(numbered.labels)
+    text, before = written.text, ""
+    place: int | None = None  # the end of the last statement that says something
+    labels = deque(written.labels)
     since: list[tuple[int, int]] = []  # labels behind it
-    at = 0
-    for statement in (s for s in statements if s.spans):
+    for statement in statements:
+        if not statement.spans:
+            yield statement.text
+            continue
         start, end = statement.spans[0][0], statement.spans[-1][1]
         mine = []
-        while at < len(labels) and labels[at][0] < end:
-            if labels[at][1] > start:
-                mine.append(labels[at])
-            at += 1
+        while labels and labels[0][0] < end:
+            label = labels.popleft()
+            mine += [label] if label[1] > start else []
         since += mine
         is_row = text.startswith("|", start)
-        if before is not None and mine and not is_row and _links_alone(text, before, end, since):
-            groups.append([numbered.labels[span] for span in mine])
-        else:
-            before, since = end, []
-    return groups
-
-
-def _merge_mentions(
-    report: str, mentions: Sequence[Mention], groups: Sequence[Sequence[Mention]]
-) -> list[Mention]:
-    """Merge each group of mentions into one that spans them all, without their texts."""
-    merged = list(mentions)
-    for group in groups:
-        start, end = group[0].start, group[-1].end
-        inside = [m for m in merged if start <= m.start < end]
-        keys = tuple(dict.fromkeys(k for m in inside for k in m.keys))
-        place = merged.index(inside[0])
-        end += len(_STOPS.match(report, end)[0])  # type: ignore[index]
-        merged[place : place + len(inside)] = [Mention(start, end, keys)]
-    return merged
+        if place is None or not mine or is_row or not _links_alone(text, place, end, since):
+            before, place, since = statement.text, end, []
+        yield before
 
 
 def _links_alone(text: str, start: int, end: int, labels: Sequence[tuple[int, int]]) -> bool:

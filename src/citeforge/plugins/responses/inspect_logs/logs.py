@@ -90,12 +90,12 @@ def sample_answer(
     Raises:
         InputError: a citation cannot be read.
     """
-    context = metadata.get("context")
+    query, context = str(metadata.get("query_id", name)), metadata.get("context")
     response = read_output(output, placer.benchmark.grammar)
     cut = bool(output.choices) and is_cut(output.stop_reason)
     response.finish_reason = TRUNCATED if cut else None
-    fields = LineFields(None if context is None else str(context), epoch - 1)
-    return placer.answer(str(metadata.get("query_id", name)), fields, response)
+    fields = LineFields(query, None if context is None else str(context), epoch - 1)
+    return placer.answer(fields, response)
 
 
 def read_output(output: ModelOutput, grammar: Grammar) -> Response:
@@ -114,8 +114,8 @@ def read_output(output: ModelOutput, grammar: Grammar) -> Response:
     message = output.choices[0].message
     body = message.model_dump(mode="json")
     for block in body["content"]:
-        if isinstance(block, dict) and block.get("citations"):
-            block["citations"] = list(_citations(block, grammar))
+        if isinstance(block, dict) and _has_marks_alone(block, grammar):
+            block["citations"] = None
     layout = next(layout for layout in layouts() if layout.form == "inspect")
     (response,) = read_responses(layout, Node(body))
     if not response.cited:
@@ -128,15 +128,11 @@ def read_output(output: ModelOutput, grammar: Grammar) -> Response:
     return response
 
 
-def _citations(block: dict[str, Any], grammar: Grammar) -> Iterator[dict[str, Any]]:
-    """Yield a block's citations, spans and kinds of place as own fields; none if marks suffice."""
-    has_words = any(c["cited_text"] is not None for c in block["citations"])
-    if not has_words and any(m.numbers for m in grammar.parse(block["text"], 1).markers):
-        return
-    for citation in block["citations"]:
-        words, place = citation["cited_text"], citation.get("range")
-        span = {} if isinstance(words, str | None) else {"cited_text": None, "span": words}
-        yield citation | span | ({"type": place["type"]} if place else {})
+def _has_marks_alone(block: Mapping[str, Any], grammar: Grammar) -> bool:
+    """Whether a block says by marks, and by no cited words, what its citations are for."""
+    citations = block.get("citations") or ()
+    has_words = any(citation["cited_text"] is not None for citation in citations)
+    return not has_words and any(m.numbers for m in grammar.parse(block.get("text", ""), 1).markers)
 
 
 def origin_of_log(path: Path) -> Origin:
@@ -186,10 +182,17 @@ def _read(path: Path, header_only: bool) -> EvalLog:
     with extras_named():
         from inspect_ai.log import read_eval_log
     try:
-        _require_room(path)
-        if header_only:
-            return read_eval_log(path.resolve(), header_only=True)
-        return read_eval_log(path.resolve(), exclude_fields=_UNREAD)
+        with zipfile.ZipFile(path) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+        if size > _MOST_BYTES:
+            raise InputError(
+                f"is larger than {_MOST_BYTES >> 20:,} MiB, unpacked", path=path,
+                allowed="a smaller log: inspect eval --no-log-model-api, or a part of the samples "
+                "each",
+                code="too-large",
+            )  # fmt: skip
+        unread = None if header_only else _UNREAD
+        return read_eval_log(path.resolve(), header_only=header_only, exclude_fields=unread)
     except CiteforgeError:
         raise
     except FileNotFoundError as error:
@@ -201,19 +204,6 @@ def _read(path: Path, header_only: bool) -> EvalLog:
             f"is not a readable log of inspect_ai ({reason})", path=path, allowed=_ALLOWED,
             code="bad-archive"
         ) from error  # fmt: skip
-
-
-def _require_room(path: Path) -> None:
-    """Refuse a log whose archive lists more than a log unpacks to."""
-    with zipfile.ZipFile(path) as archive:
-        size = sum(entry.file_size for entry in archive.infolist())
-    if size > _MOST_BYTES:
-        raise InputError(
-            f"is larger than {_MOST_BYTES >> 20:,} MiB, unpacked",
-            path=path,
-            allowed="a smaller log: inspect eval --no-log-model-api, or a part of the samples each",
-            code="too-large",
-        )
 
 
 INSPECT = Format(

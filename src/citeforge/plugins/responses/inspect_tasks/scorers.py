@@ -117,17 +117,11 @@ def _answer_of(state: TaskState, scoring: Scoring) -> SubmissionLine:
     Raises:
         UsageError: it was made on another build of the benchmark.
     """
-    metadata = state.metadata
-    theirs, ours = metadata.get("benchmark_hash"), scoring.benchmark.hash
-    if theirs is not None and theirs not in (ours, *scoring.benchmark.also_known):
-        raise UsageError(
-            f"the sample {state.sample_id!r} was made on a benchmark with hash {theirs[:16]}…, "
-            f"{scoring.benchmark.name} has {ours[:16]}…; score it against the one that it answers",
-            code="wrong-benchmark",
-        )
+    benchmark = scoring.benchmark
     try:
+        benchmark.require_hash(state.metadata.get("benchmark_hash"), benchmark.folder, 1)
         return sample_answer(
-            scoring.placer, str(state.sample_id), metadata, state.output, state.epoch
+            scoring.placer, str(state.sample_id), state.metadata, state.output, state.epoch
         )
     except InputError as error:
         raise UsageError(

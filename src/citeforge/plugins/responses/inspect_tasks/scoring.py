@@ -1,6 +1,5 @@
 """Scores of single answers and of all answers, computed by the code of ``citeforge score``."""
 
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,14 +15,14 @@ from citeforge.evaluator.score import ScoringSetup, score, setup_of
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import OURS
 from citeforge.library.benchmarks import load
-from citeforge.library.scores import judge_of
+from citeforge.library.scores import judge_of, submission_file
 from citeforge.package.package import rows_about
 from citeforge.plugins.responses.placing.placer import CitationPlacer
 from citeforge.schemas.errors import CiteforgeError, UsageError, extras_named
 from citeforge.schemas.recipes.base import checked
 from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.schemas.scores import ScoreFile
-from citeforge.schemas.submission import SubmissionLine, make_header
+from citeforge.schemas.submission import SubmissionLine
 
 _ONE_ANSWER = ("passages", "triples")
 """Contents of contexts whose measures have a value for a single answer."""
@@ -64,7 +63,6 @@ class InMemoryBenchmark(Benchmark):
     def only(self, queries: Iterable[str]) -> "InMemoryBenchmark":
         """Return the benchmark restricted to some queries, in its own order."""
         part = InMemoryBenchmark(self)
-        part._whole_table, part._whole_texts = self._whole_table, self._whole_texts
         part._shown_texts, part.query_subset = self._shown_texts, frozenset(queries)
         return part
 
@@ -165,11 +163,7 @@ class Scoring:
         context: str | None,
     ) -> ScoreFile:
         """Score answers by writing them to a temporary submission."""
-        manifest = self.benchmark.manifest
-        header = make_header("inspect", manifest.name, manifest.benchmark_hash, ())
-        with tempfile.TemporaryDirectory(prefix="citeforge-") as folder, extras_named():
-            path = Path(folder) / "answers.jsonl"
-            path.write_bytes(b"\n".join(map(msgspec.json.encode, [header, *answers])) + b"\n")
+        with submission_file(answers, "inspect") as path, extras_named():
             # Metrics are computed while a sample is scored in another thread.
             judge = self._tools.judge and self._tools.judge.share()
             tools = replace(self._tools.with_options(context=context), judge=judge)

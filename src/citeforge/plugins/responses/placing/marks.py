@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from operator import eq, le
 
-from citeforge.engines.text.segment import Segmenter
+from citeforge.engines.text.segment import Segmenter, lines_of
 from citeforge.evaluator.statements.split import Statement, Statements, strict_statements
 from citeforge.plugins.responses.placing.records import Cited
 from citeforge.schemas.citations.doubt import find_variables, is_subscript
@@ -22,8 +22,7 @@ _STOPS = ".!?。！？"
 _BRACKETS = "[【［(（"
 _TRIES, _FEW_TRIES, _LONG = 30, 4, 20_000
 """Most readings of a text while places are searched; fewer for texts of so many characters."""
-_NEAR = 300
-"""Characters on either side that decide whether a mark looks like a subscript."""
+_MARK = re.compile(r"\[\d+\]")
 _JOINS = re.compile(r"[(}\-\u2010-\u2015\uff0d\uff5e]")
 
 
@@ -90,7 +89,7 @@ def place_marks(
     """
     marks = _marks(text, cited, numbers)
     edits = list(dict.fromkeys(marks.values()))
-    first = Shift(text, [*edits, *_escapes(text, grammar, n_docs, edits)])
+    first = _apply(text, [*edits, *_escapes(text, grammar, n_docs, edits)])
     spans_of_words = [
         (first.start(c.start), first.end(c.end), n)
         for c, n in zip(cited, numbers, strict=True)
@@ -113,19 +112,29 @@ def place_marks(
     return second.text, spans
 
 
+def _apply(text: str, edits: Sequence[Edit]) -> Shift:
+    """Apply edits, with a word joiner where a mark would be an element of a list: ``a_0[1]``."""
+    shift = Shift(text, edits)
+    variables = find_variables(shift.text)
+    joiners = [
+        Edit(edit.start, edit.start, JOINER)
+        for edit, (start, end) in shift.places.items()
+        if any(
+            is_subscript(shift.text, *mark.span(), variables)
+            for mark in _MARK.finditer(shift.text, start, end)
+        )
+    ]
+    return Shift(text, [*joiners, *edits]) if joiners else shift
+
+
 def _bracketed(text: str, start: int, end: int, numbers: Iterable[int]) -> str:
     """Write the marks of distinct numbers that replace the characters [start, end) of a text.
 
-    ``[1](so)`` would be a link, ``[1]-[4]`` a range, ``a_0[1]`` an element of a list, and ``[1]}``
-    a mark with its brace.
+    ``[1](so)`` would be a link, ``[1]-[4]`` a range, and ``[1]}`` and ``^[1]`` marks with a sign.
     """
     marks = "".join(f"[{n}]" for n in dict.fromkeys(numbers))
-    before = text[max(0, start - _NEAR) : start]
-    marked = before + marks + text[end : end + _NEAR]
-    behind = len(before + marks)
-    if is_subscript(marked, len(before), behind, find_variables(marked)) or before[-1:] == "^":
-        marks = JOINER + marks
-    return marks + JOINER if _JOINS.match(text, end) else marks
+    before = JOINER if text[max(0, start - 1) : start] == "^" else ""
+    return before + marks + (JOINER if _JOINS.match(text, end) else "")
 
 
 def _marks(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> dict[int, Edit]:
@@ -190,7 +199,7 @@ def _insert_marks(
             numbers_at.setdefault(place, []).extend(numbers)
         for place, number in loose:
             numbers_at.setdefault(place, []).append(number)
-        shift = Shift(text, [Edit(p, p, _bracketed(text, p, p, n)) for p, n in numbers_at.items()])
+        shift = _apply(text, [Edit(p, p, _bracketed(text, p, p, n)) for p, n in numbers_at.items()])
         after = read(shift.text).statements
         wrong = [
             at
@@ -217,22 +226,29 @@ def _missing_numbers(
 ) -> tuple[dict[int, list[int]], list[tuple[int, int]]]:
     """Find the numbers that statements should cite but do not: (numbers by statement, others).
 
-    Spans outside all statements are returned apart, as (place, number).
-
-    That is a heading, say: a mark at its end, and the grammar says to what it belongs.
+    Spans outside all statements, such as headings, are returned apart, as (place, number): the
+    grammar says to what a mark there belongs.
     """
     places = [(s, e, i) for i, st in enumerate(statements) for s, e in st.spans]
     starts = [s for s, _, _ in places]
+    lines = lines_of(text) or [(0, 0)]
     missing: dict[int, list[int]] = {}
     loose: list[tuple[int, int]] = []
     for start, end, number in spans:
         near = islice(places, max(0, bisect_right(starts, start) - 1), bisect_left(starts, end))
         hits = [at for s, e, at in near if any(map(str.isalnum, text[max(s, start) : min(e, end)]))]
+        place = start + len(text[start:end].rstrip())  # not behind the line break
+        first, behind = lines[bisect_right(lines, (place, len(text) + 1)) - 1]
+        if not hits and not any(map(str.isalnum, text[first:place])):
+            # What follows on this line; in front of it, a mark could make an entry of a list.
+            near = islice(places, max(0, bisect_right(starts, place) - 1), None)
+            following = next(((s, at) for s, e, at in near if e > place), (behind, 0))
+            hits = [following[1]] if first <= following[0] < behind else []
         for at in hits:
             if number not in (*statements[at].numbers, *missing.get(at, ())):
                 missing.setdefault(at, []).append(number)
         if not hits:
-            loose.append((end, number))
+            loose.append((place, number))
     return missing, loose
 
 

@@ -12,7 +12,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
 from citeforge.plugins.responses.placing.marks import marks_beside, place_marks
 from citeforge.plugins.responses.placing.records import (
-    NUMBERED_LINK,
+    MARK_LINK,
     Cited,
     CitedSource,
     Response,
@@ -26,15 +26,17 @@ from citeforge.schemas.submission import CitedSpan, OwnPassage, SubmissionLine
 
 @dataclass(frozen=True)
 class LineFields:
-    """Fields of a line beside the response: context set, run, documents, pages.
+    """Fields of a line beside the response: query, context set, run, documents, pages.
 
     Attributes:
+        query: query that it answers.
         context: context set that was shown; None where the line does not say.
         run: number of a repeated run, from 0.
         documents: documents of the request, in order; None where the line has none.
         pages: pages whose texts are known, by their URLs.
     """
 
+    query: str
     context: str | None = None
     run: int = 0
     documents: Sequence[CitedSource] | None = None
@@ -138,11 +140,10 @@ class CitationPlacer:
             return fields.documents is not None
         return bool(response.has_list or response.sources or response.cited)
 
-    def answer(self, query: str, fields: LineFields, response: Response) -> SubmissionLine:
+    def answer(self, fields: LineFields, response: Response) -> SubmissionLine:
         """Make a submission line of a response, with marks in place of its citations.
 
         Args:
-            query: what it answers.
             fields: what its line says besides the response.
             response: answer, sources and citations.
 
@@ -150,7 +151,7 @@ class CitationPlacer:
             InputError: it names no context set.
         """
         line = SubmissionLine(
-            query, response.text, context=fields.context, run=fields.run,
+            fields.query, response.text, context=fields.context, run=fields.run,
             finish_reason=response.finish_reason,
             meta={"thoughts": response.thoughts} if response.thoughts else None,
         )  # fmt: skip
@@ -158,53 +159,34 @@ class CitationPlacer:
             return line
         if self._only_marks:
             response = Response(response.text)
-        marks = [] if response.cited else cite_by_marks(response, self.benchmark.grammar)
+        grammar = self.benchmark.grammar
+        marks = [] if response.cited else cite_by_marks(response, grammar)
         if self.matching.way == "own" or fields.documents is not None:
             line.context, (line.passages, positions) = None, _own(fields, response)
             n_shown = len(line.passages)
         else:
             line.context = self._context(fields)
-            candidates = self.matching.passages_of(line.context, query)
+            candidates = self.matching.passages_of(line.context, fields.query)
             positions = [self.matching.find(s, candidates) for s in response.sources]
             n_shown = len(candidates)
-        numbers = self._numbers(response, positions, n_shown)
+        numbers = _numbers(response.sources, positions, n_shown, grammar.base)
         if not response.cited and all(numbers[c.source] == n for c, n in marks):
             return line  # its marks say what is meant
-        grammar, cited = self.benchmark.grammar, response.cited or [c for c, _ in marks]
+        cited = response.cited or [c for c, _ in marks]
         line.output, places = place_marks(
             response.text, cited, [numbers[c.source] for c in cited], grammar, self.segmenter,
             n_shown,
         )  # fmt: skip
         line.spans = [
             CitedSpan(
-                start,
-                end,
-                positions[c.source],
-                response.sources[c.source].name,
+                start, end, positions[c.source], response.sources[c.source].name,
                 response.text[c.start : c.end] if c.is_mark else None,
-                c.quote,
-                c.quote_at and c.quote_at[0],
-                c.quote_at and c.quote_at[1],
-                c.quote_unit,
+                c.quote, c.quote_at and c.quote_at[0], c.quote_at and c.quote_at[1], c.quote_unit,
                 c.confidence,
             )
             for c, (start, end) in zip(cited, places, strict=True)
-        ]
+        ]  # fmt: skip
         return line
-
-    def _numbers(
-        self, response: Response, positions: Sequence[int | None], n_shown: int
-    ) -> list[int]:
-        """Number to cite each source by; sources that were not shown get numbers beyond all."""
-        base, beyond = self.benchmark.grammar.base, count(n_shown)
-        return [
-            base + at
-            if at is not None
-            else base + source.index
-            if source.is_absent and source.index is not None and source.index >= n_shown
-            else base + next(beyond)
-            for source, at in zip(response.sources, positions, strict=True)
-        ]
 
     def _context(self, fields: LineFields) -> str:
         """Get the context set that a line names, else the only one; refuse an unknown one."""
@@ -220,6 +202,18 @@ class CitationPlacer:
                 code="missing-field" if is_missing else "unknown-context",
             )
         return context
+
+
+def _numbers(
+    sources: Sequence[CitedSource], positions: Sequence[int | None], n_shown: int, base: int
+) -> list[int]:
+    """Number to cite each source by; sources that were not shown get numbers beyond all."""
+    numbers, beyond = [], count(n_shown)
+    for source, at in zip(sources, positions, strict=True):
+        if at is None and source.is_absent and source.index is not None:
+            at = source.index if source.index >= n_shown else None
+        numbers.append(base + (next(beyond) if at is None else at))
+    return numbers
 
 
 def cite_by_marks(response: Response, grammar: Grammar) -> list[tuple[Cited, int | None]]:
@@ -242,8 +236,8 @@ def cite_by_marks(response: Response, grammar: Grammar) -> list[tuple[Cited, int
     if not by_number:
         by_number = {at: at for at in range(len(response.sources))}
     found: list[tuple[Cited, int | None]] = []
-    for link in NUMBERED_LINK.finditer(response.text):
-        at = urls.get(same_url(link["url"]))
+    for link in MARK_LINK.finditer(response.text):
+        at = urls.get(same_url(link["numbered"] or link["round"]))
         if at is not None:
             found.append((Cited(*link.span(), at, is_mark=True), None))
     links = [(c.start, c.end) for c, _ in found]

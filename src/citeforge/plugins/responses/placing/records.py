@@ -10,15 +10,16 @@ from citeforge.evaluator.submissions.format import OnError
 from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.errors import InputError
 
-_LINK = r"\[[^\[\]\n]*\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)"
+_LINK = r"\[(?:[^\[\]\n]|\[[^\[\]\n]*\])*\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)"
 _MARK = re.compile(
     rf"\(\s*{_LINK}(?:\s*[,;]\s*{_LINK})*\s*\)|{_LINK}|【[^【】\n]*】|\[\^?\d+\]|<?https?://\S+>?|[\ue200-\ue2ff].*"
 )
 
-NUMBERED_LINK = re.compile(
-    r"\[\[?\d{1,3}\]?\]\((?P<url>https?://[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)\)"
+_URL = r"https?://[^\s()]+(?:\([^\s()]*\)[^\s()]*)*"
+MARK_LINK = re.compile(
+    rf"\[\[?\d{{1,3}}\]?\]\((?P<numbered>{_URL})\)|\(\[[^\[\]\n]*\]\((?P<round>{_URL})\)\)"
 )
-"""``[[1]](URL)``, as Grok and Perplexity write marks."""
+"""``[[1]](URL)``, as Grok and Perplexity write marks, or ``([title](URL))``, as Exa does."""
 
 
 @dataclass(frozen=True)
@@ -142,28 +143,6 @@ def errors_at(path: Path, line: int, on_error: OnError = None) -> Iterator[None]
         if on_error is None or placed.line is None:  # a whole file is at fault
             raise placed from error.__cause__
         on_error(placed)
-
-
-def span(start: int | None, end: int | None, size: int, place: str) -> tuple[int, int]:
-    """Check the offsets of a span.
-
-    Args:
-        start: first character; None is 0.
-        end: behind the last character.
-        size: characters of the text.
-        place: field, for the error.
-
-    Raises:
-        InputError: they lie outside the text, or the wrong way round.
-    """
-    first = 0 if start is None else start
-    if end is None or not 0 <= first <= end <= size:
-        raise InputError(
-            f"spans {first} to {end}, and the text has {size} characters", field=place,
-            allowed="offsets within the text, the end behind the start; was the text changed?",
-            code="out-of-range"
-        )  # fmt: skip
-    return first, end
 
 
 def link_span(text: str, first: int, last: int) -> tuple[int, int, bool]:

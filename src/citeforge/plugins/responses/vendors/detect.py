@@ -1,30 +1,41 @@
 """Detection of the tool that wrote a file, from its first line."""
 
 import json
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-from citeforge.engines.io.jsonlines import open_bytes, raw_lines, read_errors
+from citeforge.engines.io.jsonlines import open_bytes, read_errors, read_rows
 from citeforge.evaluator.submissions.reader import HEADER
-from citeforge.plugins.responses.vendors.layout import Layout, layouts
+from citeforge.plugins.responses.vendors.layout import Layout, declarations, layouts
 from citeforge.plugins.responses.vendors.values import Node, nested
 from citeforge.schemas.errors import InputError
 
-_BODIES = "response.body", "response", "result.message", "model_output", "output", "."
-"""Where a line has the response: batches, then logs, then the line itself."""
+_ROW: Any = dict[str, Any]
 _LARGEST_FIRST = 1 << 20
 """Bytes of a file that is not in lines, in which its first response is looked for."""
 
 
 def find_layout(row: Node, among: tuple[Layout, ...]) -> tuple[Layout, Node] | None:
     """Find the first layout that a line has, and the response in the line."""
-    bodies = [node for path in _BODIES for node in row.each(path) if isinstance(node.value, dict)]
+    bodies = [
+        node
+        for path in declarations().line.bodies
+        for node in row.each(path)
+        if isinstance(node.value, dict)
+    ]
     return next(((lay, body) for lay in among for body in bodies if lay.matches(body)), None)
 
 
 def body_of(row: Node) -> Node:
     """Find the response in a line of an unknown layout."""
-    return next(n for path in _BODIES for n in row.each(path) if isinstance(n.value, dict))
+    return next(
+        n
+        for path in declarations().line.bodies
+        for n in row.each(path)
+        if isinstance(n.value, dict)
+    )
 
 
 def looks_like(form: str, path: Path, start: bytes) -> bool:
@@ -38,57 +49,75 @@ def looks_like(form: str, path: Path, start: bytes) -> bool:
 
 @lru_cache(maxsize=4)
 def _recognise(path: Path, start: bytes) -> str | None:
-    """Name the format of a file by its first line; None for none of ours."""
+    """Name the format of a file by its first line; None for none of ours.
+
+    Raises:
+        InputError: responses of any tool, but not one per line.
+    """
     text = start.lstrip()
-    line, _, _ = text.partition(b"\n")
-    if not text.startswith((b"{", b"[")):
-        return None
     is_array = text.startswith(b"[")
-    if is_array or line.strip() == b"{":
+    if is_array or text.partition(b"\n")[0].strip() == b"{":
         if b'"docs"' not in start:
-            _refuse_whole(path, is_array)
+            first, root = Node(_first_value(path, is_array)), ".[]" if is_array else ""
+            inner = ((root + place, node) for place, node in _first_items(first))
+            _require_lines(path, [(root or ".", first), *inner])
         return None
-    row = _first_row(path)
-    if row is None or (isinstance(row.get("output"), str) and "query_id" in row):
+    if not text.startswith(b"{"):
         return None
-    # Data frames of spans have names with dots.
-    found = find_layout(Node(nested(row) if any("." in name for name in row) else row), layouts())
+    try:
+        _, row = next(read_rows(path, _ROW, HEADER))
+    except (StopIteration, InputError):
+        return None  # its reader says what is wrong
+    if isinstance(row.get("output"), str) and "query_id" in row:
+        return None
+    found = find_layout(read_row(row), layouts())
+    if found is None:
+        _require_lines(path, _first_items(Node(row)))
     return None if found is None else found[0].form
 
 
-def _first_row(path: Path) -> dict[str, object] | None:
-    """Find the first line that is no header; None if it is no object."""
-    for _, line in raw_lines(path):
-        if line.strip() and not HEADER.match(line):
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):
-                return None  # its reader says what is wrong
-            return row if isinstance(row, dict) else None
-    return None
+def read_row(row: dict[str, Any]) -> Node:
+    """Wrap a line, with dotted names as objects: those of data frames."""
+    return Node(nested(row) if any("." in name for name in row) else row)
 
 
-def _refuse_whole(path: Path, is_array: bool) -> None:
-    """Refuse a file of a known tool that is one array, or one object over several lines.
-
-    Raises:
-        InputError: says how to put it into lines.
-    """
+def _first_value(path: Path, is_array: bool) -> Any:
+    """Read the first value of a file that is not in lines; None if it is no JSON."""
     with open_bytes(path) as file, read_errors(path):
         text = file.read(_LARGEST_FIRST).decode(errors="replace").lstrip()
     try:
-        first, _ = json.JSONDecoder().raw_decode(text[1:].lstrip() if is_array else text)
+        return json.JSONDecoder().raw_decode(text[1:].lstrip() if is_array else text)[0]
     except (ValueError, RecursionError):
-        return
-    if not isinstance(first, dict) or "docs" in first:  # ALCE's results are such arrays
-        return
-    found = find_layout(Node(first), layouts())
-    is_ours = "query_id" in first and "output" in first
-    if found is not None or is_ours:
-        what = "answers" if found is None else f"responses of {found[0].form}"
-        raise InputError(
-            f"contains {'an array of ' if is_array else ''}{what}, not one per line",
-            path=path,
-            allowed=f"one JSON object per line: jq -c '{'.[]' if is_array else '.'}' {path.name}",
-            code="bad-json",
-        )
+        return None
+
+
+def _first_items(node: Node) -> Iterator[tuple[str, Node]]:
+    """Yield the first item of each list in an object, and its place as jq writes it."""
+    for inner in node.each("%"):
+        if isinstance(inner.value, list):
+            yield from ((f".{inner.place}[]", item) for item in inner.items()[:1])
+        else:
+            yield from _first_items(inner)
+
+
+def _require_lines(path: Path, values: Iterable[tuple[str, Node]]) -> None:
+    """Refuse a file in which one of these values is a response of a known tool.
+
+    Args:
+        path: file.
+        values: values that are no lines of it, and their places as jq writes them.
+
+    Raises:
+        InputError: says how to put the responses into lines.
+    """
+    for place, node in values:
+        row = node.value if isinstance(node.value, dict) else {}
+        found = None if "docs" in row else find_layout(node, layouts())  # ALCE's results
+        if found is not None or {"query_id", "output"} <= row.keys():
+            what = "answers" if found is None else f"responses of {found[0].form}"
+            raise InputError(
+                f"contains {'an array of ' if place != '.' else ''}{what}, not one per line",
+                path=path,
+                allowed=f"one JSON object per line: jq -c '{place}' {path.name}",
+                code="bad-json",
+            )

@@ -5,10 +5,11 @@ question itself. The response is in ``response``, where batches have it, or is t
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.textfiles import count_text
@@ -18,42 +19,33 @@ from citeforge.evaluator.submissions.reader import HEADER
 from citeforge.plugins.responses.placing.marks import marks_beside
 from citeforge.plugins.responses.placing.placer import CitationPlacer, LineFields
 from citeforge.plugins.responses.placing.records import Response, errors_at
-from citeforge.plugins.responses.vendors.detect import body_of, find_layout, looks_like
-from citeforge.plugins.responses.vendors.layout import Layout, layouts
+from citeforge.plugins.responses.vendors.detect import body_of, find_layout, looks_like, read_row
+from citeforge.plugins.responses.vendors.layout import Layout, declarations, layouts
 from citeforge.plugins.responses.vendors.reader import read_responses
-from citeforge.plugins.responses.vendors.sources import read_source
+from citeforge.plugins.responses.vendors.sources import find_documents, read_source
 from citeforge.plugins.responses.vendors.traces import read_traces
-from citeforge.plugins.responses.vendors.values import Node
+from citeforge.plugins.responses.vendors.values import Node, parsed
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
 
 Rows = Iterator[tuple[int, dict[str, Any]]]
 _ROW: Any = dict[str, Any]
-_NAMES = "query_id | custom_id | key | qid | metadata.query_id"
-_IDS = "id | _id | record_id"
-"""May be the id of the query, or of the response."""
-_QUESTIONS = (
-    "question | input.question | input.query | inputs.question | inputs.query | input | query | "
-    "user_input"
-)
-_FAILED = "errored", "canceled", "cancelled", "expired"
 
 
-@dataclass(frozen=True)
-class _Line:
-    """A line of a file, with its query, fields and responses.
+class _Line(NamedTuple):
+    """A line of a file, with its responses.
 
     Attributes:
         number: its number in the file.
-        query: query that it answers.
         fields: what it says besides the response.
         responses: its answers, in order.
+        unread: place of a list of documents in it that is not read; None without one.
     """
 
     number: int
-    query: str
     fields: LineFields
     responses: list[Response]
+    unread: str | None
 
 
 class _File:
@@ -80,7 +72,7 @@ class _File:
         self._form, self._rows, self._path = form, rows, path
         self._layouts = tuple(lay for lay in layouts() if lay.form == form)
         words = [word for word in options.split(",") if word]
-        self._only_marks, self.with_runs = "marks" in words, "runs" in words
+        self._only_marks, self._with_runs = "marks" in words, "runs" in words
         way = ",".join(word for word in words if word not in ("marks", "runs"))
         if way == "index" and not any(lay.is_numbered for lay in self._layouts):
             raise UsageError(
@@ -88,7 +80,7 @@ class _File:
                 f"shown; find them by {form}:id, :title or :url=FIELD",
                 code="unsupported",
             )
-        self.placer = CitationPlacer(form, benchmark, way or self._layouts[0].by, self._only_marks)
+        self._placer = CitationPlacer(form, benchmark, way or self._layouts[0].by, self._only_marks)
         self._grammar = benchmark.grammar
         self._queries = QueryFinder(benchmark)
 
@@ -98,13 +90,58 @@ class _File:
         Raises:
             InputError: file, line, field, and what would be right.
         """
-        for read in self.read(on_error):
-            responses = read.responses if self.with_runs else read.responses[:1]
+        for read in self._read(on_error):
+            responses = read.responses if self._with_runs else read.responses[:1]
             for run, response in enumerate(responses, read.fields.run):
                 with errors_at(self._path, read.number, on_error):
-                    yield read.number, self._answer(read, response, run)
+                    yield read.number, self._answer(replace(read.fields, run=run), response)
 
-    def read(self, on_error: OnError) -> Iterator[_Line]:
+    def warnings(self) -> Iterator[Fault]:
+        """Count what is left out of the file, at most one warning of a kind."""
+        thoughts = choices = both = shown = 0
+        unread = []
+        for read in self._read(lambda error: None):
+            first = read.responses[0]
+            thoughts += bool(first.thoughts)
+            choices += len(read.responses) - 1
+            both += self._has_both(first)
+            is_plain = not self._placer.brings_sources(read.fields, first)
+            shown += is_plain and self._has_sources and self._cites_shown(first)
+            unread += [read.unread] if is_plain and read.unread is not None else []
+        form, marks = self._form, f"--format {self._form}:marks"
+        for n, code, noun, text in (
+            (
+                both, "unread-citation", "answer",
+                f"with citations of {form} beside the text and marks in it: the marks cite "
+                f"nothing; {marks} reads the marks alone, as citations of the passages shown",
+            ),
+            (
+                shown, "unread-citation", "answer",
+                f"without citations of {form}, of which others have some: the marks cite the "
+                "passages shown, so the file is about two contexts; score one with --context, or "
+                f"read the marks of all with {marks}",
+            ),
+            (
+                0 if self._with_runs else choices, "unread-answer", "further answer",
+                "to the same prompts not read: the first by index counts; "
+                f"--format {form}:runs reads the others as runs",
+            ),
+            (
+                thoughts, "thoughts", "answer",
+                "with thoughts of the model, which are no part of the answer; they are kept in "
+                "meta",
+            ),
+            (
+                0 if self._only_marks else len(unread), "unread-documents", "answer",
+                f"with documents that are not read ({next(iter(unread), '')}): the marks cite the "
+                'passages of the benchmark; if they cite these documents, call the list '
+                '"documents"',
+            ),
+        ):  # fmt: skip
+            if n:
+                yield Fault(code, f"{count_text(n, noun)} {text}", is_error=False)
+
+    def _read(self, on_error: OnError) -> Iterator[_Line]:
         """Read the lines, with citations as the tool returned them.
 
         Raises:
@@ -112,37 +149,37 @@ class _File:
         """
         for number, row in self._rows(self._path, on_error):
             with errors_at(self._path, number, on_error):
-                yield self._read_row(number, Node(row))
+                yield self._read_row(number, read_row(row))
 
-    def _answer(self, read: _Line, response: Response, run: int) -> SubmissionLine:
+    def _answer(self, fields: LineFields, response: Response) -> SubmissionLine:
         """Convert one response of a line into a submission's answer."""
-        answer = self.placer.answer(read.query, replace(read.fields, run=run), response)
-        is_own = self.placer.matching.way == "own" and not self._only_marks
-        if answer.passages is None and is_own and not self.cites_shown(response):
+        answer = self._placer.answer(fields, response)
+        is_own = self._placer.matching.way == "own" and not self._only_marks
+        if answer.passages is None and is_own and not self._cites_shown(response):
             # Where the others found sources of their own, it found none.
-            answer.passages = [] if self.has_sources else None
+            answer.passages = [] if self._has_sources else None
         return answer
 
-    def cites_shown(self, response: Response) -> bool:
+    def _cites_shown(self, response: Response) -> bool:
         """Whether marks of a response without sources cite the passages of the benchmark.
 
         In files of frameworks they cite documents, of which the line has none.
         """
-        is_framework = self._layouts[0].needs_text and self.has_sources
+        is_framework = self._layouts[0].needs_text and self._has_sources
         return not is_framework and bool(marks_beside(response.text, [], self._grammar, 99))
 
-    def has_both(self, response: Response) -> bool:
+    def _has_both(self, response: Response) -> bool:
         """Whether a response has citations and also marks, which then do not count."""
         spans = sorted((c.start, c.end) for c in response.cited if c.is_mark)
         beside = marks_beside(response.text, spans, self._grammar, 99) if response.cited else []
         return bool(beside) and not self._only_marks
 
     @cached_property
-    def has_sources(self) -> bool:
+    def _has_sources(self) -> bool:
         """Whether any line of the file brings sources."""
         return any(
-            self.placer.brings_sources(read.fields, response)
-            for read in self.read(lambda error: None)
+            self._placer.brings_sources(read.fields, response)
+            for read in self._read(lambda error: None)
             for response in read.responses[:1]
         )
 
@@ -151,26 +188,26 @@ class _File:
         _require_answer(row)
         found = find_layout(row, self._layouts)
         if found is None and len(self._layouts) > 1:
-            signs = "; ".join(f"{lay.tool}: {lay.signs}" for lay in self._layouts)
+            tools = "; ".join(lay.tool for lay in self._layouts)
             raise InputError(
                 f"is no response of {self._form}", code="wrong-value",
-                allowed=f"{signs}; --format names another format"
+                allowed=f"a line of {tools}; --format names another format"
             )  # fmt: skip
         layout, body = found or (self._layouts[0], body_of(row))
-        query = self._query(row, layout, body)
-        return _Line(number, query, _fields(row, layout, body), read_responses(layout, body))
+        responses, query = read_responses(layout, body), self._query(row, layout, body)
+        unread = None if responses[0].has_list else _unread_documents(row, responses[0])
+        return _Line(number, _fields(query, row, layout, body), responses, unread)
 
     def _query(self, row: Node, layout: Layout, body: Node) -> str:
         """Find the query that a line answers, by its id, else by the text of the question."""
-        own = [n.value for n in row.each(_NAMES)]
-        name = next((n for n in own if type(n) in (str, int)), None)
-        if name is None:
-            ids = (n.value for path in _IDS.split("|") for n in row.each(path))
-            name = next((i for i in ids if self._queries.knows(i)), None)
-        asked = [*body.each(layout.question), *row.each(_QUESTIONS)]
+        paths = declarations().line
+        names = (n.value for n in row.each(paths.names) if type(n.value) in (str, int))
+        ids = (n.value for path in paths.ids for n in row.each(path))
+        name = next(chain(names, filter(self._queries.knows, ids)), None)
+        asked = [*body.each(layout.question), *row.each(paths.questions)]
         answers = body.each(layout.answers) if layout.answers else []
         asked += [n for answer in answers for n in answer.each(layout.question)]
-        question = next((n.value for n in asked if isinstance(n.value, str)), None)
+        question = next((parsed(n.value) for n in asked if isinstance(n.value, str)), None)
         if name is None and question is None:
             raise InputError(
                 "names no query",
@@ -179,10 +216,10 @@ class _File:
                 code="missing-field",
             )
         # A wrong id is reported, also where the question is known.
-        return self._queries.of(name, question or "" if name is None else "")
+        return self._queries.of(name, str(question or "") if name is None else "")
 
 
-def _fields(row: Node, layout: Layout, body: Node) -> LineFields:
+def _fields(query: str, row: Node, layout: Layout, body: Node) -> LineFields:
     """Read the fields of a line beside its response: context, run, documents, pages.
 
     Names that the response itself uses belong to the response.
@@ -193,11 +230,19 @@ def _fields(row: Node, layout: Layout, body: Node) -> LineFields:
     documents = beside.first("documents")
     context = beside.first("context")
     return LineFields(
+        query,
         context.value if context is not None and isinstance(context.value, str) else None,
         beside.number("run") or 0,
         None if documents is None else [read_source(d, True) for d in documents.items()],
         [read_source(page) for page in beside.each("pages.*")],
     )
+
+
+def _unread_documents(row: Node, response: Response) -> str | None:
+    """Find the place of documents in a line that no declaration knows; None without any."""
+    texts, said = declarations().line.unread, "\n".join([response.text, *response.thoughts])
+    found = row.first(texts) if row.has(texts) else find_documents(row, said)
+    return None if found is None else found.place
 
 
 def _require_answer(row: Node) -> None:
@@ -206,12 +251,13 @@ def _require_answer(row: Node) -> None:
     Raises:
         InputError: says why it failed.
     """
-    why = row.first("error | response.error | response.body.error")
-    reason = None if why is None else why.value
-    if (result := row.first("result.type")) is not None and result.value in _FAILED:
-        error = row.first("result.error")
-        reason = result.value if error is None else error.value
+    paths = declarations().line
+    error, failed = row.first(paths.errors), row.first(paths.failed)
     status = row.first("response.status_code")
+    is_graded = row.has("response.output") and row.has("grading_result")  # an answer all the same
+    reason = None if error is None or is_graded else error.value
+    if failed is not None:
+        reason = reason or failed.value["type"]
     if not reason and status is not None and type(status.value) is int and status.value >= 400:
         reason = f"status {status.value}"
     if reason:
@@ -222,69 +268,22 @@ def _require_answer(row: Node) -> None:
         )
 
 
-def _json_lines(path: Path, on_error: OnError) -> Rows:
-    """Read the rows of a JSON Lines file."""
-    return read_rows(path, _ROW, HEADER, on_error)
-
-
-def _lines(
-    form: str, rows: Callable[[Path, OnError], Rows], path: Path, benchmark: Benchmark,
-    options: str, on_error: OnError,
-) -> Lines:  # fmt: skip
-    """Read the answers of a file of responses in a format."""
-    return _File(form, rows, path, benchmark, options).lines(on_error)
-
-
-def _warnings(
-    form: str, rows: Callable[[Path, OnError], Rows], path: Path, benchmark: Benchmark,
-    options: str,
-) -> Iterator[Fault]:  # fmt: skip
-    """Count what was left out of a file, at most one warning of a kind."""
-    file = _File(form, rows, path, benchmark, options)
-    thoughts = choices = both = shown = 0
-    for read in file.read(lambda error: None):
-        first = read.responses[0]
-        thoughts += bool(first.thoughts)
-        choices += len(read.responses) - 1
-        both += file.has_both(first)
-        is_plain = not file.placer.brings_sources(read.fields, first)
-        shown += is_plain and file.has_sources and file.cites_shown(first)
-    marks = f"--format {form}:marks"
-    faults = [
-        (
-            both, "unread-citation", "answer",
-            f"with citations of {form} beside the text and marks in it: the marks cite nothing; "
-            f"{marks} reads the marks alone, as citations of the passages shown",
-        ),
-        (
-            shown, "unread-citation", "answer",
-            f"without citations of {form}, of which others have some: the marks cite the passages "
-            "shown, so the file is about two contexts; score one with --context, or read the marks "
-            f"of all with {marks}",
-        ),
-        (
-            0 if file.with_runs else choices, "unread-answer", "further answer",
-            "to the same prompts not read: the first by index counts; "
-            f"--format {form}:runs reads the others as runs",
-        ),
-        (
-            thoughts, "thoughts", "answer",
-            "with thoughts of the model, which are no part of the answer; they are kept in meta",
-        ),
-    ]  # fmt: skip
-    for n, code, noun, text in faults:
-        if n:
-            yield Fault(code, f"{count_text(n, noun)} {text}", is_error=False)
-
-
-def _format(form: str, rows: Callable[[Path, OnError], Rows] = _json_lines) -> Format:
+def _format(
+    form: str,
+    rows: Callable[[Path, OnError], Rows] = lambda path, on_error: read_rows(
+        path, _ROW, HEADER, on_error
+    ),
+) -> Format:
     """Declare the format of a tool's responses."""
+    open_file = partial(_File, form, rows)
     return Format(
         form,
-        partial(_lines, form, rows),
+        lambda path, benchmark, options, on_error: open_file(path, benchmark, options).lines(
+            on_error
+        ),
         looks=partial(looks_like, form),
         rank=30,
-        faults=partial(_warnings, form, rows),
+        faults=lambda path, benchmark, options: open_file(path, benchmark, options).warnings(),
     )
 
 

@@ -1,13 +1,20 @@
 """Conversion of vendors' offsets of citations to offsets in Unicode characters."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate
 
-from citeforge.plugins.responses.placing.records import link_span, span
+from citeforge.plugins.responses.placing.records import link_span
 from citeforge.plugins.responses.vendors.layout import Citations
 from citeforge.schemas.errors import InputError
 
 Span = tuple[int | None, int | None]
+_UNITS = {
+    "bytes": ("utf-8", 1, "bytes of UTF-8, at the borders of characters"),
+    "units of UTF-16": ("utf-16-le", 2, "units of UTF-16"),
+    "characters": ("utf-32-le", 4, "characters"),
+}
+"""Name of a unit to its encoding, its size in bytes there, and its name in hints."""
 
 
 def locate(
@@ -26,11 +33,16 @@ def locate(
     Raises:
         InputError: they lie outside the text, cut a character, or enclose other words.
     """
-    if citations.unit == "bytes":
-        first, last = _from_bytes(text, at, place)
-    else:
-        unit = _guess_unit(text, others) if citations.unit == "guessed" else _as_it_is
-        first, last = span(unit(at[0]), unit(at[1]), len(text), place)
+    unit = _guess_unit(text, others) if citations.unit == "guessed" else citations.unit
+    places = _places(text, unit)
+    first, last = places.get(at[0] or 0), places.get(at[1])
+    if first is None or last is None or last < first:
+        raise InputError(
+            f"spans {at[0] or 0} to {at[1]}, and the text has {[*places][-1]} {unit}", field=place,
+            allowed=f"offsets in {_UNITS[unit][2]} within the text, the end behind the start; was "
+            "the text changed?",
+            code="out-of-range"
+        )  # fmt: skip
     if words is None or text[first:last] == words:
         return first, last
     if citations.has_last and text[first : last + 1] == words:
@@ -42,54 +54,26 @@ def locate(
     )  # fmt: skip
 
 
-def _from_bytes(text: str, at: Span, place: str) -> tuple[int, int]:
-    """Convert offsets in bytes of UTF-8 to offsets in characters.
-
-    Raises:
-        InputError: they lie outside the text, or cut a character.
-    """
-    data = text.encode()
-    first, last = at[0] or 0, at[1]
-    if last is None or not 0 <= first <= last <= len(data):
-        raise InputError(
-            f"spans bytes {first} to {last}, and the text has {len(data)}", field=place,
-            allowed="offsets in bytes of UTF-8 within the part, the end behind the start",
-            code="out-of-range"
-        )  # fmt: skip
-    try:
-        start = len(data[:first].decode())
-        return start, start + len(data[first:last].decode())
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"spans bytes {first} to {last}, which cuts a character", field=place,
-            allowed="offsets in bytes of UTF-8", code="wrong-value"
-        ) from error  # fmt: skip
+@lru_cache(maxsize=2)  # one text has several citations
+def _places(text: str, unit: str) -> Mapping[int | None, int]:
+    """Map offsets in a unit to offsets in characters; those inside a character are left out."""
+    codec, size, _ = _UNITS[unit]
+    widths = (len(letter.encode(codec, "surrogatepass")) // size for letter in text)
+    return {offset: at for at, offset in enumerate(accumulate(widths, initial=0))}
 
 
-def _guess_unit(text: str, spans: Sequence[Span]) -> Callable[[int | None], int | None]:
-    """Choose how to convert offsets: from UTF-16 units, if more spans then are links."""
-    if text.isascii() or max(text) <= "\uffff":
-        return _as_it_is
-    widths = [2 if letter > "\uffff" else 1 for letter in text]
-    units = {unit: n for n, unit in enumerate(accumulate(widths, initial=0))}
+def _guess_unit(text: str, spans: Sequence[Span]) -> str:
+    """Choose between characters and UTF-16 units: the unit in which more spans are links."""
 
-    def of_utf16(offset: int | None) -> int | None:
-        """Convert an offset in UTF-16 units to one in characters."""
-        # Within a pair, or behind the text: a place that no text has.
-        return None if offset is None else units.get(offset, len(text) + 1)
-
-    def links(at: Callable[[int | None], int | None]) -> int:
-        """Count the spans that are links under a conversion."""
-        ends = [(at(first), at(last)) for first, last in spans]
+    def count_links(unit: str) -> int:
+        """Count the spans that are links if offsets are in this unit."""
+        ends = ((_places(text, unit).get(a or 0), _places(text, unit).get(b)) for a, b in spans)
         return sum(
             link_span(text, first, last)[2]
             for first, last in ends
-            if first is not None and last is not None and 0 <= first < last <= len(text)
+            if first is not None and last is not None and first < last
         )
 
-    return of_utf16 if links(of_utf16) > links(_as_it_is) else _as_it_is
-
-
-def _as_it_is(offset: int | None) -> int | None:
-    """Leave an offset in characters as it is."""
-    return offset
+    is_wide = max(text, default="") > "\uffff"
+    utf16 = "units of UTF-16"
+    return utf16 if is_wide and count_links(utf16) > count_links("characters") else "characters"

@@ -3,21 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from citeforge.plugins.responses.vendors.layout import declarations
 from citeforge.plugins.responses.vendors.values import Node
-
-_TEXTS = {
-    None, "text", "output_text", "refusal", "message", "ai", "AIMessage", "AIMessageChunk",
-    "assistant", "constructor",
-}  # fmt: skip
-_THOUGHTS = {"thinking", "reasoning", "reasoning_text", "thought"}
-_INNER = (
-    "text.value | text | refusal | content | parts | blocks | _content | kwargs | data | message | "
-    "citations_content.content"
-)
-_THOUGHT = (
-    "reasoning_content.reasoning_text | reasoning.reasoning_text | thinking | reasoning | text | "
-    "content"
-)
 
 
 @dataclass
@@ -51,6 +38,7 @@ def read_parts(node: Node) -> Iterator[Part]:
     Raises:
         InputError: it is something else.
     """
+    paths = declarations().part
     if isinstance(node.value, str):
         yield Part(node, node.value, is_text=True)
     elif isinstance(node.value, list):
@@ -61,22 +49,17 @@ def read_parts(node: Node) -> Iterator[Part]:
     elif not isinstance(node.value, dict):
         node.fail_type("a text, a message with a text, or a list of parts")
     elif (
-        (kind := _kind(node.value.get("type"))) in _THOUGHTS
+        (kind := next((str(n.value) for n in node.each(paths.kind)), "")) in paths.thoughts
         or node.value.get("thought") is True
         or node.has("reasoning_content.reasoning_text | reasoning.reasoning_text")
     ):
-        yield Part(node, _joined(node.first(_THOUGHT)), is_thought=True)
-    elif kind not in _TEXTS or (inner := node.first(_INNER)) is None:
+        yield Part(node, _joined(node.first(paths.thought)), is_thought=True)
+    elif kind not in paths.texts or (inner := node.first(paths.inner)) is None:
         yield Part(node)
     elif isinstance(inner.value, str) or node.has("citations_content"):
         yield Part(node, _joined(inner), is_text=True)
     else:
         yield from read_parts(inner)
-
-
-def _kind(value: object) -> str | None:
-    """Get the type of a part as text; None without."""
-    return None if value is None else str(value)
 
 
 def _joined(node: Node | None) -> str:

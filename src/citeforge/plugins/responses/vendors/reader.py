@@ -8,7 +8,7 @@ from citeforge.plugins.responses.vendors.layout import Citations, Layout
 from citeforge.plugins.responses.vendors.offsets import locate
 from citeforge.plugins.responses.vendors.parts import Part, read_parts
 from citeforge.plugins.responses.vendors.sources import read_source
-from citeforge.plugins.responses.vendors.values import Node
+from citeforge.plugins.responses.vendors.values import Node, parsed
 from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import is_cut
@@ -48,10 +48,9 @@ class _AnswerReader:
         Raises:
             InputError: what is missing or wrong, with the field.
         """
-        response = self._response
         reason = next((n.value for n in self._each(self._layout.finish)), None)
         if isinstance(reason, str) and is_cut(reason):
-            response.finish_reason = reason
+            self._response.finish_reason = reason
         parts = self._read_text()
         self._read_sources()
         for citations in self._layout.citations:
@@ -61,7 +60,7 @@ class _AnswerReader:
                         self._read_citations(citations, part.node, [part])
             else:
                 self._read_citations(citations, self._answer, parts)
-        return response
+        return self._response
 
     def _each(self, paths: str) -> list[Node]:
         """Find the values at some paths in the answer, else in the response or message."""
@@ -73,6 +72,8 @@ class _AnswerReader:
         """Read the answer's text and thoughts, and return the answer's parts."""
         layout, response = self._layout, self._response
         nodes = self._answer.each(layout.text)
+        if not layout.citations and nodes and isinstance(text := parsed(nodes[0].value), str):
+            nodes[0] = Node(text, nodes[0].place)  # a text that was saved as JSON
         parts = [part for node in nodes for part in read_parts(node)]
         if layout.needs_text and not any(part.is_text for part in parts):
             if nodes:
@@ -118,10 +119,8 @@ class _AnswerReader:
             if layout.heading and (heading := re.match(layout.heading, source.text)):
                 source = replace(source, text=source.text[heading.end() :].removesuffix("\n"))
             number = node.number(layout.number)
-            if number is not None:
-                source = replace(source, index=number - 1)
-            elif layout.is_numbered:
-                source = replace(source, index=at)
+            if number is not None or layout.is_numbered:
+                source = replace(source, index=at if number is None else number - 1)
             response.sources.append(source)
         more = {same_url(s.url): s for s in map(read_source, self._each(layout.details)) if s.url}
         response.sources = [s.filled(more.get(same_url(s.url))) for s in response.sources]
@@ -139,7 +138,7 @@ class _AnswerReader:
         nodes = [n for n in root.each(citations.at) if _is_read(citations, n)]
         spans = [(n.number(citations.start), n.number(citations.end)) for n in nodes]
         for node, at in zip(nodes, spans, strict=True):
-            quote = node.text(citations.quote)
+            quote, unit, quote_at = _quotation(citations, node)
             sources = self._sources(citations, node, quote)
             is_whole = citations.in_part and at[1] is None
             if citations.unit == "guessed" and not at[1] and not is_whole:
@@ -159,40 +158,41 @@ class _AnswerReader:
                 first, last = locate(citations, text, at, spans, words, node.place)
                 first, last, is_mark = link_span(text, first, last)
             scores = [n.value for n in node.each(citations.confidence)]
-            unit, quote_at = _quotation(citations, node)
-            for place, source in enumerate(sources):
-                score = scores[place] if len(scores) == len(sources) else None
-                response.cited.append(
-                    Cited(before + first, before + last, source, is_mark, quote, quote_at, unit,
-                          score)
-                )  # fmt: skip
+            if len(scores) != len(sources):
+                scores = [None] * len(sources)
+            response.cited += [
+                Cited(before + first, before + last, source, is_mark, quote, quote_at, unit, score)
+                for source, score in zip(sources, scores, strict=True)
+            ]
 
     def _sources(self, citations: Citations, node: Node, quote: str | None) -> list[int]:
         """Get the positions of the sources of one citation; add sources that are not listed."""
         response = self._response
         positions = []
         for name in node.each(citations.names):
-            if isinstance(name.value, str):
-                ids = [name.value in s.ids for s in response.sources]
-                known = ids.index(True) if True in ids else None
-                positions.append(
-                    response.source(CitedSource((name.value,))) if known is None else known
-                )
-            elif type(name.value) is not int:
+            number = name.value
+            if isinstance(number, str):
+                known = [at for at, s in enumerate(response.sources) if number in s.ids]
+                if known or not number.isdecimal() or int(number) >= self._n_listed:
+                    source = CitedSource((number,))
+                    positions.append(known[0] if known else response.source(source))
+                    continue
+                number = int(number)
+            if type(number) is not int:
                 name.fail_type("the number or the id of a document")
-            elif 0 <= name.value < self._n_listed:
-                positions.append(name.value)
+            elif 0 <= number < self._n_listed:
+                positions.append(number)
             elif citations.is_written:
-                positions.append(response.source(CitedSource(index=name.value, is_absent=True)))
+                positions.append(response.source(CitedSource(index=number, is_absent=True)))
             else:
                 raise InputError(
-                    f"names source {name.value} of {self._n_listed}", field=name.place,
+                    f"names source {number} of {self._n_listed}", field=name.place,
                     allowed="numbers of the sources, from 0", code="out-of-range"
                 )  # fmt: skip
         for described in node.each(citations.sources):
             source = read_source(described)
-            if quote and not source.text:
-                source = replace(source, text=quote)
+            if link_span(source.text, 0, len(source.text))[2]:  # none, or the mark of Assistants
+                source = replace(source, text=quote or "")
             positions.append(response.source(source))
         return positions
 
@@ -203,7 +203,7 @@ def _is_read(citations: Citations, node: Node) -> bool:
     Raises:
         InputError: of an unknown kind.
     """
-    named = node.text("type") if citations.kinds and isinstance(node.value, dict) else None
+    named = node.text(citations.kind) if citations.kinds and isinstance(node.value, dict) else None
     if (named is None and "*" not in citations.skipped) or named in citations.kinds:
         return True
     if named in citations.skipped or "*" in citations.skipped:
@@ -214,15 +214,20 @@ def _is_read(citations: Citations, node: Node) -> bool:
     )  # fmt: skip
 
 
-def _quotation(citations: Citations, node: Node) -> tuple[str | None, tuple[int, int] | None]:
-    """Read the unit and the place of a quotation in its source; None where not given.
+def _quotation(
+    citations: Citations, node: Node
+) -> tuple[str | None, str | None, tuple[int, int] | None]:
+    """Read a quotation, and the unit and the place of it in its source; None where not given.
 
     Raises:
         InputError: a kind of citation that has a place lacks it.
     """
-    unit = citations.kinds.get(node.text("type") or "") if citations.kinds else None
+    found = node.first(citations.quote)
+    # inspect_ai has the offsets of the cited words in place of a quotation.
+    quote = None if found is None or isinstance(found.value, list) else node.text(citations.quote)
+    unit = citations.kinds.get(node.text(citations.kind) or "") if citations.kinds else None
     if not unit:
-        return None, None
+        return quote, None, None
     first, last = node.number(citations.quote_start), node.number(citations.quote_end)
     if first is None or last is None or not 0 <= first <= last:
         raise InputError(
@@ -230,4 +235,4 @@ def _quotation(citations: Citations, node: Node) -> tuple[str | None, tuple[int,
             allowed="both offsets of the quotation, the end not before the start",
             code="out-of-range"
         )  # fmt: skip
-    return unit, (first, last)
+    return quote, unit, (first, last)

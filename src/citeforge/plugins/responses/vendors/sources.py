@@ -5,27 +5,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from citeforge.plugins.responses.placing.records import CitedSource
-from citeforge.plugins.responses.vendors.values import Node, camel_case, parsed
+from citeforge.plugins.responses.vendors.layout import declarations
+from citeforge.plugins.responses.vendors.values import Node, parsed
 from citeforge.schemas.errors import InputError
 
-_WRAPPERS = (
-    "kwargs node document tool_output init_parameters web retrieved_context maps image "
-    "url_citation file_citation internal"
-).split()
-"""Names under which tools put the document itself."""
-_METADATA = "metadata", "meta", "extra_info", "custom_metadata"
-_TEXT = "page_content | text | content | contents | snippet | document_content | body | chunk"
-_TITLE = "title | document_title | name | filename | file_name"
-_URL = (
-    "url | uri | link | href | location.%.uri | location.%.url | source | "
-    "x-amz-bedrock-kb-source-uri"
-)
-_IDS = (
-    "_id docid doc_id document_id passage_id id id_ node_id ref_doc_id filename file_name file_id "
-    "filepath"
-).split()
-_FILE = "filename | file_name | filepath"
-_INDEX = "document_index | search_result_index | location.%.document_index"
 _ENDING = re.compile(r"(?<=.)\.[A-Za-z][A-Za-z0-9]{0,4}\Z")
 _MADE_UP = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32,}", re.IGNORECASE)
 """Ids that vector stores make: no passage of a benchmark has one."""
@@ -48,9 +31,9 @@ def read_source(node: Node, must_be_whole: bool = False) -> CitedSource:
         return _from_text(node.value, node.place, must_be_whole)
     if not isinstance(node.value, dict):
         node.fail_type("a document: an object with its text, or the text")
-    outer, inner = _unwrapped(node.value)
+    paths, (outer, inner) = declarations().document, _unwrapped(node.value)
     own, metadata = Node({**outer, **inner}, node.place), Node(_metadata(outer, inner))
-    text = own.first(_TEXT)
+    text = own.first(paths.text)
     if text is not None and isinstance(text.value, dict):
         text = text.first("text | value") or text
     text = text or own.first("text_resource.text | data.text | document")
@@ -59,15 +42,32 @@ def read_source(node: Node, must_be_whole: bool = False) -> CitedSource:
     if text is not None and not isinstance(text.value, str):
         text.fail_type("the text of the document")
     url = next((u for n in (own, metadata) if (u := _address(n))), "")
-    title = next((str(t.value) for n in (own, metadata) if (t := n.first(_TITLE))), "")
+    title = next((str(t.value) for n in (own, metadata) if (t := n.first(paths.title))), "")
     ids = tuple(dict.fromkeys(_ids(own, metadata, url, title)))
     if must_be_whole and text is None and not ids:
         raise InputError(
             "has no text", field=node.place, allowed="a document with its text as text, "
             "page_content, pageContent, content, contents or snippet", code="missing-field"
         )  # fmt: skip
-    index = own.number(_INDEX)
+    index = own.number(paths.index)
     return CitedSource(ids, title, url, "" if text is None else text.value, index)
+
+
+def find_documents(node: Node, answer: str = "") -> Node | None:
+    """Find a list of documents inside a value: objects with a text that are no part of an answer.
+
+    Args:
+        node: the value.
+        answer: the answer; lists of its parts are no documents.
+    """
+    if isinstance(node.value, dict):
+        found = (find_documents(inner, answer) for inner in node.each("%"))
+        return next(filter(None, found), None)
+    paths, items = declarations().document, node.items() if isinstance(node.value, list) else []
+    documents = (item for item in items if not item.has(paths.message))
+    texts = [text.value for item in documents for text in item.each(paths.text)[:1]]
+    are_other = all(isinstance(text, str) and text not in answer for text in texts)
+    return node if items and len(texts) == len(items) and are_other else None
 
 
 def _from_text(text: str, place: str, must_be_whole: bool) -> CitedSource:
@@ -89,12 +89,12 @@ def _unwrapped(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     if outer.get("lc"):  # LangChain's dump: `id` names the class
         outer.pop("id", None)
     inner: dict[str, Any] = {}
-    for name in _WRAPPERS:
-        for spelled in (name, camel_case(name)):
-            if isinstance(value.get(spelled), dict):
-                more = _unwrapped(value[spelled])
+    for name in declarations().document.wrappers:
+        for node in Node(value).each(name):
+            if isinstance(node.value, dict):
+                more = _unwrapped(node.value)
                 inner |= {**more[0], **more[1]}
-                outer.pop(spelled, None)
+                outer.pop(node.place, None)
     return outer, inner
 
 
@@ -102,7 +102,7 @@ def _metadata(*documents: Mapping[str, Any]) -> dict[str, Any]:
     """Merge the metadata objects of some documents into one."""
     merged: dict[str, Any] = {}
     for document in documents:
-        for name in _METADATA:
+        for name in declarations().document.metadata:
             value = parsed(document.get(name))
             merged |= value if isinstance(value, dict) else {}
     return merged
@@ -110,7 +110,7 @@ def _metadata(*documents: Mapping[str, Any]) -> dict[str, Any]:
 
 def _address(node: Node) -> str:
     """Find the address of a document; empty without one."""
-    addresses = (n.value for path in _URL.split("|") for n in node.each(path))
+    addresses = (n.value for path in declarations().document.urls for n in node.each(path))
     return next(
         (a for a in addresses if isinstance(a, str) and re.match(r"(?:https?|s3|gs)://", a)), ""
     )
@@ -118,12 +118,13 @@ def _address(node: Node) -> str:
 
 def _ids(own: Node, metadata: Node, url: str, title: str) -> Iterator[str]:
     """List candidates for the id of a passage, the surest first."""
-    ids = [str(n.value) for node in (own, metadata) for name in _IDS for n in node.each(name)
-           if isinstance(n.value, str | int)]  # fmt: skip
+    paths, both = declarations().document, (own, metadata)
+    found = [n.value for node in both for name in paths.ids for n in node.each(name)]
+    ids = [str(value) for value in found if isinstance(value, str | int)]
     ids += [str(n.value).rpartition("/")[2] for n in own.each("document_name")]
     ids += [n.value for n in own.each("relationships.1.node_id") if isinstance(n.value, str)]
-    files = [_ENDING.sub("", str(n.value)) for node in (own, metadata) for n in node.each(_FILE)]
-    sources = [str(n.value) for node in (own, metadata) for n in node.each("source")]
+    files = [_ENDING.sub("", str(n.value)) for node in both for n in node.each(paths.file)]
+    sources = [str(n.value) for node in both for n in node.each("source")]
     yield from (i for i in [*files, *ids] if i and not _MADE_UP.fullmatch(i))
     yield from (i for i in (url, *sources, title) if i)
     yield from (i for i in ids if i and _MADE_UP.fullmatch(i))

@@ -1,57 +1,25 @@
 """Reader of traces of RAG systems: each trace becomes one line with an answer.
 
-Read are the spans of Phoenix (its API, its client's data frames), Langfuse (traces, observations)
-and OpenTelemetry (OTLP in JSON), with the attributes of OpenInference and of OpenTelemetry's GenAI
-conventions. The root span has the question and the answer, else the last call of a model; the
-documents are those of the last reranker, else of all retrievers.
+Read are the spans of Phoenix (its API, its client's data frames), Langfuse (traces, observations),
+MLflow, Weave and OpenTelemetry (OTLP in JSON), with the attributes of OpenInference and of
+OpenTelemetry's GenAI conventions. The root span has the question and the answer, else the last call
+of a model; the documents are those of the last reranker, else of all retrievers.
 """
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.evaluator.submissions.format import OnError
 from citeforge.plugins.responses.placing.records import errors_at
+from citeforge.plugins.responses.vendors.layout import declarations
 from citeforge.plugins.responses.vendors.parts import read_parts
+from citeforge.plugins.responses.vendors.sources import find_documents
 from citeforge.plugins.responses.vendors.values import Node, nested, parsed
 
 _ROW: Any = dict[str, Any]
-_TRACE = "trace_id | context.trace_id"
-_SPAN = "span_id | context.span_id | id"
-_PARENT = "parent_span_id | parent_id | parent_observation_id"
-_START = "start_time | start_time_unix_nano | timestamp"
-_KIND = (
-    "attributes.openinference.span.kind | attributes.gen_ai.operation.name | span_kind | type | "
-    "kind"
-)
-_INPUT = "attributes.input.value | attributes.input | input | attributes.gen_ai.input.messages"
-_OUTPUT = "attributes.output.value | attributes.output | output"
-_MODEL_OUTPUT = (
-    "attributes.llm.output_messages.*.message | attributes.gen_ai.output.messages.* | "
-    "attributes.gen_ai.completion.* | attributes.llm.choices.*.completion"
-)
-_MODEL_INPUT = (
-    "attributes.llm.input_messages.*.message | attributes.gen_ai.input.messages.* | "
-    "attributes.gen_ai.prompt.*"
-)
-_QUERY_ID = "attributes.metadata.query_id | metadata.query_id | attributes.query_id"
-_QUESTION = (
-    "question | query | user_input | input | kwargs.query | messages.-1.content | -1.content"
-)
-_ANSWER = (
-    "answer | result | response | output | text | generations.0.0.text | choices.0.message | "
-    "messages.-1 | content | -1"
-)
-_DOCUMENTS = (
-    "attributes.retrieval.documents.*.document | attributes.gen_ai.retrieval.documents.* | "
-    "attributes.retrieval.documents.*"
-)
-_RERANKED = "attributes.reranker.output_documents.*.document"
-_FINISH = (
-    "attributes.llm.finish_reason | attributes.gen_ai.response.finish_reasons.0 | "
-    "attributes.gen_ai.output.messages.0.finish_reason"
-)
 
 
 def read_traces(path: Path, on_error: OnError) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -68,31 +36,32 @@ def read_traces(path: Path, on_error: OnError) -> Iterator[tuple[int, dict[str, 
     for number, row in read_rows(path, _ROW, on_error=on_error):
         with errors_at(path, number, on_error):
             for span in _spans(row):
-                name = next((str(n.value) for n in span.each(_TRACE)), f"line {number}")
+                name = _text(span, declarations().spans.trace) or f"line {number}"
                 traces.setdefault(name, (number, []))[1].append(span)
     for line, spans in traces.values():
         with errors_at(path, line, on_error):
-            yield line, _row_of(spans)
+            yield line, _Trace(spans).row()
 
 
 def _spans(row: dict[str, Any]) -> Iterator[Node]:
-    """Yield the spans of a line, with attributes as nested objects."""
+    """Yield the spans of a line, with dotted names as objects and JSON in texts parsed."""
     line = Node(row)
-    batch = line.each("resource_spans.*.scope_spans.*.spans.*")
-    if batch:
-        for span in batch:
-            if not isinstance(span.value, dict):
-                span.fail_type("a span")
-            flat = {str(a.text("key")): _otlp_value(a) for a in span.each("attributes.*")}
-            yield _span({**span.value, "attributes": flat})
-    elif line.has("observations"):
-        yield _span({**row, "traceId": row.get("id")})
+    batch = line.each(declarations().spans.batch)
+    for span in batch:
+        if not isinstance(span.value, dict):
+            span.fail_type("a span")
+        attributes = span.value.get("attributes")
+        if isinstance(attributes, list):
+            attributes = {str(a.text("key")): _otlp_value(a) for a in span.each("attributes.*")}
+        yield Node(_with_json(nested({**span.value, "attributes": attributes})))
+    if not batch:
+        name = row.get("id")
+        outer = {**row, "traceId": name} if line.has("observations") else row
+        yield Node(_with_json(nested(outer)))
         for inner in line.each("observations.*"):
             if isinstance(inner.value, dict):
-                yield _span({"traceId": row.get("id"), "parentObservationId": row.get("id"),
-                             **inner.value})  # fmt: skip
-    else:
-        yield _span(row)
+                more = {"traceId": name, "parentObservationId": name}
+                yield Node(_with_json(nested(more | inner.value)))
 
 
 def _otlp_value(attribute: Node) -> Any:
@@ -104,11 +73,6 @@ def _otlp_value(attribute: Node) -> Any:
     return [_otlp_value(Node({"value": i.value})) for i in items] if items else value.value
 
 
-def _span(row: dict[str, Any]) -> Node:
-    """Wrap a span, with dotted names as nested objects and JSON in texts parsed."""
-    return Node(_with_json(nested(row)))
-
-
 def _with_json(value: Any) -> Any:
     """Replace all texts inside a value that are JSON by their parsed values."""
     if isinstance(value, dict):
@@ -118,81 +82,86 @@ def _with_json(value: Any) -> Any:
     return parsed(value)
 
 
-def _row_of(spans: list[Node]) -> dict[str, Any]:
-    """Make one line of a trace's spans: question, answer and documents."""
-    spans = sorted(spans, key=lambda s: str(next((n.value for n in s.each(_START)), "")))
-    ids = {str(n.value) for s in spans for n in s.each(_SPAN)[:1]}
-    roots = [s for s in spans if not any(str(n.value) in ids for n in s.each(_PARENT))]
-    models = [s for s in spans if s.has(_MODEL_OUTPUT) or _kind(s) in ("LLM", "GENERATION", "CHAT")]
-    queries = [n.value for s in [*roots, *spans] for n in s.each(_QUERY_ID)]
-    return {
-        "query_id": next(iter(queries), None),
-        "question": _question(roots, models),
-        "answer": _answer(roots, models),
-        "finish_reason": next((n.value for s in reversed(models) for n in s.each(_FINISH)), None),
-        "documents": _documents(spans),
-    }
+def _text(node: Node, paths: str) -> str:
+    """Get the first value at paths as text; empty without one."""
+    return next((str(n.value) for n in node.each(paths)), "")
 
 
-def _kind(span: Node) -> str:
-    """Kind of a span in capitals, such as LLM or RETRIEVER; may be empty."""
-    return next((str(n.value).upper() for n in span.each(_KIND)), "")
+class _Trace:
+    """The spans of one trace."""
 
+    def __init__(self, spans: list[Node]) -> None:
+        self._paths = paths = declarations().spans
+        self._spans = sorted(spans, key=lambda s: _text(s, paths.start))
+        ids = {_text(s, paths.span) for s in spans} - {""}
+        self._roots = [s for s in self._spans if _text(s, paths.parent) not in ids]
+        self._models = [
+            s for s in self._spans
+            if s.has(paths.model_output) or self._kind(s) in ("LLM", "GENERATION", "CHAT")
+        ]  # fmt: skip
 
-def _question(roots: list[Node], models: list[Node]) -> str | None:
-    """Find the question of a trace, in a root span or in the last message of a user."""
-    for root in roots:
-        for value in root.each(_INPUT):
-            if isinstance(value.value, str):
-                return value.value
-            asked = value.first(_QUESTION)
-            if asked is not None and isinstance(asked.value, str):
-                return asked.value
-    for model in models:
-        users = [m for m in model.each(_MODEL_INPUT) if m.each("role")[:1] == [] or
-                 m.each("role")[0].value == "user"]  # fmt: skip
-        if users and (text := _text(users[-1])):
-            return text
-    return None
+    def row(self) -> dict[str, Any]:
+        """Make one line of the trace: question, answer and documents."""
+        paths = self._paths
+        queries = [n.value for s in [*self._roots, *self._spans] for n in s.each(paths.query_id)]
+        reasons = [n.value for s in self._models for n in s.each(paths.finish)[:1]]
+        return {
+            "query_id": next(iter(queries), None),
+            "question": self._question(),
+            "answer": self._answer(),
+            "finish_reason": reasons[-1] if reasons else None,
+            "documents": self._documents(),
+        }
 
+    def _kind(self, span: Node) -> str:
+        """Kind of a span in capitals, such as LLM or RETRIEVER; may be empty."""
+        return _text(span, self._paths.kind).strip('"').upper()
 
-def _answer(roots: list[Node], models: list[Node]) -> Any:
-    """Find the answer of a trace: a text, or a message with parts."""
-    for root in roots:
-        for value in root.each(_OUTPUT):
-            if isinstance(value.value, str):
-                return value.value
-    for model in reversed(models):
-        for message in model.each(_MODEL_OUTPUT)[:1]:
-            return _message(message)
-    for span in [*roots, *reversed(models)]:
-        for value in span.each(_OUTPUT):
-            if (inner := value.first(_ANSWER)) is not None:
-                return _message(inner)
-    return None
+    def _question(self) -> str | None:
+        """Find the question, in a root span or in the last message of a user."""
+        paths = self._paths
+        for root in self._roots:
+            for value in root.each(paths.input):
+                asked = value if isinstance(value.value, str) else value.first(paths.question)
+                if asked is not None and isinstance(asked.value, str):
+                    return asked.value
+        for model in self._models:
+            messages = model.each(paths.model_input)
+            users = [m for m in messages if _text(m, "role") in ("", "user")]
+            parts = read_parts(Node(_message(users[-1]))) if users else ()
+            if text := "".join(p.text for p in parts if p.is_text):
+                return text
+        return None
+
+    def _answer(self) -> Any:
+        """Find the answer: a text, or a message with parts."""
+        paths = self._paths
+        outputs = [n for s in self._roots for n in s.each(paths.output)]
+        texts = [n for n in outputs if isinstance(n.value, str)]
+        called = [n for s in reversed(self._models) for n in s.each(paths.model_output)[:1]]
+        others = [n for s in reversed(self._models) for n in s.each(paths.output)]
+        inner = (found for n in [*outputs, *others] if (found := n.first(paths.answer)) is not None)
+        answer = next(chain(texts, called, inner), None)
+        return None if answer is None else _message(answer)
+
+    def _documents(self) -> list[Any] | None:
+        """Find the documents of the last reranker, else of all retrievers; None without any."""
+        paths, spans = self._paths, self._spans
+        if reranked := [documents for s in spans if (documents := s.each(paths.reranked))]:
+            return [d.value for d in reranked[-1]]
+        retrievers = [s for s in spans if self._kind(s) in ("RETRIEVER", "RETRIEVAL")]
+        found = [d for s in spans for d in s.each(paths.documents)]
+        found = found or [d for s in retrievers for d in s.each(paths.retrieved)]
+        outputs = [n for s in spans for n in s.each(paths.output) if not found]
+        found = found or [d for n in outputs if n.has(paths.shown) for d in n.each(paths.shown)]
+        lists = filter(None, map(find_documents, outputs))
+        found = found or [d for documents in lists for d in documents.items()]
+        values = [d.value for d in found]
+        distinct = [d for at, d in enumerate(values) if d not in values[:at]]
+        return distinct or ([] if retrievers else None)
 
 
 def _message(node: Node) -> Any:
     """Get the parts of a message if it has any, else the message itself."""
     parts = node.each("parts.* | contents.*.message_content")
-    if not parts:
-        return node.value
-    return [p.value for p in parts]
-
-
-def _text(message: Node) -> str:
-    """Join the texts of a message, thoughts left out."""
-    return "".join(p.text for p in read_parts(Node(_message(message))) if p.is_text)
-
-
-def _documents(spans: list[Node]) -> list[Any] | None:
-    """Find the documents of the last reranker, else of all retrievers; None without any."""
-    reranked = [s.each(_RERANKED) for s in spans if s.has(_RERANKED)]
-    if reranked:
-        return [d.value for d in reranked[-1]]
-    found = [d.value for s in spans for d in s.each(_DOCUMENTS)]
-    retrievers = [s for s in spans if _kind(s) in ("RETRIEVER", "RETRIEVAL")]
-    if not found:
-        found = [d.value for s in retrievers for d in s.each("output.documents.* | output.*")]
-    distinct = [d for at, d in enumerate(found) if d not in found[:at]]
-    return distinct or ([] if retrievers else None)
+    return [p.value for p in parts] or node.value

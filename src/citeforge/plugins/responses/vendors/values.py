@@ -1,8 +1,9 @@
 """Values of a JSON document, found by paths; each has its place for error messages.
 
 A path is names with dots, in snake case: ``search_results.*.url``. ``*`` is every item of a list,
-``%`` every value of an object, ``-1`` the last item, and a name alone also finds its camel case.
-Alternatives are separated by ``|``; the first that is there and not null counts.
+``%`` every value of an object, ``-1`` the last item, ``type=ai`` keeps the objects with this value,
+and a name also finds its camel case. Alternatives are separated by ``|``; the first that is there
+and not null counts.
 """
 
 from __future__ import annotations
@@ -59,7 +60,10 @@ class Node:
 
     def has(self, paths: str) -> bool:
         """Whether any of the paths leads to a value."""
-        return bool(self.each(paths))
+        try:
+            return bool(self.each(paths))
+        except InputError:
+            return False  # something else than a list is there
 
     def text(self, paths: str) -> str | None:
         """Get the text at the first of some paths that leads to a value; None if none does.
@@ -73,15 +77,17 @@ class Node:
         return None if node is None else node.value
 
     def number(self, paths: str) -> int | None:
-        """Get the integer at the first of the paths; None without.
+        """Get the integer at the first of the paths, which may be a text; None without.
 
         Raises:
             InputError: another type is there.
         """
         node = self.first(paths)
-        if node is not None and type(node.value) is not int:
+        if node is None or type(node.value) is int:
+            return None if node is None else node.value
+        if not isinstance(node.value, str) or not node.value.isdecimal():
             node.fail_type("an integer")
-        return None if node is None else node.value
+        return int(node.value)  # as Google writes long integers
 
     def items(self) -> list[Node]:
         """List the items of a list, without nulls.
@@ -102,7 +108,10 @@ class Node:
     def _step(self, name: str) -> Iterator[Node]:
         """Yield the values at one step of a path: field, index, ``%`` any field, ``*`` any item."""
         value = self.value
-        if name == "*":
+        field, equals, wanted = name.partition("=")
+        if equals:
+            yield from (self for inner in self._step(field) if inner.value == wanted)
+        elif name == "*":
             yield from self.items()
         elif isinstance(value, list) and name.lstrip("-").isdigit():
             at = int(name) % len(value) if value else -1
@@ -122,17 +131,14 @@ def nested(flat: dict[str, Any]) -> dict[str, Any]:
         *outer, last = name.split(".")
         at = result
         for step in outer:
-            inner = at.get(step)
-            at[step] = (
-                inner if isinstance(inner, dict) else {} if inner is None else {"value": inner}
-            )
+            if not isinstance(at.get(step), dict):
+                at[step] = {} if at.get(step) is None else {"value": at[step]}
             at = at[step]
-        inner = at.get(last)
-        is_object = isinstance(value, dict)
-        if isinstance(inner, dict):
-            inner.update(nested(value) if is_object else {"value": value})
+        inner = nested(value) if isinstance(value, dict) else value
+        if isinstance(at.get(last), dict):
+            at[last].update(inner if isinstance(inner, dict) else {"value": inner})
         else:
-            at[last] = nested(value) if is_object else value
+            at[last] = inner
     return {name: _with_lists(value) for name, value in result.items()}
 
 
@@ -149,8 +155,8 @@ def _with_lists(value: Any) -> Any:
 
 
 def parsed(value: Any) -> Any:
-    """Parse a text that is a JSON object or list; return any other value as it is."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+    """Parse a text that is a JSON object, list or text; return any other value as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "[", '"'):
         try:
             return msgspec.json.decode(value)
         except msgspec.DecodeError:
