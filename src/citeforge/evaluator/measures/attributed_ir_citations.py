@@ -16,6 +16,7 @@ from citeforge.evaluator.measures.columns import (
     decided,
     judge_of,
     means_by_answer,
+    require_passages,
 )
 from citeforge.evaluator.measures.declared import (
     CannotError,
@@ -97,12 +98,10 @@ def with_passages(inputs: Inputs) -> Inputs:
     Raises:
         CannotError: none has any.
     """
+    require_passages(inputs)
     if inputs.protocol == "strict":
         return inputs
-    runs = [[item for item in items if item.passages] for items in inputs.runs]
-    if not any(runs):
-        raise CannotError("the submission contains no passages", code="missing-field")
-    return replace(inputs, runs=runs)
+    return replace(inputs, runs=[[i for i in items if i.passages] for items in inputs.runs])
 
 
 def without_reference_marks(text: str) -> str:

@@ -12,6 +12,7 @@ from citeforge.evaluator.measures.columns import (
     bounded,
     decided,
     judge_of,
+    require_passages,
     segmenter_of,
 )
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
@@ -44,9 +45,11 @@ def read_claims(
     """Read the statements of every answer: ((run, query row), answer, statements).
 
     Raises:
-        CannotError: there is no judge, or nothing that splits sentences.
+        CannotError: there is no judge, nothing that splits sentences, or (``strict``) no passage.
     """
     judge_of(inputs.tools)
+    if inputs.protocol == "strict":
+        require_passages(inputs)
     if inputs.task != "qampari":
         segmenter_of(inputs.tools)
     rows = []
@@ -246,7 +249,7 @@ def citation_samples(
         Samples by name, and ((run, query row), number of statements, scores) of every answer.
 
     Raises:
-        CannotError: there is no judge, or nothing that splits sentences.
+        CannotError: as :func:`read_claims`.
     """
     rows, levels = read_claims(inputs, read), inputs.tools.levels
     judge, is_strict = judge_of(inputs.tools), inputs.protocol == "strict"

@@ -18,7 +18,14 @@ from functools import partial
 import numpy as np
 
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
-from citeforge.evaluator.measures.columns import Key, Value, bounded, mean_of_defined, segmenter_of
+from citeforge.evaluator.measures.columns import (
+    Key,
+    Value,
+    bounded,
+    mean_of_defined,
+    require_passages,
+    segmenter_of,
+)
 from citeforge.evaluator.measures.declared import (
     CannotError,
     CitationQuality,
@@ -45,7 +52,7 @@ def fact(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """Give all FACT measures, from one round of judge calls.
 
     Raises:
-        CannotError: there is no judge, no segmenter, or no passage has a URL.
+        CannotError: there is no judge, no segmenter, no passage has a URL, or there is no passage.
     """
     strict = inputs.protocol == "strict"
     rows = [((run, item.row), _questions(inputs, item, strict)) for run, item in inputs.items()]
@@ -60,6 +67,8 @@ def fact(inputs: Inputs, measures: Sequence[Measure]) -> Found:
             "needs the texts of cited pages: passages with `url` and `text` in the lines",
             code="missing-field",
         )
+    if strict and not brought:
+        require_passages(inputs)
     decisions = {} if judge is None else judge.ask(pairs)
     yield from _samples(
         inputs, {key: Counter(_outcome(q, decisions) for q in some) for key, some in rows}, strict
