@@ -227,7 +227,7 @@ def score(
     segmenter: str | None = None, file_format: str = "auto", system: str | None = None,
     details: bool = False, labels: Sequence[str | Path] = (),
     assessments: Sequence[str | Path] = (),
-    only_asked: bool = False, by: Sequence[str] = (),
+    only_asked: bool = False, only_answered: bool = False, by: Sequence[str] = (),
 ) -> Scores:  # fmt: skip
     """Score answers against a benchmark; the same numbers as ``citeforge score``.
 
@@ -248,7 +248,8 @@ def score(
         labels: files of labels by people, which judged measures are corrected with.
         assessments: files of nuggets, rubrics, DRAGUN's questions and TREC's support, with labels
             or for the judge.
-        only_asked: score the queries that were asked alone, where a submission's header says so.
+        only_asked: score only the queries that were asked, as the submission's header says.
+        only_answered: score only the queries that are answered; others are not counted as wrong.
         by: fields of the queries whose slices are scored, too.
 
     Returns:
@@ -258,11 +259,11 @@ def score(
         InputError: an answer to no query of the benchmark, twice the same, or unreadable.
         UsageError: a measure, context or judge that does not exist or fit.
     """
-    opened = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
+    opened = load(benchmark)
     options = checked(
         ScoreOptions, measures=measures, context=context, protocol=protocol,
         file_format=file_format, segmenter=segmenter, details=details, only_asked=only_asked,
-        by=by,
+        only_answered=only_answered, by=by,
         labels=tuple(map(Path, labels)), assessments=tuple(map(Path, assessments)),
         judge="given" if labels and judge is not None else None,
     )  # fmt: skip
@@ -291,16 +292,17 @@ class ScoredFiles:
 
 @extras_named()
 def score_files(
-    submissions: Sequence[str | Path], benchmark: str | Path, options: ScoreOptions | None = None,
-    *, names: Sequence[str] = (), gold: str | Path | None = None, out: str | Path | None = None,
-    private: bool = False, run: RunOptions | None = None,
+    submissions: Sequence[str | Path], benchmark: Benchmark | str | Path,
+    options: ScoreOptions | None = None, *, names: Sequence[str] = (),
+    gold: str | Path | None = None, out: str | Path | None = None, private: bool = False,
+    run: RunOptions | None = None,
     on_error: Callable[[Path, CiteforgeError], None] | None = None,
 ) -> ScoredFiles:  # fmt: skip
     """Score prediction files: all that ``citeforge score`` does, but for printing.
 
     Args:
         submissions: files or folders.
-        benchmark: what they answer: a folder, or ``hub:ORG/NAME``.
+        benchmark: what they answer: opened, a folder, or ``hub:ORG/NAME``.
         options: measures, protocol, judge and what else scores depend on.
         names: names of the systems, one a submission; none for what these, or their files, say.
         gold: the hidden half, as for ``load``.
@@ -329,9 +331,10 @@ def score_files(
             "--private is for benchmarks with hidden gold; the labels of this one are public",
             code="option-without-effect",
         )
-    if options.by and opened.has_hidden_gold and not private:
+    if (options.by or options.only_answered) and opened.has_hidden_gold and not private:
+        name, part = ("by", "slices") if options.by else ("only-answered", "some queries")
         raise UsageError(
-            "--by needs --private: what slices score would tell of the hidden gold",
+            f"--{name} needs --private: what {part} score would tell of the hidden gold",
             code="hidden-gold",
         )
     setup = setup_of(opened, options, run=run or RunOptions())
@@ -371,7 +374,7 @@ def score_files(
 
 def plan_scores(
     submissions: Sequence[str | Path],
-    benchmark: str | Path,
+    benchmark: Benchmark | str | Path,
     options: ScoreOptions,
     *,
     gold: str | Path | None = None,
@@ -478,8 +481,20 @@ def read_scores(path: str | Path) -> Scores:
 
 
 def listed(scores: Scored | Sequence[Scored]) -> list[Scored]:
-    """List one or several scores, or paths of them."""
-    return [scores] if isinstance(scores, Scores | str | Path) else list(scores)
+    """List one or several scores, or paths of them; a folder stands for its JSON files.
+
+    Raises:
+        InputError: a folder without any.
+    """
+    several: list[Scored] = []
+    for one in [scores] if isinstance(scores, Scores | str | Path) else scores:
+        if not isinstance(one, str | Path) or not Path(one).is_dir():
+            several.append(one)
+            continue
+        if not (found := sorted(Path(one).glob("*.json"))):
+            raise InputError("has no score file (*.json)", path=one, code="missing-file")
+        several += found
+    return several
 
 
 def score_file_of(scores: Scored) -> ScoreFile:

@@ -1,6 +1,6 @@
 """A submission, opened: what it is, and its answers, read as few times as can be."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from citeforge.engines.io.files import digest_folder, sha256_file
-from citeforge.engines.io.textfiles import validated
+from citeforge.engines.io.files import digest, digest_folder, sha256_file
+from citeforge.engines.io.textfiles import count_text, validated
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import UNVERIFIED, Finding
 from citeforge.evaluator.submissions.format import Lines, OnError, Origin
@@ -18,6 +18,7 @@ from citeforge.evaluator.submissions.reader import (
     CLOSED_BOOK,
     FULL,
     OWN,
+    Places,
     require_name,
     system_name,
 )
@@ -41,6 +42,8 @@ class Submission:
         benchmark: what it answers.
         form: format it is read as.
         asked: how many of the first queries it was asked; None for all.
+        scored_queries: which queries are looked at, for signatures: their number, with a hash where
+            they are not the first ones; None for all.
         around: counts of thoughts and other things around the answers read so far.
     """
 
@@ -51,6 +54,7 @@ class Submission:
         form: str = "auto",
         system: str | None = None,
         only_asked: bool = False,
+        only_answered: bool = False,
         on_error: OnError = None,
         is_raw: bool = False,
     ) -> None:
@@ -61,12 +65,14 @@ class Submission:
             benchmark: what it answers.
             form: format; ``auto`` for what it looks like.
             system: name of the system; None for what the submission says.
-            only_asked: look only at the queries that it was asked.
+            only_asked: look only at the queries that it was asked, as its header says.
+            only_answered: look only at the queries that it answers.
             on_error: told of what is wrong with header and lines, which is then passed over.
             is_raw: leave thoughts, JSON and fences around the answers, as papers' code does.
 
         Raises:
             InputError: it cannot be read, or was made on another build of the benchmark.
+            UsageError: ``only_asked``, and nothing says which queries were asked.
         """
         self.path, self.benchmark, self._system = path, benchmark, system
         self._on_error, self._is_raw = on_error, is_raw
@@ -83,11 +89,42 @@ class Submission:
                 self._sets = self._sets_of_header()
         limit = self.header.get("limit")
         self.asked = limit if type(limit) is int and 0 < limit < len(benchmark) else None
-        self._vain_option = only_asked and limit is None
-        if only_asked and self.asked is not None:
-            self.benchmark = benchmark.first(self.asked)
+        self._n_whole, self._is_of_answered = len(benchmark), only_answered
+        self.scored_queries: str | None = None
+        if only_answered:
+            self._limit_to(self._find_answered())
+        elif only_asked and self.asked is not None:
+            self._limit_to(benchmark.query_ids[: self.asked])
+        elif only_asked and limit is None and (n := len(self._find_answered())) < len(benchmark):
+            raise UsageError(
+                f"--only-asked: nothing in {path} says how many queries were asked, and it answers "
+                f"{n:,} of {len(benchmark):,}; --only-answered scores these",
+                code="missing-field",
+            )
         with self._passed_over():
             self.system  # noqa: B018 (refused before anything is scored)
+
+    def _find_answered(self) -> list[str]:
+        """List the queries that some line answers, in the order of the benchmark.
+
+        Raises:
+            InputError: an unreadable line, or one about an unknown query.
+        """
+        places, answered = Places(self.path, self.benchmark), set[str]()
+        for line, answer in self._read():
+            if answer.query_id not in self.benchmark.row_of:
+                places.row(line, answer, OWN)  # says so
+            answered.add(answer.query_id)
+        return [query for query in self.benchmark.query_ids if query in answered]
+
+    def _limit_to(self, queries: Sequence[str]) -> None:
+        """Look only at some queries of the benchmark."""
+        whole = self.benchmark.query_ids
+        if not 0 < len(queries) < len(whole):
+            return
+        self.benchmark = self.benchmark.limited_to(queries)
+        are_first = queries == whole[: len(queries)]
+        self.scored_queries = f"{len(queries)}{'' if are_first else '~' + digest(queries)[:8]}"
 
     @contextmanager
     def _passed_over(self) -> Iterator[None]:
@@ -134,15 +171,12 @@ class Submission:
     def warnings(self) -> list[Finding]:
         """Warn of a missing hash of the benchmark, and of queries that were not asked."""
         benchmark, findings = self.benchmark, list[Finding]()
-        if self._vain_option:
-            findings.append(
-                Finding(
-                    "option-without-effect",
-                    "--only-asked has no effect: nothing in the file says how many queries were "
-                    f"asked, so all {len(benchmark):,} count; a header "
-                    '{"submission": {"system": NAME, "limit": N}} says that these are the first N',
-                )
+        if self._is_of_answered and len(benchmark) < self._n_whole:
+            text = (
+                f"scored on the {len(benchmark):,} of {self._n_whole:,} queries that it answers "
+                "(--only-answered); the others are left out, not counted as wrong"
             )
+            findings.append(Finding("incomplete-run", text))
         if self._format.origin is None:
             return findings
         findings += [Finding("incomplete-run", text) for text in self._origin.warnings]
@@ -172,6 +206,16 @@ class Submission:
                 )
             )
         return findings
+
+    def missing_warnings(self, n_missing: int) -> list[Finding]:
+        """Warn of missing answers, where nothing says that they were not asked for."""
+        if n_missing == 0 or self.asked is not None or self._is_raw:
+            return []
+        text = (
+            f"{count_text(n_missing, 'answer')} missing, with the worst value each; "
+            "--only-answered leaves out queries without an answer"
+        )
+        return [Finding("missing-answer", text)]
 
     @property
     def system(self) -> str:
