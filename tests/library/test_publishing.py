@@ -47,7 +47,7 @@ def test_an_opened_benchmark_stands_for_its_folder(package: Path, tmp_path: Path
     scores.save(tmp_path / "scores" / "one.json")
     # A folder stands for the score files in it, as for the gate.
     assert cf.card(opened, tmp_path / "scores", "1.2.3").version == "1.2.3"
-    assert "| one |" in (folder / "README.md").read_text()
+    assert "| measure | one, mix |" in (folder / "README.md").read_text()
     assert cf.audit(opened).result.checks
     assert cf.report(tmp_path / "scores", benchmark=cf.load(folder)).text
     assert cf.export("beir", cf.load(folder), tmp_path / "beir") == cf.export(

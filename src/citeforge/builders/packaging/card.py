@@ -23,6 +23,7 @@ from citeforge.package.kinds import kind_of
 from citeforge.package.manifest import AUDIT, BY_HAND, SCORES
 from citeforge.schemas.benchmarks.audit import Audit, Exploits, checks_made
 from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.signature import joined_signatures
 
 _TEMPLATE = Path(__file__).parent.parent / "templates" / "card.md.j2"
 _BARS = "▁▂▃▄▅▆▇█"
@@ -218,16 +219,24 @@ def exploits_table(found: Exploits) -> Table:
 
 
 def _scores(scores: list[dict[str, Any]]) -> dict[str, Any]:
-    """Names, rows and signatures of the reference scores; empty where there are none."""
-    names = list(dict.fromkeys(m["name"] for s in scores for m in s["measures"]))[:12]
-    rows = []
-    for score in scores:
-        measures = {m["name"]: m for m in score["measures"]}
-        values = [_interval(measures.get(name)) for name in names]
-        rows.append([_plain(score["system"]), _plain(score["context"]), *values])
-    measured = [m for s in scores for m in s["measures"] if m["name"] in names]
-    signatures = list(dict.fromkeys(m["signature"] for m in measured))
-    return {"names": names, "rows": rows, "signatures": signatures} if scores else {}
+    """Table of the reference scores (a row per measure), judges and signatures; empty without any.
+
+    Only the first measures have room.
+    """
+    entries = [{m["name"]: m for m in s["measures"]} for s in scores]
+    names = list(dict.fromkeys(name for of_system in entries for name in of_system))[:12]
+    systems = [
+        f"{s['system']}{' (reference)' * s.get('is_control', False)}, {s['context']}"
+        for s in scores
+    ]
+    return {
+        "systems": list(map(_plain, systems)),
+        "rows": [[n, *(_interval(of_system.get(n)) for of_system in entries)] for n in names],
+        "judges": list(filter(None, dict.fromkeys(s.get("unpublished_judge") for s in scores))),
+        "signatures": joined_signatures(
+            of_system[n]["signature"] for of_system in entries for n in names if n in of_system
+        ),
+    } if scores else {}  # fmt: skip
 
 
 def _interval(measure: dict[str, Any] | None) -> str:
