@@ -195,7 +195,8 @@ class Scores(Displayed):
             path: of the file.
             private: where gold is hidden: with what single queries score. No site takes it.
         """
-        _write_scores(self.file, Path(path), private)
+        shown = self.file if private else withhold_scores(self.file)
+        write_text(Path(path), shown.model_dump_json() + "\n")
 
     def _headline(self) -> str:
         values = [f"{m.name} {m.value:.2f}" for m in self.file.measures if m.value is not None]
@@ -211,12 +212,6 @@ class Scores(Displayed):
 
 Scored = Scores | str | Path
 """Scores, or the path of a score file."""
-
-
-def _write_scores(file: ScoreFile, path: Path, private: bool) -> None:
-    """Write a score file; where gold is hidden, without values of queries unless private."""
-    shown = file if private else withhold_scores(file)
-    write_text(path, shown.model_dump_json() + "\n")
 
 
 @extras_named()
@@ -263,8 +258,8 @@ def score(
     options = checked(
         ScoreOptions, measures=measures, context=context, protocol=protocol,
         file_format=file_format, segmenter=segmenter, details=details, only_asked=only_asked,
-        only_answered=only_answered, by=by,
-        labels=tuple(map(Path, labels)), assessments=tuple(map(Path, assessments)),
+        only_answered=only_answered, by=by, labels=tuple(map(Path, labels)),
+        assessments=tuple(map(Path, assessments)),
         judge="given" if labels and judge is not None else None,
     )  # fmt: skip
     setup = setup_of(opened, options, judge_of(judge, judge_repeats))
@@ -277,8 +272,7 @@ class ScoredFiles:
     """Result of :func:`score_files`.
 
     Attributes:
-        scores: of every submission and context set, in order; then the best of all of each set,
-            where that was asked for.
+        scores: of every submission and context set, then the best of each set if asked for.
         judge: who was asked, and on how many pairs it failed; None without a judge.
         headline: measures that tell most of this kind of benchmark.
         is_judged: whether some measure asks the judge.
@@ -332,9 +326,8 @@ def score_files(
             code="option-without-effect",
         )
     if (options.by or options.only_answered) and opened.has_hidden_gold and not private:
-        name, part = ("by", "slices") if options.by else ("only-answered", "some queries")
         raise UsageError(
-            f"--{name} needs --private: what {part} score would tell of the hidden gold",
+            "--by and --only-answered need --private: what parts score would tell of the gold",
             code="hidden-gold",
         )
     setup = setup_of(opened, options, run=run or RunOptions())
@@ -357,11 +350,11 @@ def score_files(
                 own = context_target(own, file.context, path, system)
             results.append((own, file))
             if own is not None and file.measures:
-                _write_scores(file, own, private)
+                Scores(file).save(own, private)
     _require_any([file for _, file in results])
     for own, file in results:
         if own is not None and not file.measures:
-            _write_scores(file, own, private)
+            Scores(file).save(own, private)
     scored = [file for _, file in results]
     if options.max_row:
         by_context: dict[str, list[ScoreFile]] = {}
@@ -373,13 +366,9 @@ def score_files(
 
 
 def plan_scores(
-    submissions: Sequence[str | Path],
-    benchmark: Benchmark | str | Path,
-    options: ScoreOptions,
-    *,
-    gold: str | Path | None = None,
-    run: RunOptions | None = None,
-) -> JudgePlan:
+    submissions: Sequence[str | Path], benchmark: Benchmark | str | Path, options: ScoreOptions, *,
+    gold: str | Path | None = None, run: RunOptions | None = None,
+) -> JudgePlan:  # fmt: skip
     """Count what :func:`score_files` would ask the judge at most, and its cost, asking nothing.
 
     A question that depends on an answer that is not stored is counted.
@@ -490,10 +479,10 @@ def listed(scores: Scored | Sequence[Scored]) -> list[Scored]:
     for one in [scores] if isinstance(scores, Scores | str | Path) else scores:
         if not isinstance(one, str | Path) or not Path(one).is_dir():
             several.append(one)
-            continue
-        if not (found := sorted(Path(one).glob("*.json"))):
+        elif found := sorted(Path(one).glob("*.json")):
+            several += found
+        else:
             raise InputError("has no score file (*.json)", path=one, code="missing-file")
-        several += found
     return several
 
 

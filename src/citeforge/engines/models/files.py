@@ -107,8 +107,9 @@ def loading_errors(
     try:
         yield
     except (*_UNLOADABLE, *_errors_of(safetensors="SafetensorError")) as error:  # type: ignore[misc]
+        reason = error_reason(error)
         raise InputError(
-            f"{problem} ({error_reason(error)})", path=path, field=field, allowed=allowed, code="bad-model"
+            f"{problem} ({reason})", path=path, field=field, allowed=allowed, code="bad-model"
         ) from error
 
 

@@ -16,7 +16,6 @@ from citeforge.evaluator.measures.columns import (
     decided,
     judge_of,
     means_by_answer,
-    require_passages,
 )
 from citeforge.evaluator.measures.declared import (
     CannotError,
@@ -25,7 +24,12 @@ from citeforge.evaluator.measures.declared import (
     Measure,
     PassageMeasure,
 )
-from citeforge.evaluator.measures.judging import Claim, citation_samples, read_claims
+from citeforge.evaluator.measures.judging import (
+    Claim,
+    citation_samples,
+    read_claims,
+    require_passages,
+)
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.schemas.citations.grammar import read_number, without_markers
 

@@ -53,8 +53,6 @@ class Value:
 
 
 NOTHING = Value(0.0, 0.0)
-NO_PASSAGES = "no passages were shown"
-"""Why measures of citations are not computed for closed-book systems."""
 
 
 def judge_of(tools: Tools) -> JudgeSession:
@@ -77,16 +75,6 @@ def segmenter_of(tools: Tools) -> Segmenter:
     if tools.segmenter is None:
         raise CannotError(tools.why_no_segmenter or "needs a segmenter", code="missing-model")
     return tools.segmenter
-
-
-def require_passages(inputs: Inputs) -> None:
-    """Refuse to measure the citations of systems that were shown no passage at all.
-
-    Raises:
-        CannotError: no answer has a passage.
-    """
-    if not any(item.passages for _, item in inputs.items()):
-        raise CannotError(NO_PASSAGES, code="missing-field")
 
 
 def decided(judge: JudgeSession, pair: Pair) -> Value:

@@ -12,13 +12,16 @@ from citeforge.evaluator.measures.columns import (
     bounded,
     decided,
     judge_of,
-    require_passages,
     segmenter_of,
 )
+from citeforge.evaluator.measures.declared import CannotError
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statistics.estimates import Sample, harmonic_sample
 from citeforge.package.items import Passage
 from citeforge.schemas.text import premise_of
+
+NO_PASSAGES = "no passages were shown"
+"""Why measures of citations are not computed for closed-book systems."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,16 @@ class Claim:
     cited: tuple[int, ...]
     wrong: int = 0
     skipped: bool = False
+
+
+def require_passages(inputs: Inputs) -> None:
+    """Refuse to measure the citations of systems that were shown no passage at all.
+
+    Raises:
+        CannotError: no answer has a passage.
+    """
+    if not any(item.passages for _, item in inputs.items()):
+        raise CannotError(NO_PASSAGES, code="missing-field")
 
 
 def read_claims(

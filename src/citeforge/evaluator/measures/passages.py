@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from citeforge.evaluator.measures.columns import NO_PASSAGES
 from citeforge.evaluator.measures.declared import Measure, PassageMeasure
 from citeforge.evaluator.measures.details import answer_details
+from citeforge.evaluator.measures.judging import NO_PASSAGES
 from citeforge.evaluator.measures.reading import (
     MakeScorer,
     NumberMeasure,

@@ -1,6 +1,6 @@
 """A submission, opened: what it is, and its answers, read as few times as can be."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain
@@ -18,7 +18,6 @@ from citeforge.evaluator.submissions.reader import (
     CLOSED_BOOK,
     FULL,
     OWN,
-    Places,
     require_name,
     system_name,
 )
@@ -42,8 +41,6 @@ class Submission:
         benchmark: what it answers.
         form: format it is read as.
         asked: how many of the first queries it was asked; None for all.
-        scored_queries: which queries are looked at, for signatures: their number, with a hash where
-            they are not the first ones; None for all.
         around: counts of thoughts and other things around the answers read so far.
     """
 
@@ -89,42 +86,39 @@ class Submission:
                 self._sets = self._sets_of_header()
         limit = self.header.get("limit")
         self.asked = limit if type(limit) is int and 0 < limit < len(benchmark) else None
-        self._n_whole, self._is_of_answered = len(benchmark), only_answered
-        self.scored_queries: str | None = None
+        self._whole, self._only_answered = benchmark, only_answered
+        queries = benchmark.query_ids
         if only_answered:
-            self._limit_to(self._find_answered())
+            queries = self._find_answered() or queries
         elif only_asked and self.asked is not None:
-            self._limit_to(benchmark.query_ids[: self.asked])
+            queries = queries[: self.asked]
         elif only_asked and limit is None and (n := len(self._find_answered())) < len(benchmark):
             raise UsageError(
                 f"--only-asked: nothing in {path} says how many queries were asked, and it answers "
                 f"{n:,} of {len(benchmark):,}; --only-answered scores these",
                 code="missing-field",
             )
+        if len(queries) < len(benchmark):
+            self.benchmark = benchmark.limited_to(queries)
         with self._passed_over():
             self.system  # noqa: B018 (refused before anything is scored)
 
     def _find_answered(self) -> list[str]:
-        """List the queries that some line answers, in the order of the benchmark.
-
-        Raises:
-            InputError: an unreadable line, or one about an unknown query.
-        """
-        places, answered = Places(self.path, self.benchmark), set[str]()
-        for line, answer in self._read():
-            if answer.query_id not in self.benchmark.row_of:
-                places.row(line, answer, OWN)  # says so
-            answered.add(answer.query_id)
+        """List the queries that some line answers, in the order of the benchmark."""
+        answered = {answer.query_id for _, answer in self._read()}
         return [query for query in self.benchmark.query_ids if query in answered]
 
-    def _limit_to(self, queries: Sequence[str]) -> None:
-        """Look only at some queries of the benchmark."""
-        whole = self.benchmark.query_ids
-        if not 0 < len(queries) < len(whole):
-            return
-        self.benchmark = self.benchmark.limited_to(queries)
-        are_first = queries == whole[: len(queries)]
-        self.scored_queries = f"{len(queries)}{'' if are_first else '~' + digest(queries)[:8]}"
+    @property
+    def scored_queries(self) -> str | None:
+        """Name the queries that are scored, for signatures; None for all.
+
+        By their number, with a hash of their ids where they are not the first ones.
+        """
+        scored, whole = self.benchmark.query_ids, self._whole.query_ids
+        if len(scored) == len(whole):
+            return None
+        are_first = scored == whole[: len(scored)]
+        return f"{len(scored)}{'' if are_first else '~' + digest(scored)[:8]}"
 
     @contextmanager
     def _passed_over(self) -> Iterator[None]:
@@ -171,9 +165,9 @@ class Submission:
     def warnings(self) -> list[Finding]:
         """Warn of a missing hash of the benchmark, and of queries that were not asked."""
         benchmark, findings = self.benchmark, list[Finding]()
-        if self._is_of_answered and len(benchmark) < self._n_whole:
+        if self._only_answered and len(benchmark) < len(self._whole):
             text = (
-                f"scored on the {len(benchmark):,} of {self._n_whole:,} queries that it answers "
+                f"scored on the {len(benchmark):,} of {len(self._whole):,} queries that it answers "
                 "(--only-answered); the others are left out, not counted as wrong"
             )
             findings.append(Finding("incomplete-run", text))

@@ -89,14 +89,12 @@ def _boards(
         raise UsageError(
             f"--gold {strange}=…: no --benchmark is named {strange}", code="unknown-name"
         )
-    about = {"submit": "by a pull request, as submissions/README.md of its repository says"}
     boards = [
-        {"name": name, "benchmark": spec, "about": about}
-        | ({"gold": halves[name]} if name in halves else {})
+        {"name": name, "benchmark": spec, **({"gold": halves[name]} if name in halves else {})}
         for name, spec in specs
     ]
     try:
-        return Boards.model_validate({"title": title, "about": about, "boards": boards})
+        return Boards.model_validate({"title": title, "boards": boards})
     except ValidationError as error:
         first = error.errors()[0]
         message = first["msg"].removeprefix("Value error, ")
@@ -122,7 +120,6 @@ def _plain(boards: Boards) -> dict[str, object]:
     return {
         "leaderboard": BOARDS_VERSION,
         **({} if boards.title is None else {"title": boards.title}),
-        "about": boards.about.model_dump(exclude_unset=True),
         "boards": [b.model_dump(mode="json", exclude_unset=True) for b in boards.boards],
     }
 

@@ -18,14 +18,7 @@ from functools import partial
 import numpy as np
 
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
-from citeforge.evaluator.measures.columns import (
-    Key,
-    Value,
-    bounded,
-    mean_of_defined,
-    require_passages,
-    segmenter_of,
-)
+from citeforge.evaluator.measures.columns import Key, Value, bounded, mean_of_defined, segmenter_of
 from citeforge.evaluator.measures.declared import (
     CannotError,
     CitationQuality,
@@ -33,7 +26,7 @@ from citeforge.evaluator.measures.declared import (
     Measure,
     PassageMeasure,
 )
-from citeforge.evaluator.measures.judging import premise_text
+from citeforge.evaluator.measures.judging import premise_text, require_passages
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.tools import NO_JUDGE
 from citeforge.evaluator.statements.url_marks import has_text
