@@ -83,7 +83,7 @@ def to_markdown(decision: Decision) -> str:
     for group, of_group in groupby(decision.rows, key=lambda row: row.group):
         sentences = (f"- {_word(r)}: {_inline(_sentence(r))}" for r in of_group)
         parts += [f"**{_GROUPS[group]}**", "\n".join(sentences)]
-    parts += ["\n".join(f"- {_inline(note)}" for note in _notes(decision))]
+    parts += ["**notes**", "\n".join(f"- {_inline(note)}" for note in _notes(decision))]
     return "\n\n".join(parts) + "\n"
 
 

@@ -241,8 +241,7 @@ def score(
         system: name of the system; None for what the submission, or else its file, says.
         details: keep the answers in statements, for reports.
         labels: files of labels by people, which judged measures are corrected with.
-        assessments: files of nuggets, rubrics, DRAGUN's questions and TREC's support, with labels
-            or for the judge.
+        assessments: files of nuggets, rubrics, DRAGUN's questions and TREC's support.
         only_asked: score only the queries that were asked, as the submission's header says.
         only_answered: score only the queries that are answered; others are not counted as wrong.
         by: fields of the queries whose slices are scored, too.
