@@ -175,14 +175,14 @@ def _number(count: object) -> str:
 
 
 def _facts(about: Presentation) -> list[tuple[str, str]]:
-    """Date, organisation, and how to submit where that is no link, as (name, value)."""
+    """List date, organisation, and how to submit unless that is a link, as (name, value)."""
     day = "" if about.date is None else about.date.isoformat()
     submit = "" if about.submit.startswith(_WEB) else about.submit
     return [("Date", day), ("Organisation", about.organisation or ""), (_SUBMIT, submit)]
 
 
 def _links(about: Presentation) -> tuple[tuple[str, str], ...]:
-    """Links of a benchmark, with the one to how to submit, as (name, address)."""
+    """List the links of a benchmark, also to how to submit, as (name, address)."""
     submit = {_SUBMIT: about.submit} if about.submit.startswith(_WEB) else {}
     return tuple({**about.links, **submit}.items())
 
