@@ -76,7 +76,8 @@ TIERS = pytest.StashKey[dict[str, str]]()
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Note the tiers before `-m` leaves any out; tests with a browser are slow.
 
-    A real Ray is started on demand only.
+    A real Ray is started on demand only. The longest tests come first, so that no worker still runs
+    one when the others have finished.
     """
     tiers = config.stash[TIERS] = {}
     skip = pytest.mark.skip(reason="starts a real Ray: make test-ray")
@@ -89,6 +90,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             tiers[name] = "slow" if is_slow else "quick"
         if item.get_closest_marker("ray") and not os.environ.get("CITEFORGE_RAY"):
             item.add_marker(skip)
+    seconds: dict[str, float] = json.loads((ROOT / "tests" / "durations.json").read_text())
+    long = {name: taken for name, taken in seconds.items() if taken >= 20}
+    items.sort(key=lambda item: long.get(item.nodeid.partition("[")[0], 0), reverse=True)
 
 
 def _skip_without(module: str) -> None:
@@ -119,6 +123,10 @@ def pytest_pyfunc_call() -> Iterator[None]:
 def tiers(request: pytest.FixtureRequest) -> dict[str, str]:
     """Tier of each collected test function, as in :data:`TIERS`."""
     return request.config.stash[TIERS]
+
+
+# Searches for garbage took a sixteenth of the time of the quick tests.
+gc.set_threshold(100_000, 50, 100)
 
 
 def pytest_collection_finish() -> None:

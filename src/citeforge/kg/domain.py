@@ -326,10 +326,19 @@ def load_domain(name: str | Mapping[str, Any]) -> Domain:
     """
     if not isinstance(name, str):
         return validated(Domain, dict(name), Path("domain"))
-    path = _DATA / f"{name}.yaml" if not name.endswith((".yaml", ".yml")) else Path(name)
-    if not path.is_file():
-        names = ", ".join(sorted(p.stem for p in _DATA.glob("*.yaml")))
+    if name in (names := sorted(p.stem for p in _DATA.glob("*.yaml"))):
+        return _built_in(name)
+    path = Path(name)
+    if not name.endswith((".yaml", ".yml")) or not path.is_file():
+        known = ", ".join(names)
         raise InputError(
-            "is not a domain", path=name, allowed=f"{names}, or a .yaml file", code="missing-file"
+            "is not a domain", path=name, allowed=f"{known}, or a .yaml file", code="missing-file"
         )
+    return validated(Domain, read_yaml(path), path)
+
+
+@cache
+def _built_in(name: str) -> Domain:
+    """Load a domain that citeforge comes with."""
+    path = _DATA / f"{name}.yaml"
     return validated(Domain, read_yaml(path), path)

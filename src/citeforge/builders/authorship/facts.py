@@ -158,6 +158,7 @@ def derived_numbers(text: str) -> frozenset[str]:
     )
 
 
+@cache
 def number_words() -> dict[str, str]:
     """Cardinal numbers written as words, to their digits."""
     return {w: n for w, n in _WORD_NUMBERS.items() if w not in _ORDINALS}

@@ -7,11 +7,12 @@ Rendered from the manifest, the statistics, and what lies beside them: ``audit.j
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 
 from citeforge.builders.packaging.changes import command_of
 from citeforge.builders.packaging.licences import licence_words, licences_of, most_restrictive
@@ -90,16 +91,7 @@ def render_card(
     )
     audit = beside.audit
     rows = [(k, _value(v)) for k, v in stats.items() if isinstance(v, int | float | str | dict)]
-    environment = Environment(  # Markdown: values that may hold markup go through `_plain`
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        keep_trailing_newline=True, autoescape=False,
-    )  # fmt: skip
-    environment.filters |= {
-        "plain": _plain,
-        "percent": lambda share: f"{100 * share:.1f}",
-        "thousands": lambda number: f"{number:,}",
-    }
-    body = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
+    body = _card_template().render(
         manifest=manifest,
         kind=kind_of(manifest),
         is_hidden=bool(manifest.config.get("hidden_gold")),
@@ -171,6 +163,21 @@ def bars(counts: Iterable[float]) -> str:
     if not top:
         return "–"
     return "".join(_BARS[min(7, int(8 * v / top))] if v else "·" for v in values)
+
+
+@cache
+def _card_template() -> Template:
+    """Compile the template of cards. It writes Markdown; foreign texts go through `_plain`."""
+    environment = Environment(
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True, autoescape=False,
+    )  # fmt: skip
+    environment.filters |= {
+        "plain": _plain,
+        "percent": lambda share: f"{100 * share:.1f}",
+        "thousands": lambda number: f"{number:,}",
+    }
+    return environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
 
 
 def _plain(text: object) -> str:

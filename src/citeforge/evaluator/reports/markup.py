@@ -1,6 +1,7 @@
 """What pages are made of: templates, and data that cannot leave their element."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 _WIDE_TABLES = Path(__file__).parent / "templates" / "wide_tables.js"
 
 
+@cache
 def page_templates(folder: Path) -> Environment:
-    """Load the page templates of a folder; texts are escaped, missing values refused.
+    """Load the page templates of a folder, once; texts are escaped, missing values refused.
 
     ``wide_tables`` is a script for the end of a page: it notes which tables have to be scrolled.
     """

@@ -42,9 +42,7 @@ def start_leaderboard(
     check_out(folder)
     boards = _boards(folder, benchmarks, gold, title)
     heading = title or "Leaderboard"
-    start = environment()
-    start.autoescape = False
-    start.keep_trailing_newline = True
+    start = environment().overlay(autoescape=False, keep_trailing_newline=True)
 
     def render(name: str, **values: object) -> str:
         """Fill in the template of one file."""
