@@ -105,7 +105,7 @@ def _mixed(kept: npt.NDArray[np.bool_], old: Sample, fresh: Sample) -> Sample:
 
 
 def planned(systems: tuple[World, World], points: float, power: float) -> int:
-    """Queries that ``labels plan-queries --effect POINTS --power POWER`` names for two systems."""
+    """Queries that ``queries_needed`` computes for two systems."""
     one, other = (w.samples[MAIN].per_query[0] for w in systems)
     needed = queries_needed(points, 100 * float(np.std(other - one, ddof=1)), power)
     assert needed is not None

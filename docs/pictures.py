@@ -50,7 +50,7 @@ def take(site: Path, report: Path, out: Path) -> None:
             shown.screenshot(path=out / f"{name}.png")
 
         shoot(site / "index.html", "ranking", 740)
-        shoot(report, "answer", 640, f"#a=0&q={QUERY}", "#x-count")
+        shoot(report, "answer", 640, f"#a=1&q={QUERY}", "#x-count")
         browser.close()
 
 

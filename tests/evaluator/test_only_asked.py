@@ -1,4 +1,4 @@
-"""A submission to the first queries: all of them count, or those alone that were asked."""
+"""A submission to some queries: all of them count, those alone that were asked, or answered."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import citeforge as cf
-from conftest import Inline, refused
+from conftest import Inline, refused, write_jsonl
 
 N = 3
 
@@ -53,19 +53,49 @@ def test_a_whole_submission_stays_as_it_is(package: Path, tmp_path: Path) -> Non
     assert scores[0].file.measures == scores[1].file.measures
 
 
-def test_answers_without_a_limit_say_that_all_queries_count(
-    package: Path, trial: Path, tmp_path: Path
-) -> None:
+def test_nothing_says_what_was_asked(package: Path, trial: Path, tmp_path: Path) -> None:
     """As answers of vendors, which have no header."""
-    other = tmp_path / "no-header.jsonl"
+    other, n = tmp_path / "no-header.jsonl", len(cf.load(package))
     other.write_text("".join(trial.read_text().splitlines(keepends=True)[1:]))
-    part, n = cf.score(other, package, only_asked=True), len(cf.load(package))
-    assert part.counts.n_missing == n - N
-    (warning,) = [text for text in part.file.warnings if "--only-asked" in text]
-    assert f"has no effect: nothing in the file says how many queries were asked, so all {n}" in (
-        warning
-    )
+    with refused("missing-field", cf.UsageError) as caught:
+        cf.score(other, package, only_asked=True)
+    assert f"it answers 3 of {n}; --only-answered scores these" in str(caught.value)
     assert cf.score(trial, package, only_asked=True).file.warnings == []
+
+
+def test_only_what_is_answered_is_scored(inline: Inline, package: Path, tmp_path: Path) -> None:
+    """Two right answers are 2 / 30 of the benchmark, and all of two queries."""
+    items = [i for i in cf.load(package).items("mix") if i.query_id in ("q04", "q21")]
+    rows = [
+        {"query_id": i.query_id, "output": "".join(f"[{p + 1}]" for p in sorted(i.relevant))}
+        for i in items
+    ]
+    path = write_jsonl(tmp_path / "two.jsonl", rows)
+    plain = inline("score", path, "--benchmark", package)
+    assert "28 answers missing, with the worst value each; --only-answered leaves" in plain.stderr
+    assert cf.score(path, package)["CiteF1"].value == pytest.approx(100 * 2 / 30)
+    part = cf.score(path, package, only_answered=True)
+    assert (part["CiteF1"].value, part["CiteF1"].n, part.counts.n_missing) == (100, 2, 0)
+    (warning,) = [text for text in part.file.warnings if "--only-answered" in text]
+    assert warning.startswith("scored on the 2 of 30 queries that it answers")
+    # Others of as many queries are not compared with them; the first ones are those of --limit.
+    first = cf.score(_of(rows[0], "q01", "q02"), package, only_answered=True)
+    assert "|asked:2|" in first["CiteF1"].signature
+    with refused("not-comparable"):
+        cf.compare(part, first)
+    with refused("unknown-query", field="query_id") as caught:
+        cf.score(_of(rows[0], "q01", "q99"), package, only_answered=True)
+    assert "is not in the benchmark" in str(caught.value)
+    whole = cf.score(_of(rows[0], *cf.load(package).query_ids), package, only_answered=True)
+    assert "asked:" not in whole["CiteF1"].signature
+    assert "--only-answered" not in "".join(whole.file.warnings)
+    with refused("bad-option", cf.UsageError):
+        cf.score(path, package, only_asked=True, only_answered=True)
+
+
+def _of(row: dict[str, str], *queries: str) -> list[dict[str, str]]:
+    """The same answer to several queries."""
+    return [{**row, "query_id": query} for query in queries]
 
 
 def test_an_answer_beyond_the_limit_is_refused(package: Path, trial: Path) -> None:
@@ -74,7 +104,9 @@ def test_an_answer_beyond_the_limit_is_refused(package: Path, trial: Path) -> No
         file.write(json.dumps({"query_id": other, "output": "[1]"}) + "\n")
     with refused("unknown-query", path=trial, field="query_id") as caught:
         cf.score(trial, package, only_asked=True)
-    assert f"'{other}' is not among the 3 that were asked" in str(caught.value)
+    assert f"'{other}' is not in the benchmark, or not among the 3 of its queries that" in str(
+        caught.value
+    )
 
 
 def test_parts_of_different_size_are_not_compared(package: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import citeforge as cf
-from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.measures.registry import measures, select
 from citeforge.evaluator.reports.table import render_scores
 from citeforge.evaluator.statements.tools import Tools
 from citeforge.plugins.training.benchmark_reward import CitationReward
@@ -274,3 +274,25 @@ def test_closed_book_answers_get_a_hint_and_each_context_its_signature(
     own = [{**said[0], "passages": [{"text": "Two words."}]}]
     table = render_scores([plain.file, scored(tmp_path, benchmark, own).file], verbose=False)
     assert [n for n in ("|ctx:mix|", "|ctx:own|") if n not in table] == []
+
+
+def test_citations_of_closed_book_answers_are_not_computed(
+    tmp_path: Path, benchmark: cf.Benchmark
+) -> None:
+    """Of any family, and never 0: there was nothing to cite."""
+    by_name = {n: m for n, m in measures().items() if m.reads == "passages"}
+    judged = [n for n, m in by_name.items() if {"judge", "segmenter"} <= {*m.uses}]
+    assert {m.family for m in map(by_name.get, judged) if m} >= {"alce", "attributed_ir", "fact",
+                                                                 "trec", "wrong"}  # fmt: skip
+    cited = [n for n, m in by_name.items() if m.citation_quality or m.family == "retrieval"]
+    path = write_jsonl(tmp_path / "s.jsonl", [
+        {"query_id": q, "output": "Without any mark."} for q in benchmark.query_ids
+    ])  # fmt: skip
+    names = [*judged, *cited, "ALCE.Length"]
+    closed = cf.score(path, benchmark, names, context="none", judge="lexical")
+    assert list(closed) == ["ALCE.Length"]
+    reasons = {absent.name: absent.reason for absent in closed.not_computed}
+    assert {reasons[n] for n in judged} == {"no passages were shown"}
+    # Nor where lines bring passages, and none has any.
+    rows = [{"query_id": q, "output": "So.", "passages": []} for q in benchmark.query_ids]
+    assert list(cf.score(rows, benchmark, ["AutoAIS.psg", "Overlap.P"], judge="lexical")) == []

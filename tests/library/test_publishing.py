@@ -38,6 +38,42 @@ def test_cards_are_those_of_the_command(inline: Inline, package: Path, tmp_path:
         cf.card(tmp_path / "p", [scores])
 
 
+def test_an_opened_benchmark_stands_for_its_folder(package: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "p"
+    shutil.copytree(package, folder)
+    opened = cf.load(folder)
+    assert cf.load(opened) is opened
+    scores = cf.score(ANSWERS[:1], opened, ["CiteP"], system="one")
+    scores.save(tmp_path / "scores" / "one.json")
+    # A folder stands for the score files in it, as for the gate.
+    assert cf.card(opened, tmp_path / "scores", "1.2.3").version == "1.2.3"
+    assert "| measure | one, mix |" in (folder / "README.md").read_text()
+    assert cf.audit(opened).result.checks
+    assert cf.report(tmp_path / "scores", benchmark=cf.load(folder)).text
+    assert cf.export("beir", cf.load(folder), tmp_path / "beir") == cf.export(
+        "beir", folder, tmp_path / "again"
+    )
+    options = cf.ScoreOptions(measures=("CiteP",))
+    path = write_jsonl(tmp_path / "s.jsonl", ANSWERS[:1])
+    assert cf.score_files([path], opened, options).scores[0]["CiteP"] == scores["CiteP"]
+    with refused("bad-option", cf.UsageError):
+        cf.publish(opened, "facts")
+    for wrong in (None, 7):
+        for function in (cf.card, cf.audit, cf.export_prompts):
+            with refused("wrong-type", cf.UsageError):
+                function(wrong)  # type: ignore[operator]
+
+
+def test_nothing_is_written_into_copies(package: Path, tmp_path: Path) -> None:
+    cached = tmp_path / "snapshots" / "0123"
+    shutil.copytree(package, cached)
+    for copy in ("hub:org/facts", cached, cf.load(cached)):
+        for function in (cf.card, cf.audit):
+            with refused("wrong-type", cf.UsageError) as caught:
+                function(copy)
+            assert "give the folder that `citeforge build` made" in str(caught.value)
+
+
 def test_answers_in_memory_are_checked(package: Path, tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "s.jsonl", [*ANSWERS])
     (in_file,) = cf.check(path, package).errors

@@ -44,7 +44,8 @@ def test_the_card_says_what_is_known(folder: Path, inline: Inline) -> None:
     assert {c["config_name"] for c in front["configs"]} == {
         "contexts", "corpus", "cosines", "mapping", "queries",
     }  # fmt: skip
-    for part in ("We did.", "Version 1.2.0", "## Reference scores", "| random | mix |",
+    for part in ("We did.", "Version 1.2.0", "## Reference scores",
+                 "| measure | random (reference), mix |",
                  "not audited", "@inproceedings{penzkofer2024rage",
                  "words per passage | `"):  # fmt: skip
         assert part in text

@@ -179,13 +179,13 @@ def compare(scores: tuple[Path, ...], out: Path | None, **parameters: Any) -> No
     whose signatures differ are left out, with the differing parts, and the exit code is 3.
     """
     from citeforge.engines.io.textfiles import count_text
-    from citeforge.evaluator.reports.compare import load_scores
     from citeforge.evaluator.reports.report import compare_files
     from citeforge.evaluator.reports.table import folded_note, render_differences
+    from citeforge.library.scores import listed, score_file_of
     from citeforge.schemas.errors import FailuresError
 
     options = record_from(CompareOptions, parameters)
-    comparison = compare_files([load_scores(path) for path in scores], options, out)
+    comparison = compare_files([*map(score_file_of, listed(scores))], options, out)
     if out is None:
         width = get_terminal_size().columns
         click.echo(render_differences(comparison.differences, width))
@@ -218,11 +218,11 @@ def report(scores: tuple[Path, ...], out: Path | None, kind: str | None, **param
     The HTML report is one file that needs no network. It shows answers when the scores were made
     with --details.
     """
-    from citeforge.evaluator.reports.compare import load_scores
     from citeforge.evaluator.reports.report import format_of, make_report
     from citeforge.library.benchmarks import package_folder
+    from citeforge.library.scores import listed, score_file_of
 
-    form, files = kind or format_of(out), [load_scores(path) for path in scores]
+    form, files = kind or format_of(out), [*map(score_file_of, listed(scores))]
     if (benchmark := parameters["benchmark"]) is not None:
         parameters["benchmark"] = package_folder(benchmark)
     content, n_beside = make_report(files, form, out, record_from(ReportOptions, parameters))

@@ -35,8 +35,8 @@ SECTIONS = {
         "absent tries closed_book longest_copy neighbours shown retrieved"
     ),
     "How measures are computed": (
-        "segmenter bertscore_model mauve_model qa_model max_row only_asked cot at_most_citations "
-        "assessments details private"
+        "segmenter bertscore_model mauve_model qa_model max_row only_asked only_answered cot "
+        "at_most_citations assessments details private"
     ),
     "How an LLM is prompted": (
         "title top_p logprobs window tokenizer template rerank post_cite post_cite_over over "

@@ -307,8 +307,8 @@ def _decide_test(test: _Test, p: float) -> Row:
     """
     row, allowed = test.row, test.row.allowed or 0.0
     found = (
-        f"{row.baseline:.2f} → {row.new:.2f}, difference {row.difference:+.2f} "
-        f"[{row.low:+.2f}, {row.high:+.2f}] over {row.n:,} queries"
+        f"{row.baseline:.2f} → {row.new:.2f}, difference {row.difference:+z.2f} "
+        f"[{row.low:+z.2f}, {row.high:+z.2f}] over {row.n:,} queries"
     )
     is_worse = test.high < 0
     if test.tier == "advisory":

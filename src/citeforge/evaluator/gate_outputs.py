@@ -45,11 +45,9 @@ def to_text(decision: Decision, width: int | None = None) -> str:
     for group, rows in groupby(decision.rows, key=lambda row: row.group):
         lines += ["", _GROUPS[group]]
         for row in rows:
-            word = _word(row)
-            text = f"{row.place}: {row.sentence}" if row.place else row.sentence
             lines += wrap(
-                text, width or 10**6, initial_indent=f"  {word:<9}", subsequent_indent=" " * 11,
-                break_on_hyphens=False,
+                _sentence(row), width or 10**6, initial_indent=f"  {_word(row):<9}",
+                subsequent_indent=" " * 11, break_on_hyphens=False,
             )  # fmt: skip
     notes = _notes(decision)
     lines += ["", *(line for note in notes for line in folded_note(note, width))] if notes else []
@@ -80,16 +78,23 @@ def to_markdown(decision: Decision) -> str:
          "–" if r.allowed is None else f"−{r.allowed:.2f}", f"{r.n:,}")
         for r in decision.rows if r.difference is not None
     ]  # fmt: skip
-    text = to_text(decision)
-    fence = "`" * max(3, 1 + max((len(m) for m in re.findall("`+", text)), default=0))
-    table = [Table(head, rows, left=3).markdown()] if rows else []
-    parts = [f"### citeforge gate: {decision.verdict}", *table, f"{fence}text\n{text}\n{fence}"]
+    parts = [f"### citeforge gate: {decision.verdict}", _inline(decision.headline)]
+    parts += [Table(head, rows, left=3).markdown()] if rows else []
+    for group, of_group in groupby(decision.rows, key=lambda row: row.group):
+        sentences = (f"- {_word(r)}: {_inline(_sentence(r))}" for r in of_group)
+        parts += [f"**{_GROUPS[group]}**", "\n".join(sentences)]
+    parts += ["**notes**", "\n".join(f"- {_inline(note)}" for note in _notes(decision))]
     return "\n\n".join(parts) + "\n"
+
+
+def _sentence(row: Row) -> str:
+    """Write the sentence of a row, with its place before it."""
+    return f"{row.place}: {row.sentence}" if row.place else row.sentence
 
 
 def _number(value: float | None, sign: str = "") -> str:
     """Format a number with two decimals; a dash for None."""
-    return "–" if value is None else f"{value:{sign}.2f}"
+    return "–" if value is None else f"{value:{sign}z.2f}"
 
 
 def _inline(text: str) -> str:

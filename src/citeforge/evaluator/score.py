@@ -184,7 +184,7 @@ def _opened(path: Path, setup: ScoringSetup, system: str | None) -> Submission:
     options = setup.tools.options
     submission = Submission(
         path, setup.benchmark, options.file_format, system, options.only_asked,
-        is_raw=not setup.tools.is_strict,
+        options.only_answered, is_raw=not setup.tools.is_strict,
     )  # fmt: skip
     _require_fitting(submission.benchmark, setup.measures)
     return submission
@@ -229,7 +229,10 @@ def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
     signatures = [_signature(m, s, submission, reading) for m, s in samples]
     entries = make_entries(samples, signatures, clusters)
     asks = _ask_judge(measure for measure, _ in samples)
-    warnings = [str(finding) for finding in (*reading.warnings, *submission.spoken_warnings())]
+    findings = [*reading.warnings, *submission.spoken_warnings()]
+    if reading.design is None:  # else a missing cell is not computed
+        findings += submission.missing_warnings(counts.n_missing)
+    warnings = [str(finding) for finding in findings]
     if setup.correction is not None:
         warnings += setup.correction.correct(submission, reading, entries, signatures)
     return ScoreFile(
@@ -301,6 +304,6 @@ def _signature(
         judge=judge if "judge" in measure.uses else None,
         gold=measure.gold.get(protocol),
         options=",".join(filter(None, choices)) or None,
-        asked=str(submission.asked) if tools.options.only_asked and submission.asked else None,
+        asked=submission.scored_queries,
         plugin=measure.origin,
     )

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from citeforge.engines.io.files import digest, digest_folder
 from citeforge.engines.io.tables import rows_with
-from citeforge.engines.models.files import http_errors
+from citeforge.engines.models.files import error_reason, http_errors
 from citeforge.ir_convert.source import (
     Place,
     ReadOptions,
@@ -182,16 +182,16 @@ class Repository:
 
 def unreachable(repo: str, error: Exception) -> InputError:
     """Make the error for a repository or folder that could not be read, with advice."""
-    reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    reason = error_reason(error)
     if Path(repo).is_dir():
         return InputError(
-            f"cannot be read as a data set ({reason[:160]})",
+            f"cannot be read as a data set ({reason})",
             path=repo,
             allowed="Parquet or JSON Lines files, and a README.md that declares them",
             code="hub-failed",
         )
     return InputError(
-        f"cannot be read from the Hub ({reason[:160]})",
+        f"cannot be read from the Hub ({reason})",
         path=repo,
         allowed="check the name and the network, or name a local copy (beir:, hagrid:, rage:)",
         code="hub-failed",

@@ -6,28 +6,49 @@ from pathlib import Path
 
 from citeforge.engines.io.files import remove_tree
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.package.package import Package
 from citeforge.schemas.errors import UsageError
 
 
-def package_folder(name: str | Path) -> Path:
+def package_folder(name: Package | str | Path) -> Path:
     """Get the folder of a package, downloaded from the Hub for ``hub:`` names.
 
     Args:
-        name: folder, or ``hub:ORG/NAME[@REVISION]``.
+        name: an opened package, a folder, or ``hub:ORG/NAME[@REVISION]``.
 
     Raises:
         InputError: the Hub cannot be reached, or has no such data set.
         UsageError: neither a folder nor such a name.
     """
+    if isinstance(name, Package):
+        return name.folder
     if not isinstance(name, str | Path):
         raise UsageError(
-            f"expected a folder or hub:ORG/NAME, got {type(name).__name__}", code="wrong-type"
+            f"expected a benchmark, a folder or hub:ORG/NAME, got {type(name).__name__}",
+            code="wrong-type",
         )
     if not str(name).startswith("hub:"):
         return Path(name)
     from citeforge.publishing.hub import local_folder
 
     return local_folder(Path(name))
+
+
+def writable_folder(name: Package | str | Path) -> Path:
+    """Get the folder of a package that files are added to.
+
+    Raises:
+        UsageError: it is a copy, of the Hub or joined with hidden gold, that nobody would see.
+    """
+    folder = Path(name) if isinstance(name, str | Path) else package_folder(name)
+    is_joined = isinstance(name, Benchmark) and bool(name.also_known)
+    if is_joined or str(folder).startswith("hub:") or folder.parent.name == "snapshots":
+        raise UsageError(
+            f"{folder}: is a copy of the Hub's or one joined with hidden gold, which nothing is "
+            "written into; give the folder that `citeforge build` made",
+            code="wrong-type",
+        )
+    return package_folder(name)
 
 
 def gold_folder(name: str | Path) -> Path:
@@ -46,11 +67,11 @@ def gold_folder(name: str | Path) -> Path:
     return fetch_folder(Path(name))
 
 
-def load(where: str | Path, gold: str | Path | None = None) -> Benchmark:
+def load(where: Package | str | Path, gold: str | Path | None = None) -> Benchmark:
     """Open a benchmark; every file is checked against the manifest.
 
     Args:
-        where: folder of a package, or ``hub:ORG/NAME[@REVISION]``.
+        where: folder of a package, or ``hub:ORG/NAME[@REVISION]``; an opened one stays open.
         gold: the half with the labels, where the benchmark was published without them (folder or
             ``hub:`` name).
 
@@ -61,6 +82,8 @@ def load(where: str | Path, gold: str | Path | None = None) -> Benchmark:
     Raises:
         InputError: not a package, or a file differs from its recorded sha256.
     """
+    if gold is None and isinstance(where, Benchmark):
+        return where
     folder = package_folder(where)
     if gold is None:
         return Benchmark(folder)

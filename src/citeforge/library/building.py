@@ -10,6 +10,7 @@ from citeforge.builders.recipe_files import read_recipe
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
 from citeforge.package.kinds import kind_of_recipe
+from citeforge.package.package import Package
 from citeforge.schemas.recipes.base import Recipe, RunOptions, checked
 
 
@@ -45,7 +46,7 @@ def build(
 
 
 def rebuild(
-    benchmark: str | PathLike[str],
+    benchmark: Package | str | PathLike[str],
     out: str | PathLike[str],
     *,
     inputs: Mapping[str, str] | None = None,
@@ -56,7 +57,7 @@ def rebuild(
     """Make a package again from its manifest alone: what ``citeforge build --from`` does.
 
     Args:
-        benchmark: folder of the package.
+        benchmark: package, opened or by its folder.
         out: folder to make.
         inputs: fields of the recipe that name sources, where these lie elsewhere now.
         trust: read the files, and ask the models and endpoints, that the manifest names.
@@ -72,7 +73,8 @@ def rebuild(
     """
     assignments = [f"{field}={value}" for field, value in (inputs or {}).items()]
     confirm: Confirm = (lambda uses: None) if trust else refuse
-    return make_again(Path(benchmark), _run(run, out, overwrite, False), assignments, confirm)
+    folder = benchmark.folder if isinstance(benchmark, Package) else Path(benchmark)
+    return make_again(folder, _run(run, out, overwrite, False), assignments, confirm)
 
 
 def _run(

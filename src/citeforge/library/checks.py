@@ -35,7 +35,7 @@ def check(
         InputError: a file cannot be read at all, or an answer cannot be written as JSON.
         UnknownValueError: the benchmark has no such context set.
     """
-    opened = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
+    opened = load(benchmark)
     known = [*opened.manifest.contexts, *(() if opened.has_graphs else RESERVED)]
     if context is not None and context not in known:
         raise UnknownValueError("context", context, known)

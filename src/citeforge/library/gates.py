@@ -11,7 +11,7 @@ from citeforge.evaluator.gate import Decision, decide
 from citeforge.evaluator.gate_outputs import check_outputs, write_outputs
 from citeforge.evaluator.gate_policy import PolicySource, checked_policy, read_policy
 from citeforge.library.scores import Scored, Scores, listed, score_file_of
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import checked
 from citeforge.schemas.recipes.command_options import CompareOptions
 from citeforge.schemas.recipes.gate import GatePolicy
@@ -48,28 +48,11 @@ def gate(
         given = policy if isinstance(policy, GatePolicy) else checked(GatePolicy, **(policy or {}))
         source = checked_policy(PolicySource(given))
     fields = checked(CompareOptions, by=by).by
-    ours, theirs = _listed(new), _listed(baseline)
+    ours, theirs = listed(new), listed(baseline)
     _require_different(ours, theirs)
     decision = decide([*map(score_file_of, ours)], [*map(score_file_of, theirs)], source, fields)
     write_outputs(decision, paths)
     return decision
-
-
-def _listed(scores: Scored | Sequence[Scored]) -> list[Scored]:
-    """List scores and score files; a folder stands for its JSON files.
-
-    Raises:
-        InputError: a folder without any.
-    """
-    several: list[Scored] = []
-    for one in listed(scores):
-        if not isinstance(one, str | Path) or not Path(one).is_dir():
-            several.append(one)
-            continue
-        if not (found := sorted(Path(one).glob("*.json"))):
-            raise InputError("has no score file (*.json)", path=one, code="missing-file")
-        several += found
-    return several
 
 
 def _require_different(new: Sequence[Scored], baseline: Sequence[Scored]) -> None:

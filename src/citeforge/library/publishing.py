@@ -11,7 +11,7 @@ from typing import Any
 
 from citeforge.builders.packaging.prompts import contexts_for, prompt_lines, write_stub
 from citeforge.engines.io.files import atomic_file
-from citeforge.library.benchmarks import package_folder
+from citeforge.library.benchmarks import package_folder, writable_folder
 from citeforge.library.scores import Scored, Scores, listed, score_file_of
 from citeforge.package.manifest import load_manifest
 from citeforge.package.package import Package
@@ -60,13 +60,13 @@ def export_prompts(
 
 @extras_named()
 def card(
-    folder: str | Path, scores: Scored | Sequence[Scored] = (), version: str | None = None,
-    licence: str | None = None,
+    folder: Package | str | Path, scores: Scored | Sequence[Scored] = (),
+    version: str | None = None, licence: str | None = None,
 ) -> Manifest:  # fmt: skip
     """Write README.md, croissant.json and eval.yaml of a package; as ``citeforge export card``.
 
     Args:
-        folder: package.
+        folder: package, opened or by its folder.
         scores: scores of baselines to show; those given before stay when none are given.
         version: version of the benchmark, such as ``1.2.0``; None to leave it.
         licence: licence of the benchmark, and of its sources that state none; None to leave it.
@@ -76,20 +76,21 @@ def card(
 
     Raises:
         InputError: not a package, a file of it is damaged, or scores are of another build.
-        UsageError: the version is none.
+        UsageError: the version is none, or the package is a copy: of the Hub, or with hidden gold.
     """
+    folder = writable_folder(folder)
     if version is not None and not re.fullmatch(r"\d+\.\d+\.\d+", version):
         raise UsageError(f"--version {version!r}: expected X.Y.Z", code="bad-option")
     several = listed(scores)
     files = [*map(score_file_of, several)]
-    expected = load_manifest(Path(folder)).benchmark_hash
+    expected = load_manifest(folder).benchmark_hash
     for given, file in zip(several, files, strict=True):
         if file.benchmark_hash != expected:
             path = file.submission if isinstance(given, Scores) else given
             raise InputError(
                 "is of another build of the benchmark", path=path, code="wrong-benchmark"
             )
-    return write_card(Path(folder), files, version, licence)
+    return write_card(folder, files, version, licence)
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ class Publication:
 
 @extras_named()
 def publish(
-    folder: str | Path, repo_id: str, *, private: bool = False, revision: str = "main",
+    folder: Package | str | Path, repo_id: str, *, private: bool = False, revision: str = "main",
     hide_gold: bool = False, metadata: Sequence[str] = (), dry_run: bool = False,
 ) -> Publication:  # fmt: skip
     """Publish a package to the Hugging Face Hub; as ``citeforge publish``.
@@ -132,7 +133,7 @@ def publish(
     Token and endpoint: ``HF_TOKEN``, ``HF_ENDPOINT``. After a lost connection, call it again.
 
     Args:
-        folder: package.
+        folder: package, opened or by its folder, or ``hub:ORG/NAME``.
         repo_id: dataset repository, ``ORG/NAME``.
         private: create it private.
         revision: branch to publish to.
@@ -145,7 +146,7 @@ def publish(
             other content, or the connection was lost.
         UsageError: ``repo_id`` is no name of a repository, or ``metadata`` without ``hide_gold``.
     """
-    folder = Path(folder)
+    folder = package_folder(folder)
     if len([p for p in repo_id.split("/") if p]) != 2:
         raise UsageError(f"--repo-id {repo_id!r}: expected ORG/NAME", code="bad-option")
     if metadata and not hide_gold:

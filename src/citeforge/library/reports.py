@@ -167,10 +167,9 @@ def report(
     if not files:
         raise UsageError("report needs the scores of at least one system", code="missing-option")
     form = kind or format_of(out)
-    folder = benchmark.folder if isinstance(benchmark, Package) else benchmark
     options = checked(
         ReportOptions, title=title, one_file=one_file, plot=plot, measure=measure, best=best,
-        benchmark=None if folder is None else package_folder(folder), measures=measures,
+        benchmark=None if benchmark is None else package_folder(benchmark), measures=measures,
         against=against, significance=significance, per_context=per_context, across=across,
         robustness=robustness, by=by,
     )  # fmt: skip

@@ -199,7 +199,8 @@ class Scores(Displayed):
             path: of the file.
             private: where gold is hidden: with what single queries score. No site takes it.
         """
-        _write_scores(self.file, Path(path), private)
+        shown = self.file if private else withhold_scores(self.file)
+        write_text(Path(path), shown.model_dump_json() + "\n")
 
     def _headline(self) -> str:
         """Summarise the scores in one line: the first values."""
@@ -219,12 +220,6 @@ Scored = Scores | str | Path
 """Scores, or the path of a score file."""
 
 
-def _write_scores(file: ScoreFile, path: Path, private: bool) -> None:
-    """Write a score file; where gold is hidden, without values of queries unless private."""
-    shown = file if private else withhold_scores(file)
-    write_text(path, shown.model_dump_json() + "\n")
-
-
 @extras_named()
 def score(
     answers: Answers, benchmark: Benchmark | str | Path, measures: Sequence[str] = (), *,
@@ -233,7 +228,7 @@ def score(
     segmenter: str | None = None, file_format: str = "auto", system: str | None = None,
     details: bool = False, labels: Sequence[str | Path] = (),
     assessments: Sequence[str | Path] = (),
-    only_asked: bool = False, by: Sequence[str] = (),
+    only_asked: bool = False, only_answered: bool = False, by: Sequence[str] = (),
 ) -> Scores:  # fmt: skip
     """Score answers against a benchmark; the same numbers as ``citeforge score``.
 
@@ -252,9 +247,9 @@ def score(
         system: name of the system; None for what the submission, or else its file, says.
         details: keep the answers in statements, for reports.
         labels: files of labels by people, which judged measures are corrected with.
-        assessments: files of nuggets, rubrics, DRAGUN's questions and TREC's support, with labels
-            or for the judge.
-        only_asked: score the queries that were asked alone, where a submission's header says so.
+        assessments: files of nuggets, rubrics, DRAGUN's questions and TREC's support.
+        only_asked: score only the queries that were asked, as the submission's header says.
+        only_answered: score only the queries that are answered; others are not counted as wrong.
         by: fields of the queries whose slices are scored, too.
 
     Returns:
@@ -264,11 +259,12 @@ def score(
         InputError: an answer to no query of the benchmark, twice the same, or unreadable.
         UsageError: a measure, context or judge that does not exist or fit.
     """
-    opened = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
+    opened = load(benchmark)
     options = checked(
         ScoreOptions, measures=measures, context=context, protocol=protocol,
         file_format=file_format, segmenter=segmenter, details=details, only_asked=only_asked,
-        by=by, labels=tuple(map(Path, labels)), assessments=tuple(map(Path, assessments)),
+        only_answered=only_answered, by=by, labels=tuple(map(Path, labels)),
+        assessments=tuple(map(Path, assessments)),
         judge="given" if labels and judge is not None else None,
     )  # fmt: skip
     setup = setup_of(opened, options, judge_of(judge, judge_repeats))
@@ -281,8 +277,7 @@ class ScoredFiles:
     """Result of :func:`score_files`.
 
     Attributes:
-        scores: of every submission and context set, in order; then the best of all of each set,
-            where that was asked for.
+        scores: of every submission and context set, then the best of each set if asked for.
         judge: who was asked, and on how many pairs it failed; None without a judge.
         headline: measures that tell most of this kind of benchmark.
         is_judged: whether some measure asks the judge.
@@ -296,16 +291,17 @@ class ScoredFiles:
 
 @extras_named()
 def score_files(
-    submissions: Sequence[str | Path], benchmark: str | Path, options: ScoreOptions | None = None,
-    *, names: Sequence[str] = (), gold: str | Path | None = None, out: str | Path | None = None,
-    private: bool = False, run: RunOptions | None = None,
+    submissions: Sequence[str | Path], benchmark: Benchmark | str | Path,
+    options: ScoreOptions | None = None, *, names: Sequence[str] = (),
+    gold: str | Path | None = None, out: str | Path | None = None, private: bool = False,
+    run: RunOptions | None = None,
     on_error: Callable[[Path, CiteforgeError], None] | None = None,
 ) -> ScoredFiles:  # fmt: skip
     """Score prediction files, and write score files: all of ``citeforge score`` but printing.
 
     Args:
         submissions: files or folders.
-        benchmark: what they answer: a folder, or ``hub:ORG/NAME``.
+        benchmark: what they answer: opened, a folder, or ``hub:ORG/NAME``.
         options: measures, protocol, judge and what else scores depend on.
         names: names of the systems, one per submission; none for their own, or their files'.
         gold: the hidden half, as for ``load``.
@@ -334,9 +330,9 @@ def score_files(
             "--private is for benchmarks with hidden gold; the labels of this one are public",
             code="option-without-effect",
         )
-    if options.by and opened.has_hidden_gold and not private:
+    if (options.by or options.only_answered) and opened.has_hidden_gold and not private:
         raise UsageError(
-            "--by needs --private: what slices score would tell of the hidden gold",
+            "--by and --only-answered need --private: what parts score would tell of the gold",
             code="hidden-gold",
         )
     setup = setup_of(opened, options, run=run or RunOptions())
@@ -359,11 +355,11 @@ def score_files(
                 own = context_target(own, file.context, path, system)
             results.append((own, file))
             if own is not None and file.measures:
-                _write_scores(file, own, private)
+                Scores(file).save(own, private)
     _require_any([file for _, file in results])
     for own, file in results:
         if own is not None and not file.measures:
-            _write_scores(file, own, private)
+            Scores(file).save(own, private)
     scored = [file for _, file in results]
     if options.max_row:
         contexts = dict.fromkeys(file.context for file in scored)
@@ -373,13 +369,9 @@ def score_files(
 
 
 def plan_scores(
-    submissions: Sequence[str | Path],
-    benchmark: str | Path,
-    options: ScoreOptions,
-    *,
-    gold: str | Path | None = None,
-    run: RunOptions | None = None,
-) -> JudgePlan:
+    submissions: Sequence[str | Path], benchmark: Benchmark | str | Path, options: ScoreOptions, *,
+    gold: str | Path | None = None, run: RunOptions | None = None,
+) -> JudgePlan:  # fmt: skip
     """Count what :func:`score_files` would ask the judge at most, and its cost, asking nothing.
 
     A question that depends on an answer that is not stored is counted.
@@ -481,8 +473,20 @@ def read_scores(path: str | Path) -> Scores:
 
 
 def listed(scores: Scored | Sequence[Scored]) -> list[Scored]:
-    """List one or several scores, or paths of them."""
-    return [scores] if isinstance(scores, Scores | str | Path) else list(scores)
+    """List one or several scores, or paths of them; a folder stands for its JSON files.
+
+    Raises:
+        InputError: a folder without any.
+    """
+    several: list[Scored] = []
+    for one in [scores] if isinstance(scores, Scores | str | Path) else scores:
+        if not isinstance(one, str | Path) or not Path(one).is_dir():
+            several.append(one)
+        elif found := sorted(Path(one).glob("*.json")):
+            several += found
+        else:
+            raise InputError("has no score file (*.json)", path=one, code="missing-file")
+    return several
 
 
 def score_file_of(scores: Scored) -> ScoreFile:

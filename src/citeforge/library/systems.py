@@ -69,7 +69,7 @@ def run(
     """
     out = Path(out)
     return run_system(
-        system, benchmark if isinstance(benchmark, Benchmark) else load(benchmark),
+        system, load(benchmark),
         list(contexts), runs, seed, out, llm=_llm(llm, beside(out, ".replay.db"), endpoint),
         judge=judge_of(judge), options=_options(system, options), limit=limit, title=title,
     )  # fmt: skip
@@ -100,7 +100,7 @@ def plan_run(
         UnknownValueError: no such system or context set.
         UsageError: none asks an LLM, or see :func:`run`.
     """
-    opened = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
+    opened = load(benchmark)
     asking = [name for name in systems if system_of(name).llm]
     if not asking:
         raise UsageError(
@@ -166,7 +166,7 @@ def bench(
     Raises:
         UsageError: a system does not fit, before any is run; two have one name.
     """
-    opened = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
+    opened = load(benchmark)
     unused = dict(options or {})
     records = {name: _options(name, unused.pop(name, None)) for name in systems}
     _require(systems, unused, opened, llm is not None)

@@ -194,7 +194,8 @@ def _responsible_ai_fields(manifest: Manifest, audit: dict[str, Any] | None) -> 
 
 
 _MEASURE = {"name", "signature", "value", "low", "high"}
-_OF_TABLES: Any = {"system": True, "context": True, "measures": {"__all__": _MEASURE}}
+_OF_TABLES: Any = {"system": True, "context": True, "is_control": True, "unpublished_judge": True,
+                   "measures": {"__all__": _MEASURE}}  # fmt: skip
 """Of a score file only what a table shows."""
 
 

@@ -50,13 +50,14 @@ class Export:
 
 
 def export(
-    name: str, source: str | PathLike[str], out: str | PathLike[str], **options: Any
+    name: str, source: Package | str | PathLike[str], out: str | PathLike[str], **options: Any
 ) -> DroppedFields:
     """Write a benchmark or scores in the layout of another tool: what ``citeforge export`` does.
 
     Args:
         name: of the export, such as ``beir``.
-        source: benchmark, or score file or a folder of them, whichever the export is made of.
+        source: benchmark, opened or by its folder, or score file or a folder of them, whichever the
+            export is made of.
         out: folder to make.
         options: options of the export, as on the command line, with ``_`` for ``-``.
 
@@ -68,8 +69,8 @@ def export(
         UsageError: an option that this export does not have, or lacks.
         InputError: the folder exists, or the kind of benchmark is not exported so.
     """
-    target = find_export(name)
-    return write_export(target, Path(source), Path(out), checked(target.options, **options))
+    target, path = find_export(name), source.folder if isinstance(source, Package) else Path(source)
+    return write_export(target, path, Path(out), checked(target.options, **options))
 
 
 def write_export(target: Export, source: Path, out: Path, options: Part) -> DroppedFields:

@@ -31,7 +31,8 @@ class Signature:
         grammar: index base and grammar, e.g. ``1,strict``.
         context: context set scored, or ``own``.
         benchmark: ``name@`` and the first 8 hex digits of the benchmark hash.
-        asked: how many of the first queries are looked at, where that is not all of them.
+        asked: how many of the first queries are looked at, or of which others (with a hash of their
+            ids); None for all queries.
         judge: judge and revision, when the measure has one.
         segmenter: sentence segmenter, when the measure splits sentences.
         gold: gold sets used, where the measure could use several.

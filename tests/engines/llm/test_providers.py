@@ -10,7 +10,7 @@ from citeforge.engines.llm.replay import ReplayStore, export_store, import_store
 from citeforge.engines.llm.writers import OpenAiLlm, ReplayLlm
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.command_options import PromptingOptions
-from citeforge.systems.answering import PromptRow, requests_of
+from citeforge.systems.answering import PromptRow, make_requests
 from conftest import refused
 from servers.provider import (
     Behaviour,
@@ -210,7 +210,7 @@ def test_a_system_message_that_is_refused_goes_to_the_user() -> None:
 
 def test_options_leave_the_temperature_out_and_pass_the_effort(store: ReplayStore) -> None:
     options = PromptingOptions.model_validate({"llm": "openai:m", "temperature": "none"})
-    (request,) = requests_of([PromptRow("q", "x")], options)
+    (request,) = make_requests([PromptRow("q", "x")], options)
     assert "temperature" not in request.params
     with provider(lambda body: chat("fine")) as server:
         model = llm(server, store, reasoning_effort="low")

@@ -151,7 +151,9 @@ def test_changed_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_hub_model_without_network() -> None:
     with refused("missing-model", path="nobody/no-such-model") as caught:
         make_embedder("nobody/no-such-model", device="cpu").fingerprint()
-    assert "use --embedder offline" in str(caught.value)
+    assert "disabled); check the name and the network, or use --embedder offline" in str(
+        caught.value
+    )
 
 
 def test_a_folder_without_weights(tmp_path: Path) -> None:

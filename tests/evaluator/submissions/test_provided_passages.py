@@ -20,7 +20,8 @@ def warnings(path: Path, benchmark: cf.Benchmark) -> dict[str, str]:
     """Codes to texts of what ``check`` and ``score`` warn of, without the missing answers."""
     found = {f.code: str(f) for f in cf.check(path, benchmark).warnings}
     found.pop("missing-answer", None)
-    assert scored(path, benchmark).warnings == list(found.values())
+    told = [text for text in scored(path, benchmark).warnings if "answers missing" not in text]
+    assert told == list(found.values())
     assert found.pop("missing-hash")
     return found
 

@@ -111,7 +111,9 @@ class ErringLlm:
         text = self._write(values) if request.task == "question" else read(values)
         if not text:
             return Failure("empty", "the reply is empty", 200)
-        return LlmReply(text, prompt_tokens=len(request.messages[0][1].split()), completion_tokens=1)
+        return LlmReply(
+            text, prompt_tokens=len(request.messages[0][1].split()), completion_tokens=1
+        )
 
     def _write(self, values: Mapping[str, Any]) -> str:
         kind, titles = values["form"], tuple(p["title"] for p in values["passages"])

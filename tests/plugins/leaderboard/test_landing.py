@@ -98,6 +98,15 @@ def test_without_a_word_of_the_maintainer_the_card_speaks(package: Path) -> None
     assert "<a" not in paragraph("[x](javascript:alert(1))")
 
 
+def test_how_to_submit_is_a_link_or_a_text(package: Path) -> None:
+    for told in ("", "write to us", PAPER):
+        made = introduction(Package(package), Presentation(submit=told), [])
+        facts, links = (dict(x).get("How to submit") for x in (made.facts, made.links))
+        assert (facts or None, links) == {
+            "": (None, None), "write to us": ("write to us", None), PAPER: (None, PAPER),
+        }[told]  # fmt: skip
+
+
 def test_every_column_leads_to_its_definition(browser: Any, site: Path) -> None:
     page = opened(browser, site / "index.html")
     # The column that ranks is explained before anybody asks; others when they are pointed at.

@@ -153,6 +153,20 @@ def test_phone_and_dark(browser: Any, site: Path) -> None:
         assert background == "rgb(13, 17, 23)"
 
 
+def test_wide_tables_say_that_they_scroll(browser: Any, site: Path) -> None:
+    for name in ("index.html", f"systems/{next((site / 'systems').glob('*.html')).name}"):
+        page = opened(browser, site / name, viewport={"width": 390, "height": 844})
+        expect(page.locator(".scroll:visible").first).to_be_visible()
+        frames = page.locator(".scroll:visible").all()
+        for frame in frames:
+            is_wide = frame.evaluate("f => f.scrollWidth > f.clientWidth")
+            note = frame.locator("xpath=preceding-sibling::*[1]")
+            assert note.evaluate("n => n.matches('.wide') && !n.hidden") == is_wide, name
+        for table in page.locator("table").all():
+            heads = table.locator("thead th").all_text_contents()
+            assert len(heads) == len({*heads}), name
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_serious_accessibility_fault(
     browser: Any, site: Path, other_sites: dict[str, Path], scheme: str

@@ -205,6 +205,12 @@ def in_slices(file: ScoreFile) -> ScoreFile:
     return file.model_copy(update={"slices": [part]})
 
 
+def test_a_title_tells_slices_apart_only_where_they_differ() -> None:
+    file = in_slices(many(1)[0])
+    figure = plot([file], "slices", "CiteP")
+    assert figure.title == f"{figure.columns[1][:5]} of {file.system} is 23.0 in every slice"
+
+
 def test_specifications_are_valid() -> None:
     """By the schema of Vega-Lite."""
     drawn = set()

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from citeforge.evaluator.reports.compare import compare_many
+from citeforge.evaluator.reports.report import to_html
 from conftest_pages import expect, opened, serious_faults
 from conftest_plots import many, page_text
 
@@ -145,6 +147,36 @@ def test_plots_scale_and_lose_no_letter(
         if result["name"].startswith("plot-intervals"):  # the whole name, on three lines
             assert "five passages" in result["words"]
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_no_gap_beside_a_tall_plot(browser: Any, report: Path) -> None:
+    page = opened(browser, report, viewport={"width": 1280, "height": 900})
+    page.locator("[id^=plot-cost] svg").first.evaluate("svg => svg.style.height = '1400px'")
+    boxes = page.evaluate(
+        "[...document.querySelectorAll('.plots figure')].flatMap(f => [...f.getClientRects()])"
+        ".map(r => [r.left, r.top, r.bottom])"
+    )
+    columns: dict[float, list[tuple[float, float]]] = {}
+    for left, top, bottom in boxes:
+        columns.setdefault(round(left), []).append((top, bottom))
+    assert len(columns) == 2
+    for column in columns.values():
+        column.sort()
+        assert all(b[0] - a[1] < 20 for a, b in itertools.pairwise(column))
+    tops, ends = zip(*((c[0][0], c[-1][1]) for c in columns.values()), strict=True)
+    assert abs(tops[0] - tops[1]) < 2
+    # The columns differ by less than the tallest plot that one of them could take from the other.
+    assert abs(ends[0] - ends[1]) < max(bottom - top for _, top, bottom in boxes)
+
+
+def test_a_comparison_says_that_its_tables_scroll(browser: Any, tmp_path: Path) -> None:
+    page = tmp_path / "compare.html"
+    page.write_text(to_html(compare_many(many(2), (), None, (), ())), encoding="utf-8")
+    for width, is_wide in ((390, True), (1280, False)):
+        shown = opened(browser, page, viewport={"width": width, "height": 844})
+        expect(shown.locator(".wide")).to_be_visible(visible=is_wide)
+        assert shown.evaluate("document.documentElement.scrollWidth") <= width
+        assert shown.problems == []
 
 
 def test_plots_of_one_kind_share_a_caption(browser: Any, report: Path) -> None:

@@ -24,6 +24,7 @@ from citeforge.package.kinds import kind_of
 from citeforge.package.manifest import AUDIT, BY_HAND, SCORES
 from citeforge.schemas.benchmarks.audit import Audit, Exploits, checks_made
 from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.signature import joined_signatures
 
 _TEMPLATE = Path(__file__).parent.parent / "templates" / "card.md.j2"
 _BARS = "▁▂▃▄▅▆▇█"
@@ -227,16 +228,24 @@ def exploits_table(found: Exploits) -> Table:
 
 
 def _score_table(scores: list[dict[str, Any]]) -> dict[str, Any]:
-    """Collect names, rows and signatures of the reference scores; empty without scores."""
-    names = list(dict.fromkeys(m["name"] for s in scores for m in s["measures"]))[:12]
-    rows = []
-    for score in scores:
-        measures = {m["name"]: m for m in score["measures"]}
-        values = [_format_measure(measures.get(name)) for name in names]
-        rows.append([_one_line(score["system"]), _one_line(score["context"]), *values])
-    measured = [m for s in scores for m in s["measures"] if m["name"] in names]
-    signatures = list(dict.fromkeys(m["signature"] for m in measured))
-    return {"names": names, "rows": rows, "signatures": signatures} if scores else {}
+    """Collect the reference scores (a row per measure), judges and signatures; empty without any.
+
+    Only the first measures have room.
+    """
+    entries = [{m["name"]: m for m in s["measures"]} for s in scores]
+    names = list(dict.fromkeys(name for of_system in entries for name in of_system))[:12]
+    systems = [
+        f"{s['system']}{' (reference)' * s.get('is_control', False)}, {s['context']}"
+        for s in scores
+    ]
+    return {
+        "systems": list(map(_one_line, systems)),
+        "rows": [[n, *(_format_measure(of_system.get(n)) for of_system in entries)] for n in names],
+        "judges": list(filter(None, dict.fromkeys(s.get("unpublished_judge") for s in scores))),
+        "signatures": joined_signatures(
+            of_system[n]["signature"] for of_system in entries for n in names if n in of_system
+        ),
+    } if scores else {}  # fmt: skip
 
 
 def _format_measure(measure: dict[str, Any] | None) -> str:

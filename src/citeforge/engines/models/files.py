@@ -5,6 +5,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from citeforge.engines.io.files import digest, sha256_file
@@ -13,6 +14,8 @@ from citeforge.schemas.errors import InputError
 _WEIGHTS = (".safetensors", ".bin", ".ckpt")
 _OTHERS = (".json", ".txt", ".model")
 _UNLOADABLE = OSError, ValueError, TypeError, KeyError, RuntimeError, ImportError, AttributeError
+_MOST_SAID = 160
+"""Characters of what an error of a library says."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +64,21 @@ def find_model(
     try:
         folder = Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
     except (OSError, ValueError, *http_errors()) as error:  # type: ignore[misc]
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise InputError(
-            f"cannot be loaded from the Hub ({reason[:160]})",
+            f"cannot be loaded from the Hub ({error_reason(error)})",
             path=name,
             allowed=f"check the name and the network, or use {instead}",
             code="missing-model",
         ) from error
     return Located(folder, {"revision": folder.name})
+
+
+def error_reason(error: Exception) -> str:
+    """Shorten the text of a library's error to its first line, and that to whole sentences."""
+    line = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    if len(line) > _MOST_SAID and (end := line.rfind(". ", 0, _MOST_SAID)) > 0:
+        return line[:end]
+    return shorten(line, _MOST_SAID, placeholder=" …")
 
 
 def quiet_transformers() -> Any:
@@ -97,7 +107,7 @@ def loading_errors(
     try:
         yield
     except (*_UNLOADABLE, *_errors_of(safetensors="SafetensorError")) as error:  # type: ignore[misc]
-        reason = next(iter(str(error).splitlines()), type(error).__name__)[:160]
+        reason = error_reason(error)
         raise InputError(
             f"{problem} ({reason})", path=path, field=field, allowed=allowed, code="bad-model"
         ) from error

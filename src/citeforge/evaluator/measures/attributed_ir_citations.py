@@ -24,7 +24,12 @@ from citeforge.evaluator.measures.declared import (
     Measure,
     PassageMeasure,
 )
-from citeforge.evaluator.measures.judging import Claim, citation_samples, read_claims
+from citeforge.evaluator.measures.judging import (
+    Claim,
+    citation_samples,
+    read_claims,
+    require_passages,
+)
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.schemas.citations.grammar import read_number, without_markers
 
@@ -95,12 +100,10 @@ def with_passages(inputs: Inputs) -> Inputs:
     Raises:
         CannotError: none has any.
     """
+    require_passages(inputs)
     if inputs.protocol == "strict":
         return inputs
-    runs = [[item for item in items if item.passages] for items in inputs.runs]
-    if not any(runs):
-        raise CannotError("the submission contains no passages", code="missing-field")
-    return replace(inputs, runs=runs)
+    return replace(inputs, runs=[[i for i in items if i.passages] for items in inputs.runs])
 
 
 def without_reference_marks(text: str) -> str:

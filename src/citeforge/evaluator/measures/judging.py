@@ -14,10 +14,14 @@ from citeforge.evaluator.measures.columns import (
     judge_of,
     segmenter_of,
 )
+from citeforge.evaluator.measures.declared import CannotError
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statistics.estimates import Sample, harmonic_sample
 from citeforge.package.items import Passage
 from citeforge.schemas.text import premise_of
+
+NO_PASSAGES = "no passages were shown"
+"""Why measures of citations are not computed for closed-book systems."""
 
 
 @dataclass(frozen=True)
@@ -38,15 +42,27 @@ class Claim:
     skipped: bool = False
 
 
+def require_passages(inputs: Inputs) -> None:
+    """Refuse to measure the citations of systems that were shown no passage at all.
+
+    Raises:
+        CannotError: no answer has a passage.
+    """
+    if not any(item.passages for _, item in inputs.items()):
+        raise CannotError(NO_PASSAGES, code="missing-field")
+
+
 def read_claims(
     inputs: Inputs, read: Callable[[AnswerItem, Inputs], list[Claim]]
 ) -> list[tuple[Key, AnswerItem, list[Claim]]]:
     """Split every answer into statements: list ((run, query row), answer, statements).
 
     Raises:
-        CannotError: there is no judge, or nothing that splits sentences.
+        CannotError: there is no judge, nothing that splits sentences, or (``strict``) no passage.
     """
     judge_of(inputs.tools)
+    if inputs.protocol == "strict":
+        require_passages(inputs)
     if inputs.task != "qampari":
         segmenter_of(inputs.tools)
     rows = []
@@ -247,7 +263,7 @@ def citation_samples(
         Samples by name, and ((run, query row), number of statements, scores) of every answer.
 
     Raises:
-        CannotError: there is no judge, or nothing that splits sentences.
+        CannotError: as :func:`read_claims`.
     """
     rows, levels = read_claims(inputs, read), inputs.tools.levels
     judge, is_strict = judge_of(inputs.tools), inputs.protocol == "strict"

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from citeforge.evaluator.measures.declared import Measure, PassageMeasure
 from citeforge.evaluator.measures.details import answer_details
+from citeforge.evaluator.measures.judging import NO_PASSAGES
 from citeforge.evaluator.measures.reading import (
     MakeScorer,
     NumberMeasure,
@@ -121,9 +122,7 @@ def _compute_results(
     """Compute measures from kept numbers or kept answers; return them in the given order."""
     of_numbers = [m for m in measures if isinstance(m, NumberMeasure)]
     samples: list[tuple[Measure, Sample]] = []
-    missing = not_computed(
-        [m for m in of_numbers if m.numbers not in scores], "no passages were shown"
-    )
+    missing = not_computed([m for m in of_numbers if m.numbers not in scores], NO_PASSAGES)
     for make, numbers in scores.items():
         results = compute(numbers, [m for m in of_numbers if m.numbers is make], tools.judge)
         samples += results[0]

@@ -7,14 +7,21 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
+_WIDE_TABLES = Path(__file__).parent / "templates" / "wide_tables.js"
+
 
 @cache
 def page_templates(folder: Path) -> Environment:
-    """Load the page templates of a folder, once; texts are escaped, missing values refused."""
-    return Environment(
+    """Load the page templates of a folder, once; texts are escaped, missing values refused.
+
+    ``wide_tables`` is a script for the end of a page: it notes which tables have to be scrolled.
+    """
+    templates = Environment(
         loader=FileSystemLoader(folder), autoescape=select_autoescape(default=True),
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
+    templates.globals["wide_tables"] = _WIDE_TABLES.read_text(encoding="utf-8")
+    return templates
 
 
 def script_json(value: Any) -> str:

@@ -24,12 +24,12 @@ def scope_lines(files: Iterable[ScoreFile]) -> list[str]:
 
 
 def count_lines(files: Iterable[ScoreFile]) -> list[str]:
-    """List the systems with missing answers, and how many are missing."""
+    """List systems with missing answers, and how many, unless their own warnings say so."""
     return [
         f"{f.system}: {count_text(f.counts.n_missing, 'answer')} missing"
         + (", with the worst value each" if f.protocol == "strict" else ", which are left out")
         for f in files
-        if f.counts.n_missing
+        if f.counts.n_missing and not any("--only-a" in text for text in f.warnings)
     ]
 
 

@@ -227,14 +227,14 @@ def _corrected_cells(d: Difference) -> tuple[str, ...]:
         return ("–",) * len(_CORRECTED)
     interval = f"[{corrected.low:.2f}, {corrected.high:.2f}]"
     holm = _p(d.corrected_holm)
-    return f"{corrected.value:+.2f}", interval, _p(corrected.p), holm, f"{corrected.n_labels:,}"
+    return f"{corrected.value:+z.2f}", interval, _p(corrected.p), holm, f"{corrected.n_labels:,}"
 
 
 def _cells(d: Difference) -> tuple[str, ...]:
     """Format a difference as cells of a row."""
     interval = "–" if math.isnan(d.low) else f"[{d.low:.2f}, {d.high:.2f}]"
     tests = map(_p, (d.p_t, d.p_permutation, d.p_holm))
-    return d.names, f"{d.difference:+.2f}", interval, *tests, f"{d.detectable:.2f}", f"{d.n:,}"
+    return d.names, f"{d.difference:+z.2f}", interval, *tests, f"{d.detectable:.2f}", f"{d.n:,}"
 
 
 def _p(p: float) -> str:

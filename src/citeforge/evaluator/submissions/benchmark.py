@@ -2,6 +2,7 @@
 
 import json
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -122,11 +123,11 @@ class Benchmark(Package):
         """Largest number of runs that a submission may have."""
         return MOST_RUNS_HIDDEN if self.has_hidden_gold else MOST_RUNS
 
-    def first(self, n: int) -> "Benchmark":
-        """Copy the benchmark, limited to its first n queries."""
+    def limited_to(self, queries: Iterable[str]) -> "Benchmark":
+        """Copy the benchmark, limited to some of its queries."""
         part = Benchmark(self.folder, self.manifest)
         part.also_known = self.also_known
-        part.query_subset = frozenset(self.query_ids[:n])
+        part.query_subset = frozenset(queries)
         return part
 
     @cached_property

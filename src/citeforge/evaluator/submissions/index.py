@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from citeforge.engines.io.files import digest_folder, sha256_file
-from citeforge.engines.io.textfiles import validated
+from citeforge.engines.io.files import digest, digest_folder, sha256_file
+from citeforge.engines.io.textfiles import count_text, validated
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import UNVERIFIED, Finding
 from citeforge.evaluator.submissions.format import Lines, OnError, Origin
@@ -51,6 +51,7 @@ class Submission:
         form: str = "auto",
         system: str | None = None,
         only_asked: bool = False,
+        only_answered: bool = False,
         on_error: OnError = None,
         is_raw: bool = False,
     ) -> None:
@@ -61,12 +62,14 @@ class Submission:
             benchmark: what it answers.
             form: format; ``auto`` for what it looks like.
             system: name of the system; None for what the submission says.
-            only_asked: look only at the queries that it was asked.
+            only_asked: look only at the queries that it was asked, as its header says.
+            only_answered: look only at the queries that it answers.
             on_error: gets the errors of header and lines, which are then skipped.
             is_raw: leave thoughts, JSON and fences around the answers, as papers' code does.
 
         Raises:
             InputError: it cannot be read, or was made on another build of the benchmark.
+            UsageError: ``only_asked``, and nothing says which queries were asked.
         """
         self.path, self.benchmark, self._system = path, benchmark, system
         self._on_error, self._is_raw = on_error, is_raw
@@ -83,11 +86,39 @@ class Submission:
                 self._sets = self._sets_of_header()
         limit = self.header.get("limit")
         self.asked = limit if type(limit) is int and 0 < limit < len(benchmark) else None
-        self._vain_option = only_asked and limit is None
-        if only_asked and self.asked is not None:
-            self.benchmark = benchmark.first(self.asked)
+        self._whole, self._only_answered = benchmark, only_answered
+        queries = benchmark.query_ids
+        if only_answered:
+            queries = self._find_answered() or queries
+        elif only_asked and self.asked is not None:
+            queries = queries[: self.asked]
+        elif only_asked and limit is None and (n := len(self._find_answered())) < len(benchmark):
+            raise UsageError(
+                f"--only-asked: nothing in {path} says how many queries were asked, and it answers "
+                f"{n:,} of {len(benchmark):,}; --only-answered scores these",
+                code="missing-field",
+            )
+        if len(queries) < len(benchmark):
+            self.benchmark = benchmark.limited_to(queries)
         with self._passed_over():
             self.system  # noqa: B018 (refused before anything is scored)
+
+    def _find_answered(self) -> list[str]:
+        """List the queries that some line answers, in the order of the benchmark."""
+        answered = {answer.query_id for _, answer in self._read()}
+        return [query for query in self.benchmark.query_ids if query in answered]
+
+    @property
+    def scored_queries(self) -> str | None:
+        """Name the queries that are scored, for signatures; None for all.
+
+        By their number, with a hash of their ids where they are not the first ones.
+        """
+        scored, whole = self.benchmark.query_ids, self._whole.query_ids
+        if len(scored) == len(whole):
+            return None
+        are_first = scored == whole[: len(scored)]
+        return f"{len(scored)}{'' if are_first else '~' + digest(scored)[:8]}"
 
     @contextmanager
     def _passed_over(self) -> Iterator[None]:
@@ -136,15 +167,12 @@ class Submission:
     def warnings(self) -> list[Finding]:
         """Warn of a missing hash of the benchmark, and of queries that were not asked."""
         benchmark, findings = self.benchmark, list[Finding]()
-        if self._vain_option:
-            findings.append(
-                Finding(
-                    "option-without-effect",
-                    "--only-asked has no effect: nothing in the file says how many queries were "
-                    f"asked, so all {len(benchmark):,} count; a header "
-                    '{"submission": {"system": NAME, "limit": N}} says that these are the first N',
-                )
+        if self._only_answered and len(benchmark) < len(self._whole):
+            text = (
+                f"scored on the {len(benchmark):,} of {len(self._whole):,} queries that it answers "
+                "(--only-answered); the others are left out, not counted as wrong"
             )
+            findings.append(Finding("incomplete-run", text))
         if self._format.origin is None:
             return findings
         findings += [Finding("incomplete-run", text) for text in self._origin.warnings]
@@ -174,6 +202,16 @@ class Submission:
                 )
             )
         return findings
+
+    def missing_warnings(self, n_missing: int) -> list[Finding]:
+        """Warn of missing answers, where nothing says that they were not asked for."""
+        if n_missing == 0 or self.asked is not None or self._is_raw:
+            return []
+        text = (
+            f"{count_text(n_missing, 'answer')} missing, with the worst value each; "
+            "--only-answered leaves out queries without an answer"
+        )
+        return [Finding("missing-answer", text)]
 
     @property
     def system(self) -> str:

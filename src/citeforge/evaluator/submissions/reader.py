@@ -95,11 +95,9 @@ class Places:
             self._refuse(line, "passages", OWN_PASSAGES, "wrong-kind")
         row = self._benchmark.row_of.get(answer.query_id)
         if row is None:
-            only = self._benchmark.query_subset
             unknown = self._benchmark.unknown_query(answer.query_id)
-            if only is not None:
-                among = f"among the {len(only):,} that were asked"
-                unknown = f"{printable(answer.query_id)} is not {among}"
+            if (only := self._benchmark.query_subset) is not None:
+                unknown += f", or not among the {len(only):,} of its queries that are scored"
             self._refuse(line, "query_id", unknown, "unknown-query")
         if answer.run < 0:
             self._refuse(line, "run", f"{answer.run} is negative", "out-of-range")

@@ -16,6 +16,7 @@ from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.running.setup import judge_session, replay_store
 from citeforge.kg.domain import load_domain
+from citeforge.library.benchmarks import writable_folder
 from citeforge.package.package import Package
 from citeforge.plugins.audit import flaws, questions
 from citeforge.plugins.audit.cascade import decide_suspects, estimate_share, sum_up_decisions
@@ -61,26 +62,28 @@ class Audited(Displayed):
 
 @extras_named()
 def audit(
-    benchmark: str | Path, options: AuditOptions | None = None, *, run: RunOptions | None = None
-) -> Audited:
+    benchmark: Package | str | Path, options: AuditOptions | None = None, *,
+    run: RunOptions | None = None,
+) -> Audited:  # fmt: skip
     """Look for flaws in a package, as ``citeforge audit`` does.
 
     Writes ``audit.json`` into the package and renders its card again.
 
     Args:
-        benchmark: folder of a verified package.
+        benchmark: a package that verifies, opened or by its folder.
         options: optional checks, and the models that make them.
         run: where a judge and a cross-encoder run, what they may cost.
 
     Raises:
         InputError: not a package, or a file named in the options is at fault.
-        UsageError: there is no such judge.
+        UsageError: there is no such judge, or the package is a copy: of the Hub, or with hidden
+            gold.
     """
     options = options or AuditOptions()
     path, known = options.known_flaws, set[tuple[str, str, str]]()
     if path is not None and options.strict and not options.accept:
         known = read_accepted(path)
-    package = Package(Path(benchmark))
+    package = Package(writable_folder(benchmark))
     result, survey = find_flaws(package, options, run or RunOptions())
     text = result.model_dump_json(indent=1) + "\n"
     write_card(package.folder, audit=text, checked=package, lengths=survey.lengths)

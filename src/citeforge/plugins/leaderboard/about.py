@@ -22,6 +22,8 @@ from citeforge.schemas.scores import ScoreFile
 
 _TEXT = Path(__file__).parent / "templates" / "definitions.md"
 _MEASURE = re.compile(r"[A-Z][\w.@-]+")
+_SUBMIT = "How to submit"
+_WEB = ("https://", "http://")
 
 
 def markdown() -> MarkdownIt:
@@ -91,6 +93,8 @@ class Presentation(Part):
     """When it was made, as 2026-11-23."""
     links: dict[str, str] = Field(default_factory=dict)
     """Names to addresses (https://…), such as those of paper and code."""
+    submit: str = ""
+    """How to submit: an address (https://…), or a sentence."""
 
     @field_validator("date", mode="before")
     @classmethod
@@ -106,7 +110,7 @@ class Presentation(Part):
     def _check_addresses(cls, links: dict[str, str]) -> dict[str, str]:
         """Refuse links that are not web addresses."""
         for name, address in links.items():
-            if not address.startswith(("https://", "http://")):
+            if not address.startswith(_WEB):
                 raise ValueError(f"{name}: {address!r} is not an address; begin with https://")
         return links
 
@@ -155,16 +159,14 @@ def introduction(package: Package, about: Presentation, files: Sequence[ScoreFil
         ("Licence", manifest.licence or "not stated"),
     ]
     text = about.description or _description(package.folder) or package.kind.about
-    return Introduction(
-        paragraph(text), tuple(f for f in facts if f[1]), tuple(about.links.items()), contexts
-    )
+    return Introduction(paragraph(text), tuple(f for f in facts if f[1]), _links(about), contexts)
 
 
 def introduce_all(about: Presentation, n_queries: int, n_systems: int) -> Introduction:
     """Make the head of the page of several benchmarks: description, facts and links."""
     facts = [("Queries", f"{n_queries:,}"), ("Systems", f"{n_systems:,}"), *_facts(about)]
-    links = tuple(about.links.items())
-    return Introduction(paragraph(about.description or ""), tuple(f for f in facts if f[1]), links)
+    text = paragraph(about.description or "")
+    return Introduction(text, tuple(f for f in facts if f[1]), _links(about))
 
 
 def _number(count: object) -> str:
@@ -173,9 +175,16 @@ def _number(count: object) -> str:
 
 
 def _facts(about: Presentation) -> list[tuple[str, str]]:
-    """Date and organisation of a benchmark, as (name, value)."""
+    """List date, organisation, and how to submit unless that is a link, as (name, value)."""
     day = "" if about.date is None else about.date.isoformat()
-    return [("Date", day), ("Organisation", about.organisation or "")]
+    submit = "" if about.submit.startswith(_WEB) else about.submit
+    return [("Date", day), ("Organisation", about.organisation or ""), (_SUBMIT, submit)]
+
+
+def _links(about: Presentation) -> tuple[tuple[str, str], ...]:
+    """List the links of a benchmark, also to how to submit, as (name, address)."""
+    submit = {_SUBMIT: about.submit} if about.submit.startswith(_WEB) else {}
+    return tuple({**about.links, **submit}.items())
 
 
 def paragraph(text: str) -> str:

@@ -72,10 +72,11 @@ class Board(Part):
 
     @model_validator(mode="after")
     def _scores_all_queries(self) -> Self:
-        """Refuse ``only_asked`` where the gold is hidden."""
-        if self.gold is not None and self.score.only_asked:
+        """Refuse to score some of the queries where the gold is hidden."""
+        if self.gold is not None and (self.score.only_asked or self.score.only_answered):
+            name = "only_asked" if self.score.only_asked else "only_answered"
             raise ValueError(
-                "score.only_asked: with hidden gold, submissions could choose the queries that "
+                f"score.{name}: with hidden gold, submissions could choose the queries that "
                 "they are scored on; leave it out"
             )
         return self

@@ -36,10 +36,14 @@ def slices(files: Sequence[ScoreFile], measure: str) -> Figure | None:
                   100 if scale == 100 else None)  # fmt: skip
     own = [r for r in rows if r["system"] == rows[0]["system"]]
     least, most = (f(own, key=lambda r: r["value"]) for f in (min, max))
-    title = (
-        f"{measure} of {least['system']} is {least['value']:.1f} where {least['field']} is "
-        f"{least['of']}, and {most['value']:.1f} where {most['field']} is {most['of']}"
-    )
+    title = f"{measure} of {least['system']} is {least['value']:.1f}"
+    if f"{least['value']:.1f}" == f"{most['value']:.1f}":
+        title += " in every slice"
+    else:
+        title += (
+            f" where {least['field']} is {least['of']}, and {most['value']:.1f} where "
+            f"{most['field']} is {most['of']}"
+        )
     note = "Intervals of a system hold at once for all its slices (Šidák)."
     note += f" Too few queries (below {FEWEST_QUERIES}): {n_small} slices." if n_small else ""
     note += f" The first {MOST_ROWS} of {len(rows)}." if len(rows) > MOST_ROWS else ""

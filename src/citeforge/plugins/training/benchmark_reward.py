@@ -42,7 +42,7 @@ class CitationReward:
                 without relevance judgements.
         """
         self._reward = reward_of(measure)
-        self.benchmark = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
+        self.benchmark = load(benchmark)
         contexts = self.benchmark.contexts
         if context is None and len(contexts) > 1:
             raise UsageError(

@@ -74,7 +74,9 @@ class ScoreOptions(JudgeOptions):
     max_row: bool = False
     """Add the best of several rankings."""
     only_asked: bool = False
-    """Score only the queries that were asked, where the header says so (run --limit)."""
+    """Score only the queries that were asked, as the header says (run --limit)."""
+    only_answered: bool = False
+    """Score only the queries that the file answers; the signature says which."""
     cot: bool = False
     """QAMPARI: answers follow the first colon."""
     at_most_citations: int = Field(MOST_CITATIONS, ge=1)
@@ -101,6 +103,8 @@ class ScoreOptions(JudgeOptions):
             raise ValueError(
                 "--at-most-citations: strict looks at every citation; give --protocol reference"
             )
+        if self.only_asked and self.only_answered:
+            raise ValueError("--only-asked and --only-answered: which of the two? Give one")
         if self.judge_repeats > 1 and self.judge is None:
             raise ValueError("--judge-repeats: of which judge? Name it with --judge")
         if self.labels and self.judge is None:

@@ -176,11 +176,9 @@ function draw() {
   const head = make("tr", {}, make("th", { scope: "col" }, "Rank"),
     ...(ranked ? [make("th", { scope: "col" }, "95 %")] : []),
     header("System", null, true), ...columns.map(m => header(v.m[m], m)),
-    make("th", { scope: "col", class: "left" }, v.m[state.by] || "Interval"),
+    make("th", { scope: "col", class: "left" }, "Interval"),
     ...state.fields.map(f => make("th", { scope: "col", class: "left" }, v.f[f])));
   get("table").replaceChildren(make("thead", {}, head), make("tbody", {}, ...page));
-  const frame = get("table").parentElement;
-  get("wide").hidden = frame.scrollWidth <= frame.clientWidth;
   const end = Math.min(state.start + PAGE, rows.length);
   get("count").textContent = rows.length ? `Systems ${state.start + 1} to ${end} of ${rows.length}` : "No such system.";
   get("back").hidden = get("next").hidden = rows.length <= PAGE;

@@ -26,7 +26,7 @@ from citeforge.evaluator.measures.declared import (
     Measure,
     PassageMeasure,
 )
-from citeforge.evaluator.measures.judging import premise_text
+from citeforge.evaluator.measures.judging import premise_text, require_passages
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.tools import NO_JUDGE
 from citeforge.evaluator.statements.url_marks import has_text
@@ -45,7 +45,7 @@ def fact(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """Compute all FACT measures from one round of judge calls.
 
     Raises:
-        CannotError: there is no judge, no segmenter, or no passage has a URL.
+        CannotError: there is no judge, no segmenter, no passage has a URL, or there is no passage.
     """
     strict = inputs.protocol == "strict"
     rows = [((run, item.row), _questions(inputs, item, strict)) for run, item in inputs.items()]
@@ -60,6 +60,8 @@ def fact(inputs: Inputs, measures: Sequence[Measure]) -> Found:
             "needs the texts of cited pages: passages with `url` and `text` in the lines",
             code="missing-field",
         )
+    if strict and not brought:
+        require_passages(inputs)
     decisions = {} if judge is None else judge.ask(pairs)
     yield from _samples(
         inputs, {key: Counter(_outcome(q, decisions) for q in some) for key, some in rows}, strict
