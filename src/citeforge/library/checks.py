@@ -7,8 +7,8 @@ from citeforge.evaluator.check import Findings
 from citeforge.evaluator.check import check as check_file
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
+from citeforge.library.answers import Answers, submission_file
 from citeforge.library.benchmarks import load
-from citeforge.library.scores import Answers, submission_file
 from citeforge.schemas.errors import UnknownValueError, extras_named
 from citeforge.schemas.recipes.rage import RESERVED
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from citeforge.engines.io.files import write_text
 from citeforge.engines.io.report_table import Displayed, Table
@@ -26,6 +22,7 @@ from citeforge.evaluator.score import score as score_file
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.targets import context_target, score_targets
+from citeforge.library.answers import Answers, submission_file
 from citeforge.library.benchmarks import load
 from citeforge.schemas.errors import (
     CiteforgeError,
@@ -42,77 +39,6 @@ from citeforge.schemas.scores import Counts, MeasureScore, NotComputed, ScoreFil
 
 if TYPE_CHECKING:
     import pandas
-
-
-Answers = str | Path | Iterable[Mapping[str, Any]] | Any
-"""A submission file, dictionaries with its fields, or a DataFrame with such columns."""
-
-
-@contextmanager
-def submission_file(answers: Answers, system: str | None = None) -> Iterator[Path]:
-    """Write answers to a temporary file, which exists while the block runs.
-
-    Args:
-        answers: path of a submission; or rows with the fields of a submission line
-            (``query_id``, ``output``, …); or a DataFrame with these columns, whose empty cells
-            (NaN, None) count as absent.
-        system: name of the system, for rows; ``answers`` by default.
-
-    Raises:
-        InputError: a row cannot be written as JSON, with its number.
-        UsageError: neither a path nor rows.
-    """
-    if isinstance(answers, str | Path):
-        yield Path(answers)
-        return
-    name = system or "answers"
-    with tempfile.TemporaryDirectory(prefix="citeforge-") as folder:
-        path = Path(folder) / "answers.jsonl"
-        with path.open("wb") as file:
-            file.write(msgspec.json.encode({"submission": {"system": name}}) + b"\n")
-            for number, row in enumerate(_rows(answers), 1):
-                file.write(_line(row, number) + b"\n")
-        try:
-            yield path
-        except InputError as error:
-            if error.path != str(path):
-                raise
-            # The file is temporary: the caller knows the number of the row instead.
-            row_number = None if error.line is None else error.line - 1
-            place = "answers" if row_number is None else f"answers[{row_number - 1}]"
-            raise error.at(place) from error
-
-
-def _rows(answers: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield answers as dictionaries; those of a DataFrame without empty cells."""
-    if hasattr(answers, "to_dict") and hasattr(answers, "columns"):
-        for row in answers.to_dict(orient="records"):
-            # A DataFrame's empty cell is NaN, the one value unequal to itself.
-            yield {
-                k: v
-                for k, v in row.items()
-                if v is not None and not (isinstance(v, float) and v != v)
-            }
-        return
-    if isinstance(answers, Mapping) or not isinstance(answers, Iterable):
-        raise UsageError(
-            f"answers: expected a path, dictionaries or a DataFrame, got {type(answers).__name__}",
-            code="wrong-type",
-        )
-    yield from answers
-
-
-def _line(row: Any, number: int) -> bytes:
-    """Write an answer as a line of JSON."""
-    try:
-        return msgspec.json.encode(row)
-    except (TypeError, ValueError, msgspec.MsgspecError) as error:
-        raise InputError(
-            f"cannot be written as JSON ({error})",
-            path=f"answers[{number - 1}]",
-            allowed='fields of a submission line, e.g. {"query_id": "q1", "output": "… [2]."}',
-            code="wrong-type",
-        ) from error
 
 
 class Scores(Displayed):

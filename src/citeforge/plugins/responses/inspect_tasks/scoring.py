@@ -14,8 +14,9 @@ from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import ScoringSetup, score, setup_of
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import OURS
+from citeforge.library.answers import submission_file
 from citeforge.library.benchmarks import load
-from citeforge.library.scores import judge_of, submission_file
+from citeforge.library.scores import judge_of
 from citeforge.package.package import rows_about
 from citeforge.plugins.responses.placing.placer import CitationPlacer
 from citeforge.schemas.errors import CiteforgeError, UsageError, extras_named
