@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,16 @@ SEED, ROUNDS = 20_241_121, 2
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Files to damage, made in this process with an embedder that other tests do not get."""
+    from citeforge.builders.rage import sources
+    from citeforge.engines.models import embed
     from fuzzing.world import make_world
 
-    return make_world(tmp_path_factory.mktemp("fuzzing") / "world")
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (sources, embed):
+            patch.setitem(vars(module), "make_embedder", embed.make_embedder)
+        yield make_world(tmp_path_factory.mktemp("fuzzing") / "world")
 
 
 @pytest.mark.slow

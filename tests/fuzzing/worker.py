@@ -10,7 +10,6 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ def count_letters(text: str) -> list[int]:
     return [1 + kinds.count(kind) for kind in range(DIMENSION)]
 
 
-@cache
 def prepare() -> None:
     """Put the small embedder where builds make theirs."""
     from citeforge.builders.rage import sources as rage_sources

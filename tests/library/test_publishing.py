@@ -65,8 +65,10 @@ def test_an_opened_benchmark_stands_for_its_folder(package: Path, tmp_path: Path
 
 
 def test_nothing_is_written_into_copies(package: Path, tmp_path: Path) -> None:
-    cached = tmp_path / "snapshots" / "0123"
-    shutil.copytree(package, cached)
+    cached, own = tmp_path / "datasets--org--facts/snapshots/0123", tmp_path / "snapshots/v1"
+    for folder in (cached, own):
+        shutil.copytree(package, folder)
+    assert cf.card(own)  # a folder of one's own may be called so
     for copy in ("hub:org/facts", cached, cf.load(cached)):
         for function in (cf.card, cf.audit):
             with refused("wrong-type", cf.UsageError) as caught:

@@ -38,14 +38,15 @@ def writable_folder(name: Package | str | Path) -> Path:
     """Get the folder of a package that files are added to.
 
     Raises:
-        UsageError: it is a copy, of the Hub or joined with hidden gold, that nobody would see.
+        UsageError: it is a downloaded or temporary copy, where added files would be lost.
     """
     folder = Path(name) if isinstance(name, str | Path) else package_folder(name)
     is_joined = isinstance(name, Benchmark) and bool(name.also_known)
-    if is_joined or str(folder).startswith("hub:") or folder.parent.name == "snapshots":
+    is_cached = folder.parent.name == "snapshots" and "--" in folder.parent.parent.name
+    if is_joined or is_cached or str(folder).startswith("hub:"):
         raise UsageError(
-            f"{folder}: is a copy of the Hub's or one joined with hidden gold, which nothing is "
-            "written into; give the folder that `citeforge build` made",
+            f"{folder}: is a downloaded or temporary copy, and files written there would be lost; "
+            "give the folder that `citeforge build` made",
             code="wrong-type",
         )
     return package_folder(name)

@@ -258,7 +258,8 @@ def score_files(
         )
     if (options.by or options.only_answered) and opened.has_hidden_gold and not private:
         raise UsageError(
-            "--by and --only-answered need --private: what parts score would tell of the gold",
+            "--by and --only-answered need --private: scores of some of the queries would reveal "
+            "hidden gold",
             code="hidden-gold",
         )
     setup = setup_of(opened, options, run=run or RunOptions())

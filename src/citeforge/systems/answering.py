@@ -119,7 +119,7 @@ def make_requests(rows: Sequence[PromptRow], options: PromptingOptions) -> list[
     """Make one request per run and prompt, run by run; each run is a sample of its own."""
     params = decoding_params(options)
     return [
-        Request((("user", row.prompt),), params, sample=run, needs_text=False)
+        Request((("user", row.prompt),), params, sample=run, needs_text=False, gets_room=False)
         for run in range(options.runs)
         for row in rows
     ]

@@ -165,7 +165,7 @@ class Setting(Generic[O]):
         draw = task.sample if sample is None else sample
         messages = (("user", prompt),)
         decoding = decoding_params(self.options)
-        return Request(messages, decoding | params, sample=draw, needs_text=False)
+        return Request(messages, decoding | params, sample=draw, needs_text=False, gets_room=False)
 
 
 def decoding_params(options: LlmOptions | PromptingOptions) -> dict[str, Any]:

@@ -164,14 +164,26 @@ def test_failed_lines_are_counted_and_asked_again(store: ReplayStore) -> None:
     assert sum(store.tokens()) == sum(store.tokens(in_batches=True)) == 6 * PAID
 
 
-def test_what_a_model_refuses_goes_into_a_second_batch(store: ReplayStore) -> None:
-    def behave(body: Body) -> Sent:
-        if "max_tokens" in body:
-            message = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
-            return refusal(message, "unsupported_parameter", "max_tokens")
-        return chat(f"echo {body['messages'][-1]['content']}")
+def completion_tokens_only(body: Body) -> Sent:
+    if "max_tokens" in body:
+        message = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+        return refusal(message, "unsupported_parameter", "max_tokens")
+    return chat(f"echo {body['messages'][-1]['content']}")
 
-    with batch_server(behave) as server:
+
+def test_what_an_earlier_batch_was_refused_is_asked_once(store: ReplayStore) -> None:
+    """With a ceiling, the earlier batch is fetched before a new one is made."""
+    with batch_server(completion_tokens_only) as server:
+        server.faults.append(("GET /v1/batches/batch_0$", refusal("Wrong key", status=401)))
+        with refused("endpoint-refused"):
+            llm(server, store, max_cost=1e6).complete(requests(2))
+        done = llm(server, store, max_cost=1e6).complete(requests(2))
+        assert texts(done) == ["echo t0", "echo t1"]
+        assert [len(server.lines(b)) for b in server.batches.values()] == [2, 2]
+
+
+def test_what_a_model_refuses_goes_into_a_second_batch(store: ReplayStore) -> None:
+    with batch_server(completion_tokens_only) as server:
         assert texts(llm(server, store).complete(requests())) == [f"echo t{i}" for i in range(5)]
         assert [b.get("max_completion_tokens") for b in server.bodies()] == [None] * 5 + [4126] * 5
     assert store.stats().failures == 0

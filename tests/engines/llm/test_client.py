@@ -224,7 +224,7 @@ def test_replay_asks_nobody_and_names_what_is_missing(
     assert replay.identity() == {"name": "openai:m"}
     with refused("not-stored", path=tmp_path / "s.db") as caught:
         replay.complete([*requests, ask("new")])
-    assert "has no reply of m to 1 requests (first: 'new'…)" in str(caught.value)
+    assert "has no reply of m to 1 request (first: 'new'…)" in str(caught.value)
 
 
 def test_replay_of_several_models_wants_one_named(tmp_path: Path) -> None:

@@ -238,10 +238,23 @@ def test_the_room_for_thoughts_is_generous_and_an_option() -> None:
     assert "--thinking-tokens" in result.message
 
 
+@pytest.mark.parametrize(("gets_room", "text"), [(True, "fine"), (False, "")])
+def test_an_answer_that_may_be_cut_gets_room_as_well(gets_room: bool, text: str) -> None:
+    """Questions on documents may be cut; a system under test thinks within its limit."""
+    request = Request((("user", "x"),), {"max_tokens": 48}, needs_text=False, gets_room=gets_room)
+    with provider(short) as server:
+        (reply,) = llm(server).complete([request])
+    assert isinstance(reply, LlmReply)
+    assert reply.text == text
+
+
 @pytest.mark.parametrize("option", ["--thinking-tokens", "--max-answer"])
 def test_ten_replies_without_an_answer_stop_the_run(option: str) -> None:
+    thinks_apart = option == "--thinking-tokens"
     requests = [
-        Request((("user", f"{i}"),), {"max_tokens": 30}, needs_text=option == "--thinking-tokens")
+        Request(
+            (("user", f"{i}"),), {"max_tokens": 30}, needs_text=thinks_apart, gets_room=thinks_apart
+        )
         for i in range(50)
     ]
     with provider(short) as server:
@@ -306,7 +319,7 @@ def test_thoughts_are_kept_apart(reply: Sent, store: ReplayStore) -> None:
 
 
 def test_a_thought_that_is_cut_is_an_empty_answer() -> None:
-    request = Request((("user", "x"),), needs_text=False)
+    request = Request((("user", "x"),), needs_text=False, gets_room=False)
     reply = answer(lambda body: chat("<think>It was 1931 [3]. No,", "length"), request)
     assert (reply.text, reply.finish_reason) == ("", "length")
     assert reply.thoughts == ("It was 1931 [3]. No,",)
@@ -329,7 +342,7 @@ def test_log_probabilities_are_those_of_the_answer() -> None:
     [("max_tokens", "length"), ("MAX_TOKENS", "length"), ("eos", None), ("end_turn", None)],
 )
 def test_other_names_of_ends(reason: str, said: str | None) -> None:
-    request = Request((("user", "x"),), needs_text=False)
+    request = Request((("user", "x"),), needs_text=False, gets_room=False)
     assert answer(lambda body: chat("Fine", reason), request).finish_reason == said
 
 

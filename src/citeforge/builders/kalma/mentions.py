@@ -97,7 +97,7 @@ class Mentions:
         return cls(text, {t.qid: t.name for t in triples}, (t.value for t in triples))
 
     def places(self, shapes: Sequence[str], within: slice = slice(None)) -> list[tuple[int, int]]:
-        """List (start, end) of a value's mentions, in any spelling, outside longer names."""
+        """List (start, end) of the mentions of a value, by its spellings, outside longer names."""
         spans = (m.span() for shape in shapes for m in words_in(self.text, [shape], within))
         return [span for span in spans if self.stands_alone(*span)]
 

@@ -44,7 +44,7 @@ def take_rows(corpus: list[Path], positions: npt.NDArray[np.int64], columns: lis
 def find_rows(
     corpus: list[Path], column: str, values: pa.Array, stage: str = "looking passages up"
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Find the corpus rows whose id, or normalised text, is one of some values.
+    """Find the rows of a corpus with given ids or texts: (positions, indices of the values there).
 
     Args:
         corpus: Parquet files.

@@ -89,8 +89,9 @@ def llm_judge(model: str, settings: JudgeSettings) -> Judge:
 
 def vllm_judge(model: str, settings: JudgeSettings) -> Judge:
     """Make the judge ``vllm:MODEL``: ``openai:MODEL`` on this machine unless a URL is set."""
-    url = base_url(settings.run) or VLLM_URL
-    run = settings.run.model_copy(update={"base_url": url})
+    run = settings.run
+    if not base_url(run):
+        run = run.model_copy(update={"base_url": VLLM_URL})
     return llm_judge(model, replace(settings, run=run))
 
 

@@ -99,9 +99,11 @@ def is_lasting(sent: Mapping[str, Any], error: Failure) -> bool:
 
 
 def _without_system(messages: Sequence[dict[str, str]]) -> list[dict[str, str]]:
-    """Merge system messages into the message after them."""
+    """Merge system messages into a user message at the start, which is made if there is none."""
     system = [m["content"] for m in messages if m["role"] == "system"]
-    rest = [m for m in messages if m["role"] != "system"] or [{"role": "user", "content": ""}]
+    rest = [m for m in messages if m["role"] != "system"]
+    if not rest or rest[0]["role"] != "user":
+        rest = [{"role": "user", "content": ""}, *rest]
     first = {**rest[0], "content": "\n\n".join(filter(None, [*system, rest[0]["content"]]))}
     return [first, *rest[1:]]
 

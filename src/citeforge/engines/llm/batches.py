@@ -28,6 +28,7 @@ from citeforge.engines.llm.reading import (
 )
 from citeforge.engines.llm.records import Failure
 from citeforge.engines.llm.replay import BATCH, PENDING, ReplayStore, SentRequest
+from citeforge.engines.llm.transport import SENT_AS
 from citeforge.schemas.errors import InputError
 
 MOST_REQUESTS = 50_000
@@ -219,7 +220,8 @@ class Batches:
         except (openai.APIError, httpx2.TransportError) as error:
             message = str(error.__cause__ or error)
             if isinstance(error, openai.APIStatusError):
-                message = read_error(error.status_code, error.response.content).message
+                sent_as = error.response.headers.get(SENT_AS, "")
+                message = read_error(error.status_code, error.response.content, sent_as).message
             raise InputError(
                 one_line(f"{start}{message}"),
                 path=self.endpoint,

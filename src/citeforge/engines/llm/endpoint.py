@@ -27,7 +27,7 @@ _ADAPTABLE = (400, 404, 422, 501)
 _LEAST_ROOM = 16
 _GIVE_UP_AFTER = 10
 _NOTHING_WORKS = ("refused", "exhausted", "unauthorised")
-"""Calls in a row that fail for these reasons; then the run ends."""
+"""Reasons of failures; so many calls in a row that fail for one of them end the run."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Endpoint:
 
     def room(self, request: Request) -> int:
         """Compute the tokens for reasoning to add to the limit of a request."""
-        is_limited = request.needs_text and LIMIT in request.params
+        is_limited = request.gets_room and LIMIT in request.params
         return self.options.thinking_tokens if is_limited else 0
 
     def make_request(self, key: str, request: Request, room: int) -> SentRequest:
@@ -282,12 +282,14 @@ class _Run:
             if not names or self.options.max_cost is None:
                 submitted = {key for name in names for key in batches.requests(name)}
                 left = self.waiting.keys() - submitted
-                self.to_send = [key for key in self.to_send if key in left]
+                self.to_send = [key for key in dict.fromkeys(self.to_send) if key in left]
                 for group in split_requests(self._requests(), batches.url):
                     names.append(await batches.submit(group))
             for name in names:
                 async for sent, reply in batches.replies(name, self.advance):
                     await self._take_reply(sent, reply, name)
+                    if self.lost and self.stop is not None:
+                        raise self.stop  # the provider keeps the batch; the next run fetches it
             names = []
 
     async def _take_reply(self, sent: SentRequest, reply: Reply, batch: str = "") -> None:

@@ -36,9 +36,10 @@ class Request:
         sample: index of a repeated request; equal bodies with other indices are asked apart.
         task: task name for the template writer; not part of the body.
         values: values for the template of that task; not part of the body.
-        needs_text: whether an empty or cut reply is a failure, as for builders and judges, and
-            ``max_tokens`` is what the answer needs, so that the client adds room for thoughts; a
-            system under test may answer so, within its limit. Not part of the body.
+        needs_text: whether an empty or cut reply is a failure, as for builders and judges; a system
+            under test may answer so. Not part of the body.
+        gets_room: whether ``max_tokens`` is what the answer needs, so that the client adds room for
+            thoughts; a system under test has to think within its limit. Not part of the body.
     """
 
     messages: tuple[tuple[str, str], ...]
@@ -47,6 +48,7 @@ class Request:
     task: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
     needs_text: bool = True
+    gets_room: bool = True
 
     def payload(self, model: str) -> dict[str, Any]:
         """Make the body of the HTTP request."""
@@ -62,7 +64,7 @@ class Request:
     @property
     def limited_by(self) -> str:
         """Option that limits the reply."""
-        return "--thinking-tokens" if self.needs_text else "--max-answer"
+        return "--thinking-tokens" if self.gets_room else "--max-answer"
 
     def key(self, model: str) -> str:
         """See :func:`request_key`."""
@@ -82,13 +84,13 @@ class Request:
             finish_reason=TRUNCATED if spoken.is_cut else reply.finish_reason,
             logprobs=_logprobs_of_answer(reply, spoken.answer),
         )
-        if not self.needs_text:
-            return answer
         paid = (answer.prompt_tokens, answer.completion_tokens)
         is_cut, is_empty = answer.finish_reason == TRUNCATED, not answer.text.strip()
-        if is_cut and is_empty:
+        if is_cut and is_empty and self.gets_room:
             why = f"the reply ended at its limit before the answer began; raise {self.limited_by}"
             return Failure("no_room", why, 200, *paid)
+        if not self.needs_text:
+            return answer
         if is_cut:
             return Failure("truncated", "the reply was cut at max_tokens", 200, *paid)
         if answer.finish_reason == REFUSED:
@@ -124,7 +126,7 @@ class LlmReply(Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         text: the answer; before :meth:`Request.settle`, with thoughts that the model wrote into it.
-        prompt_tokens: as the endpoint counted; of chats estimated if it counts none.
+        prompt_tokens: as the endpoint counted; estimated if it counts none.
         completion_tokens: the same for the reply, thoughts included.
         model: model as the endpoint named it.
         logprobs: tokens of the answer with log probabilities, when they were asked for.

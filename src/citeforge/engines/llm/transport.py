@@ -50,7 +50,7 @@ _TRIES_IN_SILENCE = 3
 """A provider bills what a model has written, though nobody waited for it."""
 _LONGEST_PAUSE = 120.0
 """Seconds; the SDK gives a call up where Retry-After is longer."""
-_SENT_AS = "x-sent-as"
+SENT_AS = "x-sent-as"
 """Header of replies whose status was corrected: the status that they came with."""
 
 
@@ -107,7 +107,7 @@ class EndpointClient(DefaultAsyncHttpxClient):
             if status == 500 and is_lasting(_json_body(request), error):
                 status = 400
             if status != reply.status_code:
-                headers[_SENT_AS] = str(reply.status_code)
+                headers[SENT_AS] = str(reply.status_code)
             seconds = retry_after(headers) or retry_delay(body)
             if is_unpaid(error, bool(seconds)):
                 headers["x-should-retry"] = "false"
@@ -187,7 +187,7 @@ async def _read_reply(sending: Awaitable[httpx2.Response]) -> Reply:
     try:
         return (await sending).content
     except APIStatusError as error:
-        sent_as = error.response.headers.get(_SENT_AS, "")
+        sent_as = error.response.headers.get(SENT_AS, "")
         return read_error(error.status_code, error.response.content, sent_as)
     except APIConnectionError as error:
         cause = error.__cause__ or error

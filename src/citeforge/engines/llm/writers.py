@@ -10,6 +10,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from citeforge.engines import plugins
 from citeforge.engines.io.files import digest
+from citeforge.engines.io.textfiles import count_text
 from citeforge.engines.llm.budget import Bound, RunPlan, bound_call, estimate_prompt_tokens
 from citeforge.engines.llm.endpoint import Endpoint, Route
 from citeforge.engines.llm.options import BATCH_PRICE
@@ -122,7 +123,8 @@ class ReplayLlm(ChatLlm):
         first = next(iter(waiting.values()))
         start = first.messages[-1][1][:80] if first.messages else ""
         raise InputError(
-            f"has no reply of {self.model} to {len(waiting):,} requests (first: {start!r}…)",
+            f"has no reply of {self.model} to {count_text(len(waiting), 'request')} "
+            f"(first: {start!r}…)",
             path=self.store and self.store.path,
             allowed="the store of a complete run with the same prompts and parameters",
             code="not-stored",

@@ -142,7 +142,7 @@ def marks(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
 
 
 def _mark_prompt_for(aspect: str, answer: ParsedAnswer, strict: bool) -> str:
-    """Write the prompt that asks for the mark of a parsed answer."""
+    """Write the prompt by which the judge grades an answer."""
     lines = "".join(f"- {t.name}, {t.relation}: {t.value}\n" for t in answer.shown.triples)
     text = answer.output if strict else without_brackets(answer.output)
     return mark_prompt(aspect, lines, answer.shown.question, text)

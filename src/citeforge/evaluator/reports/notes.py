@@ -29,7 +29,7 @@ def count_lines(files: Iterable[ScoreFile]) -> list[str]:
         f"{f.system}: {count_text(f.counts.n_missing, 'answer')} missing"
         + (", with the worst value each" if f.protocol == "strict" else ", which are left out")
         for f in files
-        if f.counts.n_missing and not any("--only-a" in text for text in f.warnings)
+        if f.counts.n_missing and not any(" missing" in text for text in f.warnings)
     ]
 
 

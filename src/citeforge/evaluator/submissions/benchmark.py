@@ -265,5 +265,5 @@ class QueryFinder:
 
 
 def _question_key(text: str) -> str:
-    """Normalise a question or an id for comparison: NFC, white space squeezed."""
-    return " ".join(unicodedata.normalize("NFC", text).split())
+    """Normalise a question or an id for comparison: NFC, white space squeezed, no outer quotes."""
+    return " ".join(unicodedata.normalize("NFC", text).split()).strip('"')

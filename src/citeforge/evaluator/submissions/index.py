@@ -207,10 +207,9 @@ class Submission:
         """Warn of missing answers, where nothing says that they were not asked for."""
         if n_missing == 0 or self.asked is not None or self._is_raw:
             return []
-        text = (
-            f"{count_text(n_missing, 'answer')} missing, with the worst value each; "
-            "--only-answered leaves out queries without an answer"
-        )
+        text = f"{count_text(n_missing, 'answer')} missing, with the worst value each"
+        if not (self._only_answered or self.benchmark.has_hidden_gold):
+            text += "; --only-answered leaves out queries without an answer"
         return [Finding("missing-answer", text)]
 
     @property

@@ -25,7 +25,7 @@ class AuditOptions(Judging):
     least_score: float = 0.5
     """Score from which the cross-encoder finds a negative relevant."""
     strong_judge: Annotated[str | None, Option(input=True)] = Field(
-        None, description=f"Judge of the suspects of rules and --judge: {listed(JUDGES)}."
+        None, description=f"Judge that decides on what rules and --judge suspect: {listed(JUDGES)}."
     )
     """Decides on suspects; its decisions are kept row by row, for --decided of build rage."""
     checker: Annotated[str, Option(input=True)] = RULE

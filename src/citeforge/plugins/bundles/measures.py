@@ -181,15 +181,15 @@ def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Found:
         answer = cells.answer(design.ORIGINAL, run, row)
         return math.nan if answer is None else float(target[row] in answer.cited)
 
-    def among_citing(cell: str, holds: Holds, worst: bool) -> Floats:
-        """Evaluate ``holds`` per run and query; NaN unless the original answer cites the target."""
+    def among_citing(context: str, holds: Holds, if_missing: bool) -> Floats:
+        """Test answers in a changed context, per run and query; NaN if evidence was not cited."""
 
         def outcome(run: int, row: int) -> float:
-            """Evaluate ``holds`` for one answer (0 or 1); ``worst`` if that answer is missing."""
-            before, after = cells.answer(design.ORIGINAL, run, row), cells.answer(cell, run, row)
+            """Test one answer: 0 or 1, ``if_missing`` without one, NaN if evidence was not cited."""
+            before, after = cells.answer(design.ORIGINAL, run, row), cells.answer(context, run, row)
             if before is None or after is None or target[row] not in before.cited:
                 return math.nan
-            return float(worst if after.is_missing else holds(before, after, row))
+            return float(if_missing if after.is_missing else holds(before, after, row))
 
         return cells.column(outcome)
 
@@ -263,13 +263,13 @@ def _queries_needed(effect: Floats) -> Sample:
     values = np.where(defined, effect, 0.0)
     sums = np.stack([values, values**2, defined.astype(np.float64)], axis=-1)
 
-    def needed(s: Floats) -> Floats:
-        """Compute the needed queries from sums of values, of squares, and of defined queries."""
-        n = s[..., 2]
-        variance = ratio(s[..., 1] - ratio(s[..., 0] ** 2, n), n - 1)
+    def needed_queries(sums: Floats) -> Floats:
+        """Count the queries for that width, from sum, sum of squares and number of values."""
+        total, squares, n = np.moveaxis(sums, -1, 0)
+        variance = ratio(squares - ratio(total**2, n), n - 1)
         return np.ceil(np.maximum(variance, 0) * (_Z / _HALF_WIDTH) ** 2)
 
-    return Sample(sums, needed, np.full(effect.shape, np.nan), has_interval=False)
+    return Sample(sums, needed_queries, np.full(effect.shape, np.nan), has_interval=False)
 
 
 _refusal = partial(

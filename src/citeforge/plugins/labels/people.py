@@ -81,7 +81,7 @@ class LabelJudge:
         return None
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        """Pass the numbers and decisions of all pairs to ``keep``."""
+        """Pass the index and the decision of each pair to ``keep``."""
         keep([(i, self._decision(p)) for i, p in enumerate(pairs)])
 
     def _decision(self, pair: Pair) -> Decision:

@@ -45,7 +45,7 @@ def judgements(base: Base) -> Iterator[tuple[str, str, int]]:
 
 
 def list_losses(base: Base, *kept: str) -> DroppedFields:
-    """List the data of a benchmark that an export drops; ``kept`` names parts that it keeps."""
+    """List the data of a benchmark that an export drops, unless named as kept."""
     lost = []
     if "contexts" not in kept:
         lost.append(f"the frozen contexts ({', '.join(base.manifest.contexts)})")

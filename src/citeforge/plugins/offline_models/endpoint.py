@@ -23,7 +23,7 @@ _LARGEST_MEAN = 700.0
 def _request(text: str) -> Request:
     """Make the request for the log probabilities of a text's own tokens."""
     params = {"prompt": text, "max_tokens": 1, "temperature": 0, "echo": True, "logprobs": 1}
-    return Request((), params, needs_text=False)
+    return Request((), params, needs_text=False, gets_room=False)
 
 
 class _Logprobs(msgspec.Struct):

@@ -27,7 +27,7 @@ def _request(texts: Sequence[str]) -> Request:
     """Make the request that embeds texts in one call."""
     # Without an explicit format the SDK asks for base64, which not every server has.
     params = {"input": list(texts), "encoding_format": "float"}
-    return Request((), params, needs_text=False)
+    return Request((), params, needs_text=False, gets_room=False)
 
 
 class _Embedding(msgspec.Struct):

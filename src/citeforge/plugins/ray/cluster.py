@@ -22,7 +22,9 @@ from citeforge.plugins.ray.options import RayOptions
 from citeforge.schemas.errors import CiteforgeError, InputError, extras_named, require
 from citeforge.schemas.version import __version__
 
-_ALLOWED = "expected HOST:PORT as `ray start --head` prints it; or no --ray-address and RAY_ADDRESS"
+_ALLOWED = (
+    "expected HOST:PORT as `ray start --head` prints it; or neither --ray-address nor RAY_ADDRESS"
+)
 _ATTEMPTS = 3
 """Workers that one block may kill."""
 _WINDOW_BYTES = 64 << 20

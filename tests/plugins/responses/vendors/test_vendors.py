@@ -390,6 +390,15 @@ def test_a_wrong_id_is_not_mended_by_the_question(tmp_path: Path, benchmark: Ben
     assert list(read(wrong, benchmark, "langchain")) == ["q99"]  # which check and score refuse
 
 
+def test_quotes_around_a_question_do_not_matter(tmp_path: Path, benchmark: Benchmark) -> None:
+    row = next(r for r in rows("langchain") if "query_id" not in r)
+    (plain,) = read(write_jsonl(tmp_path / "a.jsonl", [row]), benchmark, "langchain")
+    quoted = {k: f'"{v}"' if v == row.get("input", row.get("question")) else v
+              for k, v in row.items()}  # fmt: skip
+    assert quoted != row
+    assert list(read(write_jsonl(tmp_path / "b.jsonl", [quoted]), benchmark)) == [plain]
+
+
 def test_an_unknown_number_of_a_document_is_beyond(tmp_path: Path, benchmark: Benchmark) -> None:
     row = rows("langchain")[1]
     row["answer"]["citations"] = [7, 0]

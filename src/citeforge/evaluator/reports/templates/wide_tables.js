@@ -7,7 +7,9 @@ for (const table of document.querySelectorAll(".scroll > table")) {
     note.textContent = "The table is wider than the page: scroll it.";
     frame.before(note);
   }
-  new ResizeObserver(() => {
+  const observer = new ResizeObserver(() => {
     frame.previousElementSibling.hidden = frame.scrollWidth <= frame.clientWidth;
-  }).observe(table);
+  });
+  observer.observe(table);
+  observer.observe(frame);
 }

@@ -232,14 +232,16 @@ def _missing_numbers(
     places = [(s, e, i) for i, st in enumerate(statements) for s, e in st.spans]
     starts = [s for s, _, _ in places]
     lines = lines_of(text) or [(0, 0)]
+    letters = [next((i for i in range(s, e) if text[i].isalnum()), e) for s, e in lines]
     missing: dict[int, list[int]] = {}
     loose: list[tuple[int, int]] = []
     for start, end, number in spans:
         near = islice(places, max(0, bisect_right(starts, start) - 1), bisect_left(starts, end))
         hits = [at for s, e, at in near if any(map(str.isalnum, text[max(s, start) : min(e, end)]))]
         place = start + len(text[start:end].rstrip())  # not behind the line break
-        first, behind = lines[bisect_right(lines, (place, len(text) + 1)) - 1]
-        if not hits and not any(map(str.isalnum, text[first:place])):
+        line = bisect_right(lines, (place, len(text) + 1)) - 1
+        first, behind = lines[line]
+        if not hits and letters[line] >= place:
             # What follows on this line; in front of it, a mark could make an entry of a list.
             near = islice(places, max(0, bisect_right(starts, place) - 1), None)
             following = next(((s, at) for s, e, at in near if e > place), (behind, 0))
