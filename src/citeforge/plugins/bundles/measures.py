@@ -185,7 +185,7 @@ def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Found:
         """Test answers in a changed context, per run and query; NaN if evidence was not cited."""
 
         def outcome(run: int, row: int) -> float:
-            """Test one answer: 0 or 1, ``if_missing`` without one, NaN if evidence was not cited."""
+            """Test one answer: 0 or 1, or ``if_missing``; NaN if evidence was not cited."""
             before, after = cells.answer(design.ORIGINAL, run, row), cells.answer(context, run, row)
             if before is None or after is None or target[row] not in before.cited:
                 return math.nan
