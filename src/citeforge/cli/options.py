@@ -24,7 +24,7 @@ class _Option(click.Option):
     """Option of a record field; its help is looked up when it is shown."""
 
     def __init__(self, flag: Flag, names: list[str], **settings: Any) -> None:
-        """Make the option of a flag."""
+        """Make the command-line option of a record field, under its names (``--top-k``)."""
         self.flag = flag
         super().__init__(names, **settings)
 

@@ -69,7 +69,7 @@ class RageKind(ScoredKind):
             yield Item(query, question, context, tuple(passages), gold=right)
 
     def reading(self, reads: str) -> Read:
-        """Find the function that reads answers; all measures read passages."""
+        """Return the reader of answers that cite passages, which all measures of this kind use."""
         from citeforge.evaluator.measures.passages import read_passages
 
         return read_passages

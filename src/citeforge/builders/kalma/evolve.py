@@ -181,7 +181,7 @@ class Evolver:
         self._aliases: dict[str, list[str]] = {}
 
     def evolve(self, pairs: Sequence[EntityPair], equivalence: Equivalence) -> list[Evolution]:
-        """Write the questions of all pairs, in order; dropped pairs record the reason."""
+        """Write a paragraph and questions per pair of entities, or record why a pair is dropped."""
         planner = Planner(self.kg.domain, self.choices, self.seed, equivalence)
         self._evolutions = {p.id: Evolution(p, p.paragraph) for p in pairs}
         self._write_seeds()

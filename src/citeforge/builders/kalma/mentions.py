@@ -166,7 +166,7 @@ def renderings(triple: Triple) -> list[str]:
 
 
 def annotate(text: str, pool: Sequence[Triple], link: Triple) -> str:
-    """Insert the citation of the link after the first mention of its value in a seed."""
+    """Cite the triple that links two entities after the first mention of its value in a text."""
     for _, end in Mentions.of(text, pool).places(renderings(link)):
         return f"{text[:end]} {marker(link)}{text[end:]}"
     return text

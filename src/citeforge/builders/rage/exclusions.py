@@ -101,7 +101,7 @@ def find_exclusions(
     relevant_positions: npt.NDArray[np.int64],
     answers: list[list[str]],
 ) -> Exclusions:
-    """Find the exclusions of all queries, in a few passes over the corpus.
+    """Find the passages that must not be mined as negatives of each query, and the rule for each.
 
     Args:
         corpus: Parquet files of the corpus.

@@ -102,7 +102,7 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
                 yield vanilla, labels, names
 
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
-        """Format the columns of a row that show scores."""
+        """Format the scores of a cell (an experimental condition) as the columns of its row."""
         return [
             text for own, placebo in zip(entries[:2], entries[2:], strict=True)
             for text in (_estimate(own, signed=True), _p(own), _estimate(placebo, signed=True))
@@ -137,7 +137,7 @@ def sensitivity(files: Sequence[ScoreFile]) -> Table:
                 ]  # fmt: skip
 
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
-        """Format the columns of a row that show scores."""
+        """Format the scores of a cell (an experimental condition) as the columns of its row."""
         sides = [
             (_estimate(own), _estimate(placebo), _estimate(more, signed=True), _p(more))
             for own, placebo, more in (entries[:3], entries[3:])
@@ -232,7 +232,7 @@ def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
     names = ("Auth.P", "Auth.R", "Auth.EM")
 
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
-        """Format the columns of a row that show scores."""
+        """Format the scores of a cell (an experimental condition) as the columns of its row."""
         parts = [*map(_estimate, entries[:2]), _number(entries[2], 3)]
         marks = [DAGGER * _beats_rivals(file, cell, name) for name in names]
         return [text + mark for text, mark in zip(parts, marks, strict=True)]
@@ -250,7 +250,7 @@ def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
 
 
 def _beats_rivals(file: ScoreFile, cell: Cell, measure: str) -> bool:
-    """Whether a cell's score is significantly higher than those of its rival modes.
+    """Whether a condition scores significantly higher than the conditions it is compared with.
 
     Rivals are both others of its origins and label set; in mixed mode, where relevant and other
     passages carry unlike labels, the mode with these labels exchanged (the paper's table 4).
@@ -292,7 +292,7 @@ def confidence(files: Sequence[ScoreFile]) -> Table:
     """Make the table of attribution confidence of relevant and other passages (table 10)."""
 
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
-        """Format the columns of a row that show scores."""
+        """Format the scores of a cell (an experimental condition) as the columns of its row."""
         relevant, other = entries
         is_marked = relevant is not None and (relevant.p_t or 1.0) < 0.05
         return [_number(relevant, 4) + DAGGER * is_marked, _number(other, 4)]

@@ -263,7 +263,7 @@ def find_problems(package: Package) -> Problems:
 
 
 def _find_wrong_cell(docs: dict[str, list[dict[str, str]]]) -> tuple[str, str] | None:
-    """Find a cell that breaks the design of its bundle: (cell, problem); None if all are right."""
+    """Find a context set whose passages break the design: (name, problem); None if none do."""
     (first_cell, first), *others = docs.items()
     if any(d["label"] == RELEVANT for d in docs.get(design.RELATED, ())):
         return design.RELATED, "shows a relevant passage"
