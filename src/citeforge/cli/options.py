@@ -35,7 +35,7 @@ class _Option(click.Option):
 
     @help.setter
     def help(self, value: str | None) -> None:
-        """Help text of the flag."""
+        """Ignore the help text that click sets; the flag has its own."""
 
 
 class _Setting(_Option):

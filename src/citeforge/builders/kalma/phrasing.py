@@ -154,7 +154,7 @@ def _clauses(
     phrases = {t.relation: find_phrase(domain, t.relation) for t in pair.pool}
 
     def key(triple: Triple) -> str:
-        """Get the key by which facts share a clause: the theme, or the clause's own text."""
+        """Get the theme of a fact (general questions) or its clause, by which facts are grouped."""
         return phrases[triple.relation].theme if is_general else phrases[triple.relation].ask
 
     first, second = pair.owner.qid, pair.other.qid

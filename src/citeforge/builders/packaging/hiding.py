@@ -42,7 +42,7 @@ Places = dict[str, dict[int, int]]
 
 
 def secret_in(folder: Path, source: Path | None) -> bytes:
-    """Get a build's secret (from its working folder, from ``source``, or a new one) and keep it.
+    """Get or make the secret key that renames passages and orders them in a hidden build; keep it.
 
     Args:
         folder: staging folder of the build.

@@ -107,13 +107,13 @@ def make_mappings(material: Material, place: Workspace, draw_seed: int) -> MadeM
 
 
 def _source_mappings(
-    material: Material, theirs: dict[str, pa.Table], positions: np.ndarray, draw_seed: int
+    material: Material, from_source: dict[str, pa.Table], positions: np.ndarray, draw_seed: int
 ) -> dict[str, pa.Table]:
-    """Take the source's own mappings; draw irrelevant passages if it has none."""
+    """Locate the passages that the source lists per query and label; draw missing irrelevant ones."""
     mining = material.recipe.mining
     tables = {RELEVANT: material.relevant}
     mined: dict[str, list[Mined]] = {q: [] for q in material.ids}
-    for label, table in theirs.items():
+    for label, table in from_source.items():
         mapping, rows = material.locate(rows_with(table, "query-id", material.queries["_id"]))
         if (rows < 0).any():
             material.refuse_dangling(table, rows)
@@ -122,7 +122,7 @@ def _source_mappings(
         passages = rows[rows >= 0].tolist()
         for query, position in zip(mapping["query-id"].to_pylist(), passages, strict=True):
             mined[query].append(Mined(position))
-    if IRRELEVANT not in theirs and mining.irrelevant:
+    if IRRELEVANT not in from_source and mining.irrelevant:
         exclusions = material.exclusions(positions)
         drawn = draw_irrelevant(list(mined), exclusions, list(mined.values()), draw_seed)
         tables[IRRELEVANT] = mapping_table(material.corpus, list(mined), drawn)

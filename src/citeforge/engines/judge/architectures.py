@@ -157,7 +157,7 @@ class ClassifierModel(NliModel):
         return at_least_float32(logits)
 
     def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]:
-        """Compute the margins of support from the labels' probabilities."""
+        """Compute by how much each pair's probability of support is above the threshold."""
         return self._above(self._logits(ids, mask, types).softmax(dim=1)[:, self._labels])
 
 

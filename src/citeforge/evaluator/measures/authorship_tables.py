@@ -228,7 +228,10 @@ def _number(score: MeasureScore | None, digits: int) -> str:
 
 
 def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
-    """Make the table of P, R and EM per cell: tables 1 and 11, or, mixed, tables 4, 14 and 15."""
+    """Make a table of precision, recall and exact match per experimental condition (cell).
+
+    These are the authorship paper's tables 1 and 11 or, for mixed origins, 4, 14 and 15.
+    """
     names = ("Auth.P", "Auth.R", "Auth.EM")
 
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:

@@ -251,7 +251,7 @@ class Submission:
 
     @property
     def families(self) -> list[str]:
-        """Families and models that the header names: its own fields, or what ``run`` asked."""
+        """Names of the model and its family in the header, for the check that a judge is unrelated."""
         llm = self.header.get("llm")
         model = llm.get("name") if isinstance(llm, dict) else llm
         about = self.about

@@ -201,9 +201,9 @@ _LEVEL = 0.05
 
 
 def bias(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Draw the CAB of every system, label set and pair of origins (Abolghasemi et al. 2025).
+    """Draw the authorship bias (CAB) of each system, by labels shown and by who wrote the passages.
 
-    It shows the numbers of tables 3, 6 and 8 of the paper.
+    It shows the numbers of tables 3, 6 and 8 of Abolghasemi et al. 2025.
 
     Args:
         files: score files.

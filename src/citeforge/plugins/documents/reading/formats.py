@@ -71,7 +71,7 @@ class Notes(list[str]):
     """
 
     def __init__(self, notes: Iterable[str] = ()) -> None:
-        """Copy notes, without counts."""
+        """Make a list of notes on a file, with all counts of changes at 0."""
         super().__init__(notes)
         self.counts = Counter[str]()
 
