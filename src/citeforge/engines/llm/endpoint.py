@@ -293,7 +293,7 @@ class _Run:
             names = []
 
     async def _take_reply(self, sent: SentRequest, reply: Reply, batch: str = "") -> None:
-        """Store a reply and pass it on; a refused request is queued again with changed parameters."""
+        """Store a reply and pass it on; queue a refused request again with changed parameters."""
         key, result = sent.asked, None
         # A reply to what is not asked now was paid for, too.
         request = self.waiting.get(key)

@@ -98,7 +98,7 @@ class ItemReader:
     """
 
     def __init__(self, benchmark: Benchmark, context: str, grammar: Grammar, tools: Tools) -> None:
-        """Prepare to collect answers beside the passages that a context set shows for their queries.
+        """Prepare to collect answers beside the passages that a context set shows.
 
         Args:
             benchmark: what is answered.

@@ -251,7 +251,7 @@ class Submission:
 
     @property
     def families(self) -> list[str]:
-        """Names of the model and its family in the header, for the check that a judge is unrelated."""
+        """Names of model and model family in the header; a judge should not be of the same family."""
         llm = self.header.get("llm")
         model = llm.get("name") if isinstance(llm, dict) else llm
         about = self.about
