@@ -201,7 +201,7 @@ class Evolver:
         return {name: e for name, e in self._evolutions.items() if not e.dropped}
 
     def _write_seeds(self) -> None:
-        """Let the LLM write a first sentence on how each pair is related; drop pairs without one."""
+        """Let the LLM write a first sentence on how each pair is related; drop pairs without."""
         wanting = {name: e for name, e in self._active().items() if not e.seed}
 
         def wrong(name: str, reply: str) -> str | None:

@@ -109,7 +109,7 @@ def make_mappings(material: Material, place: Workspace, draw_seed: int) -> MadeM
 def _source_mappings(
     material: Material, from_source: dict[str, pa.Table], positions: np.ndarray, draw_seed: int
 ) -> dict[str, pa.Table]:
-    """Locate the passages that the source lists per query and label; draw irrelevant if none are."""
+    """Locate the passages that the source lists per query and label; draw irrelevant if none."""
     mining = material.recipe.mining
     tables = {RELEVANT: material.relevant}
     mined: dict[str, list[Mined]] = {q: [] for q in material.ids}

@@ -251,7 +251,7 @@ class Submission:
 
     @property
     def families(self) -> list[str]:
-        """Names of model and model family in the header; a judge should not be of the same family."""
+        """Names of model and model family in the header; a judge should be of another family."""
         llm = self.header.get("llm")
         model = llm.get("name") if isinstance(llm, dict) else llm
         about = self.about
