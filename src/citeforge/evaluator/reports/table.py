@@ -217,6 +217,8 @@ def difference_tables(
 
 
 _INDENT = "  "
+_NO_SPREAD = 1e-9
+"""Detectable difference, as displayed, below which all queries differ by the same."""
 _CORRECTED = ("corrected", "95 % interval", "p", "Holm", "labels")
 
 
@@ -233,8 +235,11 @@ def _corrected_cells(d: Difference) -> tuple[str, ...]:
 def _cells(d: Difference) -> tuple[str, ...]:
     """Format a difference as cells of a row."""
     interval = "–" if math.isnan(d.low) else f"[{d.low:.2f}, {d.high:.2f}]"
+    detectable = f"{d.detectable:.2f}"
+    if d.detectable < _NO_SPREAD:  # an interval of width 0 would claim certainty on new queries
+        interval, detectable = "equal in all", "–"
     tests = map(_p, (d.p_t, d.p_permutation, d.p_holm))
-    return d.names, f"{d.difference:+z.2f}", interval, *tests, f"{d.detectable:.2f}", f"{d.n:,}"
+    return d.names, f"{d.difference:+z.2f}", interval, *tests, detectable, f"{d.n:,}"
 
 
 def _p(p: float) -> str:
