@@ -21,6 +21,7 @@ from citeforge.plugins.labels.meta_eval import pearson
 from citeforge.plugins.labels.options import AnnotationOptions
 from citeforge.plugins.labels.returned import majority
 from citeforge.plugins.labels.sheets import TASKS, export_sheet, find_task
+from citeforge.schemas.errors import InputError
 from conftest import Inline, refused, run_inline
 
 
@@ -92,6 +93,12 @@ def test_statements_without_a_citation_are_left_out_and_counted(
     assert "left out: 3 statements without a citation" in result.stdout
     with (tmp_path / "a.csv").open(newline="") as sheet:
         assert len(list(csv.DictReader(sheet))) == len(statements) - 3
+    for statement in statements:
+        statement["cited"] = []
+    files[0].write_text(json.dumps(file))
+    with pytest.raises(InputError) as caught:
+        exported(files[:1], "statement-support", 10, 0)
+    assert caught.value.code == "no-answers"
 
 
 def annotate_file(path: Path, out: Path, rule: Any) -> None:

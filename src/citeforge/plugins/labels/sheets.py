@@ -323,6 +323,13 @@ def export_sheet(options: AnnotationOptions, scores: Sequence[Path] = ()) -> She
         name = digest([task.name, options.seed, where])[:12]
         key[name] = where
         rows.append({ITEM: name, **columns})
+    if not rows:
+        uncited = f": {n_uncited:,} statements cite no passage" if n_uncited else ""
+        raise InputError(
+            f"there is nothing to label for {task.name}{uncited}",
+            allowed="answers that cite behind what they say" if scores else None,
+            code="no-answers" if scores else "no-pairs",
+        )
     generator(options.seed, "annotate order", task.name).shuffle(rows)
     if out.suffix == ".json":
         data = [{"data": row} for row in rows]
