@@ -19,13 +19,16 @@ class Declared(Protocol):
     """Attributes that a registry needs of a declaration: name, argument and factory."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Name by which users choose it."""
 
     @property
-    def argument(self) -> str: ...
+    def argument(self) -> str:
+        """What follows the name and a colon; empty if nothing does."""
 
     @property
-    def factory(self) -> Callable[..., Any] | None: ...
+    def factory(self) -> Callable[..., Any] | None:
+        """Function that makes the object; None until the declaration is completed."""
 
 
 D = TypeVar("D", bound=Declared)

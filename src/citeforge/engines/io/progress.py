@@ -27,7 +27,8 @@ is_json: ContextVar[bool] = ContextVar("is_json", default=False)
 class Advance(Protocol):
     """Function that reports items done since the last call, and a note to show."""
 
-    def __call__(self, items: int, note: str | None = None, /) -> None: ...
+    def __call__(self, items: int, note: str | None = None, /) -> None:
+        """Report items done, and a note to show beside the line of progress."""
 
 
 class ProgressLine(msgspec.Struct, kw_only=True, frozen=True):

@@ -59,6 +59,7 @@ class Store:
             self._close = weakref.finalize(self, stack.pop_all().close)
 
     def __enter__(self) -> Self:
+        """Return the store."""
         return self
 
     def __exit__(self, *_: object) -> None:

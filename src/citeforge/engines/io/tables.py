@@ -62,6 +62,7 @@ class TableWriter:
         self._shard_rows = 0
 
     def __enter__(self) -> Self:
+        """Return the writer."""
         return self
 
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:

@@ -150,7 +150,8 @@ class NliModel(ABC):
         return self._above(verdicts[:, : len(self._yes)])
 
     @abstractmethod
-    def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]: ...
+    def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]:
+        """Compute by how much each pair's probability of support is above the threshold."""
 
     def margins(self, batch: Sequence[Encoded]) -> list[float | None]:
         """Compute the margin of each encoded pair; None if the pair alone exceeds the memory."""

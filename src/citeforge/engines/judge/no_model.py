@@ -82,7 +82,7 @@ class TableJudge:
     comparable = True
 
     def __init__(self, path: Path) -> None:
-        """Read the table.
+        """Read the verdicts on pairs from a file.
 
         Raises:
             InputError: a line is wrong, or one pair has two verdicts.

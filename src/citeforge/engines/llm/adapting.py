@@ -39,6 +39,7 @@ class Adaptation:
     """
 
     def __init__(self) -> None:
+        """Start without changes."""
         self.changes: dict[str, str] = {}
 
     def apply(self, payload: Mapping[str, Any]) -> dict[str, Any]:

@@ -67,6 +67,7 @@ class Bound:
     completion_tokens: float = 0
 
     def __add__(self, other: "Bound") -> "Bound":
+        """Add up calls and tokens."""
         return Bound(
             self.calls + other.calls,
             self.prompt_tokens + other.prompt_tokens,
@@ -117,6 +118,7 @@ class RunPlan:
         about, most, price = self.about, self.most, self.price
 
         def limit(tokens: float) -> str:
+            """Format a number of tokens; "no limit" for infinitely many."""
             return "no limit" if math.isinf(tokens) else f"{tokens:,}"
 
         once = "" if about.calls == most.calls else " if every first reply is taken"

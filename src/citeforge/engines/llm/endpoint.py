@@ -69,6 +69,7 @@ class Endpoint:
     def __init__(
         self, model: str, store: ReplayStore | None = None, options: RunOptions | None = None
     ) -> None:
+        """Set the model, the store of its replies and its options; nothing is sent."""
         self.model = model
         self.store = store
         self.options = options or RunOptions()
@@ -197,6 +198,7 @@ class _Run:
     def __init__(
         self, endpoint: Endpoint, route: Route, waiting: dict[str, Request], take: Take
     ) -> None:
+        """Queue the requests that ``waiting`` holds by key; ``take`` gets each result."""
         self.endpoint, self.route, self.take = endpoint, route, take
         self.options, self.store = endpoint.options, endpoint.store
         self.waiting, self.to_send = dict(waiting), [*reversed(waiting)]

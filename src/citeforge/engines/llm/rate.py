@@ -13,6 +13,7 @@ class RateGate:
     """
 
     def __init__(self, rpm: float | None = None, tpm: float | None = None) -> None:
+        """Set the limits of requests and tokens per minute; None for no limit."""
         self._request_seconds, self._token_seconds = 60 / (rpm or math.inf), 60 / (tpm or math.inf)
         self._open_from = 0.0
 

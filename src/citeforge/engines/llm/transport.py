@@ -58,6 +58,7 @@ class EndpointClient(DefaultAsyncHttpxClient):
     """Sends every try at the rate, and reads its reply whole."""
 
     def __init__(self, options: RunOptions, gate: RateGate) -> None:
+        """Make an HTTP client whose requests wait for their turn at the gate."""
         super().__init__(verify=_tls_context())
         self._options, self._gate = options, gate
         self._seconds = TIMEOUTS_OF_A_REPLY * options.timeout

@@ -42,6 +42,7 @@ class ChatLlm(Endpoint):
         return {} if effort is None else {"reasoning_effort": effort}
 
     def identity(self) -> dict[str, Any]:
+        """Describe the model and its options that change replies."""
         return {"name": f"openai:{self.model}", **self._effort}
 
     def _with_effort(self, requests: Sequence[Request]) -> list[Request]:
@@ -109,6 +110,7 @@ class ReplayLlm(ChatLlm):
         super().__init__(model or models[0], store, options)
 
     def identity(self) -> dict[str, Any]:
+        """Describe the model whose replies are stored."""
         # Not the file name: a rebuild from the store equals the build that wrote it.
         if (self.model, "") in plugins.entry_names("llms"):
             return LLMS.factory(self.model)(LlmSettings()).identity()
@@ -153,6 +155,7 @@ class TemplateWriter:
             ) from error
 
     def identity(self) -> dict[str, Any]:
+        """Describe the templates by their digest."""
         return {"name": "template", "templates_sha256": self._digest}
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:

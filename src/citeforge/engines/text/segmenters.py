@@ -64,7 +64,7 @@ class PunktSegmenter:
     """
 
     def __init__(self) -> None:
-        """Load the parameters.
+        """Load Punkt's parameters for English from NLTK's data.
 
         Raises:
             InputError: NLTK or the parameters are not installed.

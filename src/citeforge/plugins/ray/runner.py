@@ -36,6 +36,7 @@ class RayRunner(Runner):
         return ClusterEmbedder(make, device, self.settings)
 
     def judge(self, make: Callable[[], Judge], run: RunOptions) -> Judge:
+        """Make a judge whose model runs in the cluster."""
         from citeforge.plugins.ray.work import ClusterJudge
 
         return ClusterJudge(make, run.device, self.settings, run.batch_size)

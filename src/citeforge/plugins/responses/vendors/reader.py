@@ -39,6 +39,7 @@ class _AnswerReader:
     """Reads one answer of a response."""
 
     def __init__(self, layout: Layout, body: Node, answer: Node) -> None:
+        """Set the layout by which one answer of a response body is read."""
         self._layout, self._body, self._answer = layout, body, answer
         self._response = Response(base=layout.base)
 

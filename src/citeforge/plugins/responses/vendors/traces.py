@@ -91,6 +91,7 @@ class _Trace:
     """The spans of one trace."""
 
     def __init__(self, spans: list[Node]) -> None:
+        """Sort the spans of a trace by time, and find its roots and its calls of models."""
         self._paths = paths = declarations().spans
         self._spans = sorted(spans, key=lambda s: _text(s, paths.start))
         ids = {_text(s, paths.span) for s in spans} - {""}
