@@ -96,7 +96,7 @@ class KnowledgeGraph:
         found: dict[str, str] = {}
 
         def ask(part: Sequence[str]) -> list[Row]:
-            """Query the merged entities of one batch of ids."""
+            """Query which ids of a batch were merged into other entities."""
             entities = " ".join(self._entity(q) for q in part)
             rows = self.engine.select(query("merged", entities=entities, languages=self._languages))
             return _require_asked_values(

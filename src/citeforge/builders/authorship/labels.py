@@ -169,7 +169,7 @@ def cell_labels(
 
 
 def labelling_of(package: Package, context: str) -> Labelling:
-    """Read a cell's labels and note, and the pattern of labels that passages may contain.
+    """Read how a context set names authors: the label of each passage, and the note on labels.
 
     Args:
         package: an authorship benchmark.

@@ -216,7 +216,7 @@ def _no_questions_error(dropped: Counter[str], refused: Counter[str], writer: Ll
 
 
 def _count_unphrased(evolver: Evolver, evolutions: Sequence[Evolution]) -> dict[str, int]:
-    """Count the asked facts whose relation has no clause in the domain, and warn of them."""
+    """Count facts asked for whose relation has no wording in the domain file, and warn of them."""
     domain = evolver.kg.domain
     relations = [t.relation for e in evolutions for t in e.further_facts]
     wordless = Counter(r for r in relations if domain.phrasing.phrase(r) is None)

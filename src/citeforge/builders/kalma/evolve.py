@@ -205,7 +205,7 @@ class Evolver:
         wanting = {name: e for name, e in self._active().items() if not e.seed}
 
         def wrong(name: str, reply: str) -> str | None:
-            """Say why a seed sentence is refused; None if it is accepted."""
+            """Say why an LLM's sentence on a pair is refused; None if it names both entities."""
             link = wanting[name].pair.link
             return None if link.name in reply and link.value in reply else "does not name both"
 

@@ -68,7 +68,7 @@ class Planner:
         self._n_links = 0
 
     def plan(self, pair: EntityPair, stated: Collection[Key] = ()) -> Plan | None:
-        """Choose the facts of a pair; None if no whole themes have the right number of facts.
+        """Choose the facts that a question on a pair asks for; None if no themes have enough facts.
 
         The choice goes by: clauses of the domain, facts that the seed states, facts of both
         entities, the drawn number of facts, and themes that few questions have had.

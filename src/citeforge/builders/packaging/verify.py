@@ -169,7 +169,7 @@ def wrong_candidates(package: Package) -> Problems:
 
 
 def wrong_twins(package: Package) -> Problems:
-    """Find repeated twins, and twins that the corpus lacks."""
+    """Find rewritten passages (twins) that are repeated, or that the corpus lacks."""
     table = package.twins
     ids = [t for t in table["twin_id"].to_pylist() if t]
     if len(set(ids)) != len(ids) or len(set(table["_id"].to_pylist())) != table.num_rows:

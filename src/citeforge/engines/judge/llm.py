@@ -114,7 +114,7 @@ class LlmJudge:
                 return
 
     def _round(self, pairs: list[Pair], attempt: int, learn: Any) -> list[Pair]:
-        """Ask about pairs once; return those whose replies were unreadable, in order."""
+        """Ask about pairs once, and pass on the decisions; return pairs with unreadable replies."""
         again: list[int] = []
 
         def settle(position: int, result: Result) -> None:

@@ -218,7 +218,7 @@ def llm_for_dry_run(
 
 
 def _template_writer(settings: LlmSettings) -> Llm:
-    """Make the writer that fills in the command's templates."""
+    """Make the stand-in for an LLM that fills in Jinja templates of the command."""
     if settings.templates is None:
         raise UsageError(
             "--llm template: this command has no templates; name openai: or replay:",

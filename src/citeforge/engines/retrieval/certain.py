@@ -157,9 +157,10 @@ class CertainSearch:
         return scores, bounds
 
     def refine(self, rows: Rows, positions: Rows, to: int | None = None) -> None:
-        """Embed the passages of pairs in finer formats; with the finest, also their queries.
+        """Embed the passages of (query, passage) pairs again in a more precise numeric format.
 
-        Bounds widen where the new cosines show larger errors of the old ones.
+        In the most precise one their queries are embedded again, too. Error bounds widen where the
+        new cosines show larger errors of the old ones.
 
         Args:
             rows: queries of the pairs.

@@ -78,7 +78,7 @@ def limit_lines(files: Sequence[ScoreFile], measures: Collection[str] | None = N
 def report_lines(
     files: Sequence[ScoreFile], alike: Sequence[ScoreFile], measures: Collection[str] | None = None
 ) -> list[str]:
-    """List all notes below a table of scores, except signatures.
+    """List cautions, judges and counts to print below a table of scores; signatures are apart.
 
     Args:
         files: score files with distinct names.

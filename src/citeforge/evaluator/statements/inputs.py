@@ -156,8 +156,8 @@ class ItemReader:
         bare = {p.id for p in passages if p.id and not p.text}
         texts = self._benchmark.texts(bare) if bare else {}
 
-        def own(passage: Passage) -> Passage:
-            """Complete a passage from the corpus, or remove its docid if its text is another."""
+        def complete(passage: Passage) -> Passage:
+            """Add the corpus's title and text, or remove the id if the passage's text differs."""
             if passage.id and provided.has_other_text(passage):
                 return replace(passage, id="")
             if passage.text or passage.id not in texts:
@@ -167,7 +167,7 @@ class ItemReader:
 
         for run in self.runs.values():
             for row, item in run.items():
-                run[row] = replace(item, passages=tuple(map(own, item.passages)))
+                run[row] = replace(item, passages=tuple(map(complete, item.passages)))
 
     def _missing(self, row: int) -> AnswerItem:
         """Make an empty answer for a query that was not answered."""

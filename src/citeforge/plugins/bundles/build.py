@@ -215,7 +215,7 @@ def _arrange_faithfulness(arranger: Arranger, query: str) -> Cells | None:
 
 
 def _arrange_position(arranger: Arranger, query: str) -> Cells | None:
-    """Make a query's cells by rotation: each passage stands once at every place."""
+    """Rotate a query's passages, so that each is once at every place; None with too few."""
     k = arranger.recipe.k
     if not (relevant := arranger.shuffle_relevant(query)):
         return None

@@ -142,7 +142,7 @@ class RateCorrection(Correction):
     source: str
 
     def require_known(self, systems: Sequence[tuple[str, str]]) -> None:
-        """Accept all systems: error rates belong to the judge, not to a system."""
+        """Refuse no system: error rates are of the judge, whatever it judges."""
 
     def correct(
         self, submission: Submission, reading: Reading, entries: Sequence[MeasureScore],

@@ -239,7 +239,7 @@ def _answer_text(inputs: Inputs, item: AnswerItem) -> str:
 
 
 def _make_declare(family: _Family, source: str, **more: Any) -> Callable[..., Measure]:
-    """Make the function that declares a measure of a family."""
+    """Make the function that declares measures of a family: of nuggets, rubrics or points."""
     return partial(
         PassageMeasure,
         family=family.name,

@@ -182,13 +182,13 @@ class TableOptions(Part):
 
     @property
     def is_plain(self) -> bool:
-        """Whether no option of a paper's table is set."""
+        """Whether none of these options is set, ``--across`` left aside."""
         fields = TableOptions.model_fields.items()
         return all(getattr(self, n) == f.default for n, f in fields if n != "across")
 
     @property
     def is_measures_alone(self) -> bool:
-        """Whether no option of a paper's table is set, except the choice of measures."""
+        """Whether none of these options is set but ``--measures``, ``--across`` left aside."""
         return self.model_copy(update={"measures": ()}).is_plain
 
     @property

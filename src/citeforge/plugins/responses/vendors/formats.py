@@ -161,7 +161,7 @@ class _File:
         return answer
 
     def _cites_shown(self, response: Response) -> bool:
-        """Whether marks of a response without sources cite the passages of the benchmark.
+        """Whether ``[1]`` in a response that lists no sources means a passage of the benchmark.
 
         In files of frameworks they cite documents, of which the line has none.
         """
