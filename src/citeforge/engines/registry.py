@@ -47,7 +47,7 @@ class Registry(Generic[D, T]):
         requires: str,
         unknown: Callable[[str], UsageError],
     ) -> None:
-        """Join declarations with the functions that make their objects.
+        """Set up the registry of one kind of plugin, with its built-in entries.
 
         Args:
             what: noun for one of them.

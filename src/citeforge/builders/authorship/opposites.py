@@ -152,7 +152,7 @@ def _is_compared(text: Wording, place: int) -> bool:
 def _is_turned_round(
     before: Wording, after: Wording, old: int, new: int, is_loose: bool = True
 ) -> bool:
-    """Whether the content words around two tokens have changed sides: A over B, B under A."""
+    """Whether a rewrite swaps what is before and after a word: A over B, B under A."""
     (left, right), (new_left, new_right) = _halves(before, old), _halves(after, new)
     if right[:2] and right[:2] == new_right[:2]:
         return False

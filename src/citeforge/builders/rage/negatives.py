@@ -72,7 +72,7 @@ class MadeMappings:
 
 
 def make_mappings(material: Material, place: Workspace, draw_seed: int) -> MadeMappings:
-    """Make the mappings of a build: the source's own, or mined and drawn negatives.
+    """Map queries to relevant, mined and randomly drawn passages, or take the source's mappings.
 
     Args:
         material: material of the build.

@@ -235,7 +235,7 @@ def best_first(scores: Scores, places: Rows) -> Rows:
 
 
 def undecided(low: Scores, high: Scores, classes: Rows) -> npt.NDArray[np.bool_]:
-    """Select the scores to compute in a finer format next, as bounds of two classes overlap.
+    """Select the scores to compute more precisely, as their order by rank is uncertain.
 
     Where bounds of two classes overlap, some contain the middle between both classes. Of these the
     ones on one side are selected; the others often need nothing once these are known.

@@ -122,7 +122,7 @@ def citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:
 def _counters(
     inputs: Inputs, rows: Sequence[tuple[Key, int, CitationScores]]
 ) -> Iterator[tuple[str, Sample]]:
-    """Compute ALCE's counters: shares over all statements, not means over queries."""
+    """Compute shares of all statements: several citations, their support, needless ones (ALCE)."""
     shape = (3, len(inputs.runs), len(inputs.benchmark.query_ids), 2)
     low, high = np.zeros(shape), np.zeros(shape)
     for (run, row), n, s in rows:

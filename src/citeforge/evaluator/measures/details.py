@@ -167,7 +167,7 @@ def _split_answer(item: AnswerItem, inputs: Inputs, segmenter: Segmenter) -> _St
 def _scored_claims(
     inputs: Inputs, read: Callable[[AnswerItem, Inputs], list[Claim]]
 ) -> dict[int, list[Claim]]:
-    """Get the claims of the first run that the function ``read`` has read so far, by row."""
+    """Get the claims of the first run's answers, by row, as the measure that scored them read them."""
     name = read.__qualname__
     return {
         row: claims

@@ -222,7 +222,7 @@ class Stratum:
 
     @property
     def share(self) -> float:
-        """Share of relevant negatives among the labelled ones; 0.5 without labels."""
+        """Share of false negatives among the labelled passages; 0.5 without labels."""
         return self.hits / self.labelled if self.labelled else 0.5
 
     def interval(self) -> tuple[float, float]:

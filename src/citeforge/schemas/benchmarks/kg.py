@@ -95,10 +95,10 @@ class Triple:
         return bool(self.value) and _NO_LABEL.fullmatch(self.value) is None
 
     def connects(self, names: Mapping[str, str]) -> bool:
-        """Check whether the triple leads from one of some entities to another one.
+        """Check whether entity and value of the triple are two of the given entities.
 
         Args:
-            names: QID to name; published graphs have no ids of values.
+            names: QID of each entity to its name; published graphs have no ids of values.
         """
         others = {qid: name for qid, name in names.items() if qid != self.qid}
         is_other = self.value_id in others if self.value_id else self.value in others.values()
