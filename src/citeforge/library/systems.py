@@ -222,7 +222,7 @@ def _require(
 
 
 def _differences(scores: Sequence[Scores]) -> Comparisons:
-    """Compare systems where they were shown the same; all rows are one table."""
+    """Compare each two systems on the context sets that both answered."""
     files = named_rows([s.file for s in scores])
     pairs = [(a, b) for a, b in combinations(files, 2) if a.context == b.context]
     names = {name for s in scores for name in s}

@@ -168,7 +168,7 @@ class TemplateWriter:
         return [self._fill(request) for request in requests]
 
     def _fill(self, request: Request) -> LlmReply:
-        """Fill in the template of the request's task."""
+        """Make a reply from the template of the request's task, in place of an LLM."""
         if request.task not in self._templates:
             raise UnknownValueError("task of the template writer", request.task, self._templates)
         try:

@@ -167,7 +167,7 @@ def _split_answer(item: AnswerItem, inputs: Inputs, segmenter: Segmenter) -> _St
 def _scored_claims(
     inputs: Inputs, read: Callable[[AnswerItem, Inputs], list[Claim]]
 ) -> dict[int, list[Claim]]:
-    """Get the claims of the first run's answers, by row, as the measure that scored them read them."""
+    """Get the claims of the first run's answers, by row, as the scoring measure read them."""
     name = read.__qualname__
     return {
         row: claims

@@ -69,7 +69,7 @@ class LabelJudge:
     comparable = False
 
     def __init__(self, people: HumanLabels) -> None:
-        """Take the labels that are the verdicts."""
+        """Make a judge that answers with people's labels of statements and citations."""
         self._people = people
 
     def identity(self) -> dict[str, Any]:

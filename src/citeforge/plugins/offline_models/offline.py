@@ -137,7 +137,7 @@ def _make_batches(prompts: Sequence[_Prompt]) -> Iterator[list[_Prompt]]:
     """Group requests into batches of equal parameters and similar length, the longest first."""
 
     def shared_parameters(prompt: _Prompt) -> tuple[int, tuple[str, ...], str]:
-        """Get the parameters that the requests of a batch share; a sample is its own batch."""
+        """Get (reply limit, stop words, key); requests that are equal in it may share a batch."""
         is_alone = prompt.temperature > 0 or prompt.wants_logprobs
         return prompt.max_tokens, prompt.request.stop, prompt.key if is_alone else ""
 
