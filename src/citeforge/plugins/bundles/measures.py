@@ -229,10 +229,10 @@ def position(cells: CellAnswers, measures: Sequence[Measure]) -> Found:
     k = cells.bundle.k
 
     def rate(place: int) -> Floats:
-        """Compute the share of rotated contexts whose answer cites a place, shape (runs, queries)."""
+        """Compute the share of rotated contexts that cite a place, shape (runs, queries)."""
 
         def cited_share(run: int, row: int) -> float:
-            """Compute how many of a query's k rotated contexts have the passage at this place cited."""
+            """Compute the share of a query's rotated contexts in which this place is cited."""
             answers = [cells.answer(design.rotation_name(s), run, row) for s in range(k)]
             present = [a for a in answers if a is not None and not a.is_missing]
             # With a missing rotation, not every passage would have been at the place once.
