@@ -7,14 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
 from citeforge.engines.io.jsonlines import raw_lines
 from citeforge.ir_convert.corpus import PassageRow
-from citeforge.plugins.documents.reading.outline import Break, read_outline
-from citeforge.plugins.documents.reading.pages import Page, clean_pages
+from citeforge.plugins.documents.reading.outline import read_outline
+from citeforge.plugins.documents.reading.pages import DocumentPage, clean_pages
 from citeforge.schemas.errors import InputError
 
 EMPTY = "empty"
@@ -45,22 +44,6 @@ class UnreadableError(Exception):
         """Make the error; ``detail`` is its message."""
         super().__init__(detail)
         self.problem = problem
-
-
-class DocumentPage(NamedTuple):
-    """A page, a line of JSON Lines, or a whole file.
-
-    Attributes:
-        number: number of the page or line, from 1; None for a whole file.
-        text: text in which offsets of passages count.
-        title: title of the document; empty for none.
-        breaks: headings and other stretches that belong to no passage, in order.
-    """
-
-    number: int | None
-    text: str
-    title: str = ""
-    breaks: tuple[Break, ...] = ()
 
 
 class Notes(list[str]):
@@ -150,9 +133,8 @@ def read_pdf(path: Path, notes: Notes) -> Iterator[DocumentPage]:
             continue
         if not text.strip():
             notes.append(f"page {number} has no text")
-        pages.append(Page(number, text))
-    for page in clean_pages(pages, notes.counts):
-        yield DocumentPage(page.number, page.text, title)
+        pages.append(DocumentPage(number, text, title))
+    yield from clean_pages(pages, notes.counts)
 
 
 def read_json_lines(path: Path, notes: Notes) -> Iterator[DocumentPage]:

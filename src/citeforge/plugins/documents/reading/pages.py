@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from citeforge.plugins.documents.reading.outline import Break
+
 _EDGE = 3
 """Lines at the top and at the bottom of a page that may be running headers and footers."""
 _WINDOW = 4
@@ -21,19 +23,23 @@ _WRAPPED = 0.7
 """Share of the page's longest line from which its last line counts as wrapped."""
 
 
-class Page(NamedTuple):
-    """A page with a text.
+class DocumentPage(NamedTuple):
+    """A page, a line of JSON Lines, or a whole file.
 
     Attributes:
-        number: number of the page, from 1.
-        text: its lines.
+        number: number of the page or line, from 1; None for a whole file.
+        text: text in which offsets of passages count.
+        title: title of the document; empty for none.
+        breaks: headings and other stretches that belong to no passage, in order.
     """
 
-    number: int
+    number: int | None
     text: str
+    title: str = ""
+    breaks: tuple[Break, ...] = ()
 
 
-def clean_pages(pages: Sequence[Page], counts: Counter[str]) -> Iterator[Page]:
+def clean_pages(pages: Sequence[DocumentPage], counts: Counter[str]) -> Iterator[DocumentPage]:
     """Clean PDF pages: remove running headers and footers, join sentences over two pages.
 
     Args:
@@ -41,7 +47,7 @@ def clean_pages(pages: Sequence[Page], counts: Counter[str]) -> Iterator[Page]:
         counts: the numbers of lines removed and of sentences joined are added.
     """
     bodies = zip(pages, _remove_running_lines(pages, counts), strict=True)
-    rest = [Page(page.number, text) for page, text in bodies]
+    rest = [page._replace(text=text) for page, text in bodies]
     for at, page in enumerate(rest):
         following = rest[at + 1] if at + 1 < len(rest) else None
         if following is not None and following.number == page.number + 1:
@@ -53,7 +59,7 @@ def clean_pages(pages: Sequence[Page], counts: Counter[str]) -> Iterator[Page]:
         yield page._replace(text=_HYPHEN.sub("", page.text))
 
 
-def _remove_running_lines(pages: Sequence[Page], counts: Counter[str]) -> list[str]:
+def _remove_running_lines(pages: Sequence[DocumentPage], counts: Counter[str]) -> list[str]:
     """Remove running headers and footers from the texts of pages, and count them."""
     texts = [page.text.strip() for page in pages]
     for is_top in (True, False):
