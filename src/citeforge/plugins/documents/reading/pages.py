@@ -50,7 +50,7 @@ def clean_pages(pages: Sequence[DocumentPage], counts: Counter[str]) -> Iterator
     rest = [page._replace(text=text) for page, text in bodies]
     for at, page in enumerate(rest):
         following = rest[at + 1] if at + 1 < len(rest) else None
-        if following is not None and following.number == page.number + 1:
+        if following is not None and following.number == (page.number or 0) + 1:
             text = following.text.lstrip()
             if head := _continuation(page.text, text):
                 counts["sentences over two pages, joined"] += 1
@@ -64,7 +64,7 @@ def _remove_running_lines(pages: Sequence[DocumentPage], counts: Counter[str]) -
     texts = [page.text.strip() for page in pages]
     for is_top in (True, False):
         keys = [
-            {key for line in _edge_lines(text, is_top) for key in _line_keys(page.number, line)}
+            {key for line in _edge_lines(text, is_top) for key in _line_keys(page, line)}
             for page, text in zip(pages, texts, strict=True)
         ]
         for at, page in enumerate(pages):
@@ -72,7 +72,7 @@ def _remove_running_lines(pages: Sequence[DocumentPage], counts: Counter[str]) -
             for near in keys[max(0, at - _WINDOW) : at + _WINDOW + 1]:
                 around.update(near)
             while line := next(iter(_edge_lines(texts[at], is_top)), ""):
-                if all(around[key] < _REPEATS for key in _line_keys(page.number, line)):
+                if all(around[key] < _REPEATS for key in _line_keys(page, line)):
                     break
                 parts = texts[at].split(line, 1) if is_top else texts[at].rsplit(line, 1)
                 texts[at] = parts[1 if is_top else 0].strip()
@@ -86,7 +86,7 @@ def _edge_lines(text: str, is_top: bool) -> list[str]:
     return lines[:_EDGE] if is_top else lines[: -_EDGE - 1 : -1]
 
 
-def _line_keys(page: int, line: str) -> set[str]:
+def _line_keys(page: DocumentPage, line: str) -> set[str]:
     """Make keys of a line; a running line shares one with its repetitions on other pages.
 
     Besides its text: the text with a number replaced by its distance from the page's number.
@@ -97,7 +97,7 @@ def _line_keys(page: int, line: str) -> set[str]:
         return set()
     keys = {text}
     for n in numbers:
-        keys.add(f"{text[: n.start()]}\0{int(n[0]) - page}{text[n.end() :]}")
+        keys.add(f"{text[: n.start()]}\0{int(n[0]) - (page.number or 0)}{text[n.end() :]}")
     return keys
 
 
