@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from citeforge.plugins.documents.reading.formats import DocumentPage, clean_pages
 from citeforge.plugins.documents.reading.outline import read_outline
-from citeforge.plugins.documents.reading.pages import DocumentPage, clean_pages
 from citeforge.plugins.documents.reading.source import DocumentFolder
 from plugins.documents.pdfs import pdf
 

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -191,7 +191,7 @@ def _write_html(result: Robustness, title: str) -> str:
     )  # fmt: skip
 
 
-_WRITERS = {
+_WRITERS: dict[str, Callable[[Robustness, str], str]] = {
     "md": partial(_render, "robustness.md.j2"), "html": _write_html, "latex": _write_latex,
     "csv": _write_csv, "json": _write_json,
 }  # fmt: skip
