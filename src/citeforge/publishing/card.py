@@ -56,27 +56,8 @@ def render_evals(manifest: Manifest) -> str | None:
 
 
 CROISSANT = "croissant.json"
-_OTHER_WORDS: dict[str, Any] = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "conformsTo": "dct:conformsTo",
-    "cr": "http://mlcommons.org/croissant/",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/",
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "sc": "https://schema.org/",
-}
-_WORDS = """
-    @language @vocab arrayShape citeAs column conformsTo containedIn cr data dataBiases
-    dataCollection dataType dct equivalentProperty examples extract field fileProperty
-    fileObject fileSet format includes isArray isLiveDataset jsonPath key md5 parentField path
-    personalSensitiveInformation rai recordSet references regex repeated replace samplingRate sc
-    separator source subField transform
-"""
-_CONTEXT = {word: _OTHER_WORDS.get(word, f"cr:{word}") for word in _WORDS.split()}
-"""The JSON-LD context of Croissant, in the order of its specification."""
+_CONTEXT = Path(__file__).parent / "data" / "croissant.yaml"
+"""File of the JSON-LD context of Croissant."""
 _DATA_TYPES = {
     pa.string(): "sc:Text",
     pa.int8(): "sc:Integer",
@@ -99,7 +80,7 @@ def render_croissant(folder: Path, manifest: Manifest, audit: dict[str, Any] | N
     """
     files = {n: s for n, s in manifest.files.items() if n.endswith(".parquet")}
     content: dict[str, Any] = {
-        "@context": _CONTEXT,
+        "@context": yaml.safe_load(_CONTEXT.read_text(encoding="utf-8")),
         "@type": "sc:Dataset",
         "name": manifest.name,
         "description": (

@@ -10,7 +10,7 @@ import citeforge as cf
 from citeforge.engines.io.tables import shard_paths, write_table
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
-from citeforge.plugins.published_systems.alce.searching import make_vector_search
+from citeforge.plugins.published_systems.alce.interact import make_vector_search
 from citeforge.schemas.benchmarks.tables import CORPUS
 from conftest import refused
 from stand_ins import RuleEmbedder

@@ -330,7 +330,9 @@ def test_constant_differences() -> None:
     assert paired_t(np.full(5, 0.1)) == 0.0
     assert math.isnan(paired_t(np.ones(1)))
     assert permutation(np.array([3.0])) == 1.0
-    (row,) = compare_many([scores("a", [0.0, 0.5, 0.25]), scores("b", [0.5, 1.0, 0.75])]).differences
+    (row,) = compare_many(
+        [scores("a", [0.0, 0.5, 0.25]), scores("b", [0.5, 1.0, 0.75])]
+    ).differences
     assert (row.difference, row.low, row.high, row.detectable) == (50.0, 50.0, 50.0, 0.0)
     text = render_differences([row])
     assert "+50.00   equal in all" in text and "[50.00, 50.00]" not in text

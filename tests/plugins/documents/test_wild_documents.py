@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from citeforge.plugins.documents.reading.formats import DocumentPage, clean_pages
 from citeforge.plugins.documents.reading.outline import read_outline
-from citeforge.plugins.documents.reading.pages import Page, clean_pages
 from citeforge.plugins.documents.reading.source import DocumentFolder
 from plugins.documents.pdfs import pdf
 
@@ -153,7 +153,7 @@ def test_running_headers_leave_and_a_sentence_over_two_pages_is_whole(tmp_path: 
 
 
 def texts(*pages: str, first: int = 1) -> list[str]:
-    rows = [Page(number, text) for number, text in enumerate(pages, first)]
+    rows = [DocumentPage(number, text) for number, text in enumerate(pages, first)]
     return [page.text for page in clean_pages(rows, Counter())]
 
 
@@ -210,7 +210,7 @@ def test_where_a_sentence_goes_on(before: str, after: str, joined: tuple[str, st
 
 
 def test_a_page_that_is_missing_joins_nothing() -> None:
-    pages = [Page(1, "It is the"), Page(3, "left one. End.")]
+    pages = [DocumentPage(1, "It is the"), DocumentPage(3, "left one. End.")]
     assert [p.text for p in clean_pages(pages, Counter())] == ["It is the", "left one. End."]
 
 

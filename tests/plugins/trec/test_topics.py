@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.plugins.trec.folders import read_topics
+from citeforge.plugins.trec.sources import read_topics
 from conftest import refused
 
 

@@ -22,8 +22,7 @@ from citeforge.builders.authorship.facts import (
     numbers_from_years,
     numbers_in_text,
 )
-from citeforge.builders.authorship.opposites import find_wording_faults
-from citeforge.builders.authorship.units import find_unit_faults
+from citeforge.builders.authorship.opposites import find_unit_faults, find_wording_faults
 from citeforge.builders.packaging.writer_prompts import writer_prompt
 from citeforge.engines.io.progress import progress
 from citeforge.engines.judge.records import JudgeFailure, Pair

@@ -1,8 +1,10 @@
 """Facts that a rewrite must keep: numbers, dates, quotations, named entities, the language."""
 
 import re
+import tomllib
 from decimal import Decimal
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from citeforge.engines.text.spacy_models import installed_pipeline, ner_model
@@ -14,24 +16,11 @@ _NUMBER = re.compile(
     r"(?<![\w.])\d+(?:st|nd|rd|th)\b"
 )
 _GROUPED = re.compile(r"\d{1,3}(?:[,\u202f\u00a0]\d{3})+(?:\.\d+)?")
-_SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-    "sixteen seventeen eighteen nineteen twenty"
-).split()
-_ORDINALS = (
-    "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth "
-    "thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
-).split()
-_WORD_NUMBERS = {w: str(i) for words in (_SMALL, _ORDINALS) for i, w in enumerate(words)} | {
-    w: str(10 * i)
-    for i, w in enumerate("thirty forty fifty sixty seventy eighty ninety hundred".split(), 3)
-}
-_SCALES = {
-    "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12,
-    "dozen": 12, "decade": 10, "decades": 10, "century": 100, "centuries": 100,
-    "millennium": 1000, "millennia": 1000,
-}  # fmt: skip
-"""Words that multiply the number before them, by their factor."""
+_LISTS = tomllib.loads((Path(__file__).parent / "data" / "facts.toml").read_text(encoding="utf-8"))
+_SMALL, _ORDINALS, _ROUND = map(str.split, _LISTS["numbers"].values())
+_WORD_NUMBERS = {w: str(i) for words in (_SMALL, _ORDINALS) for i, w in enumerate(words)}
+_WORD_NUMBERS |= {w: str(10 * i) for i, w in enumerate(_ROUND, 3)}
+_SCALES: dict[str, int] = _LISTS["scales"]
 _TENS = "|".join(w for w in _WORD_NUMBERS if w.endswith("ty"))
 _TENS_AND_ONES = rf"(?:{_TENS})[- ](?:{'|'.join(_SMALL[1:10])})\b"
 _WRITTEN = rf"(?:{_TENS_AND_ONES}|{'|'.join(_SMALL[1:])}|{_TENS})"
@@ -56,21 +45,8 @@ _MONTH = re.compile(
 _QUOTED = re.compile(r"“([^”\n]{2,300})”|\"([^\"\n]{2,300})\"|«([^»\n]{2,300})»")
 _ENGLISH_PARTICLES = ("van", "von", "de", "del", "della", "di", "da", "du", "la", "le", "of", "el")
 _ADJECTIVE = re.compile(r"(\w{3,}?)(?:i?an|ese|ine|i)s?|(\w{2,})ish")
-_IRREGULAR = {
-    "mars": "martian", "denmark": "danish",
-    "france": "french", "spain": "spanish", "finland": "finnish", "greece": "greek",
-    "netherlands": "dutch", "holland": "dutch", "wales": "welsh", "switzerland": "swiss",
-    "ireland": "irish", "england": "english", "norway": "norwegian", "spaniards": "spain",
-    "thailand": "thai", "iraq": "iraqi", "iceland": "icelandic",
-}  # fmt: skip
-"""Names to the beginnings of their adjectives and peoples."""
-_ALIASES = {
-    "United States of America": "America", "United States": "America", "USA": "America",
-    "US": "America", "U.S.": "America", "United Kingdom": "Britain", "Great Britain": "Britain",
-    "UK": "Britain", "TV": "television", "USSR": "Soviet Union", "World War II": "Second World War",
-    "World War I": "First World War", "World War Two": "Second World War",
-    "World War One": "First World War",
-}  # fmt: skip
+_IRREGULAR: dict[str, str] = _LISTS["irregular"]
+_ALIASES: dict[str, str] = _LISTS["aliases"]
 _ALIAS = re.compile("|".join(rf"\b{re.escape(name)}(?!\w)" for name in _ALIASES))
 _RUN = re.compile(r"[^\W\d_a-z][\w'’-]*(?:(?: (?:of|the|and|for))* [^\W\d_a-z][\w'’-]*)+")
 """Names of several words."""
@@ -80,14 +56,7 @@ _SAME_LETTERS = 4
 """First letters that an adjective shares with its place: "Scottish", "Scotland"."""
 _LEAST_CHARACTERS = 40
 _LEAST_PROBABILITY = 0.95
-
-
-_OTHER_WORDS = {
-    "both": "2", "twice": "2", "double": "2", "half": "2", "pair": "2", "couple": "2", "twin": "2",
-    "twins": "2", "dual": "2", "latter": "2", "thrice": "3", "triple": "3", "fortnight": "2",
-    "quarter": "4", "quarters": "4",
-}  # fmt: skip
-"""Words that may take the place of a number."""
+_OTHER_WORDS: dict[str, str] = _LISTS["in_place_of_numbers"]
 _AMBIGUOUS = frozenset({"one", "zero", "second", "first", "zeroth", "two", "hundred"})
 """Number words that a rewrite may drop or add: "the latter of the two", "a second later"."""
 

@@ -23,18 +23,22 @@ class WriterPrompt:
         sha256: hash of its text, for manifests.
     """
 
-    def __init__(self, name: str) -> None:
-        """Read the template ``NAME.j2``."""
-        path = _FOLDER / f"{name}.j2"
+    def __init__(self, name: str, folder: Path = _FOLDER) -> None:
+        """Read the template ``NAME.j2`` of a folder."""
+        path = folder / f"{name}.j2"
         source = path.read_text(encoding="utf-8")
         self.task, self.sha256 = path.stem, digest(source)
         self._template = SandboxedEnvironment(undefined=StrictUndefined).from_string(source)
+
+    def render(self, values: Mapping[str, Any]) -> str:
+        """Fill in the template with values, whose texts are quoted."""
+        return self._template.render(with_quotes(values))
 
     def request(
         self, values: Mapping[str, Any], params: Mapping[str, Any], attempt: int = 0
     ) -> Request:
         """Fill in the template for one attempt, counted from 0."""
-        messages = (("user", self._template.render(with_quotes(values))),)
+        messages = (("user", self.render(values)),)
         return Request(messages, params, sample=attempt, task=self.task, values=dict(values))
 
 

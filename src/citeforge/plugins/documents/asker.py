@@ -4,13 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from jinja2 import StrictUndefined
-from jinja2.sandbox import SandboxedEnvironment
-
+from citeforge.builders.packaging.writer_prompts import WriterPrompt
 from citeforge.engines.io.files import digest
 from citeforge.engines.io.textfiles import read_yaml
 from citeforge.engines.llm.records import TRUNCATED, Failure, Llm, Request
-from citeforge.engines.text.quoting import with_quotes, without_tags
+from citeforge.engines.text.quoting import without_tags
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.documents.recipe import LIST
 
@@ -49,12 +47,10 @@ class PromptedLlm:
         """Read the templates and examples that prompts are made of."""
         self.llm = llm
         self.tokens = [0, 0]
-        texts = {n: (_FOLDER / f"{n}.j2").read_text("utf-8") for n in (QUESTION, ANSWER)}
-        self.prompts = {name: digest(text) for name, text in texts.items()}
+        self._templates = {n: WriterPrompt(n, _FOLDER) for n in (QUESTION, ANSWER)}
+        self.prompts = {name: template.sha256 for name, template in self._templates.items()}
         self._examples = read_yaml(_FOLDER / "examples.yaml")
         self.prompts["examples"] = digest(self._examples)
-        environment = SandboxedEnvironment(undefined=StrictUndefined)
-        self._templates = {n: environment.from_string(t) for n, t in texts.items()}
 
     def to_write(self, question: Question) -> Request:
         """Make the request to write a question about its evidence, after examples."""
@@ -83,7 +79,7 @@ class PromptedLlm:
 
     def _fill_template(self, task: str, values: Mapping[str, object]) -> str:
         """Fill in the template of a task with values, whose texts are quoted."""
-        return self._templates[task].render(with_quotes(values)).strip()
+        return self._templates[task].render(values).strip()
 
     def _request(
         self,

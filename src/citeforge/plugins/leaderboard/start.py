@@ -52,12 +52,15 @@ def start_leaderboard(
         CONFIG: render("leaderboard.yaml", content=_yaml(_given_fields(boards)).rstrip("\n")),
         WORKFLOW: render("workflow.yml", version=__version__),
         "submissions/README.md": render("submissions.md", boards=boards.boards),
-        SPACE: render("space.md", front=_yaml(_front_matter(heading))),
+        SPACE: render("space.md", title_line=_yaml({"title": heading})),
         ".gitignore": render("gitignore"),
         **{f"submissions/{b.name}/.gitkeep": "" for b in boards.boards},
     }
     there = [n for n in texts if (folder / n).exists() or (folder / n).is_symlink()]
-    other = [n for n in there if n not in _KEPT and not _has_content(folder / n, texts[n])]
+    other = [
+        n for n in there if n not in _KEPT
+        and not ((folder / n).is_file() and (folder / n).read_bytes() == texts[n].encode())
+    ]  # fmt: skip
     if other:
         raise InputError(
             f"already contains {', '.join(other)}", path=folder,
@@ -67,11 +70,6 @@ def start_leaderboard(
     for name in new:
         write_text(folder / name, texts[name])
     return new, there
-
-
-def _has_content(path: Path, text: str) -> bool:
-    """Whether a file exists with exactly this content."""
-    return path.is_file() and path.read_bytes() == text.encode()
 
 
 def _declare_boards(
@@ -119,19 +117,6 @@ def _given_fields(boards: Boards) -> dict[str, object]:
         "leaderboard": BOARDS_VERSION,
         **({} if boards.title is None else {"title": boards.title}),
         "boards": [b.model_dump(mode="json", exclude_unset=True) for b in boards.boards],
-    }
-
-
-def _front_matter(title: str) -> dict[str, object]:
-    """Make the front matter of the README of a static Space on the Hub."""
-    return {
-        "title": title,
-        "emoji": "🏆",
-        "colorFrom": "blue",
-        "colorTo": "green",
-        "sdk": "static",
-        "app_file": "index.html",
-        "pinned": False,
     }
 
 

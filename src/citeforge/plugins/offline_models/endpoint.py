@@ -1,26 +1,30 @@
-"""``--perplexity openai:MODEL``: perplexity by an OpenAI-compatible completions endpoint.
-
-Requests have ``echo``, which vLLM and llama.cpp support; chat endpoints do not return the log
-probabilities of a prompt.
-"""
+"""Perplexity and embeddings from an OpenAI-compatible endpoint."""
 
 import math
+import sys
 from array import array
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from citeforge.engines.llm.endpoint import Endpoint, Route
+from citeforge.engines.llm.options import shown_address
 from citeforge.engines.llm.reading import Usage
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
+from citeforge.engines.models.embed import EmbedderSettings
+from citeforge.engines.models.embedder import Kind, Vectors
+from citeforge.engines.models.parallel import batched
 from citeforge.engines.models.perplexity import PerplexitySettings
+from citeforge.engines.models.prefixes import prefixes_of
 
 _LARGEST_MEAN = 700.0
 """Largest mean negative log probability whose exponential is finite."""
 
 
-def _request(text: str) -> Request:
+def _perplexity_request(text: str) -> Request:
     """Make the request for the log probabilities of a text's own tokens."""
     params = {"prompt": text, "max_tokens": 1, "temperature": 0, "echo": True, "logprobs": 1}
     return Request((), params, needs_text=False, gets_room=False)
@@ -46,7 +50,7 @@ class _Completion(msgspec.Struct):
     usage: Usage | None = None
 
 
-def _read(body: Mapping[str, Any], completion: _Completion) -> Result:
+def _read_perplexity(body: Mapping[str, Any], completion: _Completion) -> Result:
     """Read the mean negative log probability of the prompt's tokens from a reply.
 
     The first token has none; generated tokens after the prompt do not count.
@@ -70,7 +74,7 @@ def _read(body: Mapping[str, Any], completion: _Completion) -> Result:
     return LlmReply("", *paid, numbers=array("d", [mean]).tobytes())
 
 
-_COMPLETIONS = Route("perplexity", "/completions", _Completion, _read)
+_COMPLETIONS = Route("perplexity", "/completions", _Completion, _read_perplexity)
 
 
 class EndpointModel:
@@ -92,7 +96,7 @@ class EndpointModel:
             InputError: the endpoint returns no log probabilities of prompts, or cannot be reached.
             BudgetError: the next call could exceed the cost limit.
         """
-        results = self._endpoint.ask(_COMPLETIONS, [_request(t) for t in texts])
+        results = self._endpoint.ask(_COMPLETIONS, [_perplexity_request(t) for t in texts])
         self._endpoint.require_replies(
             _COMPLETIONS,
             results,
@@ -101,3 +105,112 @@ class EndpointModel:
         )
         replies = [r for r in results if isinstance(r, LlmReply)]
         return [math.exp(mean) for r in replies for mean in array("d", r.numbers or b"")]
+
+
+_BATCH_SIZE = 64
+_TOO_LARGE_STATUSES = (400, 413, 422)
+"""HTTP statuses by which servers refuse a large batch: TEI and others take 32, 10 or 1 texts."""
+_ADVICE = "check the model, the endpoint and the key; see: citeforge doctor"
+
+
+def _embedding_request(texts: Sequence[str]) -> Request:
+    """Make the request that embeds texts in one call."""
+    # Without an explicit format the SDK asks for base64, which not every server has.
+    params = {"input": list(texts), "encoding_format": "float"}
+    return Request((), params, needs_text=False, gets_room=False)
+
+
+class _Embedding(msgspec.Struct):
+    """Embedding of one text in a reply."""
+
+    index: int
+    embedding: list[float]
+
+
+class _Embeddings(msgspec.Struct):
+    """A reply of the endpoint."""
+
+    data: list[_Embedding]
+    usage: Usage | None = None
+
+
+def _read_embeddings(body: Mapping[str, Any], reply: _Embeddings) -> Result:
+    """Read the embeddings of a reply; a failure if some are missing or unequal."""
+    n = len(body["input"])
+    ordered = sorted(reply.data, key=lambda e: e.index)
+    if [e.index for e in ordered] != list(range(n)):
+        return Failure("unparsable", f"the reply contains {len(reply.data)} embeddings of {n}", 200)
+    numbers = np.fromiter(chain.from_iterable(e.embedding for e in ordered), np.float64)
+    if len({len(e.embedding) for e in ordered}) != 1 or not np.isfinite(numbers).all():
+        return Failure("unparsable", "the reply contains embeddings of unequal length or NaN", 200)
+    return LlmReply("", (reply.usage or Usage()).paid[0], numbers=numbers.tobytes())
+
+
+_EMBEDDINGS = Route("embedding", "/embeddings", _Embeddings, _read_embeddings)
+
+
+class OpenAiEmbedder:
+    """Embeds texts by calls of an endpoint; replies are stored."""
+
+    def __init__(self, model: str, settings: EmbedderSettings) -> None:
+        """Make the client of the endpoint."""
+        self.model = model
+        self.prefixes = settings.prefixes or prefixes_of(model)
+        self._endpoint = Endpoint(model, settings.store, settings.options)
+        self._size = _BATCH_SIZE
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Identity of model and endpoint for manifests."""
+        return {
+            "name": f"openai:{self.model}",
+            "endpoint": shown_address(self._endpoint.options),
+            "batch_size": _BATCH_SIZE,
+            **self.prefixes.facts(),
+        }
+
+    def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        """Embed queries or passages as unit vectors, in order.
+
+        Raises:
+            InputError: no key, or a call failed for good.
+            BudgetError: the next call could exceed the cost limit.
+        """
+        prefix = self.prefixes.of(kind)
+        if not texts:
+            return np.empty((0, 0), np.float32)
+        prefixed = [prefix + text for text in texts]
+        # The first batch finds the size that the endpoint accepts.
+        first, rest = prefixed[: self._size], prefixed[self._size :]
+        rows = [*self._ask(first), *(self._ask(rest) if rest else ())]
+        vectors = np.concatenate(rows)
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        unit: Vectors = (vectors / np.where(norms == 0, 1, norms)).astype(np.float32)
+        return unit
+
+    def _ask(self, texts: Sequence[str]) -> list[Any]:
+        """Embed texts: one array per batch, in order; a batch that is too large is halved."""
+        batches = batched(texts, self._size)
+        results = self._endpoint.ask(_EMBEDDINGS, list(map(_embedding_request, batches)))
+        left = [r for b, r in zip(batches, results, strict=True) if not _is_too_large(b, r)]
+        self._endpoint.require_replies(_EMBEDDINGS, left, _ADVICE)
+        rows: list[Any] = []
+        for batch, result in zip(batches, results, strict=True):
+            if isinstance(result, LlmReply):
+                numbers = np.frombuffer(result.numbers or b"", np.float64)
+                rows.append(numbers.reshape(len(batch), -1))
+                continue
+            half = len(batch) // 2
+            if half < self._size:
+                self._size = half
+                sys.stderr.write(
+                    f"openai:{self.model} refuses {len(batch)} texts at once; "
+                    f"sends at most {half} from now on\n"
+                )
+            rows += self._ask(batch)
+        return rows
+
+
+def _is_too_large(batch: Sequence[str], result: Result) -> bool:
+    """Whether the endpoint refused a batch that can be split."""
+    is_refused = isinstance(result, Failure) and result.status in _TOO_LARGE_STATUSES
+    return is_refused and len(batch) > 1

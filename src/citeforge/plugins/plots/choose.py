@@ -13,16 +13,21 @@ from citeforge.evaluator.reports.rows import (
     of_cells,
     trivial_lines,
 )
-from citeforge.plugins.plots.answers_chart import CITATIONS, POSITION, by_property
 from citeforge.plugins.plots.charts import entries, entry
 from citeforge.plugins.plots.figure import Figure, Plot
-from citeforge.plugins.plots.forest_chart import bias, intervals
+from citeforge.plugins.plots.forest_chart import bias, intervals, slices
 from citeforge.plugins.plots.people_chart import calibration, labelled_measures
-from citeforge.plugins.plots.queries_chart import answer_lengths, best_differences, distribution
+from citeforge.plugins.plots.queries_chart import (
+    CITATIONS,
+    POSITION,
+    answer_lengths,
+    best_differences,
+    by_property,
+    distribution,
+)
 from citeforge.plugins.plots.robustness import compare_definitions
 from citeforge.plugins.plots.robustness_report import ranks_figure, write_robustness
 from citeforge.plugins.plots.scatter_chart import PAIRS, cost, precision_recall
-from citeforge.plugins.plots.slices_chart import slices
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.scores import ScoreFile
 

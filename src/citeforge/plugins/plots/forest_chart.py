@@ -1,5 +1,4 @@
-"""Forest plots (a row per name, with value and interval): of a measure, and of citation bias
-towards authors (CAB) over that of meaningless labels, the placebo."""
+"""Forest plots (a row per name, with value and interval): of measures, slices, citation bias."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,6 +6,7 @@ from typing import Any
 
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.reports.ranks import rank_text, ranks_of
+from citeforge.evaluator.reports.slices import slice_fields, sliced, slices_of
 from citeforge.plugins.plots import palette
 from citeforge.plugins.plots.charts import (
     are_comparable,
@@ -21,6 +21,7 @@ from citeforge.plugins.plots.charts import (
 )
 from citeforge.plugins.plots.figure import NARROW_WIDTH, Figure, Rows, altair, figure_of, values
 from citeforge.schemas.authorship import AUTHORS, PLACEBO
+from citeforge.schemas.recipes.gate import FEWEST_QUERIES
 from citeforge.schemas.scores import ScoreFile
 
 _LINE_PIXELS = 14
@@ -285,4 +286,51 @@ def _chart_of_bias(rows: Rows, word: str) -> Any:
         plot.stretch(placebo, *keys),
         nothing.encode(x=alt.X("at:Q", **plot.across)), plot.whiskers(),
         plot.place(dots).encode(fill=filled),
+    )  # fmt: skip
+
+
+def slices(files: Sequence[ScoreFile], measure: str) -> Figure | None:
+    """Draw the scores of all slices of queries, by field; None without slices."""
+    rows: list[dict[str, Any]] = []
+    n_small = 0
+    for name in slice_fields(files):
+        for value, n in slices_of(files, name):
+            n_small += n < FEWEST_QUERIES
+            for file in files:
+                part = sliced(file, name, value)
+                e = None if part is None else entry(part, measure)
+                if e is None or e.n < FEWEST_QUERIES:
+                    continue
+                middle, low, high = with_ends(e)
+                label = f"{name} {value}" + (f" · {file.system}" if len(files) > 1 else "")
+                rows.append({"slice": label, "system": file.system, "field": name, "of": value,
+                             "value": middle, "low": low, "high": high, "n": e.n,
+                             "scale": e.scale})  # fmt: skip
+    if not rows:
+        return None
+    scale = rows[0]["scale"]
+    drawn = rows[:MOST_ROWS]
+    plot = forest(drawn, "slice", f"{measure_and_unit(measure, scale)}, 95 % intervals",
+                  100 if scale == 100 else None)  # fmt: skip
+    own = [r for r in rows if r["system"] == rows[0]["system"]]
+    least, most = (f(own, key=lambda r: r["value"]) for f in (min, max))
+    title = f"{measure} of {least['system']} is {least['value']:.1f}"
+    if f"{least['value']:.1f}" == f"{most['value']:.1f}":
+        title += " in every slice"
+    else:
+        title += (
+            f" where {least['field']} is {least['of']}, and {most['value']:.1f} where "
+            f"{most['field']} is {most['of']}"
+        )
+    note = "Intervals of a system hold at once for all its slices (Šidák)."
+    note += f" Too few queries (below {FEWEST_QUERIES}): {n_small} slices." if n_small else ""
+    note += f" The first {MOST_ROWS} of {len(rows)}." if len(rows) > MOST_ROWS else ""
+    words = "; ".join(
+        f"{r['slice']} {r['value']:.1f} ({r['low']:.1f} to {r['high']:.1f})" for r in rows[:12]
+    )
+    return figure_of(
+        f"slices-{measure}", title, f"{words}{'; …' if len(rows) > 12 else ''}.", note,
+        {"slice": "slice", measure_and_unit(measure, scale): "value", "low": "low",
+         "high": "high", "queries": "n"},
+        drawn, plot.stack(plot.whiskers(), plot.dots()),
     )  # fmt: skip

@@ -2,8 +2,9 @@
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from citeforge.engines.io.report_table import MarkedCell, Table, comment
@@ -145,24 +146,14 @@ def tau_table(result: Robustness) -> Table:
     )  # fmt: skip
 
 
-_TABLES = (ranks_table, pairs_table, tau_table)
-_DIFFERING = "Definitions that differ, and why"
-_NONE_DIFFERS = "No definition orders a pair the other way round than most."
-
-
-def _write_markdown(result: Robustness, title: str) -> str:
-    """Write the report as Markdown: sentences, tables, and signatures at the end."""
-    parts = [f"# {title}", f"**{headline(result)}.**", "\n".join(
-        f"- {line}" for line in summary_sentences(result))]  # fmt: skip
-    for make in _TABLES:
-        table = make(result)
-        parts += [f"## {table.title}", table.notes[0], table.markdown()]
-    odd = "\n".join(f"- {line}" for line in explain_differing(result))
-    parts += [f"## {_DIFFERING}", odd or _NONE_DIFFERS]
-    if result.left_out:
-        parts += ["## Left out", "\n".join(f"- {line}" for line in result.left_out)]
-    recipes = (f"- D{i}: `{d.signature}`" for i, d in enumerate(result.definitions, 1))
-    return "\n\n".join([*parts, "## Signatures", "\n".join(recipes)]) + "\n"
+def _render(template: str, result: Robustness, title: str, **more: str) -> str:
+    """Fill in a template of the report: sentences, tables, and signatures at the end."""
+    return render_markup(
+        template, title=title, headline=headline(result), lines=list(summary_sentences(result)),
+        tables=[make(result) for make in (ranks_table, pairs_table, tau_table)],
+        odd=explain_differing(result), left_out=result.left_out,
+        signatures=[d.signature for d in result.definitions], **more,
+    )  # fmt: skip
 
 
 def _write_latex(result: Robustness, title: str) -> str:
@@ -194,20 +185,15 @@ def _write_json(result: Robustness, title: str) -> str:
 def _write_html(result: Robustness, title: str) -> str:
     """Write the report as one HTML page that loads nothing from other sites."""
     plots = plots_part(map(ranks_figure, [result]))
-    return render_markup(
-        "robustness.html.j2",
-        title=title, headline=headline(result), lines=list(summary_sentences(result)),
-        tables=[make(result) for make in _TABLES], odd=explain_differing(result),
-        odd_title=_DIFFERING, nobody=_NONE_DIFFERS, left_out=result.left_out,
-        signatures=[d.signature for d in result.definitions],
-        figures=plots.html, figures_css=plots.css, chunks=script_json(plots.tables),
-        scripts=read_assets("chunks.js", "figures.js"),
+    return _render(
+        "robustness.html.j2", result, title, figures=plots.html, figures_css=plots.css,
+        chunks=script_json(plots.tables), scripts=read_assets("chunks.js", "figures.js"),
     )  # fmt: skip
 
 
-_WRITERS = {
-    "md": _write_markdown, "html": _write_html, "latex": _write_latex, "csv": _write_csv,
-    "json": _write_json,
+_WRITERS: dict[str, Callable[[Robustness, str], str]] = {
+    "md": partial(_render, "robustness.md.j2"), "html": _write_html, "latex": _write_latex,
+    "csv": _write_csv, "json": _write_json,
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Reader of rows in CSV, TSV, JSON or JSON Lines, which counts and averages their fields."""
+"""Readers that count what files contain: rows of lists, and BioKaLMA's questions and graphs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -9,7 +9,8 @@ from pydantic import Field
 from citeforge.engines.io.files import read_json
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.textfiles import read_csv, text_lines
-from citeforge.plugins.reproduce.reader import FileGroups, ReaderTools, Values
+from citeforge.ir_convert.kalma import read_entries
+from citeforge.plugins.reproduce.reader import FileGroups, ReaderTools, Values, only_file
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Part, checked
 
@@ -127,3 +128,22 @@ def compute_statistic(name: str, rows: Sequence[Mapping[str, Any]]) -> float:
             f"{name}: a row has no such {field!r} ({error!r})", code="missing-field"
         ) from error
     raise UnknownValueError("statistic", name, _STATISTICS)
+
+
+def read_graphs(
+    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
+) -> Values:
+    """Count BioKaLMA's ``entries``, distinct ``people``, or distinct ``values of RELATION``."""
+    checked(Part, **options)
+    paths = only_file(files, "kalma")
+    entries = read_entries(paths[0])
+    graphs = {graph.qid: graph for entry in entries for graph in entry.graphs}
+    counts: dict[str, float] = {"entries": len(entries), "people": len(graphs)}
+    for name in wanted:
+        relation = name.removeprefix("values of ")
+        if name not in counts and relation == name:
+            raise UnknownValueError("statistic", name, ("entries", "people", "values of RELATION"))
+        if relation != name:
+            triples = (t for graph in graphs.values() for t in graph.triples)
+            counts[name] = len({t.value for t in triples if t.relation == relation})
+    return {name: counts[name] for name in wanted}

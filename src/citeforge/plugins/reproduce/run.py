@@ -18,9 +18,8 @@ from citeforge.plugins.reproduce.declared import (
 )
 from citeforge.plugins.reproduce.files import MissingOutputError, find_output
 from citeforge.plugins.reproduce.read_attributed_ir import read_air_answers, read_air_questions
-from citeforge.plugins.reproduce.read_graphs import read_graphs
 from citeforge.plugins.reproduce.read_judgements import read_comparisons, read_judgements
-from citeforge.plugins.reproduce.read_lists import read_list
+from citeforge.plugins.reproduce.read_lists import read_graphs, read_list
 from citeforge.plugins.reproduce.reader import Reader, ReaderTools
 from citeforge.plugins.reproduce.verdicts import (
     ComparedCell,

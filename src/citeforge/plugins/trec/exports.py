@@ -204,11 +204,8 @@ def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> D
     return [*dropped, *([f"{missing:,} queries without an answer"] if missing else [])]
 
 
-def _declare_export(track: Track) -> Export:
-    """Declare the export ``trec-TRACK`` of a track."""
-    about = f"Answers as a run of {track.title}."
-    return Export(track.format, about, partial(export_run, track), TrecOptions)
-
-
 # In the order of TRACKS. A name that does not fit is refused when its entry point is loaded.
-RAG24, RAG25, RAG26, RAGTIME25, RAGTIME26, DRAGUN25, NEUCLIR24 = map(_declare_export, TRACKS)
+RAG24, RAG25, RAG26, RAGTIME25, RAGTIME26, DRAGUN25, NEUCLIR24 = (
+    Export(t.format, f"Answers as a run of {t.title}.", partial(export_run, t), TrecOptions)
+    for t in TRACKS
+)

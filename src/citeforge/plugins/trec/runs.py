@@ -37,7 +37,10 @@ def read_run(
                 allowed="qid Q0 docid rank score tag", code="wrong-type"
             )  # fmt: skip
         query, _, passage, _, score, _ = fields
-        value = _parse_score(score)
+        try:
+            value = float(score)
+        except ValueError:
+            value = math.nan
         if not math.isfinite(value):
             raise InputError(
                 f"{score!r} is not a number", path=path, line=number, field="score",
@@ -55,14 +58,6 @@ def read_run(
     if not lines:
         raise InputError("names no query of the benchmark", path=path, code="wrong-benchmark")
     return by_query, lines
-
-
-def _parse_score(text: str) -> float:
-    """Parse a score; NaN if it is not a number."""
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
 
 
 class TrecRun:

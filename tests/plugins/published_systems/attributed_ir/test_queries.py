@@ -2,7 +2,7 @@
 
 import pytest
 
-from citeforge.plugins.published_systems.attributed_ir.query_gen import read_examples, read_queries
+from citeforge.plugins.published_systems.attributed_ir.scenarios import read_examples, read_queries
 
 PROSE = "That depends on " + "many things " * 15
 

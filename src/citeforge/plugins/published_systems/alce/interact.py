@@ -1,20 +1,162 @@
 """``interact`` and ``inline-search``: a model writes its answer in steps (ALCE, section 3.1)."""
 
+import re
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 from citeforge.builders.packaging.prompts import PromptDoc
 from citeforge.engines.llm.records import LlmReply, Request
-from citeforge.plugins.published_systems.alce.actions import Action, read_action
+from citeforge.engines.models.embed import make_embedder
+from citeforge.engines.models.embedder import Embedder
+from citeforge.engines.retrieval.bm25 import Bm25
+from citeforge.package.items import Item, Passage
 from citeforge.plugins.published_systems.alce.demonstrations import Demonstration, ExampleSentence
 from citeforge.plugins.published_systems.alce.options import InteractOptions, SearchOptions
 from citeforge.plugins.published_systems.alce.prompts import make_condenser, make_examples
-from citeforge.plugins.published_systems.alce.searching import make_candidate_searches
 from citeforge.systems.prompts import WindowError
 from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
+
+FindPassage = Callable[[str], str | None]
+"""Maps the words of a search to the id of the best passage; None if none fits."""
+
+
+def make_bm25_search(ids: Sequence[str], texts: Sequence[str]) -> FindPassage:
+    """Make the function that finds the best passage for some words by BM25."""
+    index = Bm25(ids, texts)
+    return lambda words: next((r.docid for r in index.rank({"": words}, 1)[""]), None)
+
+
+def make_vector_search(ids: Sequence[str], texts: Sequence[str], embedder: Embedder) -> FindPassage:
+    """Make the function that finds the passage nearest to some words by vectors; ties by id."""
+    order = sorted(range(len(ids)), key=lambda row: ids[row])
+    passages = embedder.encode(list(texts), "passage").astype("float64")[order]
+
+    def find(words: str) -> str | None:
+        """Find the passage with the highest cosine to some words; None without passages."""
+        cosines = passages @ embedder.encode([words], "query")[0]
+        return ids[order[int(cosines.round(6).argmax())]] if order else None
+
+    return find
+
+
+@dataclass
+class CandidateSearch:
+    """Candidate passages of one query, a search among them, and the passages found so far.
+
+    Attributes:
+        passages: candidates by their ids.
+        find: finds the best candidate.
+        shown: passages found by searches, in the order of their first finding; citations
+            number them.
+    """
+
+    passages: dict[str, Passage]
+    find: FindPassage
+    shown: list[Passage] = field(default_factory=list)
+
+    def search(self, words: str) -> int | None:
+        """Find the best passage for some words; return its index in ``shown``, or None."""
+        name = self.find(words)
+        if name is None:
+            return None
+        if self.passages[name] not in self.shown:
+            self.shown.append(self.passages[name])
+        return self.shown.index(self.passages[name])
+
+
+def make_candidate_searches(setting: Setting[SearchOptions]) -> Callable[[Item], CandidateSearch]:
+    """Make the function that starts a search among a query's candidates.
+
+    Candidates are those of the package, else the best passages of its corpus by BM25.
+    """
+    benchmark, o = setting.benchmark, setting.options
+    if "candidates" in benchmark.splits:
+        ranked = benchmark.candidates()
+    else:
+        texts_of = zip(benchmark.query_ids, benchmark.questions(setting.context), strict=True)
+        ranked = Bm25.of(benchmark.corpus).rank(dict(texts_of), o.depth)
+    ids_of = {query: [r.docid for r in rows[: o.depth]] for query, rows in ranked.items()}
+    texts = benchmark.texts({name for ids in ids_of.values() for name in ids})
+    embedder = make_embedder(o.embedder) if o.retriever == "dense" else None
+
+    @cache
+    def index(query: str) -> FindPassage:
+        """Index a query's candidates for searching, once per query."""
+        ids = ids_of[query]
+        words = [" ".join(texts[name]).strip() for name in ids]
+        if embedder is None:
+            return make_bm25_search(ids, words)
+        return make_vector_search(ids, words, embedder)
+
+    def start(item: Item) -> CandidateSearch:
+        """Start a search among the candidates of an item's query."""
+        passages = {name: Passage(name, *texts[name]) for name in ids_of[item.query_id]}
+        return CandidateSearch(passages, index(item.query_id))
+
+    return start
+
+
+Verb = Literal["check", "search", "output", "end", "other"]
+
+_VERB = re.compile(r"\W{0,3}(check|search|output|end)\b[\s*_]*:?[\s*_]*", re.IGNORECASE)
+_NUMBER = re.compile(r"\[\s*(\d{1,9})")
+_NAMED = re.compile(r"\W{0,9}documents?:? ?(?:\[\d{1,9}\](?:[ ,&.*]|and\b)*)+", re.IGNORECASE)
+_ABSTAINS = re.compile(
+    r"sorry\b.*\brelevant (?:document|information)|none of the documents", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Action:
+    """One step of a model that writes an answer step by step.
+
+    Attributes:
+        verb: kind of step; ``other`` where the reply is no step.
+        text: sentence of the answer, words to search for, or documents to check.
+        line: the step as the next prompt shows it.
+    """
+
+    verb: Verb
+    text: str
+    line: str
+
+    @property
+    def numbers(self) -> list[int]:
+        """Document numbers in brackets, such as ``[2]``, in order, each once."""
+        return [int(n) for n in dict.fromkeys(_NUMBER.findall(self.text))]
+
+
+def read_action(reply: str, forced: bool = False, bare: bool = False) -> Action:
+    """Parse the first line of a model's reply as a step: check, search, output, end or other.
+
+    Args:
+        reply: text of the model's reply.
+        forced: whether the prompt ended with ``Output:``, so that the reply is a sentence.
+        bare: whether a line that names no step counts as a sentence, or as a check where it
+            only names documents, as small models write.
+    """
+    line = next((x.strip() for x in reply.splitlines() if x.strip()), "")
+    match = _VERB.match(line)
+    verb = match[1].lower() if match else None
+    rest = line[match.end() :].strip() if match else line
+    if verb == "end" and rest.strip(" .!*_"):
+        verb, rest = None, line  # a sentence that happens to begin so
+    if bare and not forced and verb is None and _NAMED.fullmatch(line):
+        return Action("check", line, f"Check: {line}")
+    if (forced and verb in (None, "output")) or (bare and verb is None):
+        if _ABSTAINS.search(line) or not rest:
+            return Action("end" if not rest else "other", "", line)
+        return Action("output", rest, f"Output: {rest}")
+    if verb is None or _ABSTAINS.search(line):
+        return Action("other", "", line)
+    if verb == "end":
+        return Action("end", "", "End")
+    text = f"{verb.capitalize()}: {rest}"
+    return Action(verb, rest, text)  # type: ignore[arg-type]
+
 
 Show = Callable[[Action], list[PromptDoc]]
 """Returns the documents that the next step's prompt shows, for a check or a search."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from citeforge.plugins.published_systems.attributed_ir import options as o
 from citeforge.plugins.published_systems.attributed_ir import scenarios
-from citeforge.plugins.published_systems.attributed_ir.query_gen import query_gen
+from citeforge.plugins.published_systems.attributed_ir.scenarios import query_gen
 from citeforge.schemas.recipes.systems import System
 from citeforge.systems.options import LlmOptions
 
