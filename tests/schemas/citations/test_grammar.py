@@ -371,6 +371,7 @@ def test_columns_and_repeated_numbers_are_counted() -> None:
         "She read the passage five times; it has five sources.",
         "The source one uses matters, as the Fifth Amendment says.",
         "[18F]FDG and UO2(NO3)2 emit CO₂.",
+        "Result: 5.",
     ],
 )
 def test_numbers_in_text_are_no_marks(text: str) -> None:

@@ -237,17 +237,14 @@ class _Scan:
         elif form == "na":
             self.markers.append(Marker(start, end, (), is_na=True))
         elif form in _NO_MARK or (form == "tex" and self._items(match, form) is None):
-            self.markers.append(Marker(start, end, (), is_residue=True))
-            if form not in ("noise", "token"):
-                self.unparsed.append((start, end))
+            self._remove(start, end, is_mark=form not in ("noise", "token"))
         elif form == "link":
             return self._add_link(match)
         elif form == "link_name":
             if items_of(match["link_name"], is_named=True) is None:
                 self.hidden.append((start, end))
             else:
-                self.markers.append(Marker(start, end, (), is_residue=True))
-                self.unparsed.append((start, end))
+                self._remove(start, end)
         elif form == "to":
             low, high = int(match["from"]), int(match["to"])
             if low <= high < low + MAX_RANGE:
@@ -269,13 +266,18 @@ class _Scan:
             self.hidden.append((start, end))
             return end
         if not is_introduction(match["words"]):
-            self.markers.append(Marker(start, words, (), is_residue=True))
+            self._remove(start, words, is_mark=False)
             start = behind
         if items is not None:
             return self._cite(start, end, items, "link")
-        self.markers.append(Marker(start, end, (), is_residue=True))
-        self.unparsed.append((start, end))
+        self._remove(start, end)
         return end
+
+    def _remove(self, start: int, end: int, *, is_mark: bool = True) -> None:
+        """Take characters out of the text; count them as unread if they may be a mark."""
+        self.markers.append(Marker(start, end, (), is_residue=True))
+        if is_mark:
+            self.unparsed.append((start, end))
 
     def _items(self, match: re.Match[str], form: str) -> str | None:
         """Extract the numbers' text from a matched mark; None if it is no citation mark."""
@@ -327,8 +329,8 @@ class _Scan:
                 elif form == "raised":  # only its tags are no words
                     first = output.index(">", start) + 1
                     last = output.rindex("<", start, end)
-                    self.markers.append(Marker(start, first, (), is_residue=True))
-                    self.markers.append(Marker(last, end, (), is_residue=True))
+                    self._remove(start, first, is_mark=False)
+                    self._remove(last, end, is_mark=False)
                 return
             numbers, _ = self.grammar.read_numbers(body.translate(RAISED), self.n_docs)
         if numbers and all(0 <= n - base < self.n_docs for n in numbers):

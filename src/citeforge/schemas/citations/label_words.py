@@ -76,13 +76,13 @@ NUMBER_WORDS = {
         "um dois três quatro cinco seis sete oito nove dez",
         "uno due tre quattro cinque sei sette otto nove dieci",
         "один два три четыре пять шесть семь восемь девять десять",
+        "first second third fourth fifth sixth seventh eighth ninth tenth",
+        "一 二 三 四 五 六 七 八 九 十",
+        "ⅰ ii iii iv v vi vii viii ix x",
     )
     for number, word in enumerate(line.split(), 1)
 }
-"""Numbers in words, of several languages."""
-
-ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
-"""English ordinal numbers, from 1."""
+"""Numbers in words of several languages, ordinals, Chinese and Roman numerals."""
 
 _SIGNS = frozenset("n n° nº º ° no nr № id number رقم מס 第 ที่".split())
 """What may be written for "number"."""

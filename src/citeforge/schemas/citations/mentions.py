@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Set
 
-from citeforge.schemas.citations.label_words import NUMBER_WORDS, ORDINALS, find_last_label
+from citeforge.schemas.citations.label_words import NUMBER_WORDS, find_last_label
 from citeforge.schemas.citations.reference_list import HEADING
 
 _IN_TEXT = re.compile(r"(?<![\d.,:\[(])\d{1,3}(?![\w%.,:]?\d)")
@@ -19,29 +19,41 @@ _SAYS = (
     r"|sagt|nennt|ist|dit|dice)\b"
 )
 _SPELT = re.compile(
-    rf"(?<=[^\W\d_]\s)(?P<word>{'|'.join(NUMBER_WORDS)}|[IVX]{{2,4}}|V|X)(?=\s*+(?:[^\w\s]|\Z)|{_SAYS})"
+    rf"(?<=[^\W\d_]\s)(?P<word>{'|'.join(NUMBER_WORDS)})(?=\s*+(?:[^\w\s]|\Z)|{_SAYS})"
     rf"|第(?P<counted>\d{{1,3}}|[一二三四五六七八九十])[段篇]"
-    rf"|\b(?P<ordinal>{'|'.join(ORDINALS)})\s+(?:passage|document|source|excerpt|snippet|chunk)"
+    rf"|\b(?P<ordinal>[a-z]+(?:st|nd|rd|th))\s+(?:passage|document|source|excerpt|snippet|chunk)"
     rf"(?={_SAYS}|\s*+[,.;)])|(?<=[\u3040-\u30ff\u3400-\u9fff])(?P<han>[一二三四五六七八九十])(?=[)）\]】])",
     re.IGNORECASE,
 )
-_HAN = " 一二三四五六七八九十"
-_ROMAN = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
 _N = r"\d{1,3}(?:\s?[,;]\s?\d{1,3}){0,9}"
+_CIRCLED = "❶-❿⓫-⓴⑴-⒇➀-➓⓵-⓾"
+_PICTURES = "🔗📄📎🔖📌📚↩↪"
 _SIGN = (
-    r"[ \t\u00a0]?(?:(?:[0-9]\ufe0f?\u20e3)+|[❶-❿⓫-⓴⑴-⒇➀-➓⓵-⓾]|[🔗📄📎🔖📌📚↩↪]\ufe0f?[ ]?\d{1,3}"
+    rf"[ \t\u00a0]?(?:(?:[0-9]\ufe0f?\u20e3)+|[{_CIRCLED}]|[{_PICTURES}]\ufe0f?[ ]?\d{{1,3}}"
     r"|₍[₀-₉]{1,3}₎|(?:(?<=(?<!\d)\d{4})|(?<=[.!? ]))[₀-₉]{1,3})"
 )
 _LOOSE = re.compile(
     rf"(?:(?<=[\w.!?…。！？%\"”’»)])|(?<=\w[*_]))(?:(?P<sign>{_SIGN})"
     rf"|[ \t\u00a0](?:\(\(?{_N}\)\)?|/\d{{1,3}}/|[«‹⁅]{_N}[»›⁆]|[@^]\d{{1,3}}|{_N}[\]】])"
-    rf"|[ \t\u00a0]?[\[【]{_N}(?=[.)）\]】])[)）\]】]?"
-    rf"|[ \t\u00a0]?（{_N}）|(?:(?<=[^\W\d_]{{3}})|(?<=(?<!\d)\d{{4}}))\^\(?\d{{1,3}}\)?"
+    rf"|[ \t\u00a0]?(?:（{_N}）|[\[【]{_N}(?=[.)）\]】])[)）\]】]?)"
+    r"|(?:(?<=[^\W\d_]{3})|(?<=(?<!\d)\d{4}))\^\(?\d{1,3}\)?"
     r"|(?<=[^\W\d_]{4}[.!?])\d{1,2}(?=\s+[^\W\d_a-z]|\s*\Z))"
     r"(?=[ \t]*+(?:[.,;!?。！？；，、]|\n|\Z|[(（/]\d)|(?<=[.!?]\d)|(?<=[.!?]\d\d))"
 )
 """A number at the end of a statement or clause, in signs that are no marks."""
-_VALUES = re.compile(r"[\d₀-₉]+|[❶-❿⓫-⓴⑴-⒇➀-➓⓵-⓾]")
+_MAY_BE_LOOSE = re.compile(
+    rf"[\d₀-₉{_CIRCLED}](?:(?<=[₀-₉{_CIRCLED}])|(?=\ufe0f?\u20e3)|(?<=[(（]\d)(?=\d{{0,2}}\s?[),;）])"
+    rf"|(?<=/\d)(?=\d{{0,2}}/)|(?<=[«‹⁅@^{_PICTURES}\ufe0f]\d)|(?<=[{_PICTURES}\ufe0f] \d)"
+    r"|(?<=\^\(\d)|(?<=[\[【]\d)(?=\d{0,2}[.)）])|(?<=【\d)(?=\d{0,2}\])"
+    r"|(?<=[\s,;]\d)(?=\d{0,2}[\]】])|(?<=[^\W\d_][.!?]\d))"
+)
+"""A quick test for :data:`_LOOSE`."""
+_STEMS = tuple(
+    "passage document source chunk snippet excerpt quelle dokument extrait fuente pasaje fonte "
+    "документ источник 第 文档 来源 资料 文献 文書 資料".split()
+)
+"""Parts of words before a number in words; a quick test for :data:`_SPELT`."""
+_VALUES = re.compile(rf"[\d₀-₉]+|[{_CIRCLED}]")
 _CELL = re.compile(r"\s*(\d{1,3})(?:\s*[,;]\s*\d{1,3})*\s*")
 _LAST_WORD = re.compile(r"[^\W\d_]+\Z")
 
@@ -59,13 +71,19 @@ def find_mentions(
                 yield match.start() - 1, match.end()
                 continue
             label = _find_label(output, match.start())
-            is_other = ":" in output[label : match.start()] and not _END.match(output, match.end())
-            if label >= 0 and not is_other:
+            named = output[label : match.start()].lower()
+            is_value = ":" in named and (
+                named.startswith("result") or not _END.match(output, match.end())
+            )
+            if label >= 0 and not is_value:
                 yield label, match.end()
-    for match in _SPELT.finditer(output):
+    lower = output.lower()
+    spelt = _SPELT.finditer(output) if any(stem in lower for stem in _STEMS) else ()
+    for match in spelt:
         is_whole = match["counted"] or match["ordinal"]
         label = match.start() if is_whole else _find_label(output, match.start())
-        value = _spelt_value(match)
+        text = match["word"] or match["counted"] or match["ordinal"] or match["han"]
+        value = int(text) if text.isdecimal() else NUMBER_WORDS.get(text.lower(), 0)
         if label >= 0 and 0 <= value - base < n_docs and value not in cited:
             yield label, match.end()
     yield from map(_trimmed, _loose(output, base, n_docs, cited))
@@ -91,6 +109,8 @@ def _trimmed(match: re.Match[str]) -> tuple[int, int]:
 
 def _loose(output: str, base: int, n_docs: int, cited: Set[int]) -> Iterator[re.Match[str]]:
     """Find numbers of passages, in signs that are no marks, at the ends of statements."""
+    if _MAY_BE_LOOSE.search(output) is None:
+        return
     for match in _LOOSE.finditer(output):
         word = _LAST_WORD.search(output, max(0, match.start() - _LONGEST_LABEL), match.start())
         values = [
@@ -123,15 +143,3 @@ def _find_label(output: str, end: int) -> int:
     window = max(0, end - _LONGEST_LABEL)
     label = find_last_label(output[window:end].rstrip(" \u00a0.:："))
     return window + label if label >= 0 else -1
-
-
-def _spelt_value(match: re.Match[str]) -> int:
-    """Convert a number in words, Roman or Chinese numerals to an integer."""
-    if match["ordinal"]:
-        return ORDINALS.index(match["ordinal"].lower()) + 1
-    text = match["word"] or match["counted"] or match["han"]
-    if text.isdecimal():
-        return int(text)
-    if text in _HAN:
-        return _HAN.index(text)
-    return _ROMAN.index(text) if text in _ROMAN else NUMBER_WORDS.get(text.lower(), 0)
