@@ -15,7 +15,8 @@ TRUNCATED = "length"
 """``finish_reason`` of an answer that was cut, as the OpenAI protocol names it."""
 _CUT = frozenset(
     "length max_tokens max_output_tokens max_length model_length model_context_window_exceeded "
-    "context_length_exceeded token_limit error_limit content_filter content_filtered".split()
+    "context_length_exceeded token_limit error_limit content_filter content_filtered "
+    "pause_turn".split()
 )
 """Names by which other servers report that an answer was cut, in lower case."""
 CONTROL = "control"

@@ -1,10 +1,15 @@
 """The strict grammar against a table written by hand (docs/definitions.md#citations)."""
 
+# ruff: noqa: E501 (cases, several a line)
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.evaluator.statements.split import strict_statements
 from citeforge.schemas.citations.grammar import MAX_RANGE, Grammar, without_markers
+
+SEGMENTER = SentenceSegmenter()
 
 # (output, numbers of each marker, text of each unparsed mark); five passages are shown.
 CASES: list[tuple[str, list[list[int]], list[str]]] = [
@@ -37,7 +42,7 @@ CASES: list[tuple[str, list[list[int]], list[str]]] = [
     ("Too wide [1-40].", [], ["[1-40]"]),
     ("Note [see page 3].", [], ["[see page 3]"]),
     ("Link [1](https://example.org).", [], ["[1](https://example.org)"]),
-    ("Link [docs 2](page(1).html).", [], []),
+    ("Link [docs 2](page(1).html).", [], ["[docs 2](page(1).html)"]),
     ("Code `x[1]` here.", [], []),
     ("Fence\n```\nx[1]\n```\nand [2].", [[2]], []),
     ("Open fence ```x[1]", [], []),
@@ -88,7 +93,7 @@ CASES: list[tuple[str, list[list[int]], list[str]]] = [
     ("[cite_start]A <b>b</b><br/>.<|im_end|> <!-- [3] -->", [], []),
     # What is no citation, or may be none.
     ("The court held at [12] of it [1], see § 8 [2].", [[1]], ["[12]", "[2]"]),
-    ("[1]benzothiophene and [18F]FDG", [], ["[1]", "[18F]"]),
+    ("[1]benzothiophene and [18F]FDG", [], ["[1]"]),
     ("a[1], list[0], arr[2], user_ids[3]", [], ["[1]", "[0]", "[2]", "[3]"]),
     ("Vitamin C[4] and `table[1]`, so table[2]", [[4]], ["[2]"]),
     ('The word "[3]" and the interval [1, 5]', [], ["[3]", "[1, 5]"]),
@@ -142,7 +147,7 @@ CASES: list[tuple[str, list[list[int]], list[str]]] = [
     ("Prices $5 [1] and $6 [2].", [[1], [2]], []),
     ("Prices of $5[1] or $6[2].", [[1], [2]], []),
     ("Escaped \\[1\\].", [[1]], []),
-    ("Round (1).", [], []),
+    ("Round (1).", [], ["(1)"]),
     ("Footnotes [^1] and\n\n[^1]: Here.", [[1], []], []),
     ("第五 [第5篇]、「文档5」、（文書番号5）。", [[5], [5], [5]], []),
     (
@@ -303,6 +308,75 @@ def test_a_label_with_several_marks_and_a_predicate_is_a_sentence(
 )
 def test_more_forms_of_marks(text: str, numbers: list[int]) -> None:
     assert [n for m in Grammar().parse(text, 5).markers for n in m.numbers] == numbers
+
+
+READ = r"""
+[[cite:5]] | [[5]] | [^5] | [#5] | [doc-5] | [DOC_5] | [5†L1-L4] | [5, p. 3] | [Text 5] | \[5\] | ［5］ | 〔5〕 | [५]
+\cite{5} | ~\citep[p.~3]{5} | \footnote{Passage 5} | \footnotemark[5] | $^{5}$ | \(^{[5]}\) | :cite[5] | ::cite[5]::
+<ref>5</ref> | <passage>5</passage> | <citations>[5]</citations> | <citation id="5"/> | <doc5> | <document_5> | <cite:5>
+<span class="cite">5</span> | &#91;5&#93; | &#x5B;5&#x5D; | &lsqb;5&rsqb; | [5](#5) | [source](doc:5) | *[5]* | **[5]**
+（第5段） | （见第5篇） | (passage no. 5) | (see Passage [5])
+"""
+"""Marks of passage 5, as models and tools write them."""
+
+COUNTED = """
+(5) | ((5)) | （5） | /5/ | «5» | @5 | ^5 | [5 | [5) | 5] | 5️⃣ | ❺ | ⑸ | ₍₅₎ | 🔗5 | `[5]` | <|5|> | [source](#5) | [S5]
+<co>… | <fact_5> | &lt;cite&gt;5&lt;/cite&gt; | turn0search3 | 【turn0search3】 | [source 5](https://a.example/x)
+<grok-card data-id="5"></grok-card> | (Passage five) | per Passage V | Source: 5 | 第五段 | （文档五） | Quelle fünf
+"""
+"""What may name passage 5, and is not certain to."""
+
+
+def listed(marks: str) -> list[str]:
+    return [mark.strip() for line in marks.strip().splitlines() for mark in line.split(" | ")]
+
+
+@pytest.mark.parametrize("mark", listed(READ))
+def test_marks_of_models_and_tools_are_read(mark: str) -> None:
+    output = f"It opened in 1964 {mark}."
+    parsed = Grammar().parse(output, 8)
+    assert [n for m in parsed.markers for n in m.numbers] == [5]
+    assert parsed.unparsed == ()
+    assert [s.text for s in strict_statements(output, Grammar(), SEGMENTER, 8).statements] == [
+        "It opened in 1964."
+    ]
+
+
+@pytest.mark.parametrize("mark", listed(COUNTED))
+def test_what_may_be_a_mark_is_counted(mark: str) -> None:
+    output = f"It opened in 1964 {mark}."
+    parsed = Grammar().parse(output, 8)
+    assert not any(m.numbers for m in parsed.markers)
+    assert len(parsed.unparsed) == 1
+    assert Grammar().cited(output, 8) == (set(), 0, 1)
+
+
+def test_columns_and_repeated_numbers_are_counted() -> None:
+    table = "| Bridge | Source |\n|---|---|\n| A | 5 |\n| B | 8 |"
+    assert Grammar().cited(table, 8) == (set(), 0, 2)
+    several = strict_statements("It is long (5). It is old (8).", Grammar(), SEGMENTER, 8)
+    assert [s.text for s in several.statements] == ["It is long.", "It is old."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The team won five (5) medals.",
+        "It is (1) long, (2) old and (3) high.",
+        "(1) It is long.\n(2) It is old.",
+        "The function f(5) is in section 4(5), version 2.5 (5.1).",
+        "The war (1939-1945) ended (1945).",
+        "Open /5/ in the path /usr/5/bin; the 5️⃣ key opens it.",
+        "1️⃣ It is long.\n2️⃣ It is old.",
+        "She read the passage five times; it has five sources.",
+        "The source one uses matters, as the Fifth Amendment says.",
+        "[18F]FDG and UO2(NO3)2 emit CO₂.",
+        "Result: 5.",
+    ],
+)
+def test_numbers_in_text_are_no_marks(text: str) -> None:
+    assert Grammar().cited(text, 8) == (set(), 0, 0)
+    assert Grammar().parse(text, 8).markers == ()
 
 
 # Text rich in what the grammar looks at.

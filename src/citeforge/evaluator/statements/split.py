@@ -17,6 +17,7 @@ from citeforge.schemas.citations.forms import BLOCK_TAG
 from citeforge.schemas.citations.grammar import Marker, Parsed
 from citeforge.schemas.citations.reference_list import HEADING, LABELLED
 
+_STARS = re.compile(r"\*{1,3}")
 _CLOSERS = "\"'”’»)\\]*_」』"
 _STOP = re.compile(rf"[.!?…。！？]+[{_CLOSERS}]*(?=\s+\S)")
 _STOPPED = re.compile(rf"[.!?…][{_CLOSERS}]*\Z")
@@ -118,11 +119,19 @@ class _Cut:
         return self.origins[start - 1] + 1 if start else 0
 
 
+def _with_emphasis(output: str, start: int, end: int) -> Span:
+    """Widen the span of a mark to the asterisks that enclose nothing else: ``**[5]**``."""
+    stars = _STARS.match(output, end)
+    if stars is None or not output.endswith(stars[0], 0, start):
+        return start, end
+    return start - len(stars[0]), stars.end()
+
+
 def _cut(output: str, markers: tuple[Marker, ...]) -> _Cut:
     """Remove the marks of an output, and record the place of each."""
     cut, at = _Cut(), 0
     pieces: list[str] = []
-    ends = [(m.start, m.end) for m in markers]
+    ends = [_with_emphasis(output, m.start, m.end) for m in markers]
     behind = [output[e : e + 1] for _, e in ends]
     for i in range(len(ends) - 2, -1, -1):
         if ends[i][1] == ends[i + 1][0]:
@@ -130,7 +139,7 @@ def _cut(output: str, markers: tuple[Marker, ...]) -> _Cut:
     for (start, end), following in zip(ends, behind, strict=True):
         piece = output[at:start]
         if not following or following in _SEPARATORS:
-            piece = piece.rstrip(" \t")
+            piece = piece.rstrip(" \t~")
         pieces.append(piece)
         cut.origins += range(at, at + len(piece))
         cut.places.append(len(cut.origins))

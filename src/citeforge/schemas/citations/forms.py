@@ -13,13 +13,14 @@ _NUMBER = r"\d{1,30}"
 # White space is possessive, and stands once between two parts: else these would be quadratic.
 _SPACE = r"[\s\u200b\u200e\u200f\u2066-\u2069\ufeff]*+"
 _DASH = r"[-\u2010-\u2015\u2212\uff0d\uff5e\u301c~]"
-_TO = rf"(?:\s*+{_DASH}\s*+|\s++(?:to|bis)\s++|\s*+至\s*+)"
+_TO = rf"(?:\s*+{_DASH}\s*+|\s++(?:to|through|bis|à|hasta)\s++|\s*+至\s*+)"
 _WORD = (
     r"[^\d\s,;:：、，；，|/・&#_.^\[\](){}（）†*<>=+\"'`"
     r"\u060c\u061b\u2010-\u2015\u2212\uff0d\uff5e\u301c~-]{1,20}+"
 )
-_WORDS = rf"(?:{_WORD}\s*+[:：#_.|]{{0,2}}+\s*+)"
-_RANGE = rf"#?{_NUMBER}(?:{_TO}#?{_NUMBER})?"
+_WORDS = rf"(?:{_WORD}\s*+(?:[:：#_.|]{{1,2}}+|-(?=\d))?+\s*+)"
+_UP_TO = rf"(?:{_TO}(?:{_WORD}\s*+)?#?"
+_RANGE = rf"#?{_NUMBER}{_UP_TO}{_NUMBER})?"
 _JOINED = (
     rf"(?:\s*+(?:[,;，、；،|・&]|(?<=\s)/(?=\s))\s*+{_WORDS}{{0,3}}|\s*+{_WORDS}{{1,3}}"
     r"|[ ](?=\d{1,2}(?!\d)))"
@@ -42,7 +43,7 @@ _PAGE = re.compile(
     re.IGNORECASE,
 )
 _ANY_WORD = re.compile(_WORD)
-_RANGE_WORDS = frozenset(("to", "bis", "至"))
+_RANGE_WORDS = frozenset(("to", "through", "bis", "à", "hasta", "至"))
 INNER = re.compile(r"\[([^\[\]]*)\]")
 _INSIDE = r"[^\[\]【】［］〔〕〖〗⟦⟧{}()（）]{1,200}"
 
@@ -63,7 +64,8 @@ def items_of(body: str, *, is_named: bool = False) -> str | None:
     are_known = all(may_stand_in_mark(word) or word in _RANGE_WORDS for word in words)
     if not are_known or not AND.isdisjoint(before):  # `[a1]` is none
         return None
-    return None if is_named and not any(map(is_label, words)) else match["items"]
+    is_counted = any(word.endswith("第") for word in words) and body.rstrip()[-1] in "段篇"
+    return None if is_named and not (is_counted or any(map(is_label, words))) else match["items"]
 
 
 def is_introduction(text: str) -> bool:
@@ -80,6 +82,11 @@ _HIDDEN = (
     r"|\[[^\[\]\n]*\]\((?:[^()\s]|\([^()\s]*\))+\))"
 )
 _TARGET = r"\((?:[^()\s]|\([^()\s]*\))+\)"
+# A link to a passage, `[Bridges](doc:5)`, or one that is named like a passage, `[source 5](…)`.
+_PASSAGE_LINK = (
+    rf"\[(?P<words>[^\[\]\n\d]{{1,80}})\]\(#?(?P<link>[^()\s\d/.]{{0,20}}\d{{1,3}})\)"
+    rf"|[(（]?\[(?P<link_name>[^\W\d_]{{2,20}} \d{{1,3}})\]{_TARGET}[)）]?"
+)
 _NUMBERED_LINK = rf"\[\^?\d{{1,3}}\]{_TARGET}"
 _DOUBLE = rf"\[(?P<double>\[{_INSIDE}\](?:[\s,;]*\[{_INSIDE}\])*)\](?:{_TARGET})?"
 # Marks in round brackets, with or without a word: `(see [4])`, `([1], [2])`.
@@ -88,6 +95,7 @@ _IN_ROUND = (
     r"\s*+[)）]"
 )
 _SUP, _END_SUP = r"<sup\b[^<>]{0,99}>\s*+(?:<a\s[^<>]{1,200}>)?", r"(?:</a>)?\s*+</sup>"
+_CITING = "cite|ref|citation|source|document|doc|passage|citations|reference|chunk|snippet|context"
 _MARKS = (
     rf"\[(?P<from>\d{{1,3}})\]{_DASH}\[(?P<to>\d{{1,3}})\]"
     r"|\[ID\s*+[:：]\s*+(?P<ids>\d{1,3}(?:\s*+,\s*+(?:ID\s*+[:：]\s*+)?\d{1,3})*)\s*+\]"
@@ -98,13 +106,16 @@ _MARKS = (
     rf"|[［【〔〖⟦](?P<wide>{_INSIDE}?)(?:†[^【】\n]{{0,200}})?[］】〕〗⟧]"
     rf"|[(（「『《〈](?P<named>{_INSIDE})[)）」』》〉]|\{{\{{?(?P<brace>{_INSIDE})\}}?\}}"
     rf"|{_SUP}[\[(](?P<sup>{_DIGITS})[\])]{_END_SUP}|{_SUP}(?P<raised>{_DIGITS}){_END_SUP}"
-    r"|<(?P<empty>cite|ref|citation|source|doc|document)\s++(?:(?:doc|document|source|cite)?_?(?:id|index)|num|number|doc|source)\s*+="
+    rf"|<(?P<empty>{_CITING})\s++(?:(?:doc|document|source|cite)?_?(?:id|index)|num|number|doc|source)\s*+="
     r"\s*+[\"']?(?P<attribute>\d{1,3})[\"']?\s*+(?:/>|>\s*+</(?P=empty)>)"
-    rf"|<(?:cite|ref|citation|source|doc)>\s*+\[?(?P<tag>{_DIGITS})\]?\s*+</\w+>"
-    r"|\\(?:cite[pt]?|autocite|parencite|footcite)(?:\[[^\[\]\n]{0,99}\]){0,2}"
+    rf"|<(?:{_CITING}|c|span\s[^<>]{{0,40}}cit[^<>]{{0,40}})>\s*+\[?(?P<tag>{_DIGITS})\]?\s*+</\w+>"
+    rf"|<(?:{_CITING})[:_-]?\s*+(?P<glued>\d{{1,3}})\s*+/?>"
+    rf"|\\(?:footnote|ref)\{{(?P<tex_note>(?:passage |document |source )?{_DIGITS})\}}"
+    rf"|\\footnotemark\[(?P<tex_mark>{_DIGITS})\]|::?cite[\[{{](?P<directive>{_DIGITS})[\]}}](?:::)?"
+    r"|\\(?:cite[a-z]*|autocite|parencite|textcite|footcite)(?:\[[^\[\]\n]{0,99}\]){0,2}"
     rf"\{{(?P<tex>[^{{}}\n]{{1,200}})\}}|\\textsuperscript\{{(?P<tex_raised>{_DIGITS})\}}"
-    rf"|&#91;(?P<entity>{_INSIDE})&#93;|##(?P<ragflow>\d{{1,3}})\$\$|\^(?P<caret>\d{{1,2}})\^"
-    r"|<(?:cite|ref|citation|source|doc|document)\s(?P<other_tag>[^<>\n]{0,99}?\d[^<>\n]{0,99})>"
+    rf"|&(?:#91|#x5b|lsqb|lbrack);(?P<entity>{_INSIDE})&(?:#93|#x5d|rsqb|rbrack);|##(?P<ragflow>\d{{1,3}})\$\$|\^(?P<caret>\d{{1,2}})\^"
+    rf"|<(?:{_CITING})\s(?P<other_tag>[^<>\n]{{0,99}}?\d[^<>\n]{{0,99}})>"
     r"|(?P<super>[⁽]?[⁰¹²³⁴-⁹]+(?:[,˒‚⸴،·⁻–-]?[⁰¹²³⁴-⁹]+)*[⁾]?)(?![⁺⁻ⁿ])|(?P<circled>[①-⑳])"
 )
 _ANCHOR = r"\[\^?(?P<anchor>\d{1,3})\]\(#[^()\s]{0,99}\)"
@@ -114,19 +125,22 @@ _RESIDUE = (
     r"|【\d{1,3}:\d{1,3}†[^【】\n]{0,200}】|\[\d{1,3}:\d{1,3}†[^\[\]\n]{0,200}\]"
     r"|:contentReference\[oaicite:\d+\](?:\{index=\d+\})?|\[oaicite:\d+\]"
     r"|\ue200[^\ue201]{0,500}\ue201|\\ue200.{0,500}?\\ue201|[\ue200-\ue2ff]+"
-    r"|(?:file)?cite(?:turn\d{1,3}[a-z]{2,12}\d{1,3})+"
-    r"|[<(]cite\s+index\s*=\s*\"[^\"\n]{0,200}\"\s*>|<co:\s*[\d,\s]{1,60}>"
-    r"|<\|(?:cite|ref|source|doc)\w*\|>|<grok:render\b.{0,600}?</grok:render>)|(?P<token>\[cite_(?:start|end)\])"
+    r"|[\[【(](?:turn\d{1,3}[a-z]{2,12}\d{1,3}[,;\s]*+)++[\]】)]"
+    r"|(?:file)?(?:cite)?(?:turn\d{1,3}[a-z]{2,12}\d{1,3})+"
+    r"|[<(]cite\s+index\s*=\s*\"[^\"\n]{0,200}\"\s*>|<co(?::\s*[\d,\s]{1,60})?>"
+    r"|<\|(?:cite|ref|source|doc)\w*\|>|<grok:render\b.{0,600}?</grok:render>"
+    r"|<grok-card\b.{0,600}?(?:/>|</grok-card>)|<(?:\|\d{1,3}\||fact_\d{1,3})>|`\[\d{1,3}\]`(?=\s*+(?:[.!?]|\Z))"
+    r"|&lt;(?:cite|ref|sup|source)\b.{0,60}?&lt;/\w+&gt;)|(?P<token>\[cite_(?:start|end)\])"
 )
 # Neither marks nor words.
 _ATTRIBUTE = r"\s+[\w:-]+\s*=\s*(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'<>=]+)"
 _TAGS = (
     r"p|br|li|ul|ol|div|tr|td|th|table|thead|tbody|h[1-6]|b|i|em|strong|u|span|a|sup|sub|hr|small|mark|"
-    r"blockquote|cite|ref|answer|response|final"
+    rf"blockquote|{_CITING}|answer|response|final|statement|claim"
 )
 _NOISE = (
     rf"(?P<noise><!--.*?(?:-->|\Z)|<\|[a-z][a-z0-9_]{{1,30}}\|>|<｜[^<>\n]{{1,40}}｜>|</?s>|<end_of_turn>|<eos>"
-    rf"|</?(?:{_TAGS})(?:{_ATTRIBUTE})*\s*/?>|</co(?::[^<>\n]{{0,60}})?>)"
+    rf"|</?(?:{_TAGS})(?:{_ATTRIBUTE})*\s*/?>|</(?:co:[^<>\n]{{0,60}}|(?:{_CITING})[:_-]?\d{{1,3}})>)"
 )
 BLOCK_TAG = re.compile(r"</?(?:p|br|li|ul|ol|div|tr|table|h[1-6]|blockquote|hr)\b", re.IGNORECASE)
 """Noise that ends a line."""
@@ -135,7 +149,7 @@ _MATHS = (
     r"\$\$.{1,500}?\$\$|\$(?=[^\s$])[^$\n]{1,200}(?<=\S)\$(?!\d)"
     r"|\\\(.{1,500}?\\\)|\\\[.{1,500}?\\\]"
 )
-_DOLLAR = rf"\$\^\{{?\[?(?P<dollar>{_DIGITS})\]?\}}?\$"
+_DOLLAR = rf"(?:\$|\\\()\^\{{?\[?(?P<dollar>{_DIGITS})\]?\}}?(?:\$|\\\))"
 _ESCAPED = rf"\\{{1,4}}\[(?P<escaped>{_INSIDE}?)\\{{1,4}}\]"
 _ALL = "|".join(
     (
@@ -143,6 +157,7 @@ _ALL = "|".join(
         _RESIDUE,
         _DOUBLE,
         _IN_ROUND,
+        _PASSAGE_LINK,
         _HIDDEN,
         _ESCAPED,
         _DOLLAR,
@@ -154,7 +169,8 @@ _ALL = "|".join(
 # Alternatives that begin with one character each: only then is the search fast.
 _STARTS = (
     *"[【［(（〔〖⟦「『《〈{<^$`", "\\\\", "~~~", "##", "%[",
-    "http", "HTTP", "citeturn", "filecite", ":contentRef", "&#91;", *"⁽⁰¹²³⁴⁵⁶⁷⁸⁹",
+    "http", "HTTP", "citeturn", "filecite", ":contentRef", ":cite", "::cite", "&",
+    *(f"turn{n}" for n in range(10)), *"⁽⁰¹²³⁴⁵⁶⁷⁸⁹",
     *map(chr, range(ord("①"), ord("⑳") + 1)), *map(chr, range(0xE200, 0xE220)),
 )  # fmt: skip
 OPENER = re.compile("|".join(re.escape(s.replace("\\\\", "\\")) for s in _STARTS))
@@ -167,9 +183,9 @@ def all_forms() -> re.Pattern[str]:
     return re.compile(_ALL, _FLAGS)
 
 
-RANGES = re.compile(rf"({_NUMBER})(?:{_TO}#?({_NUMBER}))?", re.IGNORECASE)
+RANGES = re.compile(rf"({_NUMBER}){_UP_TO}({_NUMBER}))?", re.IGNORECASE)
 SUSPECT = re.compile(
-    r"\[[^\[\]\n]{0,80}\d[^\[\]\n]{0,80}\]|【[^【】\n]{0,80}\d[^【】\n]{0,80}】"
+    r"\[[^\[\]\n]{0,80}\d[^\[\]\n]{0,80}\](?![A-Za-z])|【[^【】\n]{0,80}\d[^【】\n]{0,80}】"
     r"|［[^［］\n]{0,80}\d[^［］\n]{0,80}］|(?<![\w\\]){\d{1,2}}"
     r"|(?<=\s)<\d{1,2}>|⟨\d{1,2}⟩|《\d{1,2}》|＜\d{1,2}＞|\[\d{1,2}\s+(?=\[\d)"
     r"|\[[一二三四五六七八九十、，]{1,9}\]"

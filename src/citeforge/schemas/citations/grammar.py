@@ -8,7 +8,7 @@ rules ``strict2`` (docs/definitions.md#citations).
 import re
 import sys
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -30,7 +30,7 @@ from citeforge.schemas.citations.forms import (
     is_introduction,
     items_of,
 )
-from citeforge.schemas.citations.label_words import find_last_label
+from citeforge.schemas.citations.mentions import find_loose_marks, find_mentions
 from citeforge.schemas.citations.reference_list import find_lists, may_hold_list
 
 TAKES_SPACE = " \t\n.,;:!?)[【"
@@ -53,14 +53,11 @@ _PLAIN_MARK = re.compile(r"\[(\d{1,3})\](?![(}\-\u2010-\u2015\u2212\uff0d\uff5e]
 _SPECIAL = re.compile(r"[`【］$\\<^{〔〖⟦⟨「『《〈＜（_§⁽⁰¹²³⁴-⁹①-⑳\ue200-\ue2ff]")
 _BEHIND_MARK = re.compile(r"\](?:\(|[-\u2010-\u2015\u2212\uff0d\uff5e]\[)")
 _ROUND = re.compile(r"\([^()\d\[\n]{0,60}(?:\[|\d{1,3}(?!\d))")
-_SIGNS = re.compile(r"citeturn|~~~|&#91;|%\[|://|##|\[0\]")
+_SIGNS = re.compile(r"turn\d|~~~|&(?:#|l)|%\[|://|##|\[0\]|:cite")
 _FROM_ZERO = frozenset(("ids", "round_ids", "ragflow"))
 """Forms of RAGFlow, which counts from 0 whatever the prompt says."""
 _ROW = r"\[\s*+\d+(?:\s*+,\s*+\d+)++\s*+\]"
 _MATRIX = re.compile(rf"{_ROW}(?:\s*+,?\s*+{_ROW})++")
-_IN_TEXT = re.compile(r"(?<![\d.,:\[(])\d{1,3}(?![\w%.,:]?\d)")
-_HASH = re.compile(r"(?:^|[\s(])#\d")
-_LONGEST_LABEL = 24
 _WITH_BODY = frozenset("double wrapped square wide named brace entity escaped tex".split())
 _NO_MARK = frozenset(("residue", "other_tag", "noise", "token"))
 """Forms that are neither marks of passages nor words; the first two cite something else."""
@@ -158,7 +155,7 @@ class Grammar:
         simple = _SIMPLE.findall(output)
         if len(simple) == output.count("[") and not self.needs_care(output):
             numbers = {int(n) for n in simple}
-            unparsed = sum(1 for _ in mentions(output, self.base, n_docs, numbers))
+            unparsed = sum(1 for _ in find_mentions(output, self.base, n_docs, numbers))
         else:
             parsed = self.parse(output, n_docs)
             numbers = {n for marker in parsed.markers for n in marker.numbers}
@@ -240,9 +237,14 @@ class _Scan:
         elif form == "na":
             self.markers.append(Marker(start, end, (), is_na=True))
         elif form in _NO_MARK or (form == "tex" and self._items(match, form) is None):
-            self.markers.append(Marker(start, end, (), is_residue=True))
-            if form not in ("noise", "token"):
-                self.unparsed.append((start, end))
+            self._remove(start, end, is_mark=form not in ("noise", "token"))
+        elif form == "link":
+            return self._add_link(match)
+        elif form == "link_name":
+            if items_of(match["link_name"], is_named=True) is None:
+                self.hidden.append((start, end))
+            else:
+                self._remove(start, end)
         elif form == "to":
             low, high = int(match["from"]), int(match["to"])
             if low <= high < low + MAX_RANGE:
@@ -255,6 +257,27 @@ class _Scan:
         else:
             return start + 1
         return end
+
+    def _add_link(self, match: re.Match[str]) -> int:
+        """Cite the passage that a link names, ``[Bridges](doc:5)``; keep the link's own words."""
+        (start, end), (words, behind) = match.span(), match.span("words")
+        items = items_of(match["link"], is_named=True)
+        if items is None and not match["link"].isdecimal():
+            self.hidden.append((start, end))
+            return end
+        if not is_introduction(match["words"]):
+            self._remove(start, words, is_mark=False)
+            start = behind
+        if items is not None:
+            return self._cite(start, end, items, "link")
+        self._remove(start, end)
+        return end
+
+    def _remove(self, start: int, end: int, *, is_mark: bool = True) -> None:
+        """Take characters out of the text; count them as unread if they may be a mark."""
+        self.markers.append(Marker(start, end, (), is_residue=True))
+        if is_mark:
+            self.unparsed.append((start, end))
 
     def _items(self, match: re.Match[str], form: str) -> str | None:
         """Extract the numbers' text from a matched mark; None if it is no citation mark."""
@@ -306,8 +329,8 @@ class _Scan:
                 elif form == "raised":  # only its tags are no words
                     first = output.index(">", start) + 1
                     last = output.rindex("<", start, end)
-                    self.markers.append(Marker(start, first, (), is_residue=True))
-                    self.markers.append(Marker(last, end, (), is_residue=True))
+                    self._remove(start, first, is_mark=False)
+                    self._remove(last, end, is_mark=False)
                 return
             numbers, _ = self.grammar.read_numbers(body.translate(RAISED), self.n_docs)
         if numbers and all(0 <= n - base < self.n_docs for n in numbers):
@@ -338,28 +361,16 @@ class _Scan:
                 else replace(m, numbers=tuple(stands_for.get(n, n) for n in m.numbers))
                 for m in markers
             ]
-        else:
-            spans = sorted([*self.hidden, *unparsed, *((m.start, m.end) for m in markers)])
-            cited = {n for m in markers for n in m.numbers}
-            named = mentions(output, self.grammar.base, self.n_docs, cited)
-            unparsed.extend(span for span in named if not overlaps(span, spans))
+        taken = sorted([*self.hidden, *unparsed, *lists, *((m.start, m.end) for m in markers)])
+        cited = {n for m in markers for n in m.numbers}
+        base, n_docs = self.grammar.base, self.n_docs
+        named = find_mentions(output, base, n_docs, cited)
+        unparsed = [*unparsed, *(span for span in named if not overlaps(span, taken))]
+        loose = [s for s in find_loose_marks(output, base, n_docs, cited) if not overlaps(s, taken)]
+        markers = sorted(
+            [*markers, *(Marker(*s, (), is_residue=True) for s in loose)], key=lambda m: m.start
+        )
         return Parsed(tuple(markers), tuple(sorted(unparsed)), tuple(lists))
-
-
-def mentions(output: str, base: int, n_docs: int, cited: Set[int]) -> Iterator[tuple[int, int]]:
-    """Find places where an output names a passage that no mark cites: ``Document 5 states``.
-
-    ``#5`` counts only in an output without marks: it may be a rank.
-    """
-    for match in _IN_TEXT.finditer(output):
-        if 0 <= int(match[0]) - base < n_docs and int(match[0]) not in cited:
-            if not cited and _HASH.match(output, max(0, match.start() - 2)):
-                yield match.start() - 1, match.end()
-                continue
-            window = max(0, match.start() - _LONGEST_LABEL)
-            label = find_last_label(output[window : match.start()].rstrip(" \u00a0."))
-            if label >= 0:
-                yield window + label, match.end()
 
 
 def _definitions(output: str, lists: Sequence[tuple[int, int]]) -> dict[int, int]:
@@ -397,7 +408,7 @@ def without_markers(output: str, markers: tuple[Marker, ...]) -> str:
             piece = output[position : marker.start]
             following = output[marker.end : marker.end + 1]
             if not following or following in TAKES_SPACE or marker.end in starts:
-                piece = piece.rstrip(" \t")
+                piece = piece.rstrip(" \t~")
             pieces.append(piece)
             position = marker.end
         pieces.append(output[position:])

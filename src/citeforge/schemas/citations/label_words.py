@@ -28,7 +28,7 @@ LABELS: dict[str, str] = {
     "beleg auszug kontext",
     "en": "document documents doc docs source sources passage passages context contexts reference "
     "references ref refs src citation citations cite chunk chunks excerpt excerpts snippet "
-    "snippets webpage web result evidence search",
+    "snippets webpage web result evidence search text texts",
     "es": "fuente fuentes documento documentos pasaje pasajes referencia referencias fragmento "
     "contexto extracto",
     "fa": "منبع منابع سند اسناد مدرک متن",
@@ -66,6 +66,24 @@ AND = frozenset(
 )
 """Words between two numbers."""
 
+NUMBER_WORDS = {
+    word: number
+    for line in (
+        "one two three four five six seven eight nine ten",
+        "eins zwei drei vier fünf sechs sieben acht neun zehn",
+        "un deux trois quatre cinq six sept huit neuf dix",
+        "uno dos tres cuatro cinco seis siete ocho nueve diez",
+        "um dois três quatro cinco seis sete oito nove dez",
+        "uno due tre quattro cinque sei sette otto nove dieci",
+        "один два три четыре пять шесть семь восемь девять десять",
+        "first second third fourth fifth sixth seventh eighth ninth tenth",
+        "一 二 三 四 五 六 七 八 九 十",
+        "ⅰ ii iii iv v vi vii viii ix x",
+    )
+    for number, word in enumerate(line.split(), 1)
+}
+"""Numbers in words of several languages, ordinals, Chinese and Roman numerals."""
+
 _SIGNS = frozenset("n n° nº º ° no nr № id number رقم מס 第 ที่".split())
 """What may be written for "number"."""
 _WORDS = [word for line in LABELS.values() for word in line.split()]
@@ -92,7 +110,8 @@ def is_label(word: str) -> bool:
 
 def may_stand_in_mark(word: str) -> bool:
     """Whether a lower-case word may be part of a mark beside its numbers (``see``, ``and``)."""
-    return word in SEE or word in AND or word in _SIGNS or is_label(word)
+    is_see = word in SEE or (word.endswith("第") and word[:-1] in SEE)
+    return is_see or word in AND or word in _SIGNS or is_label(word)
 
 
 def find_last_label(text: str) -> int:

@@ -265,6 +265,11 @@ CITED = {
     "xAI, Responses": ({"object": "response", "output": [{"type": "message", "content": [{"type": "output_text", "text": f"Io is hot.[[1]]({URLS[0]}) It is old.", "annotations": [{**NOTE, "start_index": 10, "end_index": 16 + len(URLS[0]) + 1}]}]}]}, "Io is hot.[1] It is old.", [""]),
     "Exa": ({"answer": f"Io is hot ([X]({URLS[0]})).", "citations": [{"url": URLS[0], "title": "X", "text": "It is hot."}]}, "Io is hot [1].", ["It is hot."]),
     "Azure's agents": ({"object": "thread.message", "content": [{"type": "text", "text": {"value": "Io is hot【3:0†source】.", "annotations": [{"type": "url_citation", "text": "【3:0†source】", "start_index": 9, "end_index": 21, "url_citation": {"url": URLS[0], "title": "X"}}]}}]}, "Io is hot[1].", [""]),
+    "Gemini's Interactions": ({"object": "interaction", "outputs": [{"type": "thought", "summary": []}, words("Io is hot. It is old.", annotations=[{"start_index": 0, "end_index": 10, "source": URLS[0]}])]}, "Io is hot[1]. It is old.", [""]),
+    "Gemini, pages by URL": (gemini(words("Io is hot [1]."), urlContextMetadata={"urlMetadata": [{"retrievedUrl": URLS[0]}]}), "Io is hot [1].", [""]),
+    "Gemini, recitations": (gemini(words("Io is hot. It is old."), citationMetadata={"citationSources": [{"endIndex": 10, "uri": URLS[0]}]}), "Io is hot[1]. It is old.", [""]),
+    "Vertex AI Search, a summary": ({"results": [], "summary": {"summaryText": "Io is hot [1].", "summaryWithMetadata": {"summary": "Io is hot.", "references": [{"title": "Io"}]}}}, "Io is hot [1].", [""]),
+    "Vercel, steps": ({"steps": [{"content": [words("Io is hot [1]."), {"type": "source", "sourceType": "url", "id": "s", "url": URLS[0]}]}], "finishReason": "stop"}, "Io is hot [1].", [""]),
     # Spans of words.
     "Contextual AI": ({"message": said("Io is hot [1]. It is old."), "retrieval_contents": [{"number": 1, "content_id": "c", "content_text": "Io is hot."}], "attributions": [{"start_idx": 15, "end_idx": 24, "content_ids": ["c"]}]}, "Io is hot [\u20601]. It is old[1].", ["Io is hot."]),
     "Vertex AI Search": ({"answer": {"answerText": "Iö is hot. It is old.", "citations": [{"endIndex": "11", "sources": [{"referenceId": "0"}]}], "references": [{"chunkInfo": {"content": "Io is hot.", "documentMetadata": {"uri": URLS[0], "title": "X"}}}]}}, "Iö is hot[1]. It is old.", ["Io is hot."]),

@@ -19,6 +19,7 @@ from plugins.responses.vendors.test_tools import BARE, QUESTION, TEXT, Row, chat
         ({"query_id": "q01", "response": chat(said(TEXT)), "context_data": {"sources": [{"text": "?"}]}}, "context_data.sources"),
         ({"vars": {"question": QUESTION, "context": "Io is hot."}, "response": {"output": TEXT}}, "vars.context"),
         ({"messages": [said(QUESTION, role="user"), {"role": "tool", "content": "Io is hot."}, said(TEXT)]}, "messages[1]"),
+        ({"question": QUESTION, "response": said(TEXT), "tool_calls": [{"raw_output": {"nodes": [{"node": {"text": "Io is hot."}}]}}]}, "tool_calls[0].raw_output.nodes"),
     ],
 )  # fmt: skip
 def test_documents_that_no_declaration_knows_are_named(

@@ -19,23 +19,19 @@ _LARGEST_FIRST = 1 << 20
 
 def find_layout(row: Node, among: tuple[Layout, ...]) -> tuple[Layout, Node] | None:
     """Find the first layout that a line has, and the response in the line."""
-    bodies = [
-        node
-        for path in declarations().line.bodies
-        for node in row.each(path)
-        if isinstance(node.value, dict)
-    ]
+    bodies = _possible_bodies(row)
     return next(((lay, body) for lay in among for body in bodies if lay.matches(body)), None)
 
 
 def body_of(row: Node) -> Node:
     """Find the response in a line of an unknown layout."""
-    return next(
-        n
-        for path in declarations().line.bodies
-        for n in row.each(path)
-        if isinstance(n.value, dict)
-    )
+    return _possible_bodies(row)[0]
+
+
+def _possible_bodies(row: Node) -> list[Node]:
+    """List the objects in a line that may be a response, the line itself last."""
+    nodes = (node for path in declarations().line.bodies for node in row.each(path))
+    return [node for node in nodes if isinstance(node.value, dict)]
 
 
 def looks_like(form: str, path: Path, start: bytes) -> bool:

@@ -25,8 +25,7 @@ class Citations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         part: number of the part in which offsets count; empty for the whole answer.
         unit: what offsets count; bytes are those of UTF-8. ``guessed``: Unicode characters, or
             UTF-16 units where these enclose more links.
-        has_last: whether ``end`` may be the last character itself; ``words`` decide.
-        words: the cited words, which the offsets must enclose.
+        words: the cited words, which the offsets must enclose; ``end`` may be the last character.
         is_place: whether a citation is only a place in the text, behind the part before it.
         sources: documents that it cites; without it and ``names`` the citation describes its own.
         names: numbers (from 0) or ids of documents that it cites.
@@ -48,7 +47,6 @@ class Citations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     end: str = ""
     part: str = ""
     unit: Literal["characters", "bytes", "guessed"] = "characters"
-    has_last: bool = False
     words: str = ""
     is_place: bool = False
     sources: str = ""

@@ -45,7 +45,7 @@ def locate(
         )  # fmt: skip
     if words is None or text[first:last] == words:
         return first, last
-    if citations.has_last and text[first : last + 1] == words:
+    if text[first : last + 1] == words:
         return first, last + 1
     raise InputError(
         f"{first} to {last} is {text[first:last][:40]!r}, and its text is {words[:40]!r}",

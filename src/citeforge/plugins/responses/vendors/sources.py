@@ -34,9 +34,6 @@ def read_source(node: Node, must_be_whole: bool = False) -> CitedSource:
     paths, (outer, inner) = declarations().document, _unwrapped(node.value)
     own, metadata = Node({**outer, **inner}, node.place), Node(_metadata(outer, inner))
     text = own.first(paths.text)
-    if text is not None and isinstance(text.value, dict):
-        text = text.first("text | value") or text
-    text = text or own.first("text_resource.text | data.text | document")
     if text is not None and isinstance(text.value, list):  # Open WebUI: chunks of one source
         text = Node("\n".join(str(n.value) for n in text.items()), text.place)
     if text is not None and not isinstance(text.value, str):
@@ -60,14 +57,17 @@ def find_documents(node: Node, answer: str = "") -> Node | None:
         node: the value.
         answer: the answer; lists of its parts are no documents.
     """
-    if isinstance(node.value, dict):
-        found = (find_documents(inner, answer) for inner in node.each("%"))
-        return next(filter(None, found), None)
     paths, items = declarations().document, node.items() if isinstance(node.value, list) else []
-    documents = (item for item in items if not item.has(paths.message))
-    texts = [text.value for item in documents for text in item.each(paths.text)[:1]]
+    documents = [item for item in items if not item.has(paths.message)]
+    inner = (
+        {**o, **i} for d in documents if isinstance(d.value, dict) for o, i in [_unwrapped(d.value)]
+    )
+    texts = [text.value for fields in inner for text in Node(fields).each(paths.text)[:1]]
     are_other = all(isinstance(text, str) and text not in answer for text in texts)
-    return node if items and len(texts) == len(items) and are_other else None
+    if items and len(texts) == len(items) and are_other:
+        return node
+    found = (find_documents(inner, answer) for inner in [*node.each("%"), *documents])
+    return next(filter(None, found), None)
 
 
 def _from_text(text: str, place: str, must_be_whole: bool) -> CitedSource:
