@@ -33,7 +33,7 @@ from citeforge.schemas.recipes.authorship import AuthorshipRecipe, Selection
 from citeforge.schemas.recipes.base import Recipe, RunOptions
 from citeforge.schemas.recipes.kalma import KalmaRecipe
 from citeforge.schemas.recipes.rage import RageRecipe
-from conftest_pages import browser  # noqa: F401 - a fixture
+from conftest_pages import browser, chromium  # noqa: F401 - fixtures
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
