@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from contextvars import copy_context
@@ -76,8 +77,8 @@ TIERS = pytest.StashKey[dict[str, str]]()
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Note the tiers before `-m` leaves any out; tests with a browser are slow.
 
-    A real Ray is started on demand only. The longest tests come first, so that no worker still runs
-    one when the others have finished.
+    A real Ray is started on demand only. The files that take longest come first, so that no worker
+    still runs one when the others have finished; tests of a file stay together, as do its fixtures.
     """
     tiers = config.stash[TIERS] = {}
     skip = pytest.mark.skip(reason="starts a real Ray: make test-ray")
@@ -91,8 +92,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("ray") and not os.environ.get("CITEFORGE_RAY"):
             item.add_marker(skip)
     seconds: dict[str, float] = json.loads((ROOT / "tests" / "durations.json").read_text())
-    long = {name: taken for name, taken in seconds.items() if taken >= 20}
-    items.sort(key=lambda item: long.get(item.nodeid.partition("[")[0], 0), reverse=True)
+    per_file: Counter[str] = Counter()
+    for name, taken in seconds.items():
+        per_file[name.partition("::")[0]] += taken if tiers.get(name) == "slow" else 0
+    items.sort(key=lambda item: -per_file[item.nodeid.partition("::")[0]])
 
 
 def _skip_without(module: str) -> None:
