@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from contextvars import copy_context
@@ -92,7 +92,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("ray") and not os.environ.get("CITEFORGE_RAY"):
             item.add_marker(skip)
     seconds: dict[str, float] = json.loads((ROOT / "tests" / "durations.json").read_text())
-    per_file: Counter[str] = Counter()
+    per_file: dict[str, float] = defaultdict(float)
     for name, taken in seconds.items():
         per_file[name.partition("::")[0]] += taken if tiers.get(name) == "slow" else 0
     items.sort(key=lambda item: -per_file[item.nodeid.partition("::")[0]])
