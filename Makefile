@@ -56,7 +56,7 @@ test: $(STAMP)  ## run the quick tests (minutes)
 
 test-all: $(STAMP)  ## run all tests, also with kills, servers, browsers, Ray and every kind of arithmetic
 	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m 'not ray'
-	$(MAKE) test-ray processors
+	$(MAKE) -j 2 -O test-ray processors  # Ray leaves half of the time to others
 
 peers: $(STAMP)  ## run the papers' own code in checkouts, and see whether its stored numbers hold (DIR=folder WRITE=1)
 	@test -d "$(DIR)" || { echo "make peers DIR=a folder with checkouts (tests/peers/conftest.py lists them)"; exit 2; }

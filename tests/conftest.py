@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from contextvars import copy_context
@@ -33,7 +34,7 @@ from citeforge.schemas.recipes.authorship import AuthorshipRecipe, Selection
 from citeforge.schemas.recipes.base import Recipe, RunOptions
 from citeforge.schemas.recipes.kalma import KalmaRecipe
 from citeforge.schemas.recipes.rage import RageRecipe
-from conftest_pages import browser  # noqa: F401 - a fixture
+from conftest_pages import browser, chromium  # noqa: F401 - fixtures
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
@@ -76,8 +77,8 @@ TIERS = pytest.StashKey[dict[str, str]]()
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Note the tiers before `-m` leaves any out; tests with a browser are slow.
 
-    A real Ray is started on demand only. The longest tests come first, so that no worker still runs
-    one when the others have finished.
+    A real Ray is started on demand only. The files that take longest come first, so that no worker
+    still runs one when the others have finished; tests of a file stay together, as do its fixtures.
     """
     tiers = config.stash[TIERS] = {}
     skip = pytest.mark.skip(reason="starts a real Ray: make test-ray")
@@ -91,8 +92,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("ray") and not os.environ.get("CITEFORGE_RAY"):
             item.add_marker(skip)
     seconds: dict[str, float] = json.loads((ROOT / "tests" / "durations.json").read_text())
-    long = {name: taken for name, taken in seconds.items() if taken >= 20}
-    items.sort(key=lambda item: long.get(item.nodeid.partition("[")[0], 0), reverse=True)
+    per_file: dict[str, float] = defaultdict(float)
+    for name, taken in seconds.items():
+        per_file[name.partition("::")[0]] += taken if tiers.get(name) == "slow" else 0
+    items.sort(key=lambda item: -per_file[item.nodeid.partition("::")[0]])
 
 
 def _skip_without(module: str) -> None:
@@ -123,6 +126,14 @@ def pytest_pyfunc_call() -> Iterator[None]:
 def tiers(request: pytest.FixtureRequest) -> dict[str, str]:
     """Tier of each collected test function, as in :data:`TIERS`."""
     return request.config.stash[TIERS]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_disk_waits() -> Iterator[None]:
+    """Skip waiting for the disk: tests kill processes, but never cut the power."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield
 
 
 # Searches for garbage took a sixteenth of the time of the quick tests.

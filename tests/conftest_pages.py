@@ -21,7 +21,7 @@ def required(what: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+def chromium() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     result = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -31,11 +31,19 @@ def browser() -> Iterator[Any]:
              "--disable-background-networking", "--disable-component-update",
              "--disable-sync"]  # fmt: skip
     with sync_playwright() as driver:
-        chromium = driver.chromium.launch(
+        launched = driver.chromium.launch(
             executable_path=result, args=flags, timeout=1000 * patience(180)
         )
-        yield chromium
-        chromium.close()
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def browser(chromium: Any) -> Iterator[Any]:
+    """Chromium, whose pages are closed when a test ends."""
+    yield chromium
+    for context in chromium.contexts:
+        context.close()
 
 
 def expect(what: Any) -> Any:
@@ -69,16 +77,25 @@ def opened(browser: Any, page: Path, **options: Any) -> Any:
 
 
 def serious_faults(page: Any) -> list[tuple[str, str]]:
-    """What axe-core holds for serious or critical, with the place."""
+    """Serious and critical findings of axe-core in light and in dark colours, with their places.
+
+    All rules run on the light page, and those about colours on the dark one; it stays dark.
+    """
     folder = os.environ.get("CITEFORGE_AXE", str(ROOT / "build" / "axe"))
     script = Path(folder) / "node_modules" / "axe-core" / "axe.min.js"
     if not script.is_file():
         required("axe-core (npm install --prefix build/axe axe-core)")
     page.evaluate(script.read_text())
-    result = page.evaluate("axe.run({resultTypes: ['violations']})")
-    assert result["passes"]  # one element of each; all of those at fault
-    return [
-        (v["id"], v["nodes"][0]["html"][:200])
-        for v in result["violations"]
-        if v["impact"] in ("serious", "critical")
-    ]
+    found = []
+    of_colours = {"runOnly": ["color-contrast", "link-in-text-block"]}
+    for scheme, rules in (("light", {}), ("dark", of_colours)):
+        page.emulate_media(color_scheme=scheme)
+        options = {"resultTypes": ["violations"], **rules}
+        result = page.evaluate("options => axe.run(options)", options)
+        assert result["passes"]  # one element of each; all of those at fault
+        found += [
+            (f"{scheme}: {v['id']}", v["nodes"][0]["html"][:200])
+            for v in result["violations"]
+            if v["impact"] in ("serious", "critical")
+        ]
+    return found

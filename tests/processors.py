@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import NamedTuple
 
 from citeforge.engines.models.compute import cpu_flags
@@ -52,7 +53,6 @@ OMP_NUM_THREADS=1""".splitlines()
 ]
 """Every value at least once; the last two are an older processor in full."""
 AT_ONCE = 2
-BUILDER = ("-m", "one_recipe")
 
 
 def environment(setting: Setting) -> dict[str, str]:
@@ -69,7 +69,7 @@ def list_missing_flags(setting: Setting, flags: set[str]) -> list[str]:
 
 
 class Run(NamedTuple):
-    """What the numeric tests, and the builds of one recipe, did in one setting."""
+    """What the numeric tests did in one setting, and the hashes of the benchmarks they built."""
 
     is_green: bool
     output: str
@@ -77,39 +77,27 @@ class Run(NamedTuple):
     seconds: float
 
 
-def run_tests(setting: Setting, files: Sequence[Path], builder: Sequence[str]) -> Run:
-    """Run the numeric tests of some files, and what builds benchmarks and prints their hashes."""
+def run_tests(setting: Setting, files: Sequence[Path]) -> Run:
+    """Run the numeric tests of some files, one of which may leave hashes (test_one_recipe.py)."""
     start = time.monotonic()
     options = ("-q", "-p", "no:cacheprovider", "-m", "numeric")
-    tests = _run(setting, "-m", "pytest", *options, *map(str, files))
-    builds = _run(setting, *builder)
-    hashes = builds.stdout.rstrip().rpartition("\n")[2]
-    is_green = tests.returncode == builds.returncode == 0
-    output = tests.stdout if builds.returncode == 0 else f"{builds.stdout}\n{tests.stdout}"
-    return Run(is_green, output, hashes, time.monotonic() - start)
+    with NamedTemporaryFile("r") as hashes:
+        tests = subprocess.run(
+            [sys.executable, "-m", "pytest", *options, *map(str, files)], cwd=TESTS.parent,
+            env=environment(setting) | {"CITEFORGE_HASHES": hashes.name},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        seconds = time.monotonic() - start
+        return Run(tests.returncode == 0, tests.stdout, hashes.read(), seconds)
 
 
-def _run(setting: Setting, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environ = environment(setting) | {"PYTHONPATH": str(TESTS)}
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=TESTS.parent, env=environ,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
-
-
-def run_settings(
-    settings: Iterable[Setting],
-    files: Sequence[Path],
-    flags: set[str],
-    builder: Sequence[str] = BUILDER,
-) -> bool:
+def run_settings(settings: Iterable[Setting], files: Sequence[Path], flags: set[str]) -> bool:
     """Run the tests in each setting, and print a table and the hashes of what was built.
 
     Args:
         settings: values of variables.
         files: test files.
         flags: of the processor; settings that need others are skipped.
-        builder: arguments of Python for what builds benchmarks and prints their hashes.
 
     Returns:
         Whether no test failed, tests ran in every setting, and all built the same.
@@ -122,9 +110,7 @@ def run_settings(
     red: list[str] = []
     built: dict[str, list[str]] = {}
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        runs = {
-            name: pool.submit(run_tests, setting, files, builder) for name, setting in able.items()
-        }
+        runs = {name: pool.submit(run_tests, setting, files) for name, setting in able.items()}
         for name, run in runs.items():
             done = run.result()
             last = done.output.rstrip().rpartition("\n")[2]
@@ -139,7 +125,7 @@ def run_settings(
         if missing:
             print(f"{name:{width}}  skipped: this processor has no {', '.join(missing)}")
     for hashes, where in built.items():
-        print(hashes if len(built) == 1 else f"{hashes}: {'; '.join(where)}")
+        print(f"hashes {hashes}" if len(built) == 1 else f"hashes {hashes}: {'; '.join(where)}")
     print("".join(red), end="")
     return not red and len(built) == 1
 

@@ -120,8 +120,9 @@ def is_plain(line: str) -> bool:
 def run_page(page: str, folder: Path) -> None:
     """Run all `sh` blocks of a page in a fresh folder beside `examples`.
 
-    Plain commands run in this process, and lines between them as scripts of the shell; so do all
-    lines of a page whose libraries read the Hub's address when imported, or start Ray.
+    Plain commands run in this process, and lines between them as scripts of the shell: so do all
+    that name a repository by a variable, as libraries read the Hub's address when imported, and all
+    lines of a page that starts Ray.
     """
     (folder / "examples").symlink_to(ROOT / "examples")
     blocks = re.findall(r"```sh\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
@@ -130,8 +131,7 @@ def run_page(page: str, folder: Path) -> None:
     env = environment(folder)
     with ExitStack() as servers:
         env |= outside(page, folder, servers)
-        in_shell = "HF_ENDPOINT" in env or page in RAY
-        for plain, part in groupby(lines, lambda x: is_plain(x) and not in_shell):
+        for plain, part in groupby(lines, lambda x: is_plain(x) and page not in RAY):
             script = "\n".join(part)
             env |= dict(re.findall(r"^export (\w+)=(\S+)", script, re.MULTILINE))
             if plain:

@@ -7,9 +7,10 @@ import pytest
 
 from processors import NEEDED, SETTINGS, list_missing_flags, run_settings
 
-SAME = ("-c", "print('hashes b@0a')")
 TINY = """
-import os, pytest
+import os, pathlib, pytest
+def teardown_module():
+    pathlib.Path(os.environ["CITEFORGE_HASHES"]).write_text("b@0a")
 @pytest.mark.numeric
 def test_threads():
     assert os.environ["OMP_NUM_THREADS"] != "3"
@@ -31,7 +32,7 @@ def test_the_table_names_what_failed_and_what_was_skipped(
     file.write_text(TINY)
     good, bad = {"OMP_NUM_THREADS": "1"}, {"OMP_NUM_THREADS": "3"}
     too_new = {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_VNNI", "OMP_NUM_THREADS": "1"}
-    assert not run_settings([good, bad, too_new], [file], {"avx2", "fma", "avx512f"}, SAME)
+    assert not run_settings([good, bad, too_new], [file], {"avx2", "fma", "avx512f"})
     _, *lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:3] for line in lines[:2]] == [
         ["OMP_NUM_THREADS=1", "1", "0"], ["OMP_NUM_THREADS=3", "0", "1"],
@@ -43,21 +44,20 @@ def test_the_table_names_what_failed_and_what_was_skipped(
     assert lines[3] == "hashes b@0a"
     assert lines[5] == "OMP_NUM_THREADS=3"
     assert any("!= '3'" in line for line in lines[6:])
-    assert run_settings([good], [file], set(), SAME)
+    assert run_settings([good], [file], set())
 
 
 def test_hashes_that_differ_are_red(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "test_tiny.py").write_text(TINY)
-    settings = [{"OMP_NUM_THREADS": "1"}, {"OMP_NUM_THREADS": "2"}]
-    builder = ("-c", "import os; print('hashes', os.environ['OMP_NUM_THREADS'])")
-    assert not run_settings(settings, [tmp_path / "test_tiny.py"], set(), builder)
+    file = tmp_path / "test_tiny.py"
+    file.write_text(TINY.replace('"b@0a"', 'os.environ["OMP_NUM_THREADS"]'))
+    assert not run_settings([{"OMP_NUM_THREADS": n} for n in "12"], [file], set())
     lines = capsys.readouterr().out.splitlines()
     assert lines[-2:] == ["hashes 1: OMP_NUM_THREADS=1", "hashes 2: OMP_NUM_THREADS=2"]
 
 
 def test_a_setting_without_tests_is_red(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "test_none.py").write_text("")
-    assert not run_settings([{}], [tmp_path / "test_none.py"], set(), SAME)
+    assert not run_settings([{}], [tmp_path / "test_none.py"], set())
     assert capsys.readouterr().out
 
 

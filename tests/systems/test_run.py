@@ -1,11 +1,6 @@
 """`citeforge run SYSTEM --llm` as a user runs it, against the scripted endpoint."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +9,7 @@ import pytest
 import citeforge as cf
 from citeforge.systems.registry import SYSTEMS
 from conftest import ROOT, Inline, refused
+from servers.nursery import kill_command
 from servers.running import openai_server
 
 KEY = {"OPENAI_API_KEY": "k"}
@@ -99,19 +95,10 @@ def test_an_endpoint_that_answers_nothing_is_told_of(
 def test_a_killed_run_goes_on(inline: Inline, package: Path, tmp_path: Path) -> None:
     """SIGKILL in the middle: what was answered is not asked again, and the bytes are the same."""
     words = ["run", "rage", "--benchmark", str(package), "--llm", "openai:m", "--concurrency", "2"]
-    env = {**os.environ, **KEY}
     with openai_server(tmp_path / "log") as server:
         server.answer_up_to(9)
         args = [*words, "--base-url", server.url, "--out", "a.jsonl"]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "citeforge", *args], cwd=tmp_path, env=env,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        while len(server.requests()) < 10:
-            assert process.poll() is None
-            time.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        kill_command(args, tmp_path, lambda: len(server.requests()) >= 10, **KEY)
         assert not (tmp_path / "a.jsonl").exists()
         server.answer_up_to(None)
         first = len(server.requests())

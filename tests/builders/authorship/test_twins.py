@@ -2,12 +2,7 @@
 
 import json
 import math
-import os
 import runpy
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +19,7 @@ from citeforge.engines.llm.records import Failure, Request
 from citeforge.package.manifest import load_intact
 from citeforge.schemas.recipes.twins import Attempts
 from conftest import ROOT, Inline, offline_embedder, refused, write_beir
+from servers.nursery import kill_command
 from servers.running import openai_server
 from stand_ins import RuleLlm, turned
 
@@ -230,16 +226,10 @@ def test_killed_while_asking_and_built_again_nothing_is_paid_for_twice(
 ) -> None:
     """SIGKILL of the real command after some requests; the rest is asked once, the package is
     the one of an undisturbed build."""
-    real = [sys.executable, "-m", "citeforge"]
     with openai_server(tmp_path / "log") as server:
         server.answer_up_to(4)
         words = asking(base, server.url, tmp_path / "killed")
-        process = subprocess.Popen([*real, *words], env={**os.environ, **KEY})
-        while len(server.requests()) < 4:
-            assert process.poll() is None, "it ended before it could be killed"
-            time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL
+        kill_command(words, tmp_path, lambda: len(server.requests()) >= 4, **KEY)
         before = [r["body"] for r in server.requests()]
         server.answer_up_to(None)
         inline.ok(*words, **KEY)

@@ -2,10 +2,6 @@
 
 import json
 import math
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +26,7 @@ from citeforge.package.package import Package
 from citeforge.schemas.benchmarks import kg
 from citeforge.schemas.recipes.kalma import Choices
 from conftest import EXAMPLES, Inline, refused, write_jsonl
+from servers.nursery import kill_command
 from servers.sparql import Faults, proxy, sparql_server
 from stand_ins import RuleLlm
 
@@ -240,18 +237,14 @@ def test_killed_builds_go_on_where_they_were(tmp_path: Path, inline: Inline) -> 
     ):
         where = ("--kg", f"sparql:{running.url}", "--kg-store", "kg.db", "--kg-batch", "2")
         words = [*RESUMED, *where, "--resume", "--out", "killed"]
-        for more in (1, 3, 5):
+
+        def kill_after(more: int) -> None:
             goal = len(running.requests()) + more
             running.answer_up_to(goal)
-            process = subprocess.Popen(
-                [sys.executable, "-m", "citeforge", *words],
-                cwd=tmp_path, stderr=subprocess.DEVNULL,
-            )  # fmt: skip
-            while len(running.requests()) < goal:
-                assert process.poll() is None, "it ended before it could be killed"
-                time.sleep(0.01)
-            process.send_signal(signal.SIGKILL)
-            assert process.wait() == -signal.SIGKILL
+            kill_command(words, tmp_path, lambda: len(running.requests()) >= goal)
+
+        for more in (1, 3, 5):
+            kill_after(more)
             assert not (tmp_path / "killed").exists()
             running.answer_up_to(None)
         inline.ok(*words)

@@ -78,7 +78,7 @@ def test_one_recipe_gives_one_hash(
     assert made["fp32"].computed["bounds"][-1] == 0
 
 
-# tests/one_recipe.py builds the same in every arithmetic.
+# tests/test_one_recipe.py builds the same in every arithmetic.
 @pytest.mark.parametrize(
     "wanted",
     [pytest.param(c, marks=pytest.mark.slow if c in ("int8", "fp64") else ()) for c in possible()],

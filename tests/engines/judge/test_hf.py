@@ -1,12 +1,10 @@
 """Real `transformers` code paths on tiny models trained here."""
 
 import json
-import os
 import random
 import shutil
+import signal
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +16,7 @@ from citeforge.engines.judge.hf import HfJudge
 from citeforge.engines.judge.records import CLOSE_CALL, JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from conftest import refused
+from servers.nursery import run_judge
 from servers.tiny_nli import KEYS, WORDS, cpu_judge, make_pair, train_classifier, train_t5
 
 
@@ -271,67 +270,10 @@ def test_unknown_models(tmp_path: Path) -> None:
             JudgeSession(cpu_judge(tmp_path, name))
 
 
-# Forks one judging process at a time from one that has imported everything.
-NURSERY = """
-import os, signal, sys
-from pathlib import Path
-import torch, transformers.models.t5.modeling_t5, transformers.models.auto.modeling_auto
-from citeforge.engines.judge.hf import HfJudge
-from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.judge.session import VerdictStore
-from servers.tiny_nli import cpu_judge
-sys.path.insert(0, sys.argv[1])
-from test_hf import pairs
-
-class Mortal(VerdictStore):
-    left = 0  # how many batches are stored until it dies; 0: it lives
-
-    def put_verdicts(self, verdicts):
-        super().put_verdicts(verdicts)
-        self.left -= 1
-        if self.left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-for line in sys.stdin:
-    model, path, left = line.rstrip("\\n").split("\\t")
-    child = os.fork()
-    if child == 0:
-        with Mortal(Path(path)) as store:
-            store.left = int(left)
-            session = JudgeSession(cpu_judge(model, "true-t5", batch_size=4), store)
-            session.ask(pairs(400, longest=60))
-            print(f"asked {session.n_asked} stored {session.n_stored}", flush=True)
-        os._exit(0)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    print(f"code {code}", flush=True)
-"""
-
-
 @pytest.mark.slow
 def test_killed_judges_lose_nothing_and_ask_nothing_twice(trained_t5: Path, tmp_path: Path) -> None:
-    nursery = subprocess.Popen(
-        [sys.executable, "-c", NURSERY, str(Path(__file__).parent)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        # As many batches are under way as there are threads.
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(
-                [str(Path(__file__).parent.parent.parent), os.environ.get("PYTHONPATH", "")]
-            ),
-            "OMP_NUM_THREADS": "2",
-        },
-    )
-    store = tmp_path / "v.db"
-    total = len(set(pairs(400, longest=60)))
-
-    def run(left: int) -> str:
-        assert nursery.stdin
-        assert nursery.stdout
-        nursery.stdin.write(f"{trained_t5}\t{store}\t{left}\n")
-        nursery.stdin.flush()
-        return nursery.stdout.readline()
+    store, asked = tmp_path / "v.db", pairs(400, longest=60)
+    total = len(set(asked))
 
     def count() -> int:
         with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection:
@@ -339,29 +281,19 @@ def test_killed_judges_lose_nothing_and_ask_nothing_twice(trained_t5: Path, tmp_
                 connection.execute("SELECT count(*) FROM kept WHERE kind = 'verdict'").fetchone()[0]
             )
 
-    try:
-        before = 0
-        for step in range(14):
-            left = 1 + step % 8
-            assert run(left) == "code -9\n"
-            assert count() >= before + left  # batches of four, or what is left of the last ones
-            before = count()
-        assert before < total
-        # What was stored is not asked again, and nothing of it is missing.
-        assert run(0) == f"asked {total - before} stored {before}\n"
-    finally:
-        assert nursery.stdin
-        nursery.stdin.close()
-        nursery.wait()
-    calm = {
-        p: v.entailed
-        for p, v in zip(
-            pairs(400, longest=60), ask(trained_t5, pairs(400, longest=60)), strict=True
-        )
-    }
+    before = 0
+    for step in range(14):
+        left = 1 + step % 8
+        assert run_judge(trained_t5, store, asked, left).returncode == -signal.SIGKILL
+        assert count() >= before + left  # batches of four, or what is left of the last ones
+        before = count()
+    assert before < total
+    # What was stored is not asked again, and nothing of it is missing.
+    done = run_judge(trained_t5, store, asked, 0)
+    assert done.stdout == f"asked {total - before} stored {before}\n", done.stderr
+    calm = {p: v.entailed for p, v in zip(asked, ask(trained_t5, asked), strict=True)}
     with VerdictStore(store) as opened:
-        judge = cpu_judge(trained_t5, "true-t5", batch_size=4)
-        session = JudgeSession(judge, opened)
+        session = JudgeSession(cpu_judge(trained_t5, "true-t5", batch_size=4), opened)
         result = session.ask(list(calm))
         assert session.n_asked == 0
     assert {p: v.entailed for p, v in result.items()} == calm  # type: ignore[union-attr]

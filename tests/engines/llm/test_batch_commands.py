@@ -1,17 +1,13 @@
 """Commands with --batch: whole paths, kills, and what refuses the option."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import threading
 from pathlib import Path
 
 import pytest
 
 from conftest import EXAMPLES, Inline
 from servers.batch_server import BatchServer, batch_server, complete
+from servers.nursery import kill_command
 from servers.provider import Body, Sent, chat
 
 KEY = {"OPENAI_API_KEY": "sk-test-0123456789abcdef"}
@@ -123,20 +119,6 @@ def test_what_asks_in_rounds_refuses_batches(
     assert done.stderr.count("day") == 1  # the reason
 
 
-def start(server: BatchServer, package: Path, folder: Path) -> subprocess.Popen[str]:
-    words = ("run", "rage", "--benchmark", package, "--context", "mix", "--limit", 3)
-    words = (*words, "--llm", "openai:m", "--out", "a.jsonl", *batch_options(server))
-    return subprocess.Popen(
-        [sys.executable, "-m", "citeforge", *map(str, words)],
-        cwd=folder, env={**os.environ, **KEY}, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-
-
-def wait_for(server: BatchServer, request: str, times: int) -> None:
-    while sum(line.startswith(request) for line in server.log) < times:
-        threading.Event().wait(0.01)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("held", "request_", "times"),
@@ -148,20 +130,20 @@ def wait_for(server: BatchServer, request: str, times: int) -> None:
     ],
 )
 def test_a_killed_command_finds_its_batch(
-    package: Path, tmp_path: Path, held: str, request_: str, times: int
+    package: Path, tmp_path: Path, inline: Inline, held: str, request_: str, times: int
 ) -> None:
     fate = complete if "content" in held else (lambda server, batch: None)
     with batch_server(lambda body: chat("So it is [1]."), fate) as server:
         server.held = held
-        child = start(server, package, tmp_path)
-        wait_for(server, request_, times)
-        os.kill(child.pid, signal.SIGKILL)
-        child.communicate()
+        words = ("run", "rage", "--benchmark", package, "--context", "mix", "--limit", 3)
+        words = (*words, "--llm", "openai:m", "--out", "a.jsonl", *batch_options(server))
+        kill_command(
+            [*map(str, words)], tmp_path,
+            lambda: sum(line.startswith(request_) for line in server.log) >= times, **KEY,
+        )  # fmt: skip
         server.released.set()
         server.fate = complete
-        again = start(server, package, tmp_path)
-        _, said = again.communicate()
-        assert again.returncode == 0, said
+        inline.ok(*words, **KEY)
         assert len(server.batches) == 1
         assert len(asked(server)) == 3
     assert len((tmp_path / "a.jsonl").read_text().splitlines()) == 1 + 3

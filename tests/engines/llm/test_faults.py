@@ -1,10 +1,7 @@
 """The client under faults, and under SIGKILL."""
 
-import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -20,6 +17,7 @@ from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.schemas.recipes.base import RunOptions
 from conftest import sampled
 from patience import patience
+from servers import nursery
 from servers.running import Running, openai_server
 
 pytestmark = pytest.mark.usefixtures("key")
@@ -124,65 +122,25 @@ def store_rows(
     return [(answer, failed.get(key)) for key, answer in zip(keys, answers, strict=True)]
 
 
-# Forks one client at a time from a process that has imported everything; each is a real process.
-NURSERY = """
-import os, sys
-from pathlib import Path
-import openai, openai.resources.chat.completions
-from citeforge.engines.llm.writers import OpenAiLlm
-from citeforge.schemas.recipes.base import RunOptions
-from citeforge.engines.llm.records import Request
-from citeforge.engines.llm.replay import ReplayStore
-for line in sys.stdin:
-    url, path, n = line.rstrip("\\n").split("\\t")
-    child = os.fork()
-    if child == 0:
-        requests = [Request((("user", f"item {i}"),)) for i in range(int(n))]
-        with ReplayStore(Path(path)) as store:
-            OpenAiLlm("m", store, RunOptions(base_url=url, concurrency=8)).complete(requests)
-        os._exit(0)
-    print(child, flush=True)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
-
 N_ITEMS = 80
 CONCURRENCY = 8
 
 
-class Clients:
-    """Runs clients and kills them after so many requests have arrived."""
-
-    def __init__(self, server: Running) -> None:
-        self.server = server
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", NURSERY],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def run(self, store: Path, kill_after: int | None) -> int:
-        assert self.process.stdin
-        assert self.process.stdout
-        before = len(self.server.requests())
-        # However late the kill, the client gets no further.
-        self.server.answer_up_to(None if kill_after is None else before + kill_after)
-        self.process.stdin.write(f"{self.server.url}\t{store}\t{N_ITEMS}\n")
-        self.process.stdin.flush()
-        child = int(self.process.stdout.readline())
-        while kill_after is not None:
-            if len(self.server.requests()) - before >= kill_after:
-                os.kill(child, signal.SIGKILL)
-                break
-            time.sleep(0.001)
-        code = int(self.process.stdout.readline())
-        self.server.answer_up_to(None)
-        return code
-
-    def close(self) -> None:
-        assert self.process.stdin
-        self.process.stdin.close()
-        self.process.wait()
+def run_client(server: Running, store: Path, kill_after: int | None = None) -> int:
+    """Run a client in a process of its own, killed after so many requests; its exit code."""
+    before = len(server.requests())
+    # However late the kill, the client gets no further.
+    server.answer_up_to(None if kill_after is None else before + kill_after)
+    requests = [Request((("user", f"item {i}"),)) for i in range(N_ITEMS)]
+    client = nursery.start(nursery.complete, server.url, store, requests, CONCURRENCY)
+    while kill_after is not None:
+        if len(server.requests()) - before >= kill_after:
+            client.kill()
+            break
+        time.sleep(0.001)
+    client.join()
+    server.answer_up_to(None)
+    return client.exitcode or 0
 
 
 def answered(store: Path) -> dict[str, str]:
@@ -200,30 +158,26 @@ def test_killed_clients_repeat_at_most_what_was_in_flight(tmp_path: Path) -> Non
     chains = sampled(range(6))
     kills = 0
     with openai_server(tmp_path / "log", latency=0.01) as server:
-        clients = Clients(server)
-        try:
-            calm = tmp_path / "calm.db"
-            assert clients.run(calm, None) == 0
-            expected = answered(calm)
-            assert len(expected) == N_ITEMS
-            for chain in chains:
-                store = tmp_path / f"torn-{chain}.db"
-                for step in range(9):
-                    before, sent = answered(store), len(server.requests())
-                    # Between 1 and 8 requests more each time; 9 × 8 < 80, so work is left.
-                    code = clients.run(store, kill_after=1 + (3 * chain + 5 * step) % 8)
-                    assert code == -signal.SIGKILL
-                    kills += 1
-                    after = answered(store)
-                    assert before.items() <= after.items()
-                    asked = len(server.requests()) - sent
-                    # What was asked in this run is stored, or was in flight when it died.
-                    assert asked - (len(after) - len(before)) <= CONCURRENCY
+        calm = tmp_path / "calm.db"
+        assert run_client(server, calm) == 0
+        expected = answered(calm)
+        assert len(expected) == N_ITEMS
+        for chain in chains:
+            store = tmp_path / f"torn-{chain}.db"
+            for step in range(9):
                 before, sent = answered(store), len(server.requests())
-                assert clients.run(store, None) == 0
-                # No answer that was stored is asked for again.
-                assert len(server.requests()) - sent == N_ITEMS - len(before)
-                assert answered(store) == expected
-        finally:
-            clients.close()
+                # Between 1 and 8 requests more each time; 9 × 8 < 80, so work is left.
+                code = run_client(server, store, kill_after=1 + (3 * chain + 5 * step) % 8)
+                assert code == -signal.SIGKILL
+                kills += 1
+                after = answered(store)
+                assert before.items() <= after.items()
+                asked = len(server.requests()) - sent
+                # What was asked in this run is stored, or was in flight when it died.
+                assert asked - (len(after) - len(before)) <= CONCURRENCY
+            before, sent = answered(store), len(server.requests())
+            assert run_client(server, store) == 0
+            # No answer that was stored is asked for again.
+            assert len(server.requests()) - sent == N_ITEMS - len(before)
+            assert answered(store) == expected
     assert kills == 9 * len(chains)

@@ -1,8 +1,6 @@
 """A run ends when its store cannot be written, and two runs pay once."""
 
 import sqlite3
-import subprocess
-import sys
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +14,7 @@ from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.schemas.recipes.base import RunOptions
 from conftest import refused
+from servers import nursery
 from servers.running import Running, openai_server
 
 pytestmark = pytest.mark.usefixtures("key")
@@ -63,34 +62,6 @@ def test_a_locked_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         assert store.tokens() == (3 * N, 4 * N)  # "item i x…", and "echo:" before it
 
 
-CHILD = """
-import resource, sys
-from pathlib import Path
-from citeforge.engines.llm.writers import OpenAiLlm
-from citeforge.schemas.recipes.base import RunOptions
-from citeforge.engines.llm.records import Request
-from citeforge.engines.llm.replay import ReplayStore
-from citeforge import InputError
-url, path, limit, size, n, at_once = sys.argv[1:]
-if int(limit):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
-asked = [Request((("user", f"item {i} " + "x" * int(size)),), {"max_tokens": 99})
-         for i in range(int(n))]
-try:
-    with ReplayStore(Path(path)) as store:
-        OpenAiLlm("m", store, RunOptions(base_url=url, concurrency=int(at_once))).complete(asked)
-except InputError as error:
-    sys.exit(f"{error.code}: {error}")
-"""
-
-
-def child(server: Running, path: Path, limit: int, size: int) -> subprocess.CompletedProcess[str]:
-    words = [server.url, path, limit, size, N, 4]
-    return subprocess.run(
-        [sys.executable, "-c", CHILD, *map(str, words)], capture_output=True, text=True
-    )
-
-
 def test_a_store_that_takes_no_more(tmp_path: Path) -> None:
     """SQLite's own limit on pages ends as a full disk does."""
     path, size = tmp_path / "s.db", 4_000
@@ -114,7 +85,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     """A size limit of the system stands for the disk: the store's log grows past it."""
     path, size = tmp_path / "s.db", 20_000
     with openai_server(tmp_path / "log") as server:
-        poor = child(server, path, 600_000, size)
+        poor = nursery.fork(nursery.complete, server.url, path, requests(size), 4, 600_000)
         assert poor.returncode == 1
         assert "Traceback" not in poor.stderr
         assert "could not be stored" in poor.stderr
@@ -131,18 +102,19 @@ def test_the_second_run_on_a_store_is_told_who_asks_and_pays_nothing(tmp_path: P
     path = tmp_path / "s.db"
     with openai_server(tmp_path / "log") as server:
         server.answer_up_to(0)
-        words = [server.url, path, 0, 10, N, AT_ONCE]
-        first = subprocess.Popen([sys.executable, "-c", CHILD, *map(str, words)])
+        first = nursery.start(nursery.complete, server.url, path, requests(), AT_ONCE)
         while len(server.requests()) < AT_ONCE:
             threading.Event().wait(0.01)
-        second = child(server, path, 0, 10)
+        again = (nursery.complete, server.url, path, requests(), AT_ONCE)
+        second = nursery.fork(*again)
         assert second.returncode == 1
         assert second.stderr.startswith("locked: ")
         assert f"is being written by process {first.pid} on " in second.stderr
         assert len(server.requests()) == AT_ONCE
         server.answer_up_to(None)
-        assert first.wait() == 0
-        assert child(server, path, 0, 10).returncode == 0
+        first.join()
+        assert first.exitcode == 0
+        assert nursery.fork(*again).returncode == 0
         assert len(server.requests()) == N
     with sqlite3.connect(path) as db:
         assert db.execute("SELECT count(*) FROM kept").fetchone() == (N,)

@@ -4,8 +4,8 @@ Each line of ``answers_with_marks.jsonl`` is an answer in one of ten languages, 
 marks have a place (``start``, ``end``) and the numbers that they cite. A mark that is ``unread``
 names no passage and must be counted; one with ``or_unread`` may be read or counted.
 
-The half ``unseen`` was written before the rules, by the same hand, and not opened while the rules
-were written; the half ``seen`` was.
+The half ``unseen`` was written before the rules, by the same hand, and not opened while the first
+rules were written; the half ``seen`` was. Authors of later rules had seen places of both.
 """
 
 import json

@@ -1,12 +1,7 @@
 """Builds from the command line: priced beforehand, stopped, killed, resumed, scored."""
 
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from conftest import Inline, content, run_inline
-from patience import patience
 from plugins.documents.village import village, write_documents, written
+from servers.nursery import kill_command
 from servers.running import Running, openai_server
 
 N = 12
@@ -117,21 +112,13 @@ def test_a_build_that_was_stopped_goes_on_and_ends_the_same(built: Built, inline
 @pytest.mark.slow
 @pytest.mark.parametrize("n_answered", [4, 20])
 def test_a_killed_build_goes_on_and_ends_the_same(
-    built: Built, inline: Inline, n_answered: int
+    built: Built, inline: Inline, tmp_path: Path, n_answered: int
 ) -> None:
     server, out = built.server, f"killed-{n_answered}"
     n_before = len(server.requests())
     server.answer_up_to(n_before + n_answered)
-    command = [sys.executable, "-m", "citeforge", *built.words(out), "--concurrency", "1"]
-    process = subprocess.Popen(
-        command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    end = time.monotonic() + patience(300)
-    while len(server.requests()) <= n_before + n_answered:
-        assert process.poll() is None and time.monotonic() < end
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    words = [*built.words(out), "--concurrency", "1"]
+    kill_command(words, tmp_path, lambda: len(server.requests()) > n_before + n_answered)
     server.answer_up_to(None)
     inline.ok(*built.words(out), "--resume")
     # One request had no answer yet when the build was killed.

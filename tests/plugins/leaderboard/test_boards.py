@@ -175,12 +175,11 @@ def test_hostile_names_phone_and_keyboard(root: Path, browser: Any) -> None:
     assert page.problems == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_serious_accessibility_fault(root: Path, browser: Any, scheme: str) -> None:
+def test_no_serious_accessibility_fault(root: Path, browser: Any) -> None:
     site = root / "site"
     system = next((site / "again" / "systems").glob("*.html"))
     for path in (site / "index.html", site / "again" / "index.html", system):
-        page = opened(browser, path, color_scheme=scheme)
+        page = opened(browser, path)
         assert serious_faults(page) == [], path
 
 

@@ -167,16 +167,15 @@ def test_wide_tables_say_that_they_scroll(browser: Any, site: Path) -> None:
             assert len(heads) == len({*heads}), name
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_serious_accessibility_fault(
-    browser: Any, site: Path, other_sites: dict[str, Path], scheme: str
+    browser: Any, site: Path, other_sites: dict[str, Path]
 ) -> None:
     """axe-core on every page type."""
     system = next((site / "systems").glob("*.html"))
     pages = [site / "index.html", site / "queries.html", site / "queries" / "q09.html", system]
     pages += [next((s / "queries").glob("*.html")) for s in other_sites.values()]
     for path in pages:
-        page = opened(browser, path, color_scheme=scheme)
+        page = opened(browser, path)
         page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
         assert serious_faults(page) == [], path.name
 
@@ -328,10 +327,8 @@ def test_what_submissions_say_and_a_phone(hidden: Path, browser: Any) -> None:
     assert page.problems == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_of_answers_is_accessible(answers: Path, browser: Any, scheme: str) -> None:
-    page = opened(browser, answers / "answers.html", color_scheme=scheme,
-                  viewport={"width": 390, "height": 844})  # fmt: skip
+def test_the_page_of_answers_is_accessible(answers: Path, browser: Any) -> None:
+    page = opened(browser, answers / "answers.html", viewport={"width": 390, "height": 844})
     page.wait_for_selector(".x-row")
     page.locator(".x-row").first.click()
     page.wait_for_selector("#x-detail .passage")

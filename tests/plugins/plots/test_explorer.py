@@ -210,20 +210,21 @@ def test_two_systems_and_the_brush(browser: Any, page: Path) -> None:
     assert shown.problems == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_passages_look_like_their_labels(browser: Any, page: Path, scheme: str) -> None:
-    shown = opened(browser, page, color_scheme=scheme)
+def test_passages_look_like_their_labels(browser: Any, page: Path) -> None:
+    shown = opened(browser, page)
     shown.goto(f"{page.as_uri()}#a=0&q=q7")
     shown.reload()
     expect(shown.locator("#x-detail .passage")).to_have_count(5)
-    looks = shown.evaluate(LOOKS)
-    # Of q7 the third one is relevant; the fifth only seems so, and of the fourth nothing is said.
-    labels = [look[0] for look in looks]
-    assert labels == ["irrelevant", "irrelevant", "relevant", None, "seemingly relevant"]
-    assert looks[0] == looks[1]
-    for part in (1, 2):  # the ground; the edge, for those who do not tell the grounds apart
-        assert len({looks[i][part] for i in (0, 2, 4)}) == 3
-    assert len({look[1] for look in looks}) == 4
+    for scheme in ("light", "dark"):
+        shown.emulate_media(color_scheme=scheme)
+        looks = shown.evaluate(LOOKS)
+        # Of q7 the third is relevant; the fifth only seems so, and of the fourth nothing is said.
+        labels = [look[0] for look in looks]
+        assert labels == ["irrelevant", "irrelevant", "relevant", None, "seemingly relevant"]
+        assert looks[0] == looks[1]
+        for part in (1, 2):  # the ground; the edge, for those who do not tell the grounds apart
+            assert len({looks[i][part] for i in (0, 2, 4)}) == 3
+        assert len({look[1] for look in looks}) == 4
 
 
 LOOKS = """() => [...document.querySelectorAll("#x-detail .passage")].map(e => {
@@ -232,9 +233,8 @@ LOOKS = """() => [...document.querySelectorAll("#x-detail .passage")].map(e => {
 })"""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_phone_and_accessibility(browser: Any, page: Path, scheme: str) -> None:
-    shown = opened(browser, page, viewport={"width": 390, "height": 844}, color_scheme=scheme)
+def test_phone_and_accessibility(browser: Any, page: Path) -> None:
+    shown = opened(browser, page, viewport={"width": 390, "height": 844})
     shown.goto(f"{page.as_uri()}#a=0&b=1&q=q7")
     shown.reload()
     shown.wait_for_selector("#x-detail h3")

@@ -1,17 +1,16 @@
 """One recipe gives one hash: build the same benchmarks in every kind of arithmetic that is here.
 
-``python -m one_recipe`` prints a hash for each benchmark, or all of them where they differ, and
-then ends with 1. `make processors` runs it in every setting, and compares what they print. With
-``CITEFORGE_REAL_DATA`` a part of HAGRID's passages is built, too.
+`make processors` runs it in every setting, and compares the hashes that it leaves in the file that
+``CITEFORGE_HASHES`` names. With ``CITEFORGE_REAL_DATA`` a part of HAGRID's passages is built, too.
 """
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
+
+import pytest
 
 from citeforge.engines.models.compute import cpu_has_bfloat16
 from citeforge.engines.models.embed import TransformerEmbedder
@@ -19,8 +18,9 @@ from citeforge.package.kinds import kind_of_recipe
 from citeforge.schemas.recipes.answers import AlceRecipe, Retrieving
 from citeforge.schemas.recipes.base import Compute, RunOptions
 from citeforge.schemas.recipes.rage import RageRecipe
+from conftest import EXAMPLES
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+HASHES = "CITEFORGE_HASHES"
 _HAGRID_PASSAGES, _HAGRID_QUERIES = 150, 30
 Build = Callable[[RunOptions], str]
 
@@ -35,13 +35,13 @@ def computes() -> list[tuple[Compute, int]]:
     return found
 
 
-def benchmarks(scratch: Path) -> Iterator[tuple[str, Build]]:
-    """Names of benchmarks, and what builds each and gives its hash."""
-    yield "facts", lambda run: rage(EXAMPLES / "facts", run)
-    yield "asqa", asqa
+def benchmarks(scratch: Path) -> Iterator[tuple[str, str, Build]]:
+    """Name of a benchmark, name of its corpus, which is embedded once, and what builds it."""
+    yield "facts", "facts", lambda run: rage(EXAMPLES / "facts", run)
+    yield "asqa", "facts", asqa
     if real := os.environ.get("CITEFORGE_REAL_DATA"):
         part = copy_part(Path(real) / "beir_hagrid", scratch / "hagrid")
-        yield "hagrid", lambda run: rage(part, run, "dev")
+        yield "hagrid", "hagrid", lambda run: rage(part, run, "dev")
 
 
 def rage(folder: Path, run: RunOptions, split: str | None = None) -> str:
@@ -77,31 +77,17 @@ def copy_part(folder: Path, out: Path) -> Path:
     return out
 
 
-def hashes() -> dict[str, dict[str, str]]:
-    """Benchmark to (numbers and batch size, to its hash)."""
+@pytest.mark.slow
+@pytest.mark.numeric
+@pytest.mark.skipif(HASHES not in os.environ, reason="part of make processors")
+def test_one_recipe_gives_one_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found: dict[str, dict[str, str]] = {}
-    usual = TransformerEmbedder.batch_size
-    with TemporaryDirectory() as folder:
-        for name, make in benchmarks(Path(folder)):
-            for number, (compute, size) in enumerate(computes()):
-                TransformerEmbedder.batch_size = size
-                run = RunOptions(out=Path(folder) / f"{name}-{number}", compute=compute)
-                found.setdefault(name, {})[f"{compute}/{size}"] = make(run)[:8]
-    TransformerEmbedder.batch_size = usual
-    return found
-
-
-def main() -> int:
-    """Print the hashes; 1 where a benchmark has several."""
-    found = hashes()
-    agree = {name: len(set(of.values())) == 1 for name, of in found.items()}
-    words = [
-        f"{name}@{next(iter(of.values()))}" if agree[name] else f"{name}: {of}"
-        for name, of in found.items()
-    ]
-    print("hashes", *words)
-    return 0 if all(agree.values()) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    for name, corpus, make in benchmarks(tmp_path):
+        for number, (compute, size) in enumerate(computes()):
+            monkeypatch.setattr(TransformerEmbedder, "batch_size", size)
+            out, vectors = tmp_path / f"{name}-{number}", tmp_path / f"{corpus}-vectors-{number}"
+            run = RunOptions(out=out, compute=compute, embeddings=vectors)
+            found.setdefault(name, {})[f"{compute}/{size}"] = make(run)[:8]
+    assert all(len(set(of.values())) == 1 for of in found.values()), found
+    words = (f"{name}@{next(iter(of.values()))}" for name, of in found.items())
+    Path(os.environ[HASHES]).write_text(" ".join(words))
