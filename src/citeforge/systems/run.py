@@ -108,7 +108,7 @@ def run_system(
 
 def plan_system(
     name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, llm: Llm | None,
-    options: Part | None = None, limit: int | None = None,
+    options: Part, limit: int | None,
 ) -> RunPlan:  # fmt: skip
     """Count the LLM calls of :func:`run_system`, at least and at most; nothing is asked.
 
@@ -120,8 +120,7 @@ def plan_system(
     if not system.llm:
         raise UsageError(f"--dry-run: {name} asks no LLM", code="option-without-effect")
     llm = _require_llm(name, llm)
-    settings = options if options is not None else system.options()
-    return plan_jobs(prepare(system, benchmark, sets, runs, seed, llm, settings, limit), llm)
+    return plan_jobs(prepare(system, benchmark, sets, runs, seed, llm, options, limit), llm)
 
 
 def _checked_system(

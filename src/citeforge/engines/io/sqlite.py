@@ -177,7 +177,8 @@ def store_errors(path: Path) -> Iterator[None]:
             ) from error
         code = getattr(error, "sqlite_errorcode", None)
         io_error = code is not None and code & 0xFF == sqlite3.SQLITE_IOERR
-        if "full" in text or (io_error and _is_disk_full(path)):
+        # On mapped memory, SQLite reports a full disk as an I/O error.
+        if "full" in text or (io_error and shutil.disk_usage(path.parent).free < _A_FEW_PAGES):
             raise InputError(
                 "the disk is full", path=path, allowed="free some space", code="disk-full"
             ) from error
@@ -196,8 +197,3 @@ def _damaged_error(path: Path, error: Exception) -> InputError:
         allowed="restore a copy, or name another store; the file was not touched",
         code="bad-store",
     )
-
-
-def _is_disk_full(path: Path) -> bool:
-    """Whether the disk is full, which SQLite reports as an I/O error on mapped memory."""
-    return shutil.disk_usage(path.parent).free < _A_FEW_PAGES

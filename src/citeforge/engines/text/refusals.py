@@ -46,7 +46,7 @@ def language_rules(language: str) -> tuple[re.Pattern[str], re.Pattern[str], re.
     for name, block in file.blocks.items():
         blocks[name] = f"(?:{fill(block)})"
     cues, strong, weak = (
-        re.compile("|".join(map(fill, expressions(group))))
+        re.compile("|".join(fill(e) for e in group.splitlines() if not e.startswith("#")))
         for group in (file.cues, file.strong, file.weak)
     )
     return cues, strong, weak
@@ -58,11 +58,6 @@ def _matches(language: str, text: str, cites: bool) -> bool:
     if cues.search(text) is None:
         return False
     return bool(strong.search(text) or (not cites and weak.search(text)))
-
-
-def expressions(lines: str) -> list[str]:
-    """List the regular expressions of a rule group, without its comments."""
-    return [line for line in lines.splitlines() if not line.startswith("#")]
 
 
 def is_refusal(text: str, detector: str, cites: bool = False) -> bool:

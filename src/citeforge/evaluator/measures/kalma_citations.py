@@ -114,13 +114,10 @@ def micro_sample(sums: Floats, always: bool = False) -> Sample:
         sums: hits and totals, shape (runs, queries, 2).
         always: whether it is 0, and not undefined, when nothing at all is divided.
     """
-
-    def combine_hits(s: Floats) -> Floats:
-        """Divide summed hits by summed totals; 0 where the total is 0."""
-        return np.nan_to_num(ratio(s[..., 0], s[..., 1]))
-
     per_query = ratio(sums[..., 0], sums[..., 1])
-    return Sample(sums, combine_hits, per_query, always=always)
+    return Sample(
+        sums, lambda s: np.nan_to_num(ratio(s[..., 0], s[..., 1])), per_query, always=always
+    )
 
 
 def _micro_f1(precision: Floats, recall: Floats) -> Sample:

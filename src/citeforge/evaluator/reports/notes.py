@@ -55,11 +55,6 @@ def rounding_lines(files: Iterable[ScoreFile]) -> list[str]:
     ]
 
 
-def warning_lines(files: Iterable[ScoreFile]) -> list[str]:
-    """List the warnings of score files, each with its system."""
-    return [f"{f.system}: {text}" for f in files for text in f.warnings]
-
-
 def limit_lines(files: Sequence[ScoreFile], measures: Collection[str] | None = None) -> list[str]:
     """List the limits of scores: missing answers, rounding, cautions, judges and warnings.
 
@@ -71,7 +66,7 @@ def limit_lines(files: Sequence[ScoreFile], measures: Collection[str] | None = N
     return [
         *count_lines(files), *rounding_lines(files), *caution_lines(files, shown),
         *(variances(files) if measures is None else ()), *judge_lines(files, shown),
-        *warning_lines(files),
+        *(f"{f.system}: {text}" for f in files for text in f.warnings),
     ]  # fmt: skip
 
 
