@@ -311,7 +311,7 @@ def test_more_forms_of_marks(text: str, numbers: list[int]) -> None:
 
 
 READ = r"""
-[[cite:5]] | [[5]] | [^5] | [#5] | [doc-5] | [DOC_5] | [5†L1-L4] | [5, p. 3] | [Text 5] | \[5\] | ［5］ | 〔5〕 | [५]
+[[cite:5]] | [[5]] | [^5] | [#5] | [doc-5] | [DOC_5] | [5†L1-L4] | [5, p. 3] | \[5\] | ［5］ | 〔5〕 | [५]
 \cite{5} | ~\citep[p.~3]{5} | \footnote{Passage 5} | \footnotemark[5] | $^{5}$ | \(^{[5]}\) | :cite[5] | ::cite[5]::
 <ref>5</ref> | <passage>5</passage> | <citations>[5]</citations> | <citation id="5"/> | <doc5> | <document_5> | <cite:5>
 <span class="cite">5</span> | &#91;5&#93; | &#x5B;5&#x5D; | &lsqb;5&rsqb; | [5](#5) | [source](doc:5) | *[5]* | **[5]**
@@ -320,11 +320,19 @@ READ = r"""
 """Marks of passage 5, as models and tools write them."""
 
 COUNTED = """
-(5) | ((5)) | （5） | /5/ | «5» | @5 | ^5 | [5 | [5) | 5] | 5️⃣ | ❺ | ⑸ | ₍₅₎ | 🔗5 | `[5]` | <|5|> | [source](#5) | [S5]
+(5) | ((5)) | （5） | /5/ | «5» | @5 | ^5 | [5 | [5) | 5] | 5️⃣ | ❺ | ⑸ | ₍₅₎ | 🔗5 | `[5]` | [Text 5] | <|5|> | [source](#5) | [S5]
 <co>… | <fact_5> | &lt;cite&gt;5&lt;/cite&gt; | turn0search3 | 【turn0search3】 | [source 5](https://a.example/x)
 <grok-card data-id="5"></grok-card> | (Passage five) | per Passage V | Source: 5 | 第五段 | （文档五） | Quelle fünf
 """
 """What may name passage 5, and is not certain to."""
+
+KEPT = r"""
+Medals: Norway (5), Sweden (3). | 金牌：挪威（5）、瑞典（3）。 | Nach § 5 (1), § 6 (2) und § 7 (3). | See Eq. (4) and Eq. (5).
+The points are A (1, 2), B (3, 4). | E=mc^2, F = width^2, V = side^3. | Канал «5», канал «2». | Lunch @5, dinner @8.
+Press 1️⃣, then press 2️⃣. | The octal number 1234₈. | return5abc6 | f[x](3) and A[i](2) | List<Document> and Vec<Claim>
+See Section \ref{5} | Column <c>3</c> | Send (text 5) to join. | 10&lt;sup&gt;4&lt;/sup&gt; km | vector<doc2>
+"""
+"""Texts whose numbers are no marks, and stay: each is a text by itself."""
 
 
 def listed(marks: str) -> list[str]:
@@ -340,6 +348,13 @@ def test_marks_of_models_and_tools_are_read(mark: str) -> None:
     assert [s.text for s in strict_statements(output, Grammar(), SEGMENTER, 8).statements] == [
         "It opened in 1964."
     ]
+
+
+@pytest.mark.parametrize("text", listed(KEPT))
+def test_ordinary_numbers_stay_in_the_text(text: str) -> None:
+    parsed = Grammar().parse(text, 8)
+    assert without_markers(text, parsed.markers) == text
+    assert not parsed.markers
 
 
 @pytest.mark.parametrize("mark", listed(COUNTED))

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from citeforge.engines.text.segment import Segmenter, Span, lines_of
 from citeforge.evaluator.statements.layout import Layout
-from citeforge.schemas.citations.forms import BLOCK_TAG
+from citeforge.schemas.citations.forms import BLOCK_TAG, without_last_space
 from citeforge.schemas.citations.grammar import Marker, Parsed
 from citeforge.schemas.citations.reference_list import HEADING, LABELLED
 
@@ -124,7 +124,10 @@ def _with_emphasis(output: str, start: int, end: int) -> Span:
     stars = _STARS.match(output, end)
     if stars is None or not output.endswith(stars[0], 0, start):
         return start, end
-    return start - len(stars[0]), stars.end()
+    opens = start - len(stars[0])
+    if output.count(stars[0], output.rfind("\n", 0, start) + 1, opens) % 2:  # they close others
+        return start, end
+    return opens, stars.end()
 
 
 def _cut(output: str, markers: tuple[Marker, ...]) -> _Cut:
@@ -139,7 +142,7 @@ def _cut(output: str, markers: tuple[Marker, ...]) -> _Cut:
     for (start, end), following in zip(ends, behind, strict=True):
         piece = output[at:start]
         if not following or following in _SEPARATORS:
-            piece = piece.rstrip(" \t~")
+            piece = without_last_space(piece)
         pieces.append(piece)
         cut.origins += range(at, at + len(piece))
         cut.places.append(len(cut.origins))

@@ -84,7 +84,7 @@ _HIDDEN = (
 _TARGET = r"\((?:[^()\s]|\([^()\s]*\))+\)"
 # A link to a passage, `[Bridges](doc:5)`, or one that is named like a passage, `[source 5](…)`.
 _PASSAGE_LINK = (
-    rf"\[(?P<words>[^\[\]\n\d]{{1,80}})\]\(#?(?P<link>[^()\s\d/.]{{0,20}}\d{{1,3}})\)"
+    rf"(?<![\w\])!])\[(?P<words>[^\[\]\n\d]{{1,80}})\]\(#?(?P<link>[^()\s\d/.]{{0,20}}\d{{1,3}})\)"
     rf"|[(（]?\[(?P<link_name>[^\W\d_]{{2,20}} \d{{1,3}})\]{_TARGET}[)）]?"
 )
 _NUMBERED_LINK = rf"\[\^?\d{{1,3}}\]{_TARGET}"
@@ -108,9 +108,9 @@ _MARKS = (
     rf"|{_SUP}[\[(](?P<sup>{_DIGITS})[\])]{_END_SUP}|{_SUP}(?P<raised>{_DIGITS}){_END_SUP}"
     rf"|<(?P<empty>{_CITING})\s++(?:(?:doc|document|source|cite)?_?(?:id|index)|num|number|doc|source)\s*+="
     r"\s*+[\"']?(?P<attribute>\d{1,3})[\"']?\s*+(?:/>|>\s*+</(?P=empty)>)"
-    rf"|<(?:{_CITING}|c|span\s[^<>]{{0,40}}cit[^<>]{{0,40}})>\s*+\[?(?P<tag>{_DIGITS})\]?\s*+</\w+>"
-    rf"|<(?:{_CITING})[:_-]?\s*+(?P<glued>\d{{1,3}})\s*+/?>"
-    rf"|\\(?:footnote|ref)\{{(?P<tex_note>(?:passage |document |source )?{_DIGITS})\}}"
+    rf"|<(?:{_CITING}|span\s[^<>]{{0,40}}\bcit(?:e|ation)s?\b[^<>]{{0,40}})>\s*+\[?(?P<tag>{_DIGITS})\]?\s*+</\w+>"
+    rf"|(?<!\w)<(?:{_CITING})[:_-]?\s*+(?P<glued>\d{{1,3}})\s*+/?>"
+    rf"|\\footnote\{{(?P<tex_note>(?:passage |document |source )?{_DIGITS})\}}"
     rf"|\\footnotemark\[(?P<tex_mark>{_DIGITS})\]|::?cite[\[{{](?P<directive>{_DIGITS})[\]}}](?:::)?"
     r"|\\(?:cite[a-z]*|autocite|parencite|textcite|footcite)(?:\[[^\[\]\n]{0,99}\]){0,2}"
     rf"\{{(?P<tex>[^{{}}\n]{{1,200}})\}}|\\textsuperscript\{{(?P<tex_raised>{_DIGITS})\}}"
@@ -126,21 +126,23 @@ _RESIDUE = (
     r"|:contentReference\[oaicite:\d+\](?:\{index=\d+\})?|\[oaicite:\d+\]"
     r"|\ue200[^\ue201]{0,500}\ue201|\\ue200.{0,500}?\\ue201|[\ue200-\ue2ff]+"
     r"|[\[【(](?:turn\d{1,3}[a-z]{2,12}\d{1,3}[,;\s]*+)++[\]】)]"
-    r"|(?:file)?(?:cite)?(?:turn\d{1,3}[a-z]{2,12}\d{1,3})+"
+    r"|(?:(?:file)?cite|(?<![^\W_]))(?:turn\d{1,3}[a-z]{2,12}\d{1,3})+"
     r"|[<(]cite\s+index\s*=\s*\"[^\"\n]{0,200}\"\s*>|<co(?::\s*[\d,\s]{1,60})?>"
     r"|<\|(?:cite|ref|source|doc)\w*\|>|<grok:render\b.{0,600}?</grok:render>"
     r"|<grok-card\b.{0,600}?(?:/>|</grok-card>)|<(?:\|\d{1,3}\||fact_\d{1,3})>|`\[\d{1,3}\]`(?=\s*+(?:[.!?]|\Z))"
-    r"|&lt;(?:cite|ref|sup|source)\b.{0,60}?&lt;/\w+&gt;)|(?P<token>\[cite_(?:start|end)\])"
+    r"|&lt;(?:cite|ref|source|(?<=[.,;!?]&lt;)sup)&gt;\[?\d{1,3}\]?&lt;/\w+&gt;)"
+    r"|(?P<token>\[cite_(?:start|end)\])"
 )
 # Neither marks nor words.
 _ATTRIBUTE = r"\s+[\w:-]+\s*=\s*(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'<>=]+)"
 _TAGS = (
     r"p|br|li|ul|ol|div|tr|td|th|table|thead|tbody|h[1-6]|b|i|em|strong|u|span|a|sup|sub|hr|small|mark|"
-    rf"blockquote|{_CITING}|answer|response|final|statement|claim"
+    r"blockquote|answer|response|final"
 )
 _NOISE = (
     rf"(?P<noise><!--.*?(?:-->|\Z)|<\|[a-z][a-z0-9_]{{1,30}}\|>|<｜[^<>\n]{{1,40}}｜>|</?s>|<end_of_turn>|<eos>"
-    rf"|</?(?:{_TAGS})(?:{_ATTRIBUTE})*\s*/?>|</(?:co:[^<>\n]{{0,60}}|(?:{_CITING})[:_-]?\d{{1,3}})>)"
+    rf"|(?<!\w)<(?:{_CITING}|statement|claim)(?:{_ATTRIBUTE})*\s*/?>"
+    rf"|<(?:{_TAGS})(?:{_ATTRIBUTE})*\s*/?>|</(?:{_TAGS}|{_CITING}|statement|claim)\s*>|</(?:co(?::[^<>\n]{{0,60}})?|(?:{_CITING})[:_-]?\d{{1,3}})>)"
 )
 BLOCK_TAG = re.compile(r"</?(?:p|br|li|ul|ol|div|tr|table|h[1-6]|blockquote|hr)\b", re.IGNORECASE)
 """Noise that ends a line."""
@@ -185,7 +187,8 @@ def all_forms() -> re.Pattern[str]:
 
 RANGES = re.compile(rf"({_NUMBER}){_UP_TO}({_NUMBER}))?", re.IGNORECASE)
 SUSPECT = re.compile(
-    r"\[[^\[\]\n]{0,80}\d[^\[\]\n]{0,80}\](?![A-Za-z])|【[^【】\n]{0,80}\d[^【】\n]{0,80}】"
+    r"\[(?!\d{1,3}[A-Z][a-z]?\][A-Za-z])[^\[\]\n]{0,80}\d[^\[\]\n]{0,80}\](?![a-z])"
+    r"|【[^【】\n]{0,80}\d[^【】\n]{0,80}】"
     r"|［[^［］\n]{0,80}\d[^［］\n]{0,80}］|(?<![\w\\]){\d{1,2}}"
     r"|(?<=\s)<\d{1,2}>|⟨\d{1,2}⟩|《\d{1,2}》|＜\d{1,2}＞|\[\d{1,2}\s+(?=\[\d)"
     r"|\[[一二三四五六七八九十、，]{1,9}\]"
@@ -201,3 +204,11 @@ DEFINITION = re.compile(
 """An entry of a reference list that may be a passage: ``[^1]: Passage 5``."""
 RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹˒‚⸴،·⁻", "0123456789,,,,,-", "⁽⁾")
 """Superscripts as plain text."""
+
+
+def without_last_space(text: str) -> str:
+    """Remove space at the end, also TeX's ``~``, but not the end of ``~~struck~~``."""
+    text = text.rstrip(" \t")
+    if text.endswith("~") and not text.endswith("~~"):
+        return text[:-1].rstrip(" \t")
+    return text

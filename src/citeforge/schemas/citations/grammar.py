@@ -29,6 +29,7 @@ from citeforge.schemas.citations.forms import (
     all_forms,
     is_introduction,
     items_of,
+    without_last_space,
 )
 from citeforge.schemas.citations.mentions import find_loose_marks, find_mentions
 from citeforge.schemas.citations.reference_list import find_lists, may_hold_list
@@ -54,6 +55,7 @@ _SPECIAL = re.compile(r"[`【］$\\<^{〔〖⟦⟨「『《〈＜（_§⁽⁰¹�
 _BEHIND_MARK = re.compile(r"\](?:\(|[-\u2010-\u2015\u2212\uff0d\uff5e]\[)")
 _ROUND = re.compile(r"\([^()\d\[\n]{0,60}(?:\[|\d{1,3}(?!\d))")
 _SIGNS = re.compile(r"turn\d|~~~|&(?:#|l)|%\[|://|##|\[0\]|:cite")
+_ENDS_CLAUSE = re.compile(r"[ \t]*(?:[.,;:!?)]|\n|\Z)")
 _FROM_ZERO = frozenset(("ids", "round_ids", "ragflow"))
 """Forms of RAGFlow, which counts from 0 whatever the prompt says."""
 _ROW = r"\[\s*+\d+(?:\s*+,\s*+\d+)++\s*+\]"
@@ -241,10 +243,13 @@ class _Scan:
         elif form == "link":
             return self._add_link(match)
         elif form == "link_name":
-            if items_of(match["link_name"], is_named=True) is None:
-                self.hidden.append((start, end))
-            else:
+            is_passage = items_of(match["link_name"], is_named=True) is not None
+            if is_passage and _ENDS_CLAUSE.match(self.output, end):
                 self._remove(start, end)
+                return end
+            self.hidden.append((start, end))
+            if is_passage:  # it may be the subject of the sentence: its words stay
+                self.unparsed.append((start, end))
         elif form == "to":
             low, high = int(match["from"]), int(match["to"])
             if low <= high < low + MAX_RANGE:
@@ -361,7 +366,8 @@ class _Scan:
                 else replace(m, numbers=tuple(stands_for.get(n, n) for n in m.numbers))
                 for m in markers
             ]
-        taken = sorted([*self.hidden, *unparsed, *lists, *((m.start, m.end) for m in markers)])
+        taken = [*self.hidden, *unparsed, *((m.start, m.end) for m in markers)]
+        taken = sorted([*lists, *(span for span in taken if not overlaps(span, lists))])
         cited = {n for m in markers for n in m.numbers}
         base, n_docs = self.grammar.base, self.n_docs
         named = find_mentions(output, base, n_docs, cited)
@@ -408,7 +414,7 @@ def without_markers(output: str, markers: tuple[Marker, ...]) -> str:
             piece = output[position : marker.start]
             following = output[marker.end : marker.end + 1]
             if not following or following in TAKES_SPACE or marker.end in starts:
-                piece = piece.rstrip(" \t~")
+                piece = without_last_space(piece)
             pieces.append(piece)
             position = marker.end
         pieces.append(output[position:])

@@ -28,7 +28,7 @@ LABELS: dict[str, str] = {
     "beleg auszug kontext",
     "en": "document documents doc docs source sources passage passages context contexts reference "
     "references ref refs src citation citations cite chunk chunks excerpt excerpts snippet "
-    "snippets webpage web result evidence search text texts",
+    "snippets webpage web result evidence search",
     "es": "fuente fuentes documento documentos pasaje pasajes referencia referencias fragmento "
     "contexto extracto",
     "fa": "منبع منابع سند اسناد مدرک متن",

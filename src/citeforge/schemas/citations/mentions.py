@@ -30,7 +30,7 @@ _CIRCLED = "❶-❿⓫-⓴⑴-⒇➀-➓⓵-⓾"
 _PICTURES = "🔗📄📎🔖📌📚↩↪"
 _SIGN = (
     rf"[ \t\u00a0]?(?:(?:[0-9]\ufe0f?\u20e3)+|[{_CIRCLED}]|[{_PICTURES}]\ufe0f?[ ]?\d{{1,3}}"
-    r"|₍[₀-₉]{1,3}₎|(?:(?<=(?<!\d)\d{4})|(?<=[.!? ]))[₀-₉]{1,3})"
+    r"|₍[₀-₉]{1,3}₎|(?:(?<=(?<!\d)(?:1[4-9]|20)\d\d)|(?<=[.!? ]))[₀-₉]{1,3})"
 )
 _LOOSE = re.compile(
     rf"(?:(?<=[\w.!?…。！？%\"”’»)])|(?<=\w[*_]))(?:(?P<sign>{_SIGN})"
@@ -38,7 +38,8 @@ _LOOSE = re.compile(
     rf"|[ \t\u00a0]?(?:（{_N}）|[\[【]{_N}(?=[.)）\]】])[)）\]】]?)"
     r"|(?:(?<=[^\W\d_]{3})|(?<=(?<!\d)\d{4}))\^\(?\d{1,3}\)?"
     r"|(?<=[^\W\d_]{4}[.!?])\d{1,2}(?=\s+[^\W\d_a-z]|\s*\Z))"
-    r"(?=[ \t]*+(?:[.,;!?。！？；，、]|\n|\Z|[(（/]\d)|(?<=[.!?]\d)|(?<=[.!?]\d\d))"
+    r"(?=[ \t]*+(?:[.,;!?。！？；，、]|\n|\Z|[(（/]\d)|(?<=[.!?]\d)|(?<=[.!?]\d\d)"
+    r"|(?<=\u20e3)(?=\s+[^\W\d_a-z]))"
 )
 """A number at the end of a statement or clause, in signs that are no marks."""
 _MAY_BE_LOOSE = re.compile(
@@ -53,6 +54,7 @@ _STEMS = tuple(
     "документ источник 第 文档 来源 资料 文献 文書 資料".split()
 )
 """Parts of words before a number in words; a quick test for :data:`_SPELT`."""
+_STOPS = ".!?…。！？"
 _VALUES = re.compile(rf"[\d₀-₉]+|[{_CIRCLED}]")
 _CELL = re.compile(r"\s*(\d{1,3})(?:\s*[,;]\s*\d{1,3})*\s*")
 _LAST_WORD = re.compile(r"[^\W\d_]+\Z")
@@ -83,7 +85,7 @@ def find_mentions(
         is_whole = match["counted"] or match["ordinal"]
         label = match.start() if is_whole else _find_label(output, match.start())
         text = match["word"] or match["counted"] or match["ordinal"] or match["han"]
-        value = int(text) if text.isdecimal() else NUMBER_WORDS.get(text.lower(), 0)
+        value = int(text) if text.isdecimal() else NUMBER_WORDS.get(text.lower(), -1)
         if label >= 0 and 0 <= value - base < n_docs and value not in cited:
             yield label, match.end()
     yield from map(_trimmed, _loose(output, base, n_docs, cited))
@@ -92,13 +94,24 @@ def find_mentions(
 
 
 def find_loose_marks(output: str, base: int, n_docs: int, cited: Set[int]) -> list[tuple[int, int]]:
-    """Find mentions that are no words of a statement: ``5️⃣``, and ``(5)`` if there are several."""
+    """Find mentions that are no words of a statement: ``.5️⃣``, and ``(5).`` if all are such.
+
+    ``Norway (5), Sweden (3).`` is a list of numbers, and keeps them; they are counted alone.
+    """
     found = list(_loose(output, base, n_docs, cited))
-    several = len(found) > 1
+    plain = [m for m in found if not m["sign"]]
+    end_sentences = (
+        len(plain) > 1
+        and not cited
+        and all(
+            output[m.end() : m.end() + 1] in (*_STOPS, "") and m[0].strip()[0] in "(（"
+            for m in plain
+        )
+    )
     return [
-        _trimmed(match)
-        for match in found
-        if match["sign"] or (several and output[match.end() : match.end() + 1] not in ("", "\n"))
+        _trimmed(m)
+        for m in found
+        if (output[m.start() - 1] in _STOPS if m["sign"] else end_sentences)
     ]
 
 
@@ -124,13 +137,13 @@ def _loose(output: str, base: int, n_docs: int, cited: Set[int]) -> Iterator[re.
 
 def _cells_of_sources(output: str, cited: Set[int]) -> Iterator[tuple[int, int]]:
     """Find cells with bare numbers in a table's column of sources."""
-    columns: list[int] = []
+    columns: set[int] = set()
     start = 0
     for line in output.splitlines(keepends=True):
         cells, at = line.split("|"), start
         start += len(line)
         named = [n for n, cell in enumerate(cells) if HEADING.fullmatch(cell.strip())]
-        columns = named or (columns if len(cells) > 1 else [])
+        columns = set(named) or (columns if len(cells) > 1 else set())
         for column, cell in enumerate(cells):
             match = _CELL.fullmatch(cell)
             if column in columns and match is not None and int(match[1]) not in cited:

@@ -267,7 +267,6 @@ CITED = {
     "Azure's agents": ({"object": "thread.message", "content": [{"type": "text", "text": {"value": "Io is hot【3:0†source】.", "annotations": [{"type": "url_citation", "text": "【3:0†source】", "start_index": 9, "end_index": 21, "url_citation": {"url": URLS[0], "title": "X"}}]}}]}, "Io is hot[1].", [""]),
     "Gemini's Interactions": ({"object": "interaction", "outputs": [{"type": "thought", "summary": []}, words("Io is hot. It is old.", annotations=[{"start_index": 0, "end_index": 10, "source": URLS[0]}])]}, "Io is hot[1]. It is old.", [""]),
     "Gemini, pages by URL": (gemini(words("Io is hot [1]."), urlContextMetadata={"urlMetadata": [{"retrievedUrl": URLS[0]}]}), "Io is hot [1].", [""]),
-    "Gemini, recitations": (gemini(words("Io is hot. It is old."), citationMetadata={"citationSources": [{"endIndex": 10, "uri": URLS[0]}]}), "Io is hot[1]. It is old.", [""]),
     "Vertex AI Search, a summary": ({"results": [], "summary": {"summaryText": "Io is hot [1].", "summaryWithMetadata": {"summary": "Io is hot.", "references": [{"title": "Io"}]}}}, "Io is hot [1].", [""]),
     "Vercel, steps": ({"steps": [{"content": [words("Io is hot [1]."), {"type": "source", "sourceType": "url", "id": "s", "url": URLS[0]}]}], "finishReason": "stop"}, "Io is hot [1].", [""]),
     # Spans of words.
