@@ -241,7 +241,7 @@ def _fields(query: str, row: Node, layout: Layout, body: Node) -> LineFields:
 def _unread_documents(row: Node, response: Response) -> str | None:
     """Find the place of documents in a line that no declaration knows; None without any."""
     texts, said = declarations().line.unread, "\n".join([response.text, *response.thoughts])
-    found = row.first(texts) if row.has(texts) else find_documents(row, said)
+    found = row.first(texts) if row.has(texts) else find_documents(row, said, in_lists=True)
     return None if found is None else found.place
 
 

@@ -50,12 +50,13 @@ def read_source(node: Node, must_be_whole: bool = False) -> CitedSource:
     return CitedSource(ids, title, url, "" if text is None else text.value, index)
 
 
-def find_documents(node: Node, answer: str = "") -> Node | None:
+def find_documents(node: Node, answer: str = "", in_lists: bool = False) -> Node | None:
     """Find a list of documents inside a value: objects with a text that are no part of an answer.
 
     Args:
         node: the value.
         answer: the answer; lists of its parts are no documents.
+        in_lists: whether to look inside items of lists, too: outputs of tools, but also logs.
     """
     paths, items = declarations().document, node.items() if isinstance(node.value, list) else []
     documents = [item for item in items if not item.has(paths.message)]
@@ -66,7 +67,8 @@ def find_documents(node: Node, answer: str = "") -> Node | None:
     are_other = all(isinstance(text, str) and text not in answer for text in texts)
     if items and len(texts) == len(items) and are_other:
         return node
-    found = (find_documents(inner, answer) for inner in [*node.each("%"), *documents])
+    deeper = [*node.each("%"), *(documents if in_lists else ())]
+    found = (find_documents(inner, answer, in_lists) for inner in deeper)
     return next(filter(None, found), None)
 
 
