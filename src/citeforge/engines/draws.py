@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def key(seed: int, purpose: str, *ids: object) -> int:
-    """Compute the 256-bit integer that seeds one draw, by hashing the seed, its purpose and ids."""
+    """Hash a seed, the purpose of a draw and ids to the 256-bit integer that seeds this draw."""
     text = "\x1f".join([str(seed), purpose, *(str(i) for i in ids)])
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
 

@@ -118,7 +118,7 @@ def _find_swaps(before: Wording, after: Wording) -> list[list[tuple[int, int]]]:
             pair = places[0], new[lost][0]
             if (_is_comparative(before.tokens[pair[0]])
                     and _is_compared(before, pair[0])
-                    and _is_turned_round(before, after, *pair, is_loose=False)
+                    and _are_sides_swapped(before, after, *pair, is_loose=False)
                     and not before.count_negations(pair[0])
                     and not after.count_negations(pair[1])):  # fmt: skip
                 seen[pair] = [pair]
@@ -130,7 +130,7 @@ def _find_swaps(before: Wording, after: Wording) -> list[list[tuple[int, int]]]:
         pairs = [(a, b) for side in gained for a in places for b in new[side]]
         is_mutual = lost.group in word_lists().mutual
         if any((is_mutual or (_is_compared(before, a) and _is_compared(after, b)))
-               and _is_turned_round(before, after, a, b) for a, b in pairs):  # fmt: skip
+               and _are_sides_swapped(before, after, a, b) for a, b in pairs):  # fmt: skip
             continue
         shared = {pair: len(before.about(pair[0]) & after.about(pair[1])) for pair in pairs}
         if any(shared.values()):
@@ -146,10 +146,18 @@ def _is_compared(text: Wording, place: int) -> bool:
     return is_told or (is_direction and following[:1] == ["of"])
 
 
-def _is_turned_round(
+def _are_sides_swapped(
     before: Wording, after: Wording, old: int, new: int, is_loose: bool = True
 ) -> bool:
-    """Whether a rewrite swaps what is before and after a word: A over B, B under A."""
+    """Whether a rewrite swaps the words around a token: "A over B" becomes "B over A".
+
+    Args:
+        before: the human text.
+        after: its rewrite.
+        old: index of the token in the human text.
+        new: index of the token that stands for it in the rewrite.
+        is_loose: whether one swapped word is enough.
+    """
     (left, right), (new_left, new_right) = _halves(before, old), _halves(after, new)
     if right[:2] and right[:2] == new_right[:2]:
         return False

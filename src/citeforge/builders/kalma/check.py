@@ -101,7 +101,7 @@ def _is_adjective(text: str, start: int, end: int) -> bool:
 
 
 def find_annotation_fault(reply: str, seed: str, pool: Sequence[Triple]) -> str | None:
-    """Say why an annotated seed sentence is refused; None if it is accepted."""
+    """Say why a sentence is refused to which an LLM added citations of facts; None if it is not."""
     by_key = {t.key: t for t in pool}
     citations = cited_triples(reply, pool)
     if not citations:

@@ -333,7 +333,7 @@ def _has_influence(sample: Sample) -> npt.NDArray[np.bool_]:
 
 
 def _is_binary(sums: Floats) -> bool:
-    """Whether the value is a share of queries: each counts 0 or 1, once."""
+    """Whether a value is the share of queries with some property; ``sums`` as in a sample."""
     return sums.shape[0] == 1 and sums.shape[2] == 2 and bool(np.isin(sums, (0.0, 1.0)).all())
 
 

@@ -119,7 +119,7 @@ def board_column(
 
 
 def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
-    """Make the data of the page with the table of all benchmarks, systems sorted by mean rank."""
+    """Collect the table of systems by benchmarks, with short keys, as the page's JSON."""
     all_systems = list(dict.fromkeys(name for c in columns for name in c.slugs))
     # A system stays in the ranking if another board has a reference of the same name.
     competitors = {f.system for c in columns for f in c.files if not f.is_control}
