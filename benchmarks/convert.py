@@ -26,10 +26,10 @@ def make_corpus(path: Path, passages: int) -> None:
 
 
 def prepare_ours(source: str, out: str) -> Any:
-    from citeforge.engines.io.tables import TableWriter
+    from citeforge.engines.tables import TableWriter
     from citeforge.ir_convert.beir import read_corpus
     from citeforge.ir_convert.source import ReadOptions, corpus_batches
-    from citeforge.schemas.benchmarks.tables import CORPUS
+    from citeforge.schemas.tables import CORPUS
 
     rows = (row[1:] for row in read_corpus(Path(source), ReadOptions(), {}))
     return TableWriter(Path(out), "corpus", CORPUS), corpus_batches(rows)

@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.crossed import CROSSED, crossed_coverage, difference_over_runs
 from benchmarks.gate import gate_figures
 from benchmarks.simulated import LEVELS, World, chosen, labelled_runs, truth, world
-from citeforge.evaluator.reports.ranks import rank_intervals
+from citeforge.evaluator.ranks import rank_intervals
 from citeforge.evaluator.statistics.estimates import Floats, estimate_value, mean_sample
 from citeforge.evaluator.statistics.intervals import Range
 from citeforge.evaluator.statistics.significance import holm, paired_t, permutation_tests

@@ -53,7 +53,7 @@ def train(folder: Path, data: Path) -> str:
 
 
 def build(folder: Path, data: Path) -> str:
-    from citeforge.builders.frozen import build_hagrid
+    from citeforge.builders.alce.frozen import build_hagrid
     from citeforge.schemas.recipes.answers import HagridRecipe
     from citeforge.schemas.recipes.base import RunOptions
 
@@ -70,7 +70,7 @@ def prepare_ours(model: str, benchmark: str, path: str, store: str, names: str) 
     from citeforge.engines.text.sentences import SentenceSegmenter
     from citeforge.evaluator.measures.registry import select
     from citeforge.evaluator.score import ScoringSetup, score
-    from citeforge.evaluator.statements.tools import Tools
+    from citeforge.evaluator.submissions.tools import Tools
     from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.schemas.recipes.base import Judging, RunOptions
 
@@ -100,8 +100,8 @@ def prepare_peer(model: str, benchmark: str, path: str, store: str, names: str) 
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
     from citeforge.engines.text.sentences import SentenceSegmenter
-    from citeforge.evaluator.statements.inputs import ItemReader
-    from citeforge.evaluator.statements.tools import Tools
+    from citeforge.evaluator.submissions.inputs import ItemReader
+    from citeforge.evaluator.submissions.tools import Tools
     from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.evaluator.submissions.reader import read_answers
 

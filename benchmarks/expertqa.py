@@ -12,7 +12,7 @@ import numpy as np
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.records import Judge, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.reports.ranks import LEVEL
+from citeforge.evaluator.ranks import LEVEL
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.intervals import Range
 from citeforge.plugins.labels.files import EXPERTQA, FULL

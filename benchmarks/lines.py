@@ -19,7 +19,7 @@ PASSAGES, ANSWERS, TIMES = 100_000, 300_000, 5
 
 
 def ours(path: Path, row_type: Any) -> Iterator[tuple[int, Any]]:
-    from citeforge.engines.io.jsonlines import read_rows
+    from citeforge.engines.jsonlines import read_rows
 
     return read_rows(path, row_type)
 

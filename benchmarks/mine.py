@@ -16,8 +16,8 @@ def make_vectors(folder: Path, rows: int) -> None:
     """Write unit vectors in float16 shards, a corpus table with their ids, and queries."""
     import pyarrow as pa
 
-    from citeforge.engines.io.tables import write_table
-    from citeforge.schemas.benchmarks.tables import CORPUS
+    from citeforge.engines.tables import write_table
+    from citeforge.schemas.tables import CORPUS
 
     rng = np.random.default_rng(0)
     for number, start in enumerate(range(0, rows, 8192)):
@@ -38,7 +38,7 @@ def prepare_ours(folder: str, n: int = QUERIES) -> Any:
 
     from citeforge.builders.rage.exclusions import Exclusions
     from citeforge.builders.rage.mining import SeeminglyRelevant
-    from citeforge.engines.io.tables import shard_paths
+    from citeforge.engines.tables import shard_paths
     from citeforge.engines.models.vectors import VectorShard
     from citeforge.engines.retrieval.certain import CertainSearch
     from citeforge.schemas.recipes.rage import Mining

@@ -32,11 +32,11 @@ def make_package(
     import msgspec
     import pyarrow as pa
 
-    from citeforge.builders.packaging.hiding import write_secret
-    from citeforge.builders.packaging.package import PackageWriter
-    from citeforge.engines.io.files import sha256_file
-    from citeforge.schemas.benchmarks.manifest import SECRET, ContextSet, Manifest
-    from citeforge.schemas.benchmarks.tables import CONTEXTS, CORPUS, LABELS, MAPPING, QUERIES
+    from citeforge.builders.hiding import write_secret
+    from citeforge.builders.package import PackageWriter
+    from citeforge.engines.files import sha256_file
+    from citeforge.schemas.manifest import SECRET, ContextSet, Manifest
+    from citeforge.schemas.tables import CONTEXTS, CORPUS, LABELS, MAPPING, QUERIES
     from citeforge.schemas.recipes.rage import RageRecipe
 
     rng = random.Random(0)
@@ -89,7 +89,7 @@ def make_package(
 def prepare_ours(folder: str, by: tuple[str, ...] = ()) -> Any:
     from citeforge.evaluator import score
     from citeforge.evaluator.measures.registry import select
-    from citeforge.evaluator.statements.tools import Tools
+    from citeforge.evaluator.submissions.tools import Tools
     from citeforge.evaluator.submissions import benchmark
 
     tools = Tools().with_options(by=by)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from citeforge.engines.io.tables import write_table
+from citeforge.engines.tables import write_table
 from citeforge.package.package import Package
 from citeforge.publishing.hidden import remove_labels
 

@@ -3,8 +3,8 @@
 import hashlib
 from pathlib import Path
 
-from citeforge.builders.frozen import build_hagrid
-from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.builders.alce.frozen import build_hagrid
+from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.answers import HagridRecipe
 from citeforge.schemas.recipes.base import IfExists
 from conftest import EXAMPLES, run_options

@@ -14,8 +14,8 @@ from citeforge.engines.text.segmenters import PunktSegmenter
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.reading import compute
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-from citeforge.evaluator.statements.tools import Tools
+from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
+from citeforge.evaluator.submissions.tools import Tools
 from citeforge.package.items import Gold, GoldRows, Passage
 from citeforge.schemas.citations.grammar import Grammar
 from stand_ins import RuleJudge, RuleLlm

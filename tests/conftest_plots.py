@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from citeforge.plugins.plots.page import page_report
+from citeforge.evaluator.pages.page import page_report
 from citeforge.schemas.scores import (
     About,
     AnswerDetail,

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from citeforge.evaluator.corrections import Correction
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.reports.corrections import Correction
 from citeforge.evaluator.score import ScoringSetup
 from citeforge.evaluator.score import score as score_file
-from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.tools import Tools
 from citeforge.schemas.scores import ScoreFile
 
 

@@ -125,7 +125,7 @@ def largest_circle_of_folders() -> int:
 
 LIMITS = {
     "code lines": (lambda: house().code_lines, 54_054),
-    "code lines of the core": (lambda: house().core_lines, 36_049),
+    "code lines of the core": (lambda: house().core_lines, 38_900),
     "files in the largest circle": (largest_circle, 1),
     "folders in the largest circle": (largest_circle_of_folders, 1),
     "arrows that run up the floors": (arrows_up, 0),

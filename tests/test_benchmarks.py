@@ -4,7 +4,7 @@ from pathlib import Path
 
 from benchmarks.score import make_package, prepare_ours, run_ours
 
-from citeforge.builders.packaging.verify import verify
+from citeforge.builders.verify import verify
 
 
 def test_the_synthetic_package_is_scored(tmp_path: Path) -> None:

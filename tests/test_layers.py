@@ -109,8 +109,8 @@ def test_scores_of_numbers_need_no_pandas(package: Path, tmp_path: Path) -> None
     submission, there = tmp_path / "s.jsonl", ("--benchmark", package)
     modules_after(("run", "random", *there, "--out", submission))
     loaded = modules_after(("score", submission, *there))
-    assert not loaded & {"pandas", "jinja2", "citeforge.builders.packaging.card"}
+    assert not loaded & {"pandas", "jinja2", "citeforge.builders.card"}
     loaded = modules_after(("check", submission, *there))
     others = {"citeforge.schemas.recipes.kalma", "citeforge.engines.retrieval.exact"}
-    others.add("citeforge.plugins.responses.vendors.formats")
+    others.add("citeforge.plugins.responses.formats")
     assert not loaded & {"pandas", "scipy", "rich", *others}

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 import citeforge as cf
-from citeforge.builders.packaging.changes import recipe_of
+from citeforge.builders.changes import recipe_of
 from citeforge.builders.rebuild import uses_of
 from citeforge.builders.recipe_files import read_recipe
-from citeforge.engines.io.files import digest
+from citeforge.engines.files import digest
 from citeforge.package.kinds import recipe_named, recipes
 from citeforge.package.manifest import load_intact, pretty_json
 from citeforge.schemas.recipes.flags import flags_of

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import citeforge as cf
-from citeforge.builders.packaging.verify import verify
 from citeforge.builders.rage.build import build_rage
+from citeforge.builders.verify import verify
 from citeforge.engines.models.embed import TransformerEmbedder
 from conftest import (
     EXAMPLES,

@@ -4,7 +4,7 @@ import csv
 import json
 from pathlib import Path
 
-from citeforge.builders.packaging.verify import verify
+from citeforge.builders.verify import verify
 from citeforge.package.manifest import load_intact
 from conftest import ROOT, Inline
 

@@ -16,7 +16,7 @@ from citeforge.cli.options import field_options, record_from
 from citeforge.engines.running.setup import runner_flags
 from citeforge.package.kinds import recipes
 from citeforge.plugins.bundles.design import DeflectionRecipe
-from citeforge.schemas.benchmarks.licences import HUB_LICENCES
+from citeforge.schemas.licences import HUB_LICENCES
 from citeforge.schemas.recipes.answers import AlceRecipe
 from citeforge.schemas.recipes.authorship import AuthorshipRecipe
 from citeforge.schemas.recipes.base import ALWAYS, Recipe, RunOptions

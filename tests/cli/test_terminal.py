@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.engines.io.textfiles import escape_formula, unescape_formula
+from citeforge.engines.textfiles import escape_formula, unescape_formula
 from conftest import ROOT, Inline
 
 V1 = ROOT / "tests" / "golden" / "v1"

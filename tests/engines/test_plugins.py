@@ -125,7 +125,7 @@ def test_a_file_gives_things_of_any_sort(site: Path) -> None:
         JUDGE
         + """
 import numpy as np
-from citeforge.schemas.benchmarks.sources import Declaration, SourceInfo
+from citeforge.schemas.sources import Declaration, SourceInfo
 
 class Length:
     def fingerprint(self): return {"name": "length"}
@@ -203,7 +203,7 @@ def test_help_imports_no_plugin_without_commands(site: Path) -> None:
 
 
 def test_manifests_without_plugins_are_what_they_were(site: Path) -> None:
-    from citeforge.schemas.benchmarks.sources import SourceInfo
+    from citeforge.schemas.sources import SourceInfo
 
     info = SourceInfo(spec="x:y", kind="x")
     assert "plugin" not in info.model_dump(mode="json")

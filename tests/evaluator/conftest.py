@@ -1,5 +1,6 @@
-"""Fixtures of the measure tests."""
+"""Fixtures of the tests of measures and reports."""
 
 from conftest_evaluator import measure
+from conftest_reports import files, scored
 
-__all__ = ["measure"]
+__all__ = ["files", "measure", "scored"]

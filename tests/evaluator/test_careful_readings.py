@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.statements.split import strict_statements
+from citeforge.evaluator.submissions.split import strict_statements
 from citeforge.schemas.citations.grammar import Grammar
 
 SEGMENTER = SentenceSegmenter()

@@ -9,9 +9,9 @@ import pytest
 
 import citeforge as cf
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
-from citeforge.evaluator.reports.compare import compare_many
-from citeforge.evaluator.reports.rows import variance_lines
-from citeforge.evaluator.reports.table import render_scores
+from citeforge.evaluator.compare import compare_many
+from citeforge.evaluator.rows import variance_lines
+from citeforge.evaluator.table import render_scores
 from conftest import refused
 
 

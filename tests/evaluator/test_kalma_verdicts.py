@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import citeforge as cf
-from citeforge.builders.packaging.verify import verify
+from citeforge.builders.verify import verify
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.score import ScoringSetup, score, setup_of

@@ -21,13 +21,13 @@ from citeforge.engines.text.refusals import is_refusal
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.alce_lists import split_list
 from citeforge.evaluator.measures.rage_citations import reference_scorer, strict_scorer
-from citeforge.evaluator.statements.split import strict_statements
-from citeforge.evaluator.statements.url_marks import read_markup
-from citeforge.plugins.responses.placing.marks import place_marks
-from citeforge.plugins.responses.placing.records import Cited
-from citeforge.schemas.benchmarks.kg import Triple
+from citeforge.evaluator.submissions.split import strict_statements
+from citeforge.evaluator.submissions.url_marks import read_markup
+from citeforge.plugins.responses.marks import place_marks
+from citeforge.plugins.responses.records import Cited
 from citeforge.schemas.citations.grammar import Grammar, without_markers
 from citeforge.schemas.citations.triples import TripleGrammar
+from citeforge.schemas.kg import Triple
 from citeforge.schemas.refusals import LANGUAGES
 from patience import patience
 

@@ -8,8 +8,8 @@ import pytest
 
 import citeforge as cf
 from citeforge.evaluator.measures.registry import measures, select
-from citeforge.evaluator.reports.table import render_scores
-from citeforge.evaluator.statements.tools import Tools
+from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.table import render_scores
 from citeforge.plugins.training.benchmark_reward import CitationReward
 from conftest import EXAMPLES, refused, write_jsonl
 

@@ -108,9 +108,9 @@ def sign(package: Path) -> bool:
     """Make a manifest agree with its files and with itself, as if they had been built so."""
     import hashlib
 
-    from citeforge.builders.packaging.package import MANIFEST, pretty_json
-    from citeforge.engines.io.files import digest
-    from citeforge.schemas.benchmarks.manifest import benchmark_hash
+    from citeforge.builders.package import MANIFEST, pretty_json
+    from citeforge.engines.files import digest
+    from citeforge.schemas.manifest import benchmark_hash
 
     path = package / MANIFEST
     try:

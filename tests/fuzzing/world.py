@@ -209,7 +209,7 @@ def _packages() -> None:
         "  phrase: 'from: {label}'\n  note: Where it is from.\n  distinct: false\n"
     )
     shutil.copy(
-        ROOT / "src/citeforge/plugins/published_systems/alce/data/demonstrations.yaml", "demos.yaml"
+        ROOT / "src/citeforge/plugins/published_systems/data/demonstrations.yaml", "demos.yaml"
     )
     shutil.copy(ROOT / "src/citeforge/engines/judge/data/llm-three-level.yaml", "profile.yaml")
     cite("build", "position", "--benchmark", "facts", "--k", 3, "--out", "position")

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import citeforge as cf
-from citeforge.builders.packaging.verify import verify
+from citeforge.builders.verify import verify
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
 from conftest import refused

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from citeforge.ir_convert.kalma import read_entries, read_gold
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
-from citeforge.plugins.layouts.questions import write_gold, write_items
-from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
+from citeforge.publishing.question_layouts import write_gold, write_items
+from citeforge.schemas.kg import Graph, Triple, relation_key
 from conftest import refused
 
 ADA = {

@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 import pytest
 
 import citeforge as cf
-from citeforge.engines.io.corpus import join_titles
-from citeforge.engines.io.duplicates import DuplicateFinder
+from citeforge.engines.corpus import join_titles
+from citeforge.engines.duplicates import DuplicateFinder
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions, Source
 from conftest import refused, write_beir, write_jsonl

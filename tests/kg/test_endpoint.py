@@ -23,7 +23,7 @@ from citeforge.kg.endpoint import (
 )
 from citeforge.kg.engines import GRAPHS, StoreEngine
 from citeforge.kg.graph import KnowledgeGraph
-from citeforge.schemas.benchmarks.kg import Graph
+from citeforge.schemas.kg import Graph
 from conftest import EXAMPLES, refused
 from patience import patience
 from servers.sparql import proxy, sparql_server

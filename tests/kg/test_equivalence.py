@@ -10,7 +10,7 @@ from citeforge.evaluator.measures.kalma_graphs import ShownGraphs, read_answer
 from citeforge.kg.domain import load_domain
 from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import open_graph
-from citeforge.schemas.benchmarks.kg import Graph, Key, Triple
+from citeforge.schemas.kg import Graph, Key, Triple
 from citeforge.schemas.recipes.base import RunOptions
 
 PEOPLE = load_domain("people")

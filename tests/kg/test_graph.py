@@ -19,9 +19,9 @@ from citeforge.kg.endpoint import TooLongError
 from citeforge.kg.engines import GRAPHS, StoreEngine
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.link import Linker, linking_quality
+from citeforge.kg.snapshot import write_snapshot
 from citeforge.kg.values import Row, iri, lexical_date, literal, query, render_date
-from citeforge.plugins.graphs.snapshot import write_snapshot
-from citeforge.schemas.benchmarks.kg import Triple
+from citeforge.schemas.kg import Triple
 from conftest import EXAMPLES, Inline, refused
 
 GRAPH = EXAMPLES / "people" / "graph.ttl"

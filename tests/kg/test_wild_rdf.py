@@ -16,8 +16,8 @@ from citeforge.kg.domain import load_domain
 from citeforge.kg.engines import BASE, MALFORMED, StoreEngine
 from citeforge.kg.graph import KnowledgeGraph, open_graph
 from citeforge.kg.link import Linker
+from citeforge.kg.snapshot import write_snapshot
 from citeforge.kg.values import render_date
-from citeforge.plugins.graphs.snapshot import write_snapshot
 from conftest import EXAMPLES, Inline, refused
 
 GRAPH = EXAMPLES / "people" / "graph.ttl"

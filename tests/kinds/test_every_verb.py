@@ -6,20 +6,20 @@ from typing import Any
 import pytest
 
 import citeforge as cf
-from citeforge.builders.packaging.prompts import load_template, render_prompts
-from citeforge.builders.packaging.verify import verify
+from citeforge.builders.prompts import load_template, render_prompts
+from citeforge.builders.verify import verify
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.reports.withhold import withhold_scores
 from citeforge.evaluator.submissions.reader import read_answers
+from citeforge.evaluator.withhold import withhold_scores
 from citeforge.package.package import Package
 from citeforge.plugins.audit.run import find_flaws
 from citeforge.plugins.labels.sheets import TASKS, benchmark_items
 from citeforge.plugins.leaderboard.build import build_site
 from citeforge.plugins.leaderboard.query_pages import query_pages
-from citeforge.plugins.responses.inspect_tasks.scoring import Scoring, Settings
+from citeforge.plugins.responses.inspect_scoring import Scoring, Settings
 from citeforge.publishing.export import export, exports, write_export
 from citeforge.publishing.hidden import join_package, split_package
-from citeforge.schemas.benchmarks.manifest import SECRET
+from citeforge.schemas.manifest import SECRET
 from citeforge.schemas.recipes.base import Part
 from citeforge.systems.run import run_system
 from conftest import refused

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 import citeforge as cf
-from citeforge.builders.packaging.package import manifest_digest, render_manifest
-from citeforge.builders.packaging.prompts import TEMPLATES
+from citeforge.builders.package import manifest_digest, render_manifest
+from citeforge.builders.prompts import TEMPLATES
 from citeforge.evaluator.measures.registry import measures
 from citeforge.ir_convert.registry import citation_of
 from citeforge.kinds.rage import RageKind
 from citeforge.package.kinds import kind_of, kinds, recipes
 from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.plugins.labels.sheets import TASKS
-from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Recipe
 from citeforge.systems.registry import SYSTEMS
 from conftest import ROOT, Inline, refused

@@ -10,7 +10,7 @@ import pandas
 import pytest
 
 import citeforge as cf
-from citeforge.engines.io.report_table import MOST_ROWS, Displayed, Table
+from citeforge.engines.report_table import MOST_ROWS, Displayed, Table
 from citeforge.schemas.scores import ScoreFile
 from conftest import refused, write_jsonl
 from conftest_plots import HOSTILE, scored, trivial_files

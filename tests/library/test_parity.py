@@ -13,7 +13,7 @@ import citeforge as cf
 from citeforge.cli.gating import gate
 from citeforge.cli.options import field_options
 from citeforge.cli.scoring import compare, report, score
-from citeforge.evaluator.reports.compare import compare_many
+from citeforge.evaluator.compare import compare_many
 from citeforge.plugins.audit.commands import audit
 from conftest import Inline, refused, write_jsonl
 from conftest_plots import scored

@@ -13,7 +13,7 @@ from citeforge.engines.llm.replay import ReplayStore, SentRequest, export_store,
 from citeforge.evaluator.targets import score_targets
 from citeforge.kg.graph import open_graph
 from citeforge.kg.link import Linker
-from citeforge.plugins.graphs.links import link_questions, read_questions
+from citeforge.kg.links import link_questions, read_questions
 from citeforge.plugins.labels.judging import judge_pairs, plan_pairs
 from citeforge.plugins.labels.options import AnnotationOptions
 from citeforge.plugins.labels.returned import import_sheets

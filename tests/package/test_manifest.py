@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import citeforge as cf
-from citeforge.builders.packaging.verify import verify
-from citeforge.engines.io.files import digest, sha256_file
+from citeforge.builders.verify import verify
+from citeforge.engines.files import digest, sha256_file
 from citeforge.package.manifest import load_manifest, pretty_json
 from citeforge.package.package import Package
 from conftest import Inline, refused

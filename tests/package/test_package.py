@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import citeforge as cf
-from citeforge.engines.io.files import sha256_file
+from citeforge.engines.files import sha256_file
 from citeforge.package.manifest import load_manifest
 from citeforge.package.package import Package
-from citeforge.schemas.benchmarks.tables import GOLD
+from citeforge.schemas.tables import GOLD
 from conftest import ROOT, refused
 
 
@@ -82,12 +82,12 @@ def test_it_says_what_it_is(package: Path) -> None:
 
 KNOWS_TABLES = re.compile(r"shard_paths|read_table\(|\.table\(\"")
 WRITERS = (
-    "engines/io/tables.py",
+    "engines/tables.py",
     "package/package.py",
     "builders/alce/build.py",
-    "builders/packaging/corpus.py",
-    "builders/packaging/hiding.py",
-    "builders/packaging/package.py",
+    "builders/corpus.py",
+    "builders/hiding.py",
+    "builders/package.py",
     "builders/rage/negatives.py",
     "builders/rage/sources.py",
     "plugins/documents/corpus.py",

@@ -17,8 +17,8 @@ from citeforge.engines.text import segmenters
 from citeforge.engines.text.segmenters import PunktSegmenter
 from citeforge.evaluator.measures.reading import compute
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-from citeforge.evaluator.statements.tools import Tools
+from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
+from citeforge.evaluator.submissions.tools import Tools
 from citeforge.package.items import Gold, Passage
 from citeforge.schemas.citations.grammar import Grammar
 from conftest_evaluator import World

@@ -13,7 +13,7 @@ import pytest
 from citeforge.engines.llm.records import Request
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item
-from citeforge.plugins.published_systems.alce.options import InteractOptions
+from citeforge.plugins.published_systems.alce_options import InteractOptions
 from citeforge.systems.run import run_system
 from peers.frozen import FrozenNumbers, Program
 from stand_ins import RuleLlm

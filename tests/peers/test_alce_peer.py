@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from citeforge.evaluator.statements.inputs import Inputs
+from citeforge.evaluator.submissions.inputs import Inputs
 from citeforge.package.items import Gold, Passage
 from conftest_evaluator import gold
 from peers import hard_answers as hard

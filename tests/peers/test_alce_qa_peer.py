@@ -12,7 +12,7 @@ import pytest
 
 from citeforge.engines.models.extractive_qa import ExtractiveQa
 from citeforge.evaluator.measures.alce_citations import alce_text
-from citeforge.evaluator.statements.inputs import Inputs
+from citeforge.evaluator.submissions.inputs import Inputs
 from citeforge.package.items import Gold, Passage
 from conftest_evaluator import gold
 from peers import hard_answers as hard

@@ -24,7 +24,7 @@ import pytest
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.scores import Scores, score
-from citeforge.plugins.responses.deep_research.pairs import as_written, statement_pairs
+from citeforge.plugins.responses.fact_pairs import as_written, statement_pairs
 from conftest import Inline, write_jsonl
 from peers.frozen import FrozenNumbers, Program
 from stand_ins import RuleJudge

@@ -11,7 +11,7 @@ from jsonschema import Draft7Validator
 
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.plugins.leaderboard.community_evals.every_eval_ever import (
+from citeforge.plugins.leaderboard.every_eval_ever import (
     SCHEMA_VERSION,
     RecordOptions,
     export_every_eval,

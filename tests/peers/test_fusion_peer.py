@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from citeforge.plugins.published_systems.attributed_ir import fusion
+from citeforge.plugins.published_systems import fusion
 from peers.frozen import FrozenNumbers, Program
 
 FUSION = Program(

@@ -21,8 +21,8 @@ from citeforge.builders.kalma.build import build_kalma
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Request
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.tools import Tools
 from citeforge.publishing.export import export
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.kalma import KalmaRecipe

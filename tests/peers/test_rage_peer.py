@@ -14,9 +14,9 @@ import pytest
 from citeforge.builders.rage.build import build_rage
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.schemas.benchmarks.tables import RELEVANT
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.rage import RageRecipe
+from citeforge.schemas.tables import RELEVANT
 from conftest import write_jsonl
 from peers.frozen import FrozenNumbers, Program
 from scoring import score

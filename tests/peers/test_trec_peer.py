@@ -17,8 +17,8 @@ import pytest
 from citeforge.engines.judge.records import Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.tools import Tools
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.text import premise_of
 from conftest import write_jsonl

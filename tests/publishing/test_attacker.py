@@ -29,13 +29,13 @@ from attacks import (
     tried_out,
     view,
 )
-from citeforge.builders.packaging.hiding import write_secret
-from citeforge.builders.packaging.verify import verify
+from citeforge.builders.hiding import write_secret
+from citeforge.builders.verify import verify
 from citeforge.package.kinds import find_kind
 from citeforge.package.package import Package
 from citeforge.publishing.hidden import join_package, split_package
 from citeforge.publishing.hub import Publisher
-from citeforge.schemas.benchmarks.manifest import benchmark_hash
+from citeforge.schemas.manifest import benchmark_hash
 from citeforge.schemas.recipes.answers import Retrieving
 from citeforge.schemas.recipes.base import Hideable, Recipe
 from citeforge.schemas.recipes.rage import Mining, Mixture

@@ -8,21 +8,21 @@ from pathlib import Path
 import pytest
 import yaml
 
-from citeforge.builders.packaging.card import bars, render_card
-from citeforge.builders.packaging.changes import command_of
-from citeforge.builders.packaging.licences import (
+from citeforge.builders.card import bars, render_card
+from citeforge.builders.changes import command_of
+from citeforge.builders.licences import (
     conflicts,
     licence_words,
     most_restrictive,
     restrictiveness,
 )
-from citeforge.builders.packaging.verify import verify
+from citeforge.builders.verify import verify
 from citeforge.ir_convert.registry import SOURCES
 from citeforge.package.manifest import load_intact
 from citeforge.publishing.card import write_card
 from citeforge.publishing.hidden import split_package
-from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.benchmarks.sources import SourceInfo, without_folders
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.sources import SourceInfo, without_folders
 from conftest import EXAMPLES, Inline, refused
 
 

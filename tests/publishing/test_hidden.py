@@ -8,15 +8,15 @@ import pyarrow as pa
 import pytest
 
 import citeforge as cf
-from citeforge.engines.io.files import digest, sha256_file
-from citeforge.engines.io.tables import write_table
+from citeforge.engines.files import digest, sha256_file
+from citeforge.engines.tables import write_table
 from citeforge.package.manifest import pretty_json
 from citeforge.plugins.bundles.design import DeflectionRecipe
 from citeforge.plugins.leaderboard.build import build_site
 from citeforge.publishing.hidden import join_package, split_package
 from citeforge.publishing.hub import Publisher
-from citeforge.schemas.benchmarks.manifest import benchmark_hash
-from citeforge.schemas.benchmarks.tables import CONTEXTS
+from citeforge.schemas.manifest import benchmark_hash
+from citeforge.schemas.tables import CONTEXTS
 from conftest import refused
 
 

@@ -15,8 +15,8 @@ import pytest
 
 import citeforge as cf
 from citeforge.builders.derive import Base
-from citeforge.builders.packaging.package import manifest_digest, render_manifest
-from citeforge.builders.packaging.verify import verify
+from citeforge.builders.package import manifest_digest, render_manifest
+from citeforge.builders.verify import verify
 from citeforge.package.manifest import load_intact, read_stats
 from citeforge.publishing.card import write_card
 from citeforge.publishing.hidden import join_package, split_package

@@ -10,7 +10,7 @@ import pytest
 
 import citeforge as cf
 from citeforge.cli.main import cli
-from citeforge.engines.io import folders
+from citeforge.engines import folders
 from citeforge.publishing.export import Export, export, write_export
 from citeforge.schemas.recipes.base import Part
 from conftest import EXAMPLES, content, refused
@@ -130,7 +130,7 @@ def test_the_old_folder_is_there_until_the_new_one_is_whole(tmp_path: Path) -> N
 DIES_BETWEEN_THE_RENAMES = """
 import os, signal, sys
 from pathlib import Path
-from citeforge.engines.io import folders
+from citeforge.engines import folders
 rename = Path.rename
 def once(path, to):
     rename(path, to)

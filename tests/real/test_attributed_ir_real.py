@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.builders.frozen import build_hagrid
+from citeforge.builders.alce.frozen import build_hagrid
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.recipes.answers import HagridRecipe

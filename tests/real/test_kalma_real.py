@@ -12,7 +12,7 @@ from citeforge.builders.kalma.themes import GENERAL_WORDS
 from citeforge.kg.domain import load_domain
 from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package
-from citeforge.schemas.benchmarks.kg import Triple, from_row
+from citeforge.schemas.kg import Triple, from_row
 from conftest import Cli, real_data
 from servers.sparql import sparql_server
 

@@ -147,11 +147,11 @@ def mining(folder: Path) -> Iterator[bytes]:
 
     from citeforge.builders.rage.exclusions import Exclusions
     from citeforge.builders.rage.mining import SeeminglyRelevant
-    from citeforge.engines.io.tables import TableWriter, shard_paths
     from citeforge.engines.models.vectors import VectorShard
     from citeforge.engines.retrieval.certain import CertainSearch
-    from citeforge.schemas.benchmarks.tables import CORPUS
+    from citeforge.engines.tables import TableWriter, shard_paths
     from citeforge.schemas.recipes.rage import Mining
+    from citeforge.schemas.tables import CORPUS
 
     rng = np.random.default_rng(0)
     base = rng.normal(size=(300, 64))

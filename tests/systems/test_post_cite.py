@@ -10,7 +10,7 @@ import pytest
 import citeforge as cf
 from citeforge.builders.alce.build import build_retrieved
 from citeforge.engines.llm.writers import OpenAiLlm
-from citeforge.plugins.published_systems.alce import options as o
+from citeforge.plugins.published_systems import alce_options as o
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.systems.options import EditedOptions
 from conftest import run_options, write_beir

@@ -48,9 +48,9 @@ def preload() -> None:
     for module in (
         "builders.kalma.build builders.authorship.twins builders.authorship.build "
         "builders.rage.build plugins.bundles.build "
-        "builders.frozen evaluator.score publishing.export plugins.leaderboard.build "
+        "builders.alce.frozen evaluator.score publishing.export plugins.leaderboard.build "
         "publishing.card plugins.audit.run engines.llm.writers engines.judge.session "
-        "plugins.graphs.snapshot kg.engines evaluator.reports.compare"
+        "kg.snapshot kg.engines evaluator.compare"
     ).split():
         __import__(f"citeforge.{module}")
 

@@ -7,14 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.builders.packaging.corpus import copy_corpus
-from citeforge.builders.packaging.package import PackageWriter
-from citeforge.builders.rage.exclusions import short_answers
-from citeforge.engines.io.tables import rows_of, rows_with
-from citeforge.package.package import Package
-from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.benchmarks.tables import GOLD, IRRELEVANT, RELEVANT, SEEMINGLY_RELEVANT
+from citeforge.builders.corpus import copy_corpus
+from citeforge.builders.package import PackageWriter
+from citeforge.engines.tables import rows_of, rows_with
+from citeforge.package.package import Package, short_answers
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.tables import GOLD, IRRELEVANT, RELEVANT, SEEMINGLY_RELEVANT
 
 Docs = list[dict[str, str]]
 """An ordered context: ``corpus-id`` and ``label`` of each passage."""

@@ -8,14 +8,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from citeforge.builders.packaging.changes import recipe_of
-from citeforge.engines.io.folders import beside
-from citeforge.engines.io.report_table import Displayed, Table
-from citeforge.engines.io.tables import iter_batches
+from citeforge.builders.changes import recipe_of
+from citeforge.engines.folders import beside
+from citeforge.engines.report_table import Displayed, Table
+from citeforge.engines.tables import iter_batches
 from citeforge.package.kinds import kind_of_recipe, plugin_of
 from citeforge.package.manifest import load_manifest
-from citeforge.schemas.benchmarks.manifest import Manifest, is_hashed
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.schemas.manifest import Manifest, is_hashed
 from citeforge.schemas.recipes.base import Hideable, Judging, Recipe, RunOptions
 from citeforge.schemas.recipes.flags import flags_of
 

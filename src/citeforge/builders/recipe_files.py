@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from citeforge.engines.io.files import read_json
-from citeforge.engines.io.textfiles import line_of_place, read_yaml, record_error
+from citeforge.engines.files import read_json
+from citeforge.engines.textfiles import line_of_place, read_yaml, record_error
 from citeforge.package.kinds import recipe_named, recipes
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import RECIPE_VERSION, Recipe

@@ -80,7 +80,7 @@ def rebuild(folder: Path, inputs: tuple[str, ...], trust: bool, **parameters: An
 @path_option("--from", "folder", metavar="DIR", help="Print the recipe that this was made by.")
 def print_recipe(kind: str | None, folder: Path | None) -> None:
     """Print a recipe file to start from, or with --from the one that a package was made by."""
-    from citeforge.builders.packaging.changes import recipe_of
+    from citeforge.builders.changes import recipe_of
     from citeforge.builders.recipe_files import recipe_text
     from citeforge.package.manifest import load_manifest
 
@@ -225,7 +225,7 @@ def _command(kind: kinds.Kind, recipe: type[Recipe]) -> click.Command:
 
 def _run(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
     """Build a package and print its summary, or print the plan of its LLM requests."""
-    from citeforge.builders.packaging.licences import conflicts
+    from citeforge.builders.licences import conflicts
     from citeforge.cli.lookup import summarise
 
     if run.dry_run:

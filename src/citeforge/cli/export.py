@@ -23,7 +23,7 @@ def card(folder: Path, scores: tuple[Path, ...], version: str | None, licence: s
     From its manifest, statistics, audit.json, reference scores, and card.md, which is kept: write
     there what only you know. eval.yaml makes a published benchmark a leaderboard of the Hub.
     """
-    from citeforge.builders.packaging.licences import conflicts
+    from citeforge.builders.licences import conflicts
     from citeforge.library.publishing import card as write_card
 
     manifest = write_card(folder, scores, version, licence)
@@ -56,8 +56,8 @@ def prompts(
     marks inside passages are put into round brackets, so that a passage's own [3] is not mistaken
     for passage 3.
     """
-    from citeforge.builders.packaging.prompts import contexts_for, prompt_lines, write_stub
-    from citeforge.engines.io.files import atomic_file
+    from citeforge.builders.prompts import contexts_for, prompt_lines, write_stub
+    from citeforge.engines.files import atomic_file
     from citeforge.library.benchmarks import package_folder
     from citeforge.package.package import Package
 

@@ -15,7 +15,7 @@ from citeforge.cli.command import NamedCommands, path_argument, path_option
 if TYPE_CHECKING:
     from citeforge.package.items import Item
     from citeforge.package.package import Package
-    from citeforge.schemas.benchmarks.manifest import Manifest
+    from citeforge.schemas.manifest import Manifest
     from citeforge.schemas.recipes.systems import System
 
 
@@ -119,7 +119,7 @@ def show(folder: Path, query: str | None, context: str | None, full: bool, trace
 
 def _list_rejected(package: Package, full: bool) -> None:
     """Print the passages without an accepted twin (LLM-written version), with the reasons."""
-    from citeforge.engines.io.textfiles import count_text
+    from citeforge.engines.textfiles import count_text
 
     rows = [row for row in package.twins.to_pylist() if not row["accepted"]]
     if rows:
@@ -219,8 +219,8 @@ def verify(folder: Path) -> None:
 
     Exit code 0 when it is sound, 1 with one line for each problem.
     """
-    from citeforge.builders.packaging.verify import verify as find_problems
-    from citeforge.engines.io.textfiles import count_text
+    from citeforge.builders.verify import verify as find_problems
+    from citeforge.engines.textfiles import count_text
     from citeforge.library.benchmarks import package_folder
     from citeforge.package.manifest import load_manifest
     from citeforge.schemas.errors import InputError

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "Build": {
         "build": ("building.build", "Build a benchmark package from a source, or by a recipe."),
+        "kg": ("graphs.kg", "Ask a knowledge graph: profile, snapshot, link."),
     },
     "Run": {
         "run": ("running.run", "Run a system and write its submission."),
@@ -166,7 +167,7 @@ def _show_completion(ctx: click.Context, param: click.Parameter, shell: str | No
 def cli(log_json: bool) -> None:
     """Build, package, publish and score benchmarks for cited generation."""
     if log_json:
-        from citeforge.engines.io.progress import is_json
+        from citeforge.engines.progress import is_json
 
         is_json.set(True)
 
@@ -197,7 +198,7 @@ def main(args: list[str] | None = None) -> None:
             os._exit(0)  # what is in buffers cannot be written any more
         if not isinstance(cause, OSError) or cause.errno is None:
             raise
-        from citeforge.engines.io.files import storage_error
+        from citeforge.engines.files import storage_error
 
         problem = storage_error(cause, cause.filename)
         click.echo(f"error: {problem}", err=True)

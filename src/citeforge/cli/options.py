@@ -60,7 +60,7 @@ _SETTINGS = "citeforge: settings"
 
 def _read_settings(ctx: click.Context) -> tuple[Path | None, Mapping[str, str]]:
     """Read the settings file: (its path, its values); kept per command."""
-    from citeforge.engines.io.settings import read_settings, settings_file
+    from citeforge.engines.settings import read_settings, settings_file
 
     path = settings_file()
     names = {f.name.removeprefix("--") for f in _list_flags(RunOptions, SETTINGS)} if path else ()

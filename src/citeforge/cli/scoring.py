@@ -53,7 +53,7 @@ def check(
     benchmark or context set), 0 when there are only warnings (missing keys, marks that are not read
     or out of range, no benchmark hash, answers that are empty or were cut).
     """
-    from citeforge.engines.io.textfiles import count_text
+    from citeforge.engines.textfiles import count_text
     from citeforge.evaluator.submissions.finding import describe
     from citeforge.library.checks import check as find
     from citeforge.schemas.errors import InputError
@@ -120,9 +120,9 @@ def score(
     Prints one table with 95 % intervals, what is missing or could not be read, and the signature
     of the scores. Absent answers score the worst value.
     """
-    from citeforge.evaluator.reports.table import render_scores
-    from citeforge.evaluator.reports.withhold import withhold_scores
     from citeforge.evaluator.submissions.finding import UNVERIFIED
+    from citeforge.evaluator.table import render_scores
+    from citeforge.evaluator.withhold import withhold_scores
     from citeforge.library.scores import plan_scores, score_files
     from citeforge.schemas.errors import FailuresError
 
@@ -178,9 +178,9 @@ def compare(scores: tuple[Path, ...], out: Path | None, **parameters: Any) -> No
     of a cell that have the same values share a row; the placebo stays out of Holm's family. Pairs
     whose signatures differ are left out, with the differing parts, and the exit code is 3.
     """
-    from citeforge.engines.io.textfiles import count_text
-    from citeforge.evaluator.reports.report import compare_files
-    from citeforge.evaluator.reports.table import folded_note, render_differences
+    from citeforge.engines.textfiles import count_text
+    from citeforge.evaluator.report import compare_files
+    from citeforge.evaluator.table import folded_note, render_differences
     from citeforge.library.scores import listed, score_file_of
     from citeforge.schemas.errors import FailuresError
 
@@ -218,7 +218,7 @@ def report(scores: tuple[Path, ...], out: Path | None, kind: str | None, **param
     The HTML report is one file that needs no network. It shows answers when the scores were made
     with --details.
     """
-    from citeforge.evaluator.reports.report import format_of, make_report
+    from citeforge.evaluator.report import format_of, make_report
     from citeforge.library.benchmarks import package_folder
     from citeforge.library.scores import listed, score_file_of
 

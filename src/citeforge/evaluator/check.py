@@ -6,10 +6,9 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 
-from citeforge.engines.io.report_table import Displayed, Table
-from citeforge.engines.io.textfiles import count_text
+from citeforge.engines.report_table import Displayed, Table
+from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.measures.kalma_graphs import read_answer, read_shown
-from citeforge.evaluator.statements.url_marks import Markup, has_text, read_markup
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.formats import OURS, find_format
@@ -17,6 +16,7 @@ from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN, Places
+from citeforge.evaluator.submissions.url_marks import Markup, has_text, read_markup
 from citeforge.package.items import Passage
 from citeforge.schemas.citations.grammar import Marker
 from citeforge.schemas.citations.urls import same_url

@@ -9,7 +9,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from citeforge.engines.io.report_table import Displayed, Table
+from citeforge.engines.report_table import Displayed, Table
+from citeforge.evaluator.compare import compare_pairs, run_lines
 from citeforge.evaluator.gate_policy import PolicySource, checked_policy
 from citeforge.evaluator.gate_rows import (
     FAIL,
@@ -23,15 +24,14 @@ from citeforge.evaluator.gate_rows import (
     required_rows,
 )
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.reports.compare import compare_pairs, run_lines
-from citeforge.evaluator.reports.notes import limit_lines, scope_lines
-from citeforge.evaluator.reports.ranks import LEVEL
-from citeforge.evaluator.reports.rows import main_measure
-from citeforge.evaluator.reports.slices import slice_pairs
-from citeforge.evaluator.reports.withhold import require_values
+from citeforge.evaluator.notes import limit_lines, scope_lines
+from citeforge.evaluator.ranks import LEVEL
+from citeforge.evaluator.rows import main_measure
+from citeforge.evaluator.slices import slice_pairs
 from citeforge.evaluator.statistics.intervals import quantile
 from citeforge.evaluator.statistics.significance import holm
 from citeforge.evaluator.statistics.values import value_fault
+from citeforge.evaluator.withhold import require_values
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.gate import GatePolicy, Margin, Tier
 from citeforge.schemas.scores import MeasureScore, ScoreFile

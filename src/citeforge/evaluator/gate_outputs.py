@@ -11,11 +11,11 @@ from pathlib import Path
 from textwrap import wrap
 from xml.etree import ElementTree
 
-from citeforge.engines.io.files import write_text
-from citeforge.engines.io.report_table import Table
+from citeforge.engines.files import write_text
+from citeforge.engines.report_table import Table
 from citeforge.evaluator.gate import Decision
 from citeforge.evaluator.gate_rows import FAIL, OPEN, PASS, Row
-from citeforge.evaluator.reports.table import folded_note
+from citeforge.evaluator.table import folded_note
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.signature import joined_signatures
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 from pydantic import ValidationError
 
-from citeforge.engines.io.textfiles import line_of_place, read_yaml, record_error
+from citeforge.engines.textfiles import line_of_place, read_yaml, record_error
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.registry import families, find_measure, parse
 from citeforge.schemas.errors import InputError, UsageError, suggestion

@@ -6,18 +6,18 @@ from pathlib import Path
 
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.running.setup import judge_session, replay_store
+from citeforge.evaluator.corrections import Correction, calibration_of, find_corrections
+from citeforge.evaluator.entries import make_entries
 from citeforge.evaluator.kinds import ScoredKind
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.reading import Reading
 from citeforge.evaluator.measures.registry import measures as known_measures
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.reports.corrections import Correction, calibration_of, find_corrections
-from citeforge.evaluator.reports.entries import make_entries
-from citeforge.evaluator.reports.slices import make_slices, query_labels
-from citeforge.evaluator.statements.tools import Tools
+from citeforge.evaluator.slices import make_slices, query_labels
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.tools import Tools
 from citeforge.package.kinds import kinds, require_base
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import RunOptions

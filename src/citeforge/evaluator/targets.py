@@ -4,8 +4,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from citeforge.engines.io.files import digest_folder, sha256_file
-from citeforge.evaluator.reports.compare import load_scores
+from citeforge.engines.files import digest_folder, sha256_file
+from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.submissions.reader import bare_name, system_name
 from citeforge.schemas.errors import InputError, UsageError
 

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import msgspec
 import pyarrow as pa
 
-from citeforge.engines.io.files import parse_json
-from citeforge.engines.io.jsonlines import read_all
-from citeforge.engines.io.tables import table_of
+from citeforge.engines.files import parse_json
+from citeforge.engines.jsonlines import read_all
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.tables import table_of
 from citeforge.ir_convert.source import (
     FileSource,
     Place,
@@ -22,9 +22,9 @@ from citeforge.ir_convert.source import (
     empty_text,
     placed_passages,
 )
-from citeforge.schemas.benchmarks.sources import SourceInfo
-from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, QUERIES
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.sources import SourceInfo
+from citeforge.schemas.tables import GOLD, MAPPING, QUERIES
 from citeforge.schemas.text import contains_answer, normalise_answer, premise_of
 
 Task = Literal["asqa", "qampari", "eli5"]

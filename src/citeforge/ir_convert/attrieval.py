@@ -8,13 +8,13 @@ from typing import TypeVar
 import msgspec
 import pyarrow as pa
 
-from citeforge.engines.io.files import digest_folder, sha256_file
-from citeforge.engines.io.jsonlines import read_rows
-from citeforge.engines.io.tables import table_of
+from citeforge.engines.files import digest_folder, sha256_file
+from citeforge.engines.jsonlines import read_rows
+from citeforge.engines.tables import table_of
 from citeforge.ir_convert.source import JudgedSource, Judgements, Place, PlacedPassage, ReadOptions
-from citeforge.schemas.benchmarks.sources import SourceInfo
-from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, SEEMINGLY_RELEVANT
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.sources import SourceInfo
+from citeforge.schemas.tables import GOLD, MAPPING, SEEMINGLY_RELEVANT
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
-from citeforge.engines.io.archives import unpack_zip
-from citeforge.engines.io.extra_fields import metadata_text, read_known_fields
-from citeforge.engines.io.files import digest
-from citeforge.engines.io.jsonlines import decode_text, raw_lines
+from citeforge.engines.archives import unpack_zip
+from citeforge.engines.extra_fields import metadata_text, read_known_fields
+from citeforge.engines.files import digest
+from citeforge.engines.jsonlines import decode_text, raw_lines
 from citeforge.ir_convert.source import (
     JudgedSource,
     Judgements,
@@ -20,8 +20,8 @@ from citeforge.ir_convert.source import (
     check_id,
     duplicate_id,
 )
-from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.sources import SourceInfo
 
 _NO_JSON = msgspec.Raw(b"")
 _HEADER = ["query-id", "corpus-id", "score"]

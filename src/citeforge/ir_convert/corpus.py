@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
-from citeforge.engines.io.jsonlines import read_rows
-from citeforge.engines.io.tables import iter_batches, read_schema
+from citeforge.engines.jsonlines import read_rows
+from citeforge.engines.tables import iter_batches, read_schema
 from citeforge.ir_convert.hub import conform, map_columns
 from citeforge.ir_convert.source import (
     FileSource,
@@ -18,9 +18,9 @@ from citeforge.ir_convert.source import (
     corpus_batches,
     without_queries,
 )
-from citeforge.schemas.benchmarks.sources import SourceInfo
-from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.sources import SourceInfo
+from citeforge.schemas.tables import CORPUS
 
 _ENDINGS = (".parquet", ".jsonl", ".jsonl.gz")
 ALLOWED = "a .jsonl, .jsonl.gz or .parquet file, or a folder of them (in it, or in its corpus/)"

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import msgspec
 import pyarrow as pa
 
-from citeforge.engines.io.extra_fields import metadata_text, read_known_fields
-from citeforge.engines.io.tables import table_of
+from citeforge.engines.extra_fields import metadata_text, read_known_fields
+from citeforge.engines.tables import table_of
 from citeforge.ir_convert.source import (
     FileSource,
     Place,
@@ -20,10 +20,10 @@ from citeforge.ir_convert.source import (
     empty_text,
     placed_passages,
 )
-from citeforge.schemas.benchmarks.sources import SourceInfo
-from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, QUERIES
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.sources import SourceInfo
+from citeforge.schemas.tables import GOLD, MAPPING, QUERIES
 
 HUB_REPO = "miracl/hagrid"
 HUB_FILE = "hagrid-v1.0-en/{split}.jsonl"

@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.engines.io.files import digest, digest_folder
-from citeforge.engines.io.tables import rows_with
+from citeforge.engines.files import digest, digest_folder
 from citeforge.engines.models.files import error_reason, http_errors
+from citeforge.engines.tables import rows_with
 from citeforge.ir_convert.source import (
     Place,
     ReadOptions,
@@ -23,8 +23,9 @@ from citeforge.ir_convert.source import (
     checked_passages,
     without_queries,
 )
-from citeforge.schemas.benchmarks.sources import SourceInfo
-from citeforge.schemas.benchmarks.tables import (
+from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.sources import SourceInfo
+from citeforge.schemas.tables import (
     CORPUS,
     GOLD,
     LABELS,
@@ -32,7 +33,6 @@ from citeforge.schemas.benchmarks.tables import (
     QUERIES,
     RELEVANT,
 )
-from citeforge.schemas.errors import InputError, UnknownValueError
 
 _BATCH = 4096
 _IDS = ("_id", "id", "docid", "doc_id", "pid")

@@ -8,10 +8,10 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from citeforge.engines.io.files import read_json
+from citeforge.engines.files import read_json
 from citeforge.ir_convert.source import ReadOptions, Source
-from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.kg import Graph, Triple, relation_key
 
 _DATES = ("date of birth", "date of death")
 _META = ("name", "qid")

@@ -16,8 +16,8 @@ from citeforge.ir_convert.hagrid import open_hagrid, open_hagrid_hub
 from citeforge.ir_convert.hub import open_corpus_hub, open_judged, open_rage
 from citeforge.ir_convert.kalma import open_kalma
 from citeforge.ir_convert.source import ReadOptions, Source
-from citeforge.schemas.benchmarks.sources import Declaration, SourceInfo
 from citeforge.schemas.errors import UnknownValueError, UsageError
+from citeforge.schemas.sources import Declaration, SourceInfo
 
 STRICT = ("beir", "hagrid", "hagrid-hub")
 """Sources whose rows may have no unknown field; others ignore unknown fields."""

@@ -18,13 +18,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.engines.io.duplicates import DuplicateFinder
-from citeforge.engines.io.files import sha256_file
-from citeforge.engines.io.tables import batch_of, table_of
-from citeforge.schemas.benchmarks.sources import SourceInfo
-from citeforge.schemas.benchmarks.tables import CORPUS, GOLD, MAPPING, QUERIES
+from citeforge.engines.duplicates import DuplicateFinder
+from citeforge.engines.files import sha256_file
+from citeforge.engines.tables import batch_of, table_of
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import ExtraFields
+from citeforge.schemas.sources import SourceInfo
+from citeforge.schemas.tables import CORPUS, GOLD, MAPPING, QUERIES
 from citeforge.schemas.text import normalise_passages
 
 if TYPE_CHECKING:

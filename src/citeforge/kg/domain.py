@@ -14,7 +14,7 @@ from jinja2 import StrictUndefined, Template, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from citeforge.engines.io.textfiles import read_yaml, validated
+from citeforge.engines.textfiles import read_yaml, validated
 from citeforge.kg.plain import (
     CLASS,
     DIRECT_IRI,
@@ -25,8 +25,8 @@ from citeforge.kg.plain import (
     PlainModel,
 )
 from citeforge.kg.values import is_iri
-from citeforge.schemas.benchmarks.kg import Triple, relation_key
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.kg import Triple, relation_key
 from citeforge.schemas.record import FrozenRecord
 
 SLOTS = ("who", "whose", "whom", "was", "were", "past", "did")

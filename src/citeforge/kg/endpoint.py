@@ -12,8 +12,8 @@ from urllib.request import Request
 
 import msgspec
 
-from citeforge.engines.io.http import retry_after
-from citeforge.engines.io.sqlite import Store
+from citeforge.engines.http import retry_after
+from citeforge.engines.sqlite import Store
 from citeforge.kg.transport import HttpReply, ReplySizeError, require_address, send_request
 from citeforge.kg.values import Row, variables_of
 from citeforge.schemas.errors import InputError

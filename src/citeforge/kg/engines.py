@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store, parse
 
-from citeforge.engines.io.files import sha256_file
-from citeforge.engines.io.jsonlines import open_bytes, raw_lines, read_errors
+from citeforge.engines.files import sha256_file
+from citeforge.engines.jsonlines import open_bytes, raw_lines, read_errors
 from citeforge.engines.registry import Registry, unknown_choice_error
 from citeforge.kg.endpoint import EndpointEngine, EndpointOptions, Limits, ReplayEngine, ReplyStore
 from citeforge.kg.plain import PlainModel

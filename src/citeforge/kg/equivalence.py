@@ -6,7 +6,7 @@ from itertools import chain
 
 from citeforge.kg.domain import Domain
 from citeforge.kg.graph import KnowledgeGraph
-from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
+from citeforge.schemas.kg import Graph, Triple, relation_key
 
 MIN_LINKS, MIN_SHARE = 5, 0.5
 """Two relations are inverse where so many links of a graph are stated both ways, and these are such

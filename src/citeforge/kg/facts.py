@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from citeforge.kg.domain import Domain
 from citeforge.kg.values import WIKIBASE, XSD, Row, Term, is_geometry, plain_label, render_date
-from citeforge.schemas.benchmarks.kg import Triple
+from citeforge.schemas.kg import Triple
 
 _LEFT_OUT = frozenset(
     WIKIBASE + name

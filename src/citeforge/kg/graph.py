@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.io.progress import progress
-from citeforge.engines.io.textfiles import yaml_line
+from citeforge.engines.progress import progress
+from citeforge.engines.textfiles import yaml_line
 from citeforge.kg.domain import Domain, load_domain
 from citeforge.kg.endpoint import TooLongError
 from citeforge.kg.engines import GRAPHS, SparqlEngine, StoreEngine
@@ -14,8 +14,8 @@ from citeforge.kg.facts import COUNT, FactReader, by_number
 from citeforge.kg.plain import PlainModel
 from citeforge.kg.translation import Translated
 from citeforge.kg.values import FALLBACKS, Row, Term, iri, is_iri, languages_list, literal, query
-from citeforge.schemas.benchmarks.kg import Graph
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.kg import Graph
 from citeforge.schemas.recipes.base import RunOptions
 
 BATCH = 50

@@ -7,7 +7,7 @@ from typing import Any
 
 from citeforge.engines.text.spacy_models import installed_pipeline, ner_model
 from citeforge.kg.graph import KnowledgeGraph
-from citeforge.schemas.benchmarks.kg import Graph
+from citeforge.schemas.kg import Graph
 from citeforge.schemas.text import normalise_em
 
 # Entity types of spaCy's models that fit a class; others are looked up without a filter.

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import Request
 
-from citeforge.engines.io.event_loop import run_async
+from citeforge.engines.event_loop import run_async
 from citeforge.schemas.errors import InputError, without_credentials
 from citeforge.schemas.text import printable
 

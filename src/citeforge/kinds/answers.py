@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from citeforge.kinds.rage import RageKind
-from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.answers import AlceRecipe, HagridRecipe
 from citeforge.schemas.recipes.base import Recipe, RunOptions
 
@@ -28,7 +28,7 @@ class HagridKind(RageKind):
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
         """Build a package of HAGRID's questions, with their quotes as contexts."""
-        from citeforge.builders.frozen import build_hagrid
+        from citeforge.builders.alce.frozen import build_hagrid
 
         assert isinstance(recipe, HagridRecipe)
         return build_hagrid(recipe, run)
@@ -47,14 +47,14 @@ class AlceKind(RageKind):
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
         """Build a package of questions with the documents retrieved for them."""
-        from citeforge.builders.frozen import build_alce
+        from citeforge.builders.alce.frozen import build_alce
 
         assert isinstance(recipe, AlceRecipe)
         return build_alce(recipe, run)
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
         """Find wrong ids, contexts and candidates in a package."""
-        from citeforge.builders.packaging.verify import wrong_candidates
+        from citeforge.builders.verify import wrong_candidates
 
         yield from super().problems(package)
         yield from wrong_candidates(package)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from citeforge.kinds.twins import TwinsKind
-from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.authorship import AuthorshipRecipe
 from citeforge.schemas.recipes.base import Recipe, RunOptions
 
@@ -53,7 +53,7 @@ class AuthorshipKind(TwinsKind):
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
         """Find what is wrong with twins, contexts and cells in a package."""
-        from citeforge.builders.packaging.verify import wrong_cells
+        from citeforge.builders.verify import wrong_cells
 
         yield from super().problems(package)
         yield from wrong_cells(package)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from citeforge.engines.io.tables import rows_of
 from citeforge.engines.llm.budget import RunPlan
+from citeforge.engines.tables import rows_of
 from citeforge.evaluator.kinds import ScoredKind
 from citeforge.kinds.rage import NO_CELLS, OTHER_TASKS
 from citeforge.package.items import Item, by_query
-from citeforge.schemas.benchmarks.kg import GENERAL, from_row, graphs_of
-from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.benchmarks.tables import KG_BY_CONFIG
+from citeforge.schemas.kg import GENERAL, from_row, graphs_of
+from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Recipe, RunOptions
 from citeforge.schemas.recipes.kalma import KalmaRecipe
+from citeforge.schemas.tables import KG_BY_CONFIG
 
 if TYPE_CHECKING:
     from citeforge.evaluator.measures.reading import Read

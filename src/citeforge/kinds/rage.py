@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from citeforge.evaluator.kinds import ScoredKind
 from citeforge.package.items import Item, Passage
-from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.benchmarks.tables import BY_CONFIG, CONDENSED_FORMS
+from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Recipe, RunOptions
 from citeforge.schemas.recipes.rage import RageRecipe
+from citeforge.schemas.tables import BY_CONFIG, CONDENSED_FORMS
 
 if TYPE_CHECKING:
     from citeforge.evaluator.measures.reading import Read
@@ -76,7 +76,7 @@ class RageKind(ScoredKind):
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
         """Find wrong ids and contexts in a package."""
-        from citeforge.builders.packaging.verify import wrong_contexts, wrong_ids
+        from citeforge.builders.verify import wrong_contexts, wrong_ids
 
         yield from wrong_ids(package)
         yield from wrong_contexts(package)

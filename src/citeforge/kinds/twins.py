@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.kinds.rage import RageKind
-from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Recipe, RunOptions
 from citeforge.schemas.recipes.twins import TwinsRecipe
 
@@ -41,7 +41,7 @@ class TwinsKind(RageKind):
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
         """Find wrong ids, contexts and twins in a package."""
-        from citeforge.builders.packaging.verify import wrong_twins
+        from citeforge.builders.verify import wrong_twins
 
         yield from super().problems(package)
         yield from wrong_twins(package)

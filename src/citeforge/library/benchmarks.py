@@ -4,7 +4,7 @@ import tempfile
 import weakref
 from pathlib import Path
 
-from citeforge.engines.io.files import remove_tree
+from citeforge.engines.files import remove_tree
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.package import Package
 from citeforge.schemas.errors import UsageError

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from citeforge.builders.packaging.prompts import contexts_for, prompt_lines, write_stub
-from citeforge.engines.io.files import atomic_file
+from citeforge.builders.prompts import contexts_for, prompt_lines, write_stub
+from citeforge.engines.files import atomic_file
 from citeforge.library.benchmarks import package_folder, writable_folder
 from citeforge.library.scores import Scored, Scores, listed, score_file_of
 from citeforge.package.manifest import load_manifest
@@ -19,8 +19,8 @@ from citeforge.publishing.card import write_card
 from citeforge.publishing.hidden import split_package, withheld_words
 from citeforge.publishing.hub import Publisher, check_sound
 from citeforge.publishing.hub_changes import Published, PublishPlan
-from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError, UsageError, extras_named
+from citeforge.schemas.manifest import Manifest
 
 
 @extras_named()

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from citeforge.engines.io.report_table import Displayed, Table
-from citeforge.engines.io.textfiles import count_text
-from citeforge.evaluator.reports.compare import Difference
-from citeforge.evaluator.reports.ranks import LEVEL
-from citeforge.evaluator.reports.report import compare_files, format_of, make_report
-from citeforge.evaluator.reports.rows import named_rows, references_last
-from citeforge.evaluator.reports.table import difference_tables, scores_table, signature_notes
+from citeforge.engines.report_table import Displayed, Table
+from citeforge.engines.textfiles import count_text
+from citeforge.evaluator.compare import Difference
+from citeforge.evaluator.ranks import LEVEL
+from citeforge.evaluator.report import compare_files, format_of, make_report
+from citeforge.evaluator.rows import named_rows, references_last
+from citeforge.evaluator.table import difference_tables, scores_table, signature_notes
 from citeforge.library.benchmarks import package_folder
 from citeforge.library.scores import Scored, listed, score_file_of
 from citeforge.package.package import Package

@@ -7,21 +7,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from citeforge.engines.io.files import write_text
-from citeforge.engines.io.report_table import Displayed, Table
+from citeforge.engines.files import write_text
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgePlan, JudgeSession
+from citeforge.engines.report_table import Displayed, Table
+from citeforge.evaluator.compare import load_scores
+from citeforge.evaluator.max_row import max_row
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.reports.compare import load_scores
-from citeforge.evaluator.reports.max_row import max_row
-from citeforge.evaluator.reports.rows import caution_lines, missing_lines
-from citeforge.evaluator.reports.table import scores_table, signature_notes
-from citeforge.evaluator.reports.withhold import withhold_scores
+from citeforge.evaluator.rows import caution_lines, missing_lines
 from citeforge.evaluator.score import ScoringSetup, score_contexts, setup_of
 from citeforge.evaluator.score import score as score_file
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.table import scores_table, signature_notes
 from citeforge.evaluator.targets import context_target, score_targets
+from citeforge.evaluator.withhold import withhold_scores
 from citeforge.library.answers import Answers, submission_file
 from citeforge.library.benchmarks import load
 from citeforge.schemas.errors import (

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from citeforge.engines.io.folders import beside
+from citeforge.engines.folders import beside
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.budget import RunPlan
@@ -16,9 +16,9 @@ from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import llm_for_dry_run, make_llm
 from citeforge.engines.running.setup import is_expensive
-from citeforge.evaluator.reports.compare import compare_pairs
-from citeforge.evaluator.reports.notes import limit_lines
-from citeforge.evaluator.reports.rows import named_rows
+from citeforge.evaluator.compare import compare_pairs
+from citeforge.evaluator.notes import limit_lines
+from citeforge.evaluator.rows import named_rows
 from citeforge.evaluator.score import score_contexts, setup_of
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load

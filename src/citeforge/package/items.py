@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from textwrap import shorten
 from typing import Any
 
-from citeforge.engines.io.report_table import Displayed, Table
-from citeforge.schemas.benchmarks.kg import Graph, Triple
-from citeforge.schemas.benchmarks.tables import RELEVANT
+from citeforge.engines.report_table import Displayed, Table
+from citeforge.schemas.kg import Graph, Triple
+from citeforge.schemas.tables import RELEVANT
 
 
 @dataclass(frozen=True)

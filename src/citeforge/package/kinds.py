@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 import pyarrow as pa
 
 from citeforge.engines import plugins
-from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Hideable, Recipe, RunOptions
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from citeforge.engines.io.files import digest, read_json, sha256_file
-from citeforge.engines.io.folders import AMENDING, files_below, finish_amendments, is_temporary
-from citeforge.engines.io.textfiles import validated
-from citeforge.schemas.benchmarks.manifest import Manifest, benchmark_hash, file_name
-from citeforge.schemas.benchmarks.tables import SCHEMA_VERSION
+from citeforge.engines.files import digest, read_json, sha256_file
+from citeforge.engines.folders import AMENDING, files_below, finish_amendments, is_temporary
+from citeforge.engines.textfiles import validated
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.manifest import Manifest, benchmark_hash, file_name
+from citeforge.schemas.tables import SCHEMA_VERSION
 
 MANIFEST = "manifest.json"
 STATS = "stats.json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
@@ -12,22 +13,22 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.engines.io.report_table import Displayed, Table
-from citeforge.engines.io.tables import iter_batches, read_table, rows_of, rows_with
+from citeforge.engines.report_table import Displayed, Table
 from citeforge.engines.retrieval.records import Rankings, Retrieved
+from citeforge.engines.tables import iter_batches, read_table, rows_of, rows_with
 from citeforge.package.items import Gold, GoldRows, Item, Labelling, by_query, replace_texts
 from citeforge.package.kinds import Kind, kind_of, require_base
 from citeforge.package.manifest import load_intact, splits_of
-from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.benchmarks.tables import (
+from citeforge.schemas.citations.grammar import Grammar
+from citeforge.schemas.errors import InputError, UnknownValueError, extras_named
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.tables import (
     CORPUS,
     COSINES,
     LABELS,
     SEEMINGLY_RELEVANT,
     TWINS,
 )
-from citeforge.schemas.citations.grammar import Grammar
-from citeforge.schemas.errors import InputError, UnknownValueError, extras_named
 
 if TYPE_CHECKING:
     import pandas
@@ -461,3 +462,16 @@ def texts_of(corpus: list[Path], names: Iterable[str] | pa.Array) -> dict[str, t
         for batch in iter_batches(corpus, CORPUS.names[:3], schema=CORPUS)
         for name, title, text in rows_of(rows_with(batch, "_id", ids))
     }
+
+
+def short_answers(queries: pa.Table, relevant: pa.Table, gold: pa.Table) -> list[list[str]]:
+    """Collect the gold short answers of each query, from judgements and gold rows."""
+    row_of = {name: row for row, name in enumerate(queries["_id"].to_pylist())}
+    by_row: list[dict[str, None]] = [{} for _ in row_of]
+    for name, text in rows_of(relevant, "query-id", "short_answers"):
+        if text is not None:
+            by_row[row_of[name]].update(dict.fromkeys(json.loads(text)))
+    for name, aliases in rows_of(gold, "query_id", "aliases"):
+        if aliases and name in row_of:
+            by_row[row_of[name]].update(dict.fromkeys(aliases))
+    return [list(answers) for answers in by_row]

@@ -14,16 +14,16 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
-from citeforge.builders.packaging.card import SidecarFiles
-from citeforge.builders.packaging.licences import with_licence
-from citeforge.builders.packaging.package import WORDS, render_again, word_lengths
-from citeforge.engines.io.folders import amending
-from citeforge.engines.io.tables import read_schema
+from citeforge.builders.card import SidecarFiles
+from citeforge.builders.licences import with_licence
+from citeforge.builders.package import WORDS, render_again, word_lengths
+from citeforge.engines.folders import amending
+from citeforge.engines.tables import read_schema
 from citeforge.package.kinds import kind_of
 from citeforge.package.manifest import AUDIT, SCORES, load_intact, load_manifest, read_stats
 from citeforge.package.package import Package
-from citeforge.schemas.benchmarks.audit import checks_made
-from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.audit import checks_made
+from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.scores import ScoreFile
 
 EVALS = "eval.yaml"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from citeforge.engines import plugins
-from citeforge.engines.io.folders import atomic_directory
+from citeforge.engines.folders import atomic_directory
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.recipes.base import Part, checked

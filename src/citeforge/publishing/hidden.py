@@ -8,18 +8,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.builders.packaging.changes import command_of
-from citeforge.builders.packaging.hiding import read_secret, write_secret
-from citeforge.builders.packaging.package import (
+from citeforge.builders.changes import command_of
+from citeforge.builders.hiding import read_secret, write_secret
+from citeforge.builders.package import (
     WORDS,
     PackageWriter,
     context_sizes,
     corpus_stats,
     word_lengths,
 )
-from citeforge.engines.io.files import read_json, write_text
-from citeforge.engines.io.tables import TableWriter, iter_batches
-from citeforge.engines.io.textfiles import validated
+from citeforge.engines.files import read_json, write_text
+from citeforge.engines.tables import TableWriter, iter_batches
+from citeforge.engines.textfiles import validated
 from citeforge.package.kinds import kind_of
 from citeforge.package.manifest import (
     MANIFEST,
@@ -31,10 +31,10 @@ from citeforge.package.manifest import (
 from citeforge.package.package import Package
 from citeforge.publishing.card import EVALS, render_evals
 from citeforge.publishing.hub import copy_files
-from citeforge.schemas.benchmarks.manifest import SECRET, ContextSet, Manifest, Sha256
-from citeforge.schemas.benchmarks.tables import CONTEXTS, UNJUDGED
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.manifest import SECRET, ContextSet, Manifest, Sha256
 from citeforge.schemas.record import FrozenRecord
+from citeforge.schemas.tables import CONTEXTS, UNJUDGED
 
 LINK = "hidden.json"
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from citeforge.builders.packaging.licences import conflicts
-from citeforge.builders.packaging.verify import verify
-from citeforge.engines.io.files import digest, read_json, sha256_file
+from citeforge.builders.licences import conflicts
+from citeforge.builders.verify import verify
+from citeforge.engines.files import digest, read_json, sha256_file
 from citeforge.package.manifest import (
     CARD,
     MANIFEST,
@@ -31,9 +31,9 @@ from citeforge.publishing.hub_errors import (
     hub_errors,
     is_network,
 )
-from citeforge.schemas.benchmarks.manifest import SECRET, Manifest
-from citeforge.schemas.benchmarks.sources import without_folders
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.manifest import SECRET, Manifest
+from citeforge.schemas.sources import without_folders
 
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoFile

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Failure, Request
 from citeforge.engines.llm.writers import llm_for_dry_run, make_llm

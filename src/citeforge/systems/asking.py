@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from citeforge.builders.packaging.prompts import PromptDoc
-from citeforge.schemas.benchmarks.kg import Triple, graphs_of
+from citeforge.builders.prompts import PromptDoc
+from citeforge.schemas.kg import Triple, graphs_of
 from citeforge.systems.options import LlmOptions
 from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
 

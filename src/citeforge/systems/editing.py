@@ -11,11 +11,11 @@ from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.alce_citations import strict_claims
 from citeforge.evaluator.measures.judging import CitationJudging
-from citeforge.evaluator.statements.inputs import AnswerItem as Answered
-from citeforge.evaluator.statements.inputs import Inputs
-from citeforge.evaluator.statements.split import Statement, strict_statements
-from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.inputs import AnswerItem as Answered
+from citeforge.evaluator.submissions.inputs import Inputs
+from citeforge.evaluator.submissions.split import Statement, strict_statements
+from citeforge.evaluator.submissions.tools import Tools
 from citeforge.package.items import Passage
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import UsageError

@@ -8,8 +8,8 @@ from citeforge.engines.draws import generator
 from citeforge.evaluator.measures.kalma_graphs import ShownGraphs, read_shown
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.kg.domain import Domain
-from citeforge.schemas.benchmarks.kg import Triple
 from citeforge.schemas.citations.triples import render
+from citeforge.schemas.kg import Triple
 
 _PLAIN = Domain(name="any", entity_class="Q0")
 _MARKS = {

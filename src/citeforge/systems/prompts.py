@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from jinja2 import Template
 
-from citeforge.builders.packaging.prompts import FOLDER, load_template, render_template
+from citeforge.builders.prompts import FOLDER, load_template, render_template
 from citeforge.engines.models.files import loading_errors
 from citeforge.schemas.errors import UsageError, require
 

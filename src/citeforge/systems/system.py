@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from citeforge.builders.packaging.prompts import PromptDoc, docs_of
+from citeforge.builders.prompts import PromptDoc, docs_of
 from citeforge.engines.llm.records import Llm, LlmReply, Request, Token
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item, Labelling, Passage

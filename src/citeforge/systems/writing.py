@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from citeforge.engines.io.files import atomic_file
+from citeforge.engines.files import atomic_file
 from citeforge.engines.llm.records import TRUNCATED, Failure, LlmReply
 from citeforge.schemas.citations.grammar import citation_marks
 from citeforge.schemas.submission import Header

@@ -26,8 +26,8 @@ from citeforge.builders.alce.questions import (
 )
 from citeforge.builders.alce.writing import is_irrelevant, long_answer, parse_subclaims
 from citeforge.package.items import Gold, GoldRows
-from citeforge.schemas.benchmarks.sources import SourceInfo
-from citeforge.schemas.benchmarks.tables import CORPUS
+from citeforge.schemas.sources import SourceInfo
+from citeforge.schemas.tables import CORPUS
 from conftest import refused
 
 SETS = st.lists(st.frozensets(st.integers(0, 7), max_size=4), max_size=9)

@@ -10,13 +10,13 @@ import pytest
 
 import citeforge as cf
 from citeforge.builders.alce.build import build_retrieved
-from citeforge.builders.packaging.prompts import load_template, render_prompts
-from citeforge.builders.packaging.verify import verify, wrong_candidates
+from citeforge.builders.prompts import load_template, render_prompts
+from citeforge.builders.verify import verify, wrong_candidates
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Request
 from citeforge.package.manifest import load_manifest
 from citeforge.package.package import Package
-from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.manifest import Manifest
 from conftest import EXAMPLES, Inline, refused, run_options, write_beir, write_jsonl
 from stand_ins import RuleJudge, RuleLlm
 

@@ -22,17 +22,17 @@ from citeforge.builders.authorship.labels import (
 )
 from citeforge.builders.authorship.select import Ranked, from_retriever
 from citeforge.builders.derive import Base
-from citeforge.builders.packaging.package import manifest_digest, render_manifest
-from citeforge.builders.packaging.prompts import load_template, render_prompts
-from citeforge.builders.packaging.verify import verify
-from citeforge.engines.io.files import sha256_file
-from citeforge.engines.io.tables import read_table, shard_paths, write_table
+from citeforge.builders.package import manifest_digest, render_manifest
+from citeforge.builders.prompts import load_template, render_prompts
+from citeforge.builders.verify import verify
+from citeforge.engines.files import sha256_file
+from citeforge.engines.tables import read_table, shard_paths, write_table
 from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package
 from citeforge.schemas.authorship import Cell, LabelSet, design_of, make_cells
-from citeforge.schemas.benchmarks.manifest import benchmark_hash
-from citeforge.schemas.benchmarks.tables import AUTHORS, CONTEXTS, IRRELEVANT, RELEVANT
+from citeforge.schemas.manifest import benchmark_hash
 from citeforge.schemas.recipes.authorship import Selection
+from citeforge.schemas.tables import AUTHORS, CONTEXTS, IRRELEVANT, RELEVANT
 from conftest import ROOT, Inline, refused, write_beir
 
 

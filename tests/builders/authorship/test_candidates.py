@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from citeforge.builders.authorship.select import from_retriever
 from citeforge.builders.derive import Base
-from citeforge.engines.io.tables import iter_batches, shard_paths, write_table
 from citeforge.engines.models.embedder import Kind
-from citeforge.schemas.benchmarks.tables import CORPUS
+from citeforge.engines.tables import iter_batches, shard_paths, write_table
+from citeforge.schemas.tables import CORPUS
 
 
 class Table:

@@ -13,8 +13,8 @@ import citeforge as cf
 from citeforge.builders.authorship.checks import Checker
 from citeforge.builders.authorship.twins import build_twins, twin_stats
 from citeforge.builders.derive import Base
-from citeforge.builders.packaging.verify import verify
 from citeforge.builders.rage.build import build_rage
+from citeforge.builders.verify import verify
 from citeforge.engines.llm.records import Failure, Request
 from citeforge.package.manifest import load_intact
 from citeforge.schemas.recipes.twins import Attempts

@@ -15,7 +15,7 @@ from citeforge.builders.kalma.build import build_kalma
 from citeforge.builders.kalma.evolve import Specificity, rank_triples
 from citeforge.builders.kalma.mentions import marker
 from citeforge.builders.kalma.selection import StatedPair, disambiguate, read_stated
-from citeforge.builders.packaging.verify import verify
+from citeforge.builders.verify import verify
 from citeforge.engines.llm.records import Failure, Request, Result
 from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.kg.domain import Domain, load_domain
@@ -23,7 +23,7 @@ from citeforge.kg.engines import StoreEngine
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package
-from citeforge.schemas.benchmarks import kg
+from citeforge.schemas import kg
 from citeforge.schemas.recipes.kalma import Choices
 from conftest import EXAMPLES, Inline, refused, write_jsonl
 from servers.nursery import kill_command

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from citeforge.builders import writer_prompts
 from citeforge.builders.kalma import check
 from citeforge.builders.kalma.asker import TASKS, refusal_kind, request
 from citeforge.builders.kalma.check import Extension, ExtensionCheck
@@ -14,14 +15,13 @@ from citeforge.builders.kalma.mentions import Mentions, annotate, marker
 from citeforge.builders.kalma.package import year_of
 from citeforge.builders.kalma.selection import StatedPair, disambiguate
 from citeforge.builders.kalma.words import RelationWords
-from citeforge.builders.packaging import writer_prompts
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.domain import load_domain
 from citeforge.kg.engines import StoreEngine
 from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import KnowledgeGraph
-from citeforge.schemas.benchmarks.kg import Graph, Triple
+from citeforge.schemas.kg import Graph, Triple
 from conftest import EXAMPLES
 from conftest_evaluator import Facts
 
@@ -91,7 +91,7 @@ def test_extensions(after: str, triple: Triple, reason: str | None) -> None:
 
 
 def test_the_extend_prompts_demonstration_follows_its_own_rule() -> None:
-    folder = Path(writer_prompts.__file__).parent.parent / "templates" / "kalma"
+    folder = Path(writer_prompts.__file__).parent / "templates" / "kalma"
     prompt = (folder / "extend.j2").read_text()
     shown = re.search(r"Paragraph: (.+)\n.+ Its citation: (.+)\nAnswer: (.+)\n", prompt)
     assert shown is not None

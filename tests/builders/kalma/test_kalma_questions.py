@@ -29,7 +29,7 @@ from citeforge.kg.domain import (
 from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import open_graph
 from citeforge.package.package import Package
-from citeforge.schemas.benchmarks.kg import Graph, Triple
+from citeforge.schemas.kg import Graph, Triple
 from citeforge.schemas.recipes.kalma import Choices
 from citeforge.schemas.text import normalise_em
 from conftest import EXAMPLES, refused, write_jsonl

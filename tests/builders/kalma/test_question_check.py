@@ -7,7 +7,7 @@ from citeforge.builders.kalma.mentions import annotate, marker
 from citeforge.builders.kalma.question_check import QuestionCheck, QuestionToCheck, error_stats
 from citeforge.builders.kalma.words import RelationWords
 from citeforge.kg.domain import load_domain
-from citeforge.schemas.benchmarks.kg import Triple
+from citeforge.schemas.kg import Triple
 from stand_ins import RuleLlm
 
 PEOPLE = load_domain("people")

@@ -10,8 +10,8 @@ from citeforge.builders.kalma.mentions import marker
 from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package
 from citeforge.plugins.audit.questions import CHECK
-from citeforge.schemas.benchmarks.audit import Audit
-from citeforge.schemas.benchmarks.kg import from_row
+from citeforge.schemas.audit import Audit
+from citeforge.schemas.kg import from_row
 from conftest import EXAMPLES, Inline
 from servers.running import openai_server
 

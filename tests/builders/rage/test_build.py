@@ -10,14 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import citeforge as cf
-from citeforge.builders.packaging.licences import conflicts
-from citeforge.builders.packaging.verify import verify
+from citeforge.builders.licences import conflicts
 from citeforge.builders.rage.build import build_rage
-from citeforge.engines.io.progress import ProgressLines
+from citeforge.builders.verify import verify
 from citeforge.engines.models.embed import make_embedder
 from citeforge.engines.models.embedder import Kind
+from citeforge.engines.progress import ProgressLines
 from citeforge.package.manifest import load_manifest
-from citeforge.schemas.benchmarks.manifest import Manifest, benchmark_hash
+from citeforge.schemas.manifest import Manifest, benchmark_hash
 from citeforge.schemas.recipes.rage import Mining, Mixture
 from conftest import (
     EXAMPLES,

@@ -16,8 +16,8 @@ from citeforge.builders.rebuild import rebuild
 from citeforge.engines.models import compute
 from citeforge.engines.models.compute import cpu_has_bfloat16
 from citeforge.engines.models.embed import TransformerEmbedder
-from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Compute, RunOptions
 from citeforge.schemas.recipes.rage import Mining, RageRecipe
 from conftest import EXAMPLES, refused, run_options, write_beir

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from citeforge.builders.rage.exclusions import ANSWER, Exclusions
 from citeforge.builders.rage.mining import SeeminglyRelevant, draw_irrelevant
 from citeforge.engines.draws import distinct_below, generator
-from citeforge.engines.io.tables import shard_paths, write_table
 from citeforge.engines.models.vectors import VectorShard
 from citeforge.engines.retrieval.certain import CertainSearch
-from citeforge.schemas.benchmarks.tables import CORPUS
+from citeforge.engines.tables import shard_paths, write_table
 from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.tables import CORPUS
 
 pytestmark = pytest.mark.numeric
 

@@ -15,7 +15,7 @@ from citeforge.engines.models.vectors import VectorShard
 from citeforge.engines.retrieval.certain import CertainSearch
 from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package
-from citeforge.schemas.benchmarks.manifest import COMPARED, FAR
+from citeforge.schemas.manifest import COMPARED, FAR
 from conftest import Inline, refused, write_beir
 from overlapping import DOCUMENTS, PIECES, built, write_chunks
 

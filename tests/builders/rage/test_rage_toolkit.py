@@ -12,15 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 from rage_toolkit import AugmentedGenerationSystem, evaluate
 
-from citeforge.builders.packaging.package import PackageWriter
+from citeforge.builders.package import PackageWriter
 from citeforge.builders.rage.build import build_rage
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.manifest import load_manifest
-from citeforge.schemas.benchmarks.manifest import ContextSet
-from citeforge.schemas.benchmarks.tables import CONTEXTS, LABELS
+from citeforge.schemas.manifest import ContextSet
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.rage import RageRecipe
+from citeforge.schemas.tables import CONTEXTS, LABELS
 from conftest import offline_embedder
 from scoring import score
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import citeforge as cf
-from citeforge.builders.packaging.verify import verify
 from citeforge.builders.rage.build import build_rage
-from citeforge.engines.io.tables import read_table, shard_paths
+from citeforge.builders.verify import verify
+from citeforge.engines.tables import read_table, shard_paths
 from citeforge.package.manifest import load_manifest
-from citeforge.schemas.benchmarks.tables import MAPPING, SEEMINGLY_RELEVANT
 from citeforge.schemas.recipes.base import checked
+from citeforge.schemas.tables import MAPPING, SEEMINGLY_RELEVANT
 from conftest import Inline, refused, run_options
 from stand_ins import RuleEmbedder
 

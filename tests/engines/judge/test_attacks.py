@@ -5,15 +5,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from citeforge.builders.packaging.prompts import FOLDER, TEMPLATES
-from citeforge.builders.packaging.writer_prompts import writer_prompt
+from citeforge.builders.prompts import FOLDER, TEMPLATES
+from citeforge.builders.writer_prompts import writer_prompt
 from citeforge.engines.judge.profiles import built_in_profiles, fill_messages, fill_prompt
 from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.engines.text.quoting import Quotes, without_tags
 from citeforge.evaluator.measures import kalma_judged as judged
 from citeforge.plugins.documents.asker import PromptedLlm
 from citeforge.plugins.documents.questions import Evidence, Question
-from citeforge.schemas.benchmarks.kg import Graph, Triple
+from citeforge.schemas.kg import Graph, Triple
 from judge_attacks import ATTACKS, CLAIM, ORDER, obeys, outside_quotes
 
 ASKER = PromptedLlm(TemplateWriter({}))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from citeforge.engines.io import sqlite as stores
+from citeforge.engines import sqlite as stores
 from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import OpenAiLlm

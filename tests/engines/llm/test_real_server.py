@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from citeforge.builders.authorship.twins import build_twins
-from citeforge.builders.packaging.verify import verify
 from citeforge.builders.rage.build import build_rage
+from citeforge.builders.verify import verify
 from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.models.embed import make_embedder

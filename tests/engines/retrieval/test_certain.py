@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from citeforge.builders.rage import mining
 from citeforge.builders.rage.exclusions import Exclusions
 from citeforge.builders.rage.mining import SeeminglyRelevant
-from citeforge.engines.io.tables import shard_paths, write_table
 from citeforge.engines.models.vectors import VectorShard
 from citeforge.engines.retrieval.certain import CertainSearch, best_first, undecided
 from citeforge.engines.retrieval.dense import nearest
-from citeforge.schemas.benchmarks.tables import CORPUS
+from citeforge.engines.tables import shard_paths, write_table
 from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.tables import CORPUS
 
 pytestmark = pytest.mark.numeric
 QUERIES, DIMENSION = 20, 16

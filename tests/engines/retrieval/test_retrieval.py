@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 
 import citeforge as cf
-from citeforge.engines.io.tables import shard_paths, write_table
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
-from citeforge.plugins.published_systems.alce.interact import make_vector_search
-from citeforge.schemas.benchmarks.tables import CORPUS
+from citeforge.engines.tables import shard_paths, write_table
+from citeforge.plugins.published_systems.interact import make_vector_search
+from citeforge.schemas.tables import CORPUS
 from conftest import refused
 from stand_ins import RuleEmbedder
 

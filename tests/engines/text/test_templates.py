@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 import citeforge as cf
-from citeforge.builders.packaging.prompts import load_template, render_template
+from citeforge.builders.prompts import load_template, render_template
 from citeforge.engines.llm.records import Request
 from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.kg.domain import FORMS, Domain
-from citeforge.schemas.benchmarks.kg import Triple
+from citeforge.schemas.kg import Triple
 from conftest import ROOT, Inline, refused
 
 UNSAFE = "{{ ''.__class__.__mro__[1].__subclasses__() }}"

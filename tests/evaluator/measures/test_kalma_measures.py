@@ -23,11 +23,11 @@ from citeforge.evaluator.measures.kalma_graphs import (
 )
 from citeforge.evaluator.measures.kalma_judged import align, marks, na
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.statistics.estimates import estimate_value
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.tools import Tools
 from citeforge.package.package import Package
-from citeforge.schemas.benchmarks.kg import Key, Triple
+from citeforge.schemas.kg import Key, Triple
 from conftest import Inline, refused, write_jsonl
 from conftest_evaluator import Facts, World, marking_llm
 from servers.running import openai_server

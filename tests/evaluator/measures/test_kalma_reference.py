@@ -15,9 +15,9 @@ from citeforge.evaluator.measures.kalma_graphs import (
 from citeforge.evaluator.measures.kalma_judged import align, marks, reference_mark
 from citeforge.evaluator.measures.kalma_reference import SENTENCES, read_brackets
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.statistics.estimates import estimate_value
-from citeforge.schemas.benchmarks.kg import Key, Triple
+from citeforge.evaluator.submissions.tools import Tools
+from citeforge.schemas.kg import Key, Triple
 from conftest_evaluator import Facts, World, marking_llm
 
 

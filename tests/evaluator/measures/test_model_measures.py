@@ -12,7 +12,7 @@ from citeforge.evaluator.measures.alce_correctness import mauve_text, token_f1
 from citeforge.evaluator.measures.reading import compute
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.measures.retrieval import distinct_ids
-from citeforge.evaluator.statements.inputs import AnswerItem
+from citeforge.evaluator.submissions.inputs import AnswerItem
 from citeforge.package.items import Passage
 from conftest import refused
 from conftest_evaluator import Measure, gold

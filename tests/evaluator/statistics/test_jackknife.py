@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from citeforge.evaluator.compare import compare_many
+from citeforge.evaluator.entries import make_entry
 from citeforge.evaluator.measures.registry import find_measure
-from citeforge.evaluator.reports.compare import compare_many
-from citeforge.evaluator.reports.entries import make_entry
-from citeforge.evaluator.reports.ranks import ranks_of
+from citeforge.evaluator.ranks import ranks_of
 from citeforge.evaluator.statistics.estimates import (
     Sample,
     change,

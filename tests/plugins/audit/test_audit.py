@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from citeforge.builders.derive import Base
-from citeforge.builders.packaging.verify import verify
+from citeforge.builders.verify import verify
 from citeforge.package.manifest import load_intact
 from citeforge.plugins.audit.cascade import estimate_share
 from citeforge.plugins.audit.questions import CHECK
 from citeforge.plugins.audit.run import find_changes, read_accepted
-from citeforge.schemas.benchmarks.audit import Audit, Flaw
+from citeforge.schemas.audit import Audit, Flaw
 from conftest import Inline, refused, run_inline, write_beir, write_jsonl
 
 LONG = "The bridge over the river was opened in the year 1937 by the mayor of the old town. "

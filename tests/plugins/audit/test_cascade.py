@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import citeforge as cf
-from citeforge.builders.packaging.verify import verify
+from citeforge.builders.verify import verify
 from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package, texts_of
 from citeforge.plugins.audit.cascade import Stratum, pooled_share
-from citeforge.schemas.benchmarks.audit import Audit
+from citeforge.schemas.audit import Audit
 from conftest import Inline, write_jsonl
 from overlapping import DOCUMENTS, PIECES, built, write_chunks
 

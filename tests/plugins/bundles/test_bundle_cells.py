@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import citeforge as cf
-from citeforge.builders.packaging.verify import verify
+from citeforge.builders.verify import verify
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.text.refusals import is_refusal
 from citeforge.package.package import Package

@@ -12,10 +12,10 @@ from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.records import JudgeFailure
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.evaluator.compare import compare_many
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.reports.compare import compare_many
-from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.tools import Tools
 from citeforge.plugins.bundles.build import build_bundle
 from citeforge.plugins.bundles.design import DeflectionRecipe, FaithfulnessRecipe, PositionRecipe
 from citeforge.schemas.recipes.authorship import Selection

@@ -13,10 +13,10 @@ import pytest
 
 from citeforge import load, score
 from citeforge.builders.derive import Base
-from citeforge.builders.packaging.verify import verify
-from citeforge.engines.io.tables import write_table
+from citeforge.builders.verify import verify
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import TRUNCATED, LlmReply, Request, Result
+from citeforge.engines.tables import write_table
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.package import Package
 from citeforge.plugins.documents.asker import PromptedLlm
@@ -25,15 +25,15 @@ from citeforge.plugins.documents.checks import check_text
 from citeforge.plugins.documents.corpus import PassagePool
 from citeforge.plugins.documents.measures import absent_rows
 from citeforge.plugins.documents.questions import Evidence, Question, read_question
-from citeforge.plugins.documents.reading.source import DocumentFolder
 from citeforge.plugins.documents.recipe import DocumentsRecipe
+from citeforge.plugins.documents.source import DocumentFolder
 from citeforge.plugins.documents.tables import question_column
 from citeforge.plugins.labels.options import AnnotationOptions
 from citeforge.plugins.labels.returned import import_sheets
 from citeforge.plugins.labels.sheets import export_sheet
-from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.benchmarks.tables import CORPUS
+from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.tables import CORPUS
 from conftest import refused
 from plugins.documents.village import (
     CAUGHT_BY,

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.plugins.documents.reading.formats import DocumentPage
-from citeforge.plugins.documents.reading.outline import read_outline
-from citeforge.plugins.documents.reading.passages import cut_page
-from citeforge.plugins.documents.reading.source import DocumentFolder
+from citeforge.plugins.documents.formats import DocumentPage
+from citeforge.plugins.documents.outline import read_outline
+from citeforge.plugins.documents.passages import cut_page
+from citeforge.plugins.documents.source import DocumentFolder
 from conftest import EXAMPLES, Inline, refused
 from plugins.documents.pdfs import pdf
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from citeforge.plugins.documents.reading.formats import DocumentPage, clean_pages
-from citeforge.plugins.documents.reading.outline import read_outline
-from citeforge.plugins.documents.reading.source import DocumentFolder
+from citeforge.plugins.documents.formats import DocumentPage, clean_pages
+from citeforge.plugins.documents.outline import read_outline
+from citeforge.plugins.documents.source import DocumentFolder
 from plugins.documents.pdfs import pdf
 
 PUMP = "Turn the red handle to the left before you open the valve of the pump."

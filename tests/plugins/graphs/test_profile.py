@@ -6,8 +6,8 @@ import pytest
 
 from citeforge.kg.domain import load_domain
 from citeforge.kg.graph import open_graph
+from citeforge.kg.profile import profile_class
 from citeforge.package.package import Package
-from citeforge.plugins.graphs.profile import profile_class
 from citeforge.schemas.recipes.base import RunOptions
 from conftest import EXAMPLES, Inline
 

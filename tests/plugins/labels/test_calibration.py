@@ -10,7 +10,7 @@ from scipy import stats
 import citeforge as cf
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.reports.corrections import calibration_of
+from citeforge.evaluator.corrections import calibration_of
 from citeforge.package.package import Package
 from citeforge.plugins.labels.calibration import (
     calibrate,

@@ -10,12 +10,12 @@ import pytest
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.segmenters import make_segmenter
+from citeforge.evaluator.compare import compare_many
+from citeforge.evaluator.corrections import Correction
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.reports.compare import compare_many
-from citeforge.evaluator.reports.corrections import Correction
-from citeforge.evaluator.reports.table import render_differences, render_scores
-from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.table import render_differences, render_scores
 from citeforge.plugins.labels.calibration import Rates
 from citeforge.plugins.labels.correct import LabelCorrection, RateCorrection
 from citeforge.plugins.labels.files import read_labels

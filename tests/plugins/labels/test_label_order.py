@@ -11,9 +11,9 @@ from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.segmenters import make_segmenter
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.statements.inputs import Inputs, ItemReader
-from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.inputs import Inputs, ItemReader
+from citeforge.evaluator.submissions.tools import Tools
 from citeforge.plugins.labels.correct import LabelCorrection
 from citeforge.plugins.labels.files import read_labels
 from citeforge.plugins.labels.people import HumanLabels, match_labels

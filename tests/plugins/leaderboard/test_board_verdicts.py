@@ -14,7 +14,7 @@ from benchmarks.hidden_board import write_runs
 from benchmarks.score import make_package
 
 import citeforge as cf
-from citeforge.evaluator.reports.compare import load_scores
+from citeforge.evaluator.compare import load_scores
 from citeforge.plugins.leaderboard.boards import read_boards
 from citeforge.plugins.leaderboard.build import build_leaderboard
 from citeforge.plugins.leaderboard.start import start_leaderboard

@@ -18,9 +18,9 @@ from benchmarks.hidden_board import (
 )
 
 import citeforge as cf
-from citeforge.engines.io.files import digest
-from citeforge.evaluator.reports.compare import compare_many, load_scores
-from citeforge.evaluator.reports.withhold import FEWEST_QUERIES, withhold_scores
+from citeforge.engines.files import digest
+from citeforge.evaluator.compare import compare_many, load_scores
+from citeforge.evaluator.withhold import FEWEST_QUERIES, withhold_scores
 from citeforge.package.manifest import pretty_json
 from citeforge.plugins.leaderboard.boards import read_boards
 from citeforge.plugins.leaderboard.build import build_leaderboard, build_one

@@ -16,9 +16,9 @@ import yaml
 from huggingface_hub import SpaceCard
 
 import citeforge as cf
-from citeforge.engines.io.folders import file_lock
-from citeforge.evaluator.reports.compare import load_scores
-from citeforge.evaluator.reports.withhold import withhold_scores
+from citeforge.engines.folders import file_lock
+from citeforge.evaluator.compare import load_scores
+from citeforge.evaluator.withhold import withhold_scores
 from citeforge.plugins.leaderboard.build import build_leaderboard
 from citeforge.plugins.leaderboard.start import WORKFLOW, start_leaderboard
 from citeforge.plugins.leaderboard.submit import LOCK, add_submissions

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import citeforge as cf
-from citeforge.evaluator.reports.compare import load_scores
-from citeforge.evaluator.reports.withhold import withhold_scores
+from citeforge.evaluator.compare import load_scores
+from citeforge.evaluator.withhold import withhold_scores
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.build import build_site
 from citeforge.plugins.leaderboard.query_pages import text_differences

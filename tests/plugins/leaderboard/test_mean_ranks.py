@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from citeforge.evaluator.reports.ranks import rank_intervals
+from citeforge.evaluator.ranks import rank_intervals
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.plugins.leaderboard.matrix import Column, MeanRank, mean_ranks
 

@@ -1,6 +1,6 @@
 """A leaderboard marks a measure that any citation satisfies."""
 
-from citeforge.evaluator.reports.rows import trivial_lines
+from citeforge.evaluator.rows import trivial_lines
 from citeforge.plugins.leaderboard.about import Presentation, introduce_all
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
 from citeforge.plugins.leaderboard.pages import environment

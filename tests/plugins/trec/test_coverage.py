@@ -13,8 +13,8 @@ from citeforge.engines.judge.records import JudgeFailure, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import LlmReply
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.tools import Tools
 from citeforge.schemas.scores import ScoreFile
 from conftest import Inline, refused, write_jsonl
 from scoring import score

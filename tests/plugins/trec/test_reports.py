@@ -339,7 +339,7 @@ def written(
 def said(benchmark: Benchmark, answer: SubmissionLine) -> list[tuple[str, list[str | None]]]:
     """Statements with the ids that they cite."""
     from citeforge.engines.text.sentences import SentenceSegmenter
-    from citeforge.evaluator.statements.split import strict_statements
+    from citeforge.evaluator.submissions.split import strict_statements
 
     shown = [p.docid for p in answer.passages or []]
     result = strict_statements(answer.output, benchmark.grammar, SentenceSegmenter(), len(shown))

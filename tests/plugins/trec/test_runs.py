@@ -13,10 +13,10 @@ import citeforge as cf
 from citeforge.engines.judge.records import Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import answers_of
 from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.tools import Tools
 from citeforge.plugins.trec.tracks import TRACKS, Track
 from conftest import refused, write_jsonl
 from scoring import score

@@ -9,8 +9,8 @@ import pytest
 from citeforge.engines.judge.records import Decision, JudgeFailure, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.tools import Tools
 from citeforge.schemas.scores import ScoreFile
 from conftest import Inline, refused, write_jsonl
 from conftest_evaluator import Facts, Measure

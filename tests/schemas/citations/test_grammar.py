@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.statements.split import strict_statements
+from citeforge.evaluator.submissions.split import strict_statements
 from citeforge.schemas.citations.grammar import MAX_RANGE, Grammar, without_markers
 
 SEGMENTER = SentenceSegmenter()

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.schemas.benchmarks.kg import Key, Triple
 from citeforge.schemas.citations.triples import TripleGrammar, render, squeeze
+from citeforge.schemas.kg import Key, Triple
 
 SHOWN = [
     Triple("Q1", "Ada", "P1412", "languages spoken, written or signed", "English"),

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from citeforge.package.kinds import recipes
 from citeforge.schemas.authorship import LabelSet
-from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.answers import AlceRecipe, HagridRecipe
 from citeforge.schemas.recipes.authorship import AuthorshipRecipe
 from citeforge.schemas.recipes.base import Recipe, RunOptions, docstring

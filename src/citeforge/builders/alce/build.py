@@ -31,28 +31,28 @@ from citeforge.builders.alce.questions import (
     whole_id,
 )
 from citeforge.builders.alce.writing import condense, sub_claims
-from citeforge.builders.packaging.build import Stats, Workspace, open_build
-from citeforge.builders.packaging.corpus import copy_corpus, link_corpus, write_batches
-from citeforge.builders.packaging.package import corpus_stats, mapping_stats
-from citeforge.builders.packaging.writer_prompts import writer_prompt
-from citeforge.engines.io.files import sha256_file
-from citeforge.engines.io.folders import beside
-from citeforge.engines.io.tables import rows_of, shard_paths, table_of
+from citeforge.builders.build import Stats, Workspace, open_build
+from citeforge.builders.corpus import copy_corpus, link_corpus, write_batches
+from citeforge.builders.package import corpus_stats, mapping_stats
+from citeforge.builders.writer_prompts import writer_prompt
+from citeforge.engines.files import sha256_file
+from citeforge.engines.folders import beside
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.running.setup import judge_session, replay_store
+from citeforge.engines.tables import rows_of, shard_paths, table_of
 from citeforge.ir_convert.alce import AlceSource
 from citeforge.ir_convert.registry import info_of, open_corpus, require_strict
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.package.items import GoldRows
 from citeforge.package.package import texts_of
-from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.benchmarks.tables import CANDIDATES, GOLD, MAPPING, QUERIES, RELEVANT
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.answers import AlceRecipe
 from citeforge.schemas.recipes.base import RunOptions, model_name
+from citeforge.schemas.tables import CANDIDATES, GOLD, MAPPING, QUERIES, RELEVANT
 from citeforge.schemas.version import __version__
 
 Models = dict[str, dict[str, Any]]

@@ -17,13 +17,13 @@ from citeforge.builders.alce.coverage import (
     share_kept,
 )
 from citeforge.builders.alce.writing import condensed_stats, usable_texts
-from citeforge.builders.packaging.build import Stats
-from citeforge.builders.packaging.package import PackageWriter
-from citeforge.engines.io.corpus import find_rows
-from citeforge.engines.io.tables import rows_of
+from citeforge.builders.build import Stats
+from citeforge.builders.package import PackageWriter
+from citeforge.engines.corpus import find_rows
+from citeforge.engines.tables import rows_of
 from citeforge.package.items import GoldRows
-from citeforge.schemas.benchmarks.manifest import ContextSet
-from citeforge.schemas.benchmarks.tables import MAPPING, RELEVANT, UNJUDGED
+from citeforge.schemas.manifest import ContextSet
+from citeforge.schemas.tables import MAPPING, RELEVANT, UNJUDGED
 from citeforge.schemas.text import contains_answer, normalise_answer
 
 

@@ -10,18 +10,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.engines.io.tables import batch_of, rows_of
 from citeforge.engines.retrieval.records import Rankings, ranked
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
 from citeforge.engines.running.setup import make_runner, run_embedder
+from citeforge.engines.tables import batch_of, rows_of
 from citeforge.ir_convert.alce import AlceItem, AlceSource, load_alce, passage_id
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.package.items import Gold, GoldRows, by_query
-from citeforge.schemas.benchmarks.tables import CORPUS, GOLD, MAPPING
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.answers import AlceRecipe, Retrieving
 from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.tables import CORPUS, GOLD, MAPPING
 
 DOCUMENTS = "documents"
 """Split of the candidates that come with ALCE's items."""

@@ -8,16 +8,16 @@ from typing import Any
 import pyarrow as pa
 
 from citeforge.builders.alce.coverage import Texts
-from citeforge.builders.packaging.writer_prompts import writer_prompt
-from citeforge.engines.io.progress import progress
-from citeforge.engines.io.tables import table_of
+from citeforge.builders.writer_prompts import writer_prompt
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Llm
+from citeforge.engines.progress import progress
+from citeforge.engines.tables import table_of
 from citeforge.engines.text.quoting import without_tags
 from citeforge.package.items import GoldRows
-from citeforge.schemas.benchmarks.tables import CONDENSED
 from citeforge.schemas.citations.grammar import Grammar, without_markers
+from citeforge.schemas.tables import CONDENSED
 from citeforge.schemas.text import normalise_answer
 
 _LISTED = re.compile(r"^(?:[-*•–]|\(?\d{1,2}[.):]|claim \d+:)\s*", re.IGNORECASE)

@@ -12,17 +12,17 @@ from citeforge.builders.authorship.labels import (
     require_enough_labels,
 )
 from citeforge.builders.authorship.select import choose_contexts, find_candidates
+from citeforge.builders.build import Stats, open_build
 from citeforge.builders.derive import Base, Docs
-from citeforge.builders.packaging.build import Stats, open_build
-from citeforge.builders.packaging.package import PackageWriter, corpus_stats, mapping_stats
-from citeforge.engines.io.files import sha256_file
-from citeforge.engines.io.tables import rows_of, rows_with
+from citeforge.builders.package import PackageWriter, corpus_stats, mapping_stats
+from citeforge.engines.files import sha256_file
+from citeforge.engines.tables import rows_of, rows_with
 from citeforge.schemas.authorship import Cell, Design, make_cells
-from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
-from citeforge.schemas.benchmarks.tables import AUTHORS, MAPPING, QUERIES, RELEVANT, TWINS
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.manifest import ContextSet, GrammarInfo, Manifest
 from citeforge.schemas.recipes.authorship import ORIGINS, AuthorshipRecipe
 from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.tables import AUTHORS, MAPPING, QUERIES, RELEVANT, TWINS
 
 Twins = dict[str, str]
 """Id of a human passage to id of its twin."""

@@ -23,11 +23,11 @@ from citeforge.builders.authorship.facts import (
     numbers_in_text,
 )
 from citeforge.builders.authorship.opposites import find_unit_faults, find_wording_faults
-from citeforge.builders.packaging.writer_prompts import writer_prompt
-from citeforge.engines.io.progress import progress
+from citeforge.builders.writer_prompts import writer_prompt
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Llm, Request
+from citeforge.engines.progress import progress
 from citeforge.engines.text.quoting import without_tags
 from citeforge.schemas.recipes.twins import Attempts, Thresholds
 from citeforge.schemas.text import contains_answer, normalise_answer

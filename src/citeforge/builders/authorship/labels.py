@@ -7,13 +7,13 @@ from pathlib import Path
 
 from citeforge.builders.derive import Docs
 from citeforge.engines.draws import generator
-from citeforge.engines.io.tables import rows_of
-from citeforge.engines.io.textfiles import read_yaml, validated
+from citeforge.engines.tables import rows_of
+from citeforge.engines.textfiles import read_yaml, validated
 from citeforge.package.items import Labelling
 from citeforge.package.package import Package
 from citeforge.schemas.authorship import PLACEBO, Cell, LabelSet, design_of
-from citeforge.schemas.benchmarks.tables import RELEVANT
 from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.tables import RELEVANT
 
 _BUILT_IN = Path(__file__).parent / "data" / "label_sets.yaml"
 

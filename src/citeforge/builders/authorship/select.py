@@ -15,10 +15,10 @@ from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
 from citeforge.engines.running.setup import run_embedder
-from citeforge.schemas.benchmarks.tables import RELEVANT, SEEMINGLY_RELEVANT, UNJUDGED
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.authorship import AuthorshipRecipe, Selection
 from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.tables import RELEVANT, SEEMINGLY_RELEVANT, UNJUDGED
 from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
 
 Ranked = dict[str, list[str]]

@@ -22,28 +22,28 @@ from citeforge.builders.authorship.checks import (
 )
 from citeforge.builders.authorship.facts import Entities, language_of
 from citeforge.builders.authorship.wording import count_denials
+from citeforge.builders.build import Stats, open_build
 from citeforge.builders.derive import Base, Docs
-from citeforge.builders.packaging.build import Stats, open_build
-from citeforge.builders.packaging.package import PackageWriter, corpus_stats, mapping_stats
-from citeforge.builders.packaging.writer_prompts import writer_prompt
-from citeforge.engines.io.folders import beside
-from citeforge.engines.io.tables import rows_with
+from citeforge.builders.package import PackageWriter, corpus_stats, mapping_stats
+from citeforge.builders.writer_prompts import writer_prompt
+from citeforge.engines.folders import beside
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Llm, Request
 from citeforge.engines.llm.replay import replayed_note
 from citeforge.engines.llm.writers import llm_for_dry_run, make_llm
 from citeforge.engines.running.setup import judge_session, replay_path, replay_store
-from citeforge.schemas.benchmarks.manifest import SECRET, Manifest
-from citeforge.schemas.benchmarks.tables import (
+from citeforge.engines.tables import rows_with
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.manifest import SECRET, Manifest
+from citeforge.schemas.recipes.base import RunOptions, model_name
+from citeforge.schemas.recipes.twins import TwinsRecipe
+from citeforge.schemas.tables import (
     CORPUS,
     MAPPING,
     QUERIES,
     RELEVANT,
     TWINS,
 )
-from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.base import RunOptions, model_name
-from citeforge.schemas.recipes.twins import TwinsRecipe
 
 
 def build_twins(recipe: TwinsRecipe, run: RunOptions, llm: Llm | None = None) -> Manifest:

@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from citeforge.builders.packaging.writer_prompts import writer_prompt
-from citeforge.engines.io.progress import progress
+from citeforge.builders.writer_prompts import writer_prompt
 from citeforge.engines.llm.records import Failure, Llm, Request
 from citeforge.engines.llm.writers import TemplateWriter
+from citeforge.engines.progress import progress
 from citeforge.engines.text.quoting import without_tags
 from citeforge.kg.domain import Domain
 from citeforge.schemas.recipes.kalma import Choices

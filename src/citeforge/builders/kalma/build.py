@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from citeforge.builders.build import Build, open_build
 from citeforge.builders.kalma.asker import embedded_templates, prompt_hashes
 from citeforge.builders.kalma.check import ExtensionCheck
 from citeforge.builders.kalma.contexts import (
@@ -27,9 +28,8 @@ from citeforge.builders.kalma.question_check import (
     share_stats,
 )
 from citeforge.builders.kalma.selection import SelectedPairs, disambiguate, from_graph, read_stated
-from citeforge.builders.packaging.build import Build, open_build
-from citeforge.engines.io.files import sha256_file
-from citeforge.engines.io.folders import beside
+from citeforge.engines.files import sha256_file
+from citeforge.engines.folders import beside
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import replayed_note
 from citeforge.engines.llm.writers import make_llm
@@ -41,12 +41,12 @@ from citeforge.ir_convert.kalma import read_entries, read_gold
 from citeforge.kg.domain import load_domain
 from citeforge.kg.equivalence import Equivalence, read_equivalence
 from citeforge.kg.graph import KnowledgeGraph, open_graph
-from citeforge.schemas.benchmarks.kg import EMPTY, Key, Triple
-from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
-from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.kg import EMPTY, Key, Triple
+from citeforge.schemas.manifest import GrammarInfo, Manifest
 from citeforge.schemas.recipes.base import RunOptions, model_name
 from citeforge.schemas.recipes.kalma import KalmaRecipe
+from citeforge.schemas.sources import SourceInfo
 
 _GRAMMAR = GrammarInfo(name="triples-1", form="[QID, relation: value]")
 LICENCE = "other"

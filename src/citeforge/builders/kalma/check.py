@@ -16,9 +16,9 @@ from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.segment import Segmenter
 from citeforge.kg.domain import Domain
-from citeforge.schemas.benchmarks.kg import Key, Triple
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.citations.triples import TripleGrammar
+from citeforge.schemas.kg import Key, Triple
 from citeforge.schemas.text import normalise_em
 
 _YEAR = re.compile(r"(?<!\d)\d{3,4}(?!\d)")

@@ -13,7 +13,7 @@ from citeforge.engines.draws import generator, key
 from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.link import Linker, linking_quality
-from citeforge.schemas.benchmarks.kg import GENERAL, Graph, Triple
+from citeforge.schemas.kg import GENERAL, Graph, Triple
 
 ABSENT = (1, 2, 3)
 RETRIEVAL = (80, 60, 40, 20)

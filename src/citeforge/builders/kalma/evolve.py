@@ -15,13 +15,13 @@ from citeforge.builders.kalma.phrasing import compose, find_given_away
 from citeforge.builders.kalma.question_check import Controls, QuestionCheck, QuestionToCheck
 from citeforge.builders.kalma.selection import EntityPair
 from citeforge.builders.kalma.themes import Plan, Planner
-from citeforge.engines.io.progress import progress
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.models.perplexity import Perplexity
+from citeforge.engines.progress import progress
 from citeforge.kg.domain import Domain
 from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import KnowledgeGraph
-from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
+from citeforge.schemas.kg import Graph, Triple, relation_key
 from citeforge.schemas.recipes.kalma import Choices
 
 TRIPLES_PER_ROUND = 5

@@ -5,8 +5,8 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from citeforge.schemas.benchmarks.kg import Triple
 from citeforge.schemas.citations.triples import render
+from citeforge.schemas.kg import Triple
 from citeforge.schemas.text import MONTHS, normalise_em
 
 _WORD_BEFORE = re.compile(r"(\w[\w.’']*)[ \u00a0-]$")

@@ -10,19 +10,19 @@ from typing import Any
 
 import pyarrow as pa
 
+from citeforge.builders.build import Stats
 from citeforge.builders.kalma.contexts import Equivalents, KalmaQuestion, TripleContext
 from citeforge.builders.kalma.evolve import Evolution
 from citeforge.builders.kalma.mentions import marker
 from citeforge.builders.kalma.selection import missing_values
-from citeforge.builders.packaging.build import Stats
-from citeforge.builders.packaging.package import PackageWriter
-from citeforge.builders.packaging.verify import Problems
-from citeforge.engines.io.tables import rows_of
+from citeforge.builders.package import PackageWriter
+from citeforge.builders.verify import Problems
+from citeforge.engines.tables import rows_of
 from citeforge.package.package import Package
-from citeforge.schemas.benchmarks.kg import Triple, as_row, from_row, relation_key
-from citeforge.schemas.benchmarks.manifest import ContextSet
-from citeforge.schemas.benchmarks.tables import KG_BY_CONFIG
 from citeforge.schemas.errors import UnknownValueError
+from citeforge.schemas.kg import Triple, as_row, from_row, relation_key
+from citeforge.schemas.manifest import ContextSet
+from citeforge.schemas.tables import KG_BY_CONFIG
 
 _DATE = re.compile(r"(?P<sign>-?)(?P<year>\d{1,9})(?:s|(?:-\d{2}){0,2})(?P<era> BCE)?")
 

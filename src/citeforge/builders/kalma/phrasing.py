@@ -7,7 +7,7 @@ from typing import NamedTuple
 from citeforge.builders.kalma.mentions import contains_value, renderings
 from citeforge.builders.kalma.selection import EntityPair
 from citeforge.kg.domain import Domain, Phrase, Phrasing, plain_phrase, with_article
-from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
+from citeforge.schemas.kg import Graph, Triple, relation_key
 
 _VERB = re.compile(r"(.+?) ((?:\{(?:did|past|was)\}|did) .+)")
 _WHO = re.compile(r"who \{was\} \{whose\} (.+)")

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from citeforge.builders.kalma.words import GENERIC, RelationWords, meaning_words
-from citeforge.builders.packaging.writer_prompts import writer_prompt
+from citeforge.builders.writer_prompts import writer_prompt
 from citeforge.engines.llm.records import Failure, Llm, Request, Result, json_format
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.text.short_replies import json_objects
 from citeforge.kg.domain import Domain
-from citeforge.schemas.benchmarks.kg import Triple, relation_key
+from citeforge.schemas.kg import Triple, relation_key
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.kalma import RULE
 

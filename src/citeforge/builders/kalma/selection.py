@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from citeforge.engines.draws import sample_ids
-from citeforge.engines.io.jsonlines import read_rows
-from citeforge.engines.io.textfiles import read_csv
+from citeforge.engines.jsonlines import read_rows
+from citeforge.engines.textfiles import read_csv
 from citeforge.kg.graph import KnowledgeGraph
-from citeforge.schemas.benchmarks.kg import Graph, Key, Triple, relation_key
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.kg import Graph, Key, Triple, relation_key
 
 _FIELDS = {
     "paragraph": ("paragraph", "sentence", "text"),

@@ -12,7 +12,7 @@ from citeforge.builders.kalma.selection import EntityPair, values_by_relation
 from citeforge.engines.draws import generator
 from citeforge.kg.domain import Domain
 from citeforge.kg.equivalence import Equivalence
-from citeforge.schemas.benchmarks.kg import Key, Triple, relation_key
+from citeforge.schemas.kg import Key, Triple, relation_key
 from citeforge.schemas.recipes.kalma import Choices
 
 LINK_EVERY = 3

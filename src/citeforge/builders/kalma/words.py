@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from citeforge.kg.domain import Domain, word_groups
-from citeforge.schemas.benchmarks.kg import relation_key
+from citeforge.schemas.kg import relation_key
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _SLOT = re.compile(r"\{\w+\}")

@@ -7,18 +7,20 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from citeforge.builders.packaging.build import Stats, open_build
-from citeforge.builders.packaging.corpus import copy_corpus, link_corpus
-from citeforge.builders.packaging.package import PackageWriter, corpus_stats, mapping_stats
+from citeforge.builders.build import Stats, open_build
+from citeforge.builders.corpus import copy_corpus, link_corpus
+from citeforge.builders.package import PackageWriter, corpus_stats, mapping_stats
 from citeforge.builders.rage.hidden_contexts import freeze_hidden
 from citeforge.builders.rage.mixture import Mappings, OneSize, Pools, freeze, short_mappings
 from citeforge.builders.rage.negatives import make_mappings
 from citeforge.builders.rage.sources import EmbedderMaker, Material, open_sources, read_material
 from citeforge.engines.draws import mix_secret
-from citeforge.engines.io.tables import rows_of
 from citeforge.engines.plugins import built_in
-from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.benchmarks.tables import (
+from citeforge.engines.tables import rows_of
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.rage import Mixture, RageRecipe
+from citeforge.schemas.tables import (
     GOLD,
     IRRELEVANT,
     MAPPING,
@@ -26,8 +28,6 @@ from citeforge.schemas.benchmarks.tables import (
     RELEVANT,
     SEEMINGLY_RELEVANT,
 )
-from citeforge.schemas.recipes.base import RunOptions
-from citeforge.schemas.recipes.rage import Mixture, RageRecipe
 
 DropNegatives = Callable[[Material, Mappings], Mappings]
 """Removes negatives that may be relevant, and counts them in the material."""

@@ -1,6 +1,5 @@
 """Passages that must not be negatives of a query, by position in the corpus and by text."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,8 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.engines.io.corpus import find_rows, take_rows
-from citeforge.engines.io.tables import rows_of
+from citeforge.engines.corpus import find_rows, take_rows
 from citeforge.engines.text.overlap import Shingles, shared, shingles
 from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
@@ -167,16 +165,3 @@ def _add_new(forbidden: set[int], positions: Iterable[int]) -> int:
     before = len(forbidden)
     forbidden.update(positions)
     return len(forbidden) - before
-
-
-def short_answers(queries: pa.Table, relevant: pa.Table, gold: pa.Table) -> list[list[str]]:
-    """Collect the gold short answers of each query, from judgements and gold rows."""
-    row_of = {name: row for row, name in enumerate(queries["_id"].to_pylist())}
-    by_row: list[dict[str, None]] = [{} for _ in row_of]
-    for name, text in rows_of(relevant, "query-id", "short_answers"):
-        if text is not None:
-            by_row[row_of[name]].update(dict.fromkeys(json.loads(text)))
-    for name, aliases in rows_of(gold, "query_id", "aliases"):
-        if aliases and name in row_of:
-            by_row[row_of[name]].update(dict.fromkeys(aliases))
-    return [list(answers) for answers in by_row]

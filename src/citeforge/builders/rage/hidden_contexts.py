@@ -15,14 +15,14 @@ from citeforge.builders.rage.hidden_negatives import (
 )
 from citeforge.builders.rage.mixture import Contexts, Mappings, Pools, too_few_error
 from citeforge.builders.rage.sources import Material
+from citeforge.engines.corpus import find_rows
 from citeforge.engines.draws import generator
-from citeforge.engines.io.corpus import find_rows
-from citeforge.engines.io.tables import rows_of, table_of
-from citeforge.engines.io.textfiles import count_text
+from citeforge.engines.tables import rows_of, table_of
+from citeforge.engines.textfiles import count_text
 from citeforge.package.package import texts_of
-from citeforge.schemas.benchmarks.manifest import ContextSet
-from citeforge.schemas.benchmarks.tables import IRRELEVANT, MAPPING, RELEVANT, SEEMINGLY_RELEVANT
+from citeforge.schemas.manifest import ContextSet
 from citeforge.schemas.recipes.rage import Mixture
+from citeforge.schemas.tables import IRRELEVANT, MAPPING, RELEVANT, SEEMINGLY_RELEVANT
 
 
 def freeze_hidden(

@@ -9,11 +9,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from citeforge.builders.rage.exclusions import FINE, Exclusions
+from citeforge.engines.corpus import find_rows, read_ids_and_ranks
 from citeforge.engines.draws import distinct_below, generator
-from citeforge.engines.io.corpus import find_rows, read_ids_and_ranks
-from citeforge.engines.io.tables import count_rows
 from citeforge.engines.retrieval.certain import TIE, CertainSearch, best_first, undecided
 from citeforge.engines.retrieval.records import Rankings
+from citeforge.engines.tables import count_rows
 
 _RESERVE_NOMINATIONS = 32
 """Nominations beyond what is asked, so that most queries are settled in one pass."""

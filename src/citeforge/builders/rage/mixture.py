@@ -6,11 +6,11 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from citeforge.engines.draws import generator
-from citeforge.engines.io.tables import rows_of
-from citeforge.schemas.benchmarks.manifest import ContextSet
-from citeforge.schemas.benchmarks.tables import IRRELEVANT, RELEVANT, SEEMINGLY_RELEVANT
+from citeforge.engines.tables import rows_of
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.manifest import ContextSet
 from citeforge.schemas.recipes.rage import Mining, Mixture
+from citeforge.schemas.tables import IRRELEVANT, RELEVANT, SEEMINGLY_RELEVANT
 
 Mappings = dict[str, pa.Table]
 """Label to the rows of that label, schema MAPPING."""

@@ -9,14 +9,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from citeforge.builders.packaging.build import Workspace
+from citeforge.builders.build import Workspace
 from citeforge.builders.rage.hidden_negatives import near_numbers
 from citeforge.builders.rage.mining import Mined, SeeminglyRelevant, draw_irrelevant, mine_ranked
 from citeforge.builders.rage.sources import Material
+from citeforge.engines.corpus import read_ids_and_ranks
 from citeforge.engines.draws import distinct_below, generator
-from citeforge.engines.io.corpus import read_ids_and_ranks
-from citeforge.engines.io.progress import progress
-from citeforge.engines.io.tables import (
+from citeforge.engines.models.compute import choose_compute
+from citeforge.engines.models.embedder import Refinable
+from citeforge.engines.models.precomputed import PrecomputedVectors, passage_shards, query_rows
+from citeforge.engines.progress import progress
+from citeforge.engines.retrieval.certain import CertainSearch
+from citeforge.engines.retrieval.corpus import CorpusModel
+from citeforge.engines.retrieval.records import Rankings
+from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
+from citeforge.engines.running.setup import LOCAL, make_runner
+from citeforge.engines.tables import (
     count_rows,
     iter_batches,
     read_table,
@@ -25,16 +33,8 @@ from citeforge.engines.io.tables import (
     table_of,
     write_table,
 )
-from citeforge.engines.models.compute import choose_compute
-from citeforge.engines.models.embedder import Refinable
-from citeforge.engines.models.precomputed import PrecomputedVectors, passage_shards, query_rows
-from citeforge.engines.retrieval.certain import CertainSearch
-from citeforge.engines.retrieval.corpus import CorpusModel
-from citeforge.engines.retrieval.records import Rankings
-from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
-from citeforge.engines.running.setup import LOCAL, make_runner
-from citeforge.schemas.benchmarks.manifest import COMPARED, FAR
-from citeforge.schemas.benchmarks.tables import (
+from citeforge.schemas.manifest import COMPARED, FAR
+from citeforge.schemas.tables import (
     COSINES,
     IRRELEVANT,
     MAPPING,

@@ -10,27 +10,28 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.builders.packaging.build import Build, Workspace
-from citeforge.builders.packaging.corpus import write_corpus
-from citeforge.builders.rage.exclusions import Exclusions, find_exclusions, short_answers
+from citeforge.builders.build import Build, Workspace
+from citeforge.builders.corpus import write_corpus
+from citeforge.builders.rage.exclusions import Exclusions, find_exclusions
+from citeforge.engines.corpus import find_rows
 from citeforge.engines.draws import sample_ids
-from citeforge.engines.io.corpus import find_rows
-from citeforge.engines.io.files import sha256_file
-from citeforge.engines.io.folders import beside
-from citeforge.engines.io.tables import rows_with, shard_paths
+from citeforge.engines.files import sha256_file
+from citeforge.engines.folders import beside
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.models.embedder import Embedder, model_of
 from citeforge.engines.models.precomputed import PrecomputedVectors, open_both
 from citeforge.engines.models.prefixes import Prefixes
 from citeforge.engines.running.setup import judge_session, replay_store, run_embedder
+from citeforge.engines.tables import rows_with, shard_paths
 from citeforge.ir_convert.registry import info_of, open_corpus, open_source, require_strict
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.package.manifest import MANIFEST, load_manifest
-from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
-from citeforge.schemas.benchmarks.sources import SourceInfo
+from citeforge.package.package import short_answers
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.manifest import GrammarInfo, Manifest
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.rage import RageRecipe
+from citeforge.schemas.sources import SourceInfo
 from citeforge.schemas.version import __version__
 
 EmbedderMaker = Callable[[], Embedder]

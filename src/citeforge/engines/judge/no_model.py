@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from citeforge.engines.io.files import sha256_file
-from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.files import sha256_file
+from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.judge_profile import LEVELS

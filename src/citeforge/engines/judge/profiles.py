@@ -4,9 +4,9 @@ import re
 from functools import cache
 from pathlib import Path
 
-from citeforge.engines.io.files import digest
-from citeforge.engines.io.textfiles import read_yaml, validated
+from citeforge.engines.files import digest
 from citeforge.engines.text.quoting import Quotes
+from citeforge.engines.textfiles import read_yaml, validated
 from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.judge_profile import JudgeProfile
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from citeforge.engines.io.files import digest
+from citeforge.engines.files import digest
 
 CLOSE_CALL = {"bfloat16": 0.25, "float32": 1e-4, "float64": 0.0}
 """A verdict with a smaller margin may depend on its batch, and on the processor: how far a margin

@@ -11,8 +11,7 @@ from typing import Any, Self
 
 import msgspec
 
-from citeforge.engines.io.files import canonical_json, digest
-from citeforge.engines.io.progress import progress
+from citeforge.engines.files import canonical_json, digest
 from citeforge.engines.judge.records import (
     Decision,
     Judge,
@@ -23,6 +22,7 @@ from citeforge.engines.judge.records import (
 )
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.replay import ReplayStore
+from citeforge.engines.progress import progress
 from citeforge.schemas.errors import InputError, UsageError
 
 

@@ -16,8 +16,7 @@ import httpx2
 import msgspec
 import openai
 
-from citeforge.engines.io.files import canonical_json
-from citeforge.engines.io.progress import Advance
+from citeforge.engines.files import canonical_json
 from citeforge.engines.llm.options import one_line
 from citeforge.engines.llm.reading import (
     NO_REPLY,
@@ -29,6 +28,7 @@ from citeforge.engines.llm.reading import (
 from citeforge.engines.llm.records import Failure
 from citeforge.engines.llm.replay import BATCH, PENDING, ReplayStore, SentRequest
 from citeforge.engines.llm.transport import SENT_AS
+from citeforge.engines.progress import Advance
 from citeforge.schemas.errors import InputError
 
 MOST_REQUESTS = 50_000

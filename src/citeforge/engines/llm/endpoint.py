@@ -10,8 +10,7 @@ from typing import Any
 
 import msgspec
 
-from citeforge.engines.io.event_loop import run_async
-from citeforge.engines.io.progress import progress
+from citeforge.engines.event_loop import run_async
 from citeforge.engines.llm.adapting import LIMIT, Adaptation, difference, is_too_long
 from citeforge.engines.llm.budget import Budget, estimate_paid
 from citeforge.engines.llm.options import KEY_VARIABLE, shown_address
@@ -19,6 +18,7 @@ from citeforge.engines.llm.rate import RateGate
 from citeforge.engines.llm.reading import UNREADABLE, Reply
 from citeforge.engines.llm.records import TRUNCATED, Failure, LlmReply, Request, Result
 from citeforge.engines.llm.replay import OnResult, ReplayStore, SentRequest, Take, ask_once, redact
+from citeforge.engines.progress import progress
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
 from citeforge.schemas.recipes.base import RunOptions
 

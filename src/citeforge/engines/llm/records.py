@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from citeforge.engines.io.files import digest
+from citeforge.engines.files import digest
 from citeforge.engines.text.thoughts import split_thoughts
 
 FailureReason = Literal[

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from citeforge.engines.io.files import atomic_file, canonical_json
-from citeforge.engines.io.jsonlines import read_rows
-from citeforge.engines.io.sqlite import Store, store_errors
+from citeforge.engines.files import atomic_file, canonical_json
+from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.llm.adapting import patched
 from citeforge.engines.llm.options import one_line, without_key
 from citeforge.engines.llm.records import Failure, Llm, LlmReply, Request, Result, request_key
+from citeforge.engines.sqlite import Store, store_errors
 from citeforge.schemas.errors import InputError
 
 S = TypeVar("S")

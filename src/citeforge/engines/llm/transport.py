@@ -15,7 +15,7 @@ import httpx2
 import msgspec
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAsyncHttpxClient
 
-from citeforge.engines.io.http import retry_after
+from citeforge.engines.http import retry_after
 from citeforge.engines.llm.adapting import is_lasting
 from citeforge.engines.llm.budget import CHARACTERS_PER_TOKEN
 from citeforge.engines.llm.options import (

@@ -9,8 +9,7 @@ from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
 from citeforge.engines import plugins
-from citeforge.engines.io.files import digest
-from citeforge.engines.io.textfiles import count_text
+from citeforge.engines.files import digest
 from citeforge.engines.llm.budget import Bound, RunPlan, bound_call, estimate_prompt_tokens
 from citeforge.engines.llm.endpoint import Endpoint, Route
 from citeforge.engines.llm.options import BATCH_PRICE
@@ -18,6 +17,7 @@ from citeforge.engines.llm.reading import Completion, read_completion
 from citeforge.engines.llm.records import Llm, LlmReply, Request, Result
 from citeforge.engines.llm.replay import OnResult, ReplayStore, Take
 from citeforge.engines.registry import Registry, unknown_choice_error
+from citeforge.engines.textfiles import count_text
 from citeforge.schemas.choices import LLMS as CHOICES
 from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError

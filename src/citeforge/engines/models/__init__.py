@@ -1,4 +1,4 @@
 """Local models: their files, numeric formats, embedders and their vectors on disk.
 
-May import schemas, `engines.io` and `engines.llm`. Begin at `files`, then `embed` and `vectors`.
+May import schemas, `engines` and `engines.llm`. Begin at `files`, then `embed` and `vectors`.
 """

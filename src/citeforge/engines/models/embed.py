@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from citeforge.engines.io.files import read_json, sha256_file
-from citeforge.engines.io.progress import Advance
+from citeforge.engines.files import read_json, sha256_file
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.models.compute import choose_compute, device_of, require_openvino
 from citeforge.engines.models.embedder import Embedder, Kind, Vectors
@@ -25,6 +24,7 @@ from citeforge.engines.models.files import (
 )
 from citeforge.engines.models.parallel import batched, in_halves, one_thread_each
 from citeforge.engines.models.prefixes import Prefixes, prefixes_of
+from citeforge.engines.progress import Advance
 from citeforge.engines.registry import Registry, unknown_choice_error
 from citeforge.schemas.choices import EMBEDDERS as CHOICES
 from citeforge.schemas.choices import Choice

@@ -8,7 +8,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-from citeforge.engines.io.files import digest, sha256_file
+from citeforge.engines.files import digest, sha256_file
 from citeforge.schemas.errors import InputError
 
 _WEIGHTS = (".safetensors", ".bin", ".ckpt")

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
-from citeforge.engines.io.files import digest
+from citeforge.engines.files import digest
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.registry import Registry, unknown_choice_error
 from citeforge.schemas.choices import PERPLEXITY as CHOICES

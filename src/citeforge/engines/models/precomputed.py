@@ -15,10 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.engines.io.files import digest, digest_folder, sha256_file
-from citeforge.engines.io.progress import Advance
-from citeforge.engines.io.tables import count_rows, iter_batches, read_schema
+from citeforge.engines.files import digest, digest_folder, sha256_file
 from citeforge.engines.models.vectors import SUFFIX, VectorShard, keep_shard
+from citeforge.engines.progress import Advance
+from citeforge.engines.tables import count_rows, iter_batches, read_schema
 from citeforge.schemas.errors import InputError
 
 ALLOWED = "FILE.npy (rows × values, floats), FILE.parquet (_id, vector), or a folder of one kind"

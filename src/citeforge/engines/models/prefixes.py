@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from citeforge.engines.io.files import read_json
+from citeforge.engines.files import read_json
 from citeforge.engines.models.embedder import Kind
 from citeforge.schemas.errors import InputError
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from citeforge.engines.io.files import (
+from citeforge.engines.files import (
     canonical_json,
     digest,
     read_json,
@@ -19,9 +19,9 @@ from citeforge.engines.io.files import (
     write_bytes,
     write_text,
 )
-from citeforge.engines.io.progress import Advance
-from citeforge.engines.io.tables import regroup
 from citeforge.engines.models.embedder import Embedder, Kind, Vectors
+from citeforge.engines.progress import Advance
+from citeforge.engines.tables import regroup
 from citeforge.schemas.errors import InputError
 
 SHARD_ROWS = 8192

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.engines.io.corpus import embedding_texts
-from citeforge.engines.io.progress import progress
-from citeforge.engines.io.tables import iter_batches
+from citeforge.engines.corpus import embedding_texts
 from citeforge.engines.models.vectors import SHARD_ROWS
+from citeforge.engines.progress import progress
 from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
+from citeforge.engines.tables import iter_batches
 from citeforge.schemas.errors import extras_named
 
 _K1, _B = 1.2, 0.75

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from citeforge.engines.corpus import join_titles, take_rows
 from citeforge.engines.draws import distinct_below, generator
-from citeforge.engines.io.corpus import join_titles, take_rows
-from citeforge.engines.io.progress import progress
 from citeforge.engines.models.vectors import VectorShard
+from citeforge.engines.progress import progress
 from citeforge.engines.retrieval.exact import (
     NOMINATION_ERROR,
     FirstStage,

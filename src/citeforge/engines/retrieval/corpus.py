@@ -10,10 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from citeforge.engines.corpus import embedding_texts, join_titles, take_rows
 from citeforge.engines.draws import distinct_below, generator
-from citeforge.engines.io.corpus import embedding_texts, join_titles, take_rows
-from citeforge.engines.io.progress import progress
-from citeforge.engines.io.tables import count_rows
 from citeforge.engines.models.embedder import (
     CALIBRATION,
     Embedder,
@@ -28,8 +26,10 @@ from citeforge.engines.models.vectors import (
     gather,
     unit_vectors,
 )
+from citeforge.engines.progress import progress
 from citeforge.engines.retrieval.certain import CertainSearch, Rows
 from citeforge.engines.retrieval.exact import FirstStage, retrieve_candidates
+from citeforge.engines.tables import count_rows
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Compute
 

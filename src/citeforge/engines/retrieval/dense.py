@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from citeforge.engines.io.corpus import read_ids_and_ranks
+from citeforge.engines.corpus import read_ids_and_ranks
 from citeforge.engines.models.embedder import model_of
 from citeforge.engines.retrieval.certain import TIE, CertainSearch
 from citeforge.engines.retrieval.corpus import CorpusModel

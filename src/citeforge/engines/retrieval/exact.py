@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.engines.io.progress import Advance
 from citeforge.engines.models.parallel import in_halves
 from citeforge.engines.models.vectors import VectorShard, gather, iter_blocks
+from citeforge.engines.progress import Advance
 from citeforge.schemas.errors import InputError, extras_named
 
 Floats = npt.NDArray[np.float32]

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from citeforge.engines import plugins
-from citeforge.engines.io.event_loop import run_async
+from citeforge.engines.event_loop import run_async
 from citeforge.engines.models.files import http_errors
 from citeforge.schemas.errors import EXTRAS, CiteforgeError, InputError
 from citeforge.schemas.recipes.base import RunOptions

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import ValidationError
 
 from citeforge.engines import plugins
-from citeforge.engines.io.folders import beside
+from citeforge.engines.folders import beside
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from citeforge.engines.llm.replay import ReplayStore

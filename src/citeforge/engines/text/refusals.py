@@ -4,7 +4,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from citeforge.engines.io.textfiles import read_yaml, validated
+from citeforge.engines.textfiles import read_yaml, validated
 from citeforge.schemas.record import FrozenRecord
 
 _DATA = Path(__file__).parent / "data" / "refusals"

@@ -8,7 +8,7 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.io.files import digest
+from citeforge.engines.files import digest
 from citeforge.engines.registry import Registry
 from citeforge.engines.text.segment import Segmenter, Span
 from citeforge.engines.text.sentences import SentenceSegmenter

@@ -12,15 +12,15 @@ from citeforge.evaluator.measures.alce_lists import ListItem, list_items
 from citeforge.evaluator.measures.columns import Key, Value, extreme_mean
 from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, PassageMeasure
 from citeforge.evaluator.measures.judging import CitationScores, Claim, citation_samples
-from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-from citeforge.evaluator.statements.split import strict_statements
-from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.statistics.estimates import (
     Floats,
     Sample,
     ratio_sample,
     sample_between,
 )
+from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
+from citeforge.evaluator.submissions.split import strict_statements
+from citeforge.evaluator.submissions.tools import Tools
 from citeforge.schemas.citations.grammar import read_number, without_markers
 from citeforge.schemas.recipes.command_options import MOST_CITATIONS
 

@@ -31,8 +31,8 @@ from citeforge.evaluator.measures.columns import (
 )
 from citeforge.evaluator.measures.declared import CannotError, Found, Measure, PassageMeasure, count
 from citeforge.evaluator.measures.rouge import rouge_lsum, rouge_scorer
-from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statistics.estimates import Sample
+from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.schemas.errors import InputError, MissingExtraError
 from citeforge.schemas.text import answer_form, holds_form, normalise_answer
 

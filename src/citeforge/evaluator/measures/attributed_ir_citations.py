@@ -30,7 +30,7 @@ from citeforge.evaluator.measures.judging import (
     read_claims,
     require_passages,
 )
-from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
+from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.schemas.citations.grammar import read_number, without_markers
 
 AIR = "Djeddal et al. 2024 (Attributed-IR), section 2.5"

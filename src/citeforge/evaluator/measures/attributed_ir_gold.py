@@ -15,9 +15,9 @@ from citeforge.evaluator.measures.attributed_ir_citations import (
 from citeforge.evaluator.measures.columns import Rows, means_of_columns
 from citeforge.evaluator.measures.declared import CannotError, Found, Measure, PassageMeasure
 from citeforge.evaluator.measures.rouge import rouge_lsum, rouge_scorer
-from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.statistics.estimates import Floats, Sample
+from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
+from citeforge.evaluator.submissions.tools import Tools
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.errors import InputError, MissingExtraError
 

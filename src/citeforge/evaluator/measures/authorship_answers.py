@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from citeforge.builders.rage.exclusions import short_answers
 from citeforge.evaluator.measures.authorship import CellMeasure, Cells
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.reading import (
@@ -19,12 +18,12 @@ from citeforge.evaluator.measures.reading import (
     compute,
     require_cells_alone,
 )
-from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.benchmark import ContextTable
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import CitationRange
+from citeforge.evaluator.submissions.tools import Tools
+from citeforge.package.package import short_answers
 from citeforge.schemas.authorship import design_of
-from citeforge.schemas.benchmarks.tables import RELEVANT
 from citeforge.schemas.citations.grammar import (
     Grammar,
     Marker,
@@ -35,6 +34,7 @@ from citeforge.schemas.citations.grammar import (
 )
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.submission import SubmissionLine, TokenLogprob
+from citeforge.schemas.tables import RELEVANT
 from citeforge.schemas.text import compatible, holds_form, match_form
 
 _REFERENCE = re.compile(r"\[(\d+)\]")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from citeforge.engines.io.report_table import Table
+from citeforge.engines.report_table import Table
 from citeforge.evaluator.measures.authorship import comparison
 from citeforge.evaluator.statistics.estimates import column
 from citeforge.evaluator.statistics.significance import paired_t
@@ -32,7 +32,7 @@ def tables(files: Sequence[ScoreFile]) -> list[Table]:
 
     Args:
         files: score files, distinguished by their ``system``
-            (:func:`citeforge.evaluator.reports.rows.named_rows`).
+            (:func:`citeforge.evaluator.rows.named_rows`).
     """
     makers: tuple[Callable[[Sequence[ScoreFile]], Table], ...] = (
         bias_table,

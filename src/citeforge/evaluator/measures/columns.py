@@ -9,9 +9,9 @@ from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.segment import Segmenter
 from citeforge.evaluator.measures.declared import CannotError, Found, Measure
-from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-from citeforge.evaluator.statements.tools import NO_JUDGE, Tools
 from citeforge.evaluator.statistics.estimates import Sample, mean_sample, sample_between
+from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
+from citeforge.evaluator.submissions.tools import NO_JUDGE, Tools
 from citeforge.schemas.errors import InputError
 
 Key = tuple[int, int]

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
 
-from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.statistics.intervals import Range
+from citeforge.evaluator.submissions.inputs import Inputs
 from citeforge.schemas.errors import CiteforgeError, UsageError
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.statements.tools import Tools
+    from citeforge.evaluator.submissions.tools import Tools
 
 Found = Iterator[tuple[str, Sample | str]]
 """Names of measures with their samples; a text instead says why one cannot be computed."""

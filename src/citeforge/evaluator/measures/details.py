@@ -9,8 +9,8 @@ from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.alce_citations import make_claim, reference_claims
 from citeforge.evaluator.measures.attributed_ir_citations import claims_of
 from citeforge.evaluator.measures.judging import Claim, premise
-from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-from citeforge.evaluator.statements.split import Statement, strict_statements
+from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
+from citeforge.evaluator.submissions.split import Statement, strict_statements
 from citeforge.schemas.scores import AnswerDetail, CitedWords, PassageDetail, StatementDetail
 from citeforge.schemas.submission import CitedSpan
 

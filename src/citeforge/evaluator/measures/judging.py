@@ -15,8 +15,8 @@ from citeforge.evaluator.measures.columns import (
     segmenter_of,
 )
 from citeforge.evaluator.measures.declared import CannotError
-from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statistics.estimates import Sample, harmonic_sample
+from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.package.items import Passage
 from citeforge.schemas.text import premise_of
 

@@ -18,7 +18,7 @@ from citeforge.evaluator.statistics.estimates import (
     mean_sample,
     ratio,
 )
-from citeforge.schemas.benchmarks.kg import Key
+from citeforge.schemas.kg import Key
 
 Counts = tuple[float, float]
 """(hits, out of)."""

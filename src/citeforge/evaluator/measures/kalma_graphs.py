@@ -15,17 +15,17 @@ from citeforge.evaluator.measures.kalma_reference import (
     without_brackets,
 )
 from citeforge.evaluator.measures.reading import Reading, Tally, answers_to, compute
-from citeforge.evaluator.statements.split import strict_statements
-from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, FULL, OWN
+from citeforge.evaluator.submissions.split import strict_statements
+from citeforge.evaluator.submissions.tools import Tools
 from citeforge.package.items import by_query
-from citeforge.schemas.benchmarks.kg import EMPTY, NAME, Key, Triple, from_row
 from citeforge.schemas.citations.triples import TripleGrammar
 from citeforge.schemas.errors import UnknownValueError, UsageError
+from citeforge.schemas.kg import EMPTY, NAME, Key, Triple, from_row
 from citeforge.schemas.scores import AnswerDetail, PassageDetail, StatementDetail
 
 

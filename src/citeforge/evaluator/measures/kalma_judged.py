@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from citeforge.engines.io.files import digest
+from citeforge.engines.files import digest
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Llm, Request
 from citeforge.engines.text.quoting import Quotes
@@ -42,9 +42,9 @@ from citeforge.evaluator.measures.kalma_graphs import (
     entailment_of,
 )
 from citeforge.evaluator.measures.kalma_reference import is_unreadable, without_brackets
-from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.statistics.estimates import mean_sample, sample_between
-from citeforge.schemas.benchmarks.kg import Key, Triple
+from citeforge.evaluator.submissions.tools import Tools
+from citeforge.schemas.kg import Key, Triple
 from citeforge.schemas.text import normalise_em
 
 GRADED_ANSWERS = 100

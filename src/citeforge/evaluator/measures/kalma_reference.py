@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from citeforge.engines.text.segment import Span
-from citeforge.schemas.benchmarks.kg import Key
+from citeforge.schemas.kg import Key
 from citeforge.schemas.text import splice
 
 _BOUNDARY = re.compile(r"(?<=[^A-Z].[?.]) +(?=[A-Z])")

@@ -10,17 +10,17 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from citeforge.engines.io.progress import ProgressLines
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.progress import ProgressLines
 from citeforge.evaluator.measures.declared import Answers, CannotError, Measure, MeasureOf
-from citeforge.evaluator.statements.inputs import Inputs
-from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.statistics.estimates import Floats, Sample, join_repeats
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.inputs import Inputs
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import Places
+from citeforge.evaluator.submissions.tools import Tools
 from citeforge.schemas.authorship import Design
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError, UsageError

@@ -11,7 +11,7 @@ from citeforge.evaluator.measures.declared import (
     Measure,
     PassageMeasure,
 )
-from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
+from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 
 
 def rankings(inputs: Inputs, measures: Sequence[Measure]) -> Found:

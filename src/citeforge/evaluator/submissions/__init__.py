@@ -1,4 +1,4 @@
-"""Submissions: any format read as answers and placed on the queries of a benchmark.
+"""Submissions: any format read as answers, placed on queries, and split into statements.
 
-May import schemas, engines, package and `statistics`. Begin at `reader`, then `index`.
+May import schemas, engines, package and `statistics`. Begin at `reader`, then `index` and `split`.
 """

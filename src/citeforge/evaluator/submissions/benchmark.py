@@ -12,10 +12,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.engines.io.tables import rows_of
+from citeforge.engines.tables import rows_of
 from citeforge.package.package import Package
-from citeforge.schemas.benchmarks.tables import CONTEXTS, RELEVANT, UNJUDGED
 from citeforge.schemas.errors import InputError, UsageError, suggestion
+from citeforge.schemas.tables import CONTEXTS, RELEVANT, UNJUDGED
 from citeforge.schemas.text import printable
 
 MOST_RUNS = 1000

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from citeforge.engines import plugins
-from citeforge.engines.io.jsonlines import read_start
-from citeforge.engines.io.textfiles import read_csv
+from citeforge.engines.jsonlines import read_start
+from citeforge.engines.textfiles import read_csv
 from citeforge.evaluator.submissions.attrieval import read_cells
 from citeforge.evaluator.submissions.benchmark import Benchmark, QueryFinder
 from citeforge.evaluator.submissions.format import OUTPUT, Format, Lines, OnError, Origin

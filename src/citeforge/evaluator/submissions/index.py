@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from citeforge.engines.io.files import digest, digest_folder, sha256_file
-from citeforge.engines.io.textfiles import count_text, validated
+from citeforge.engines.files import digest, digest_folder, sha256_file
+from citeforge.engines.textfiles import count_text, validated
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import UNVERIFIED, Finding
 from citeforge.evaluator.submissions.format import Lines, OnError, Origin

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.engines.io.tables import rows_with
-from citeforge.engines.io.textfiles import count_text
+from citeforge.engines.tables import rows_with
+from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.package.items import Passage

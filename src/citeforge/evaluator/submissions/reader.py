@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import msgspec
 
-from citeforge.engines.io.jsonlines import decode_line, read_rows, read_start
+from citeforge.engines.jsonlines import decode_line, read_rows, read_start
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.systems import LONGEST, name_problem

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from citeforge.engines.io.textfiles import count_text
 from citeforge.engines.text.thoughts import split_thoughts
+from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.schemas.citations.grammar import citation_marks
 from citeforge.schemas.submission import TRUNCATED, SubmissionLine

@@ -15,12 +15,12 @@ from typing import Final, Literal
 import msgspec
 
 from citeforge.builders.derive import Base, mapped_negatives
-from citeforge.engines.io.jsonlines import read_rows
-from citeforge.engines.io.tables import rows_of
+from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.tables import rows_of
 from citeforge.evaluator.statistics.intervals import wilson
 from citeforge.plugins.audit.flaws import gold_texts, judge_negatives
-from citeforge.schemas.benchmarks.audit import SUSPECT, Cascade, Decided, EstimatedShare, Flaw
+from citeforge.schemas.audit import SUSPECT, Cascade, Decided, EstimatedShare, Flaw
 from citeforge.schemas.errors import InputError
 
 RELEVANT: Final = "relevant"

@@ -22,7 +22,7 @@ from citeforge.plugins.audit.options import AuditOptions
 from citeforge.schemas.recipes.base import Judging
 
 if TYPE_CHECKING:
-    from citeforge.schemas.benchmarks.audit import Exploits
+    from citeforge.schemas.audit import Exploits
 
 _MAIN_OPTIONS = ("against", "judge")
 _OTHER_OPTIONS = [
@@ -34,8 +34,8 @@ def _print_exploits(found: Exploits) -> None:
     """Print the table of degenerate systems' scores, with notes and signatures below it."""
     from shutil import get_terminal_size
 
-    from citeforge.builders.packaging.card import exploits_table
-    from citeforge.evaluator.reports.table import folded_note
+    from citeforge.builders.card import exploits_table
+    from citeforge.evaluator.table import folded_note
 
     width = get_terminal_size().columns
     table = exploits_table(found)
@@ -62,7 +62,7 @@ def audit(folder: Path, **parameters: Any) -> None:
     from citeforge.package.manifest import load_manifest
     from citeforge.plugins.audit.run import FILE
     from citeforge.plugins.audit.run import audit as run_audit
-    from citeforge.schemas.benchmarks.audit import NOT_MADE, checks_made
+    from citeforge.schemas.audit import NOT_MADE, checks_made
     from citeforge.schemas.errors import InputError
 
     options = record_from(AuditOptions, parameters)

@@ -5,17 +5,16 @@ from collections import Counter
 import pyarrow as pa
 
 from citeforge.builders.derive import Docs
-from citeforge.builders.rage.exclusions import short_answers
 from citeforge.builders.rage.mixture import Mappings
 from citeforge.builders.rage.sources import Material
-from citeforge.engines.io.files import read_json
-from citeforge.engines.io.tables import rows_of
-from citeforge.engines.io.textfiles import validated
-from citeforge.package.package import texts_of
+from citeforge.engines.files import read_json
+from citeforge.engines.tables import rows_of
+from citeforge.engines.textfiles import validated
+from citeforge.package.package import short_answers, texts_of
 from citeforge.plugins.audit import flaws
-from citeforge.schemas.benchmarks.audit import Audit
-from citeforge.schemas.benchmarks.tables import RELEVANT
+from citeforge.schemas.audit import Audit
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.tables import RELEVANT
 
 
 def drop_suspects(material: Material, mappings: Mappings) -> Mappings:

@@ -12,16 +12,16 @@ import pyarrow.compute as pc
 
 from citeforge.builders.authorship.facts import language_of
 from citeforge.builders.derive import Base, Docs, mapped_negatives
-from citeforge.builders.packaging.package import WordLengths
-from citeforge.engines.io.tables import rows_of, rows_with
+from citeforge.builders.package import WordLengths
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.models.files import find_model
 from citeforge.engines.retrieval.reranker import CrossEncoderReranker
+from citeforge.engines.tables import rows_of, rows_with
 from citeforge.engines.text.overlap import shared, shingles
 from citeforge.package.package import Package
 from citeforge.plugins.audit.options import AuditOptions
-from citeforge.schemas.benchmarks.audit import Flaw
+from citeforge.schemas.audit import Flaw
 from citeforge.schemas.errors import require
 from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
 

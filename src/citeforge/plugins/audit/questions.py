@@ -11,11 +11,11 @@ from citeforge.builders.kalma.question_check import (
     share_stats,
 )
 from citeforge.builders.kalma.selection import EntityPair
-from citeforge.engines.io.tables import rows_of
+from citeforge.engines.tables import rows_of
 from citeforge.package.items import by_query
 from citeforge.package.package import Package
-from citeforge.schemas.benchmarks.audit import NOT_MADE, Flaw
-from citeforge.schemas.benchmarks.kg import Triple, from_row, graphs_of
+from citeforge.schemas.audit import NOT_MADE, Flaw
+from citeforge.schemas.kg import Triple, from_row, graphs_of
 
 CHECK = "questions ask for their gold"
 

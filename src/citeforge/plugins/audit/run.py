@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 
+from citeforge.builders.card import exploits_table
 from citeforge.builders.derive import Base, mapped_negatives
 from citeforge.builders.kalma.question_check import make_question_check
-from citeforge.builders.packaging.card import exploits_table
-from citeforge.engines.io.files import write_bytes
-from citeforge.engines.io.jsonlines import read_rows
-from citeforge.engines.io.report_table import Displayed, Table
+from citeforge.engines.files import write_bytes
+from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.report_table import Displayed, Table
 from citeforge.engines.running.setup import judge_session, replay_store
 from citeforge.kg.domain import load_domain
 from citeforge.library.benchmarks import writable_folder
@@ -23,7 +23,7 @@ from citeforge.plugins.audit.cascade import decide_suspects, estimate_share, sum
 from citeforge.plugins.audit.exploits import CHECK, describe_exploits, try_exploits
 from citeforge.plugins.audit.options import AuditOptions
 from citeforge.publishing.card import write_card
-from citeforge.schemas.benchmarks.audit import NOT_MADE, Audit, Flaw, checks_made
+from citeforge.schemas.audit import NOT_MADE, Audit, Flaw, checks_made
 from citeforge.schemas.errors import extras_named
 from citeforge.schemas.recipes.base import Judging, RunOptions
 

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from citeforge.engines.io.files import digest, storage_errors
+from citeforge.engines.files import digest, storage_errors
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.alce_citations import strict_claims
 from citeforge.evaluator.measures.columns import Key
 from citeforge.evaluator.measures.declared import CannotError, Found, Measure, PassageMeasure
 from citeforge.evaluator.measures.judging import Claim, premise, premise_text, read_claims
-from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.statistics.estimates import ratio_sample, sample_between
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
+from citeforge.evaluator.submissions.tools import Tools
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import CiteforgeError
 

@@ -10,16 +10,18 @@ from typing import Any
 import pyarrow as pa
 from pydantic import ValidationError
 
+from citeforge.builders.build import Stats, open_build
 from citeforge.builders.derive import Base, Docs
-from citeforge.builders.packaging.build import Stats, open_build
-from citeforge.builders.packaging.package import PackageWriter, corpus_stats
-from citeforge.builders.packaging.verify import Problems
+from citeforge.builders.package import PackageWriter, corpus_stats
+from citeforge.builders.verify import Problems
 from citeforge.engines.draws import generator, sample_ids
-from citeforge.engines.io.tables import rows_with
+from citeforge.engines.tables import rows_with
 from citeforge.package.package import Package
 from citeforge.plugins.bundles import design
-from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
-from citeforge.schemas.benchmarks.tables import (
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.manifest import ContextSet, GrammarInfo, Manifest
+from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.tables import (
     CONTEXTS,
     CORPUS,
     MAPPING,
@@ -27,8 +29,6 @@ from citeforge.schemas.benchmarks.tables import (
     RELEVANT,
     UNJUDGED,
 )
-from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.text import normalise_answer
 
 Cells = dict[str, Docs]

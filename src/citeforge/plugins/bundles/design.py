@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Option, Recipe
 from citeforge.schemas.record import FrozenRecord
 from citeforge.schemas.refusals import checked_detector

@@ -12,7 +12,7 @@ from citeforge.plugins.bundles.design import (
     FaithfulnessRecipe,
     PositionRecipe,
 )
-from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Recipe, RunOptions
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.text.refusals import is_refusal
 from citeforge.evaluator.measures.columns import Key, judge_of
 from citeforge.evaluator.measures.declared import CannotError, Found, Measure, MeasureOf
-from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.statistics.estimates import (
     Floats,
     Sample,
@@ -21,9 +20,10 @@ from citeforge.evaluator.statistics.estimates import (
 )
 from citeforge.evaluator.statistics.significance import paired_t
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
+from citeforge.evaluator.submissions.tools import Tools
 from citeforge.plugins.bundles import design
-from citeforge.schemas.benchmarks.tables import RELEVANT
 from citeforge.schemas.refusals import HYPOTHESIS, JUDGE
+from citeforge.schemas.tables import RELEVANT
 from citeforge.schemas.text import normalise_answer
 
 _HALF_WIDTH = 0.05
@@ -210,7 +210,7 @@ def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Found:
 
 def _gold_answers(cells: CellAnswers) -> list[list[str]]:
     """List the normalised gold short answers of each query."""
-    from citeforge.builders.rage.exclusions import short_answers
+    from citeforge.package.package import short_answers
 
     b = cells.benchmark
     short = short_answers(b.queries, b.mappings[RELEVANT], b.gold)

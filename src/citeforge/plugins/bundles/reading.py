@@ -12,8 +12,8 @@ from citeforge.evaluator.measures.reading import (
     not_computed,
     require_cells_alone,
 )
-from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.tools import Tools
 from citeforge.plugins.bundles.design import bundle_of
 from citeforge.plugins.bundles.measures import BundleMeasure, CellAnswer, CellAnswers
 from citeforge.schemas.citations.grammar import without_markers

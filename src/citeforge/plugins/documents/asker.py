@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from citeforge.builders.packaging.writer_prompts import WriterPrompt
-from citeforge.engines.io.files import digest
-from citeforge.engines.io.textfiles import read_yaml
+from citeforge.builders.writer_prompts import WriterPrompt
+from citeforge.engines.files import digest
 from citeforge.engines.llm.records import TRUNCATED, Failure, Llm, Request
 from citeforge.engines.text.quoting import without_tags
+from citeforge.engines.textfiles import read_yaml
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.documents.recipe import LIST
 

@@ -10,14 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.builders.packaging.build import Build, open_build
+from citeforge.builders.build import Build, open_build
 from citeforge.builders.rage.build import drop_negatives, write_rage_tables
 from citeforge.builders.rage.mixture import OneSize, Pools
 from citeforge.builders.rage.negatives import make_mappings
 from citeforge.builders.rage.sources import Material, RageSources, recipe_embedder
-from citeforge.engines.io.files import sha256_file, write_text
-from citeforge.engines.io.folders import beside
-from citeforge.engines.io.tables import table_of
+from citeforge.engines.files import sha256_file, write_text
+from citeforge.engines.folders import beside
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Llm
@@ -27,6 +26,7 @@ from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.retrieval.corpus import CorpusModel
 from citeforge.engines.retrieval.dense import DenseCorpus
 from citeforge.engines.running.setup import judge_session, make_runner, replay_path, replay_store
+from citeforge.engines.tables import table_of
 from citeforge.ir_convert.registry import info_of
 from citeforge.ir_convert.source import Source
 from citeforge.plugins.documents.asker import PromptedLlm
@@ -36,8 +36,11 @@ from citeforge.plugins.documents.questions import Question, apply_labels
 from citeforge.plugins.documents.recipe import ABSENT, LIST, DocumentsRecipe
 from citeforge.plugins.documents.rounds import QuestionMaker, count_questions
 from citeforge.plugins.documents.tables import QUESTIONS
-from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
-from citeforge.schemas.benchmarks.tables import (
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.manifest import GrammarInfo, Manifest
+from citeforge.schemas.recipes.base import RunOptions, checked, model_name
+from citeforge.schemas.recipes.rage import Mixture, RageRecipe
+from citeforge.schemas.tables import (
     GOLD,
     IRRELEVANT,
     MAPPING,
@@ -46,9 +49,6 @@ from citeforge.schemas.benchmarks.tables import (
     SEEMINGLY_RELEVANT,
     UNSURE,
 )
-from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.base import RunOptions, checked, model_name
-from citeforge.schemas.recipes.rage import Mixture, RageRecipe
 
 WRITER, JUDGE = "question writer", "relevance judge"
 """Roles in manifests."""

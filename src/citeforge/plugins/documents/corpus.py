@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from citeforge.builders.packaging.build import Workspace
-from citeforge.builders.packaging.corpus import write_corpus
+from citeforge.builders.build import Workspace
+from citeforge.builders.corpus import write_corpus
 from citeforge.engines.draws import generator
-from citeforge.engines.io.tables import iter_batches, read_table, rows_of, shard_paths, write_table
+from citeforge.engines.tables import iter_batches, read_table, rows_of, shard_paths, write_table
 from citeforge.ir_convert.registry import info_of, open_corpus
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.package.package import texts_of
 from citeforge.plugins.documents.questions import Evidence
-from citeforge.plugins.documents.reading.source import DocumentFolder
 from citeforge.plugins.documents.recipe import DocumentsRecipe
+from citeforge.plugins.documents.source import DocumentFolder
 from citeforge.plugins.documents.tables import DOCUMENTS, REPEATS
-from citeforge.schemas.benchmarks.sources import SourceInfo
+from citeforge.schemas.sources import SourceInfo
 from citeforge.schemas.version import __version__
 
 STAGE = "corpus"

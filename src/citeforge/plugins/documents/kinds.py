@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from citeforge.kinds.rage import RageKind
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.tables import TABLES, question_column
-from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Recipe, RunOptions
 
 if TYPE_CHECKING:

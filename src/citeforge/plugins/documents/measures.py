@@ -12,10 +12,10 @@ from citeforge.engines.text.refusals import is_refusal
 from citeforge.evaluator.measures.declared import CannotError, Found, Measure, PassageMeasure
 from citeforge.evaluator.measures.passages import read_passages
 from citeforge.evaluator.measures.reading import Reading
-from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-from citeforge.evaluator.statements.tools import Tools
 from citeforge.evaluator.statistics.estimates import Sample, mean_sample, ratio_sample
 from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
+from citeforge.evaluator.submissions.tools import Tools
 from citeforge.package.package import Package
 from citeforge.plugins.documents.recipe import ABSENT, REFUSALS
 from citeforge.plugins.documents.tables import question_column

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.text.refusals import is_refusal
 from citeforge.plugins.documents.recipe import ABSENT, LIST, PAIR, REFUSALS
 from citeforge.schemas.errors import InputError

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from citeforge.plugins.documents.reading.limits import MOST_MEGABYTES, PASSAGE_SIZE
+from citeforge.plugins.documents.limits import MOST_MEGABYTES, PASSAGE_SIZE
 from citeforge.schemas.choices import ANSWERING, EMBEDDERS, listed
 from citeforge.schemas.recipes.base import (
     DRY,

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from citeforge.engines.io.progress import progress
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.progress import progress
 from citeforge.engines.retrieval.dense import DenseCorpus
 from citeforge.plugins.documents.asker import PromptedLlm, TextReply
 from citeforge.plugins.documents.checks import (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from citeforge.engines.io.tables import rows_of
+from citeforge.engines.tables import rows_of
 
 if TYPE_CHECKING:
     from citeforge.package.package import Package

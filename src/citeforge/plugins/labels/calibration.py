@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.reports.corrections import calibration_key
+from citeforge.evaluator.corrections import calibration_key
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.intervals import ANYTHING, Range
 from citeforge.package.manifest import load_manifest, read_stats
@@ -270,7 +270,7 @@ def write_calibration(folder: Path, result: Calibration) -> str:
     Raises:
         InputError: not a package, damaged, or it cannot be written.
     """
-    from citeforge.builders.packaging.package import amend_stats
+    from citeforge.builders.package import amend_stats
 
     load_manifest(folder)  # refuses a folder that is no package
     key, figures = calibration_key(result.judge), result.figures()

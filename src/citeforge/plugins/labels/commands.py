@@ -171,7 +171,7 @@ def meta_eval(**parameters: Any) -> None:
 
 def _compare_orders(options: MetaEvalOptions) -> None:
     """Print rank correlations of the orders of systems by two judges."""
-    from citeforge.evaluator.reports.compare import load_scores
+    from citeforge.evaluator.compare import load_scores
     from citeforge.plugins.labels.system_order import compare_orders
 
     measure = options.measure
@@ -191,7 +191,7 @@ def _compare_orders(options: MetaEvalOptions) -> None:
 
 def _compare_preferences(options: MetaEvalOptions) -> None:
     """Print how often a measure agrees with the preferences of people."""
-    from citeforge.evaluator.reports.compare import load_scores
+    from citeforge.evaluator.compare import load_scores
     from citeforge.plugins.labels.preferences import (
         add_scores,
         agreed,
@@ -287,7 +287,7 @@ def import_(files: tuple[Path, ...], key: Path, out: Path | None, benchmark: Pat
     """Take labels back, one file per annotator, and report their agreement."""
     import math
 
-    from citeforge.engines.io.textfiles import count_text
+    from citeforge.engines.textfiles import count_text
     from citeforge.plugins.labels.returned import import_sheets
 
     done = import_sheets(files, key, out=out, benchmark=benchmark)

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.corrections import Correction
+from citeforge.evaluator.entries import displayed_value
 from citeforge.evaluator.measures.declared import Measure, PassageMeasure
 from citeforge.evaluator.measures.reading import Reading, compute
-from citeforge.evaluator.reports.corrections import Correction
-from citeforge.evaluator.reports.entries import displayed_value
-from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.evaluator.statistics.estimates import Floats, Sample
 from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.inputs import Inputs
 from citeforge.plugins.labels.calibration import (
     DRIFT,
     Rates,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.evaluator.reports.corrections import CorrectedDifference, Correction, Corrections
+from citeforge.evaluator.corrections import CorrectedDifference, Correction, Corrections
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 

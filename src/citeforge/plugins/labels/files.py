@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from citeforge.engines.io.files import read_json
-from citeforge.engines.io.jsonlines import open_bytes, read_errors, read_rows
+from citeforge.engines.files import read_json
+from citeforge.engines.jsonlines import open_bytes, read_errors, read_rows
 from citeforge.schemas.citations.grammar import Grammar, without_markers
 from citeforge.schemas.errors import InputError
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from citeforge.engines.io.files import atomic_file
-from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.files import atomic_file
+from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.engines.judge.session import JudgePlan, JudgeSession
 from citeforge.engines.running.setup import judge_session

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.measures.judging import premise, premise_text
-from citeforge.evaluator.reports.compare import load_scores
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
 from citeforge.plugins.labels.annotators import cohen_kappa

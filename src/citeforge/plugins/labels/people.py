@@ -9,7 +9,7 @@ from typing import Any
 from citeforge.engines.judge.records import Decision, JudgeFailure, Keep, Pair, Verdict
 from citeforge.evaluator.measures.alce_citations import strict_claims
 from citeforge.evaluator.measures.judging import Claim, premise
-from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
+from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.plugins.labels.files import FULL, NOT, PARTIAL, Label, LabelRegister
 from citeforge.schemas.text import normalise_answer
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from citeforge.engines.draws import generator, sample_ids
-from citeforge.engines.io.files import write_text
-from citeforge.evaluator.reports.compare import load_scores
-from citeforge.evaluator.reports.withhold import require_values
+from citeforge.engines.files import write_text
+from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.statistics.estimates import column
+from citeforge.evaluator.withhold import require_values
 from citeforge.library.scores import score_files
 from citeforge.plugins.labels.options import LabelPlanOptions
 from citeforge.schemas.errors import UnknownValueError, UsageError, extras_named

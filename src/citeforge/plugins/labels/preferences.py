@@ -18,9 +18,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from citeforge.engines.io.files import read_json
-from citeforge.engines.io.jsonlines import read_rows
-from citeforge.engines.io.report_table import Table
+from citeforge.engines.files import read_json
+from citeforge.engines.jsonlines import read_rows
+from citeforge.engines.report_table import Table
 from citeforge.plugins.labels.system_order import kendall_tau_b, values_by_system
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.scores import ScoreFile

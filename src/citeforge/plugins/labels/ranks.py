@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from citeforge.evaluator.corrections import CorrectedDifference
 from citeforge.evaluator.measures.registry import direction, find_measure
-from citeforge.evaluator.reports.corrections import CorrectedDifference
-from citeforge.evaluator.reports.ranks import (
+from citeforge.evaluator.ranks import (
     LEVEL,
     RankInterval,
     better_by_tests,

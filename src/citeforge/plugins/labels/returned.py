@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from citeforge.builders.packaging.package import amend_stats
-from citeforge.engines.io.files import write_text
-from citeforge.engines.io.textfiles import read_csv, unescape_formula
+from citeforge.builders.package import amend_stats
+from citeforge.engines.files import write_text
+from citeforge.engines.textfiles import read_csv, unescape_formula
 from citeforge.plugins.labels.annotators import Agreement, agreement
 from citeforge.plugins.labels.sheets import (
     ITEM,

@@ -12,18 +12,18 @@ import msgspec
 
 from citeforge.builders.derive import Base, mapped_negatives
 from citeforge.engines.draws import generator, sample_ids
-from citeforge.engines.io.files import digest, read_json, write_text
-from citeforge.engines.io.report_table import Table
-from citeforge.engines.io.tables import rows_of
-from citeforge.evaluator.reports.audited import audit_of
-from citeforge.evaluator.reports.compare import load_scores
+from citeforge.engines.files import digest, read_json, write_text
+from citeforge.engines.report_table import Table
+from citeforge.engines.tables import rows_of
+from citeforge.evaluator.audited import audit_of
+from citeforge.evaluator.compare import load_scores
 from citeforge.package.items import by_query
 from citeforge.package.package import Package
 from citeforge.plugins.labels.options import AnnotationOptions
-from citeforge.schemas.benchmarks.tables import UNSURE
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.record import FrozenRecord
 from citeforge.schemas.scores import AnswerDetail, ScoreFile
+from citeforge.schemas.tables import UNSURE
 
 T = TypeVar("T")
 ITEM, LABEL = "item", "label"

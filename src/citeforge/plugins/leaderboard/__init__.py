@@ -2,6 +2,6 @@
 
 Reaches the core through ``library``, ``evaluator`` and ``publish``. From Python: `build.build_one`
 and `build.build_leaderboard` write sites, `submit.add_submissions` takes submissions in, and
-`start.start_leaderboard` writes a repository to start from. Begin at `commands`; `community_evals`
-writes scores for other sites.
+`start.start_leaderboard` writes a repository to start from. Begin at `commands`; `results` and
+`every_eval_ever` write scores for other sites.
 """

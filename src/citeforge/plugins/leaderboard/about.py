@@ -13,7 +13,7 @@ from markdown_it.token import Token
 from pydantic import Field, field_validator
 
 from citeforge.evaluator.measures.registry import find_measure
-from citeforge.evaluator.reports.rows import counts_of
+from citeforge.evaluator.rows import counts_of
 from citeforge.package.manifest import BY_HAND, CARD, read_stats
 from citeforge.package.package import Package
 from citeforge.publishing.hub import parse_hub

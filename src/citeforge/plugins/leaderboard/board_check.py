@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from citeforge.engines.io.files import sha256_file, write_bytes
-from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.files import sha256_file, write_bytes
+from citeforge.engines.jsonlines import read_rows
 from citeforge.evaluator.check import Findings, check
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding

@@ -6,7 +6,7 @@ from typing import Self
 
 from pydantic import Field, field_validator, model_validator
 
-from citeforge.engines.io.textfiles import read_yaml, validated
+from citeforge.engines.textfiles import read_yaml, validated
 from citeforge.plugins.leaderboard.about import Presentation
 from citeforge.schemas.choices import ANSWERING, JUDGES, resolve_spec
 from citeforge.schemas.errors import InputError

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from citeforge.engines.io.files import sha256_file, write_text
-from citeforge.engines.io.folders import atomic_directory, files_below, is_temporary
-from citeforge.evaluator.reports.compare import load_scores
-from citeforge.evaluator.reports.markup import script_json
-from citeforge.evaluator.reports.rows import counts_of
-from citeforge.evaluator.reports.withhold import require_publishable
+from citeforge.engines.files import sha256_file, write_text
+from citeforge.engines.folders import atomic_directory, files_below, is_temporary
+from citeforge.evaluator.compare import load_scores
+from citeforge.evaluator.markup import script_json
+from citeforge.evaluator.rows import counts_of
 from citeforge.evaluator.statistics.values import value_fault
 from citeforge.evaluator.submissions.reader import bare_name
+from citeforge.evaluator.withhold import require_publishable
 from citeforge.library.benchmarks import gold_folder, package_folder
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.about import Presentation, introduce_all

@@ -43,7 +43,7 @@ def build(**parameters: Any) -> None:
     Of one benchmark: --benchmark, --scores and --out. Of several, with a matrix of all systems
     before their pages: --boards. A new system is one more file in a folder of score files.
     """
-    from citeforge.evaluator.reports.rows import systems_text
+    from citeforge.evaluator.rows import systems_text
     from citeforge.plugins.leaderboard.build import build_leaderboard, build_one
 
     site = record_from(SiteOptions, parameters)

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.reports.ranks import LEVEL, rank_intervals, towards_better
-from citeforge.evaluator.reports.rows import marked_name, trivial_lines
+from citeforge.evaluator.ranks import LEVEL, rank_intervals, towards_better
+from citeforge.evaluator.rows import marked_name, trivial_lines
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.plugins.leaderboard.ranking import (
     ABOUT_FIELDS,

@@ -8,20 +8,20 @@ from typing import Any
 
 from jinja2 import Environment
 
-from citeforge.engines.io.files import write_text
+from citeforge.engines.files import write_text
+from citeforge.evaluator.audited import audit_of, told_of_negatives
+from citeforge.evaluator.markup import page_templates, script_json
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.reports.audited import audit_of, told_of_negatives
-from citeforge.evaluator.reports.markup import page_templates, script_json
-from citeforge.evaluator.reports.report import find_pages
-from citeforge.evaluator.reports.rows import (
+from citeforge.evaluator.report import find_pages
+from citeforge.evaluator.rows import (
     caution_lines,
     counts_of,
     missing_lines,
     named_rows,
     references_last,
 )
-from citeforge.evaluator.reports.slices import NOTE as SLICES_NOTE
-from citeforge.evaluator.reports.slices import slice_tables
+from citeforge.evaluator.slices import NOTE as SLICES_NOTE
+from citeforge.evaluator.slices import slice_tables
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.about import (
     Presentation,

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from citeforge.builders.derive import Base
-from citeforge.engines.io.tables import rows_of
+from citeforge.engines.tables import rows_of
 from citeforge.package.package import Package
-from citeforge.schemas.benchmarks.kg import Graph, Key
-from citeforge.schemas.benchmarks.tables import CONTEXTS, LABELS, UNJUDGED
+from citeforge.schemas.kg import Graph, Key
+from citeforge.schemas.tables import CONTEXTS, LABELS, UNJUDGED
 
 _MOST_SPOKES = 18
 _MOST_CONTEXTS = 4

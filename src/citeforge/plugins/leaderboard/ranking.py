@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from citeforge.evaluator.measures.registry import declared_place, direction, find_measure
-from citeforge.evaluator.reports.ranks import RankInterval, ranks_of
-from citeforge.evaluator.reports.rows import PREFERRED, counts_of, marked_name
+from citeforge.evaluator.ranks import RankInterval, ranks_of
+from citeforge.evaluator.rows import PREFERRED, counts_of, marked_name
 from citeforge.plugins.leaderboard.about import definition_link
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 

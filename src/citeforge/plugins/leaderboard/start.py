@@ -8,8 +8,8 @@ from pathlib import Path
 import yaml
 from pydantic import ValidationError
 
-from citeforge.engines.io.files import write_text
-from citeforge.engines.io.folders import check_out
+from citeforge.engines.files import write_text
+from citeforge.engines.folders import check_out
 from citeforge.plugins.leaderboard.boards import BOARDS_VERSION, CONFIG, Boards
 from citeforge.plugins.leaderboard.pages import environment
 from citeforge.schemas.errors import InputError, UsageError

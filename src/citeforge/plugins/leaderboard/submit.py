@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from citeforge.engines.io.files import sha256_file, write_bytes, write_text
-from citeforge.engines.io.folders import file_lock
+from citeforge.engines.files import sha256_file, write_bytes, write_text
+from citeforge.engines.folders import file_lock
 from citeforge.evaluator.check import Findings
-from citeforge.evaluator.reports.compare import load_scores
-from citeforge.evaluator.reports.rows import main_measure, systems_text
-from citeforge.evaluator.reports.withhold import withhold_scores
+from citeforge.evaluator.compare import load_scores
+from citeforge.evaluator.rows import main_measure, systems_text
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.reader import bare_name, read_header
+from citeforge.evaluator.withhold import withhold_scores
 from citeforge.library.benchmarks import load, package_folder
 from citeforge.library.scores import score_files
 from citeforge.package.manifest import load_manifest

@@ -10,10 +10,10 @@ from itertools import groupby
 from threading import Lock
 from typing import Any
 
-from citeforge.engines.io.progress import progress
 from citeforge.engines.llm.records import TRUNCATED, Failure, LlmReply, Request, Result, Token
 from citeforge.engines.llm.replay import ReplayStore, SentRequest, Take, ask_once
 from citeforge.engines.models.parallel import one_thread_each
+from citeforge.engines.progress import progress
 from citeforge.plugins.offline_models import smollm
 from citeforge.schemas.errors import UsageError
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from citeforge.engines.io.files import digest
+from citeforge.engines.files import digest
 from citeforge.engines.models.compute import Accelerator
 from citeforge.engines.models.embed import TransformerEmbedder
 from citeforge.engines.models.files import Located, quiet_transformers

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.io.files import remove_tree, sha256_file, storage_errors
+from citeforge.engines.files import remove_tree, sha256_file, storage_errors
 from citeforge.engines.models.files import Located, loading_errors, quiet_transformers
 from citeforge.schemas.errors import InputError, UsageError, require
 

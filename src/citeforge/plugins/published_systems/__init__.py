@@ -1,4 +1,5 @@
 """Systems that papers published: those of ALCE and of Attributed-IR.
 
-Reaches the core through ``systems``, ``builders`` and ``engines``. Begin at `alce`.
+Reaches the core through ``systems``, ``builders`` and ``engines``. Begin at `alce` and
+`attributed_ir`.
 """

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from citeforge.engines.io.progress import Advance
 from citeforge.engines.judge.records import Decision, Keep, Pair
 from citeforge.engines.models.embedder import Kind, Vectors
 from citeforge.engines.models.vectors import VectorShard, unit_rows
+from citeforge.engines.progress import Advance
 from citeforge.engines.retrieval.exact import Floats, TopScores, choose_first_stage
 from citeforge.plugins.ray.cluster import LoadedModel, Pool
 from citeforge.plugins.ray.options import RayOptions

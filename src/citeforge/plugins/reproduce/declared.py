@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from citeforge.engines.io.textfiles import read_yaml, validated
+from citeforge.engines.textfiles import read_yaml, validated
 from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.recipes.base import Part
 

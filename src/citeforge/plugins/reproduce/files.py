@@ -5,7 +5,7 @@ from pathlib import Path
 from urllib.parse import quote
 from urllib.request import Request
 
-from citeforge.engines.io.files import sha256_file, storage_errors, write_bytes
+from citeforge.engines.files import sha256_file, storage_errors, write_bytes
 from citeforge.kg.transport import send_request
 from citeforge.plugins.reproduce.declared import HashedFile, OutputFile, OutputRepository
 from citeforge.schemas.errors import InputError

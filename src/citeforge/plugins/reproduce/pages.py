@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 from jinja2 import Environment, StrictUndefined
 
-from citeforge.engines.io.files import write_text
-from citeforge.engines.io.report_table import Table
+from citeforge.engines.files import write_text
+from citeforge.engines.report_table import Table
 from citeforge.plugins.reproduce.verdicts import CellVerdict, ComparedTable
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.version import __version__

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pyarrow.compute as pc
 
-from citeforge.builders.frozen import build_hagrid
-from citeforge.engines.io.files import sha256_file, write_bytes
-from citeforge.engines.io.textfiles import read_csv
+from citeforge.builders.alce.frozen import build_hagrid
+from citeforge.engines.files import sha256_file, write_bytes
+from citeforge.engines.textfiles import read_csv
 from citeforge.ir_convert.hagrid import HagridAnswer, Quote, open_hagrid
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.library.reading import parse_citations

@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import Field
 
-from citeforge.engines.io.files import read_json
-from citeforge.engines.io.jsonlines import read_rows
-from citeforge.engines.io.textfiles import read_csv, text_lines
+from citeforge.engines.files import read_json
+from citeforge.engines.jsonlines import read_rows
+from citeforge.engines.textfiles import read_csv, text_lines
 from citeforge.ir_convert.kalma import read_entries
 from citeforge.plugins.reproduce.reader import FileGroups, ReaderTools, Values, only_file
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError

@@ -1,6 +1,7 @@
 """Readers of answers by vendors' APIs, inspect_ai and deep-research systems, as submissions.
 
-`vendors` and `inspect_logs` read responses, `deep_research` reports; `inspect_tasks` makes
-benchmarks tasks of inspect_ai; `placing` makes citations of responses marks. Reaches the core
-through ``evaluator``. Begin at `vendors`, then `placing`.
+`formats` declares the files of each tool, `reader` reads a response by its layout, and `placer`
+makes citations marks of the benchmark's grammar. `inspect_logs` and `inspect_tasks` are for
+inspect_ai, `deep_research` and `fact` for DeepResearch Bench. Reaches the core through
+``evaluator``. Begin at `formats`, then `reader`.
 """

@@ -11,9 +11,9 @@ from typing import Annotated, Any, NamedTuple
 import pyarrow as pa
 from pydantic import Field
 
-from citeforge.builders.packaging.prompts import load_template, render_prompts
-from citeforge.engines.io.files import atomic_file, sha256_file, write_text
-from citeforge.engines.io.tables import TableWriter
+from citeforge.builders.prompts import load_template, render_prompts
+from citeforge.engines.files import atomic_file, sha256_file, write_text
+from citeforge.engines.tables import TableWriter
 from citeforge.evaluator.measures.rage_citations import AnswerValues, strict_scorer
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.index import Submission

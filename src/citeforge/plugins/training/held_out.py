@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from citeforge.engines.io.files import sha256_file
-from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.files import sha256_file
+from citeforge.engines.jsonlines import read_rows
 from citeforge.package.manifest import MANIFEST
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError

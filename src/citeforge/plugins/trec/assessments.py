@@ -21,13 +21,13 @@ from typing import TypeVar
 
 import msgspec
 
-from citeforge.engines.io.files import digest, digest_folder, read_json, sha256_file
-from citeforge.engines.io.jsonlines import read_rows
-from citeforge.engines.io.textfiles import read_csv
+from citeforge.engines.files import digest, digest_folder, read_json, sha256_file
+from citeforge.engines.jsonlines import read_rows
+from citeforge.engines.textfiles import read_csv
 from citeforge.evaluator.measures.columns import Value
 from citeforge.evaluator.measures.declared import CannotError
-from citeforge.evaluator.statements.inputs import Inputs
-from citeforge.evaluator.statements.tools import Tools
+from citeforge.evaluator.submissions.inputs import Inputs
+from citeforge.evaluator.submissions.tools import Tools
 from citeforge.schemas.errors import InputError
 
 K = TypeVar("K")

@@ -23,8 +23,8 @@ from typing import Any
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.evaluator.measures.columns import Key, Value, bounded
 from citeforge.evaluator.measures.declared import CannotError, Found, Measure, PassageMeasure
-from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-from citeforge.evaluator.statements.tools import NO_JUDGE
+from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
+from citeforge.evaluator.submissions.tools import NO_JUDGE
 from citeforge.plugins.trec.assessments import (
     VITAL,
     ZERO,

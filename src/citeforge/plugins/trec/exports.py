@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from citeforge.engines.io.files import write_text
+from citeforge.engines.files import write_text
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.statements.split import strict_statements
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN, Places
+from citeforge.evaluator.submissions.split import strict_statements
 from citeforge.plugins.trec.tracks import TRACKS, Style, Track
 from citeforge.publishing.export import ContextOptions, DroppedFields, Export
 from citeforge.schemas.errors import InputError, UsageError

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.jsonlines import read_rows
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.format import Lines, OnError
 from citeforge.plugins.trec.tracks import Track

@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.engines.io.corpus import find_rows
-from citeforge.engines.io.files import sha256_file
-from citeforge.engines.io.textfiles import text_lines
+from citeforge.engines.corpus import find_rows
+from citeforge.engines.files import sha256_file
 from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
 from citeforge.engines.retrieval.registry import RetrieverSettings
+from citeforge.engines.textfiles import text_lines
 from citeforge.schemas.choices import RETRIEVERS, choice_made_by
 from citeforge.schemas.errors import InputError
 

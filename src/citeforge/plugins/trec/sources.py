@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.io.jsonlines import read_rows
-from citeforge.engines.io.textfiles import text_lines
+from citeforge.engines.jsonlines import read_rows
+from citeforge.engines.textfiles import text_lines
 from citeforge.ir_convert.beir import find_file
 from citeforge.ir_convert.corpus import PassageRow
 from citeforge.ir_convert.registry import declared_sources
 from citeforge.ir_convert.source import JudgedSource, Judgements, Place, PlacedPassage, ReadOptions
-from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError, UnknownValueError, extras_named
+from citeforge.schemas.sources import SourceInfo
 
 _MIRACL = re.compile(r"(?:topics|qrels)\.miracl-v[\d.]+-(?P<lang>\w+)-(?P<split>[\w-]+)\.tsv")
 _TEXTS = ("text", "body", "abstract", "paragraph", "content")

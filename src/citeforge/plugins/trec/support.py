@@ -28,9 +28,9 @@ from citeforge.evaluator.measures.declared import (
     PassageMeasure,
 )
 from citeforge.evaluator.measures.judging import premise_text, read_claims
-from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-from citeforge.evaluator.statements.split import strict_statements
-from citeforge.evaluator.statements.tools import NO_JUDGE
+from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
+from citeforge.evaluator.submissions.split import strict_statements
+from citeforge.evaluator.submissions.tools import NO_JUDGE
 from citeforge.plugins.trec.assessments import (
     ZERO,
     SentenceLabels,

@@ -10,8 +10,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from citeforge.schemas.benchmarks.kg import NAME, SAME_RELATIONS, Key, Triple, relation_key
 from citeforge.schemas.citations.grammar import Marker, Parsed
+from citeforge.schemas.kg import NAME, SAME_RELATIONS, Key, Triple, relation_key
 
 # White space is single spaces where these look.
 _CITES = re.compile(r"\[ ?(?:(?:qid ?: ?)?(?P<qid>[QqLl]\d+)(?= ?[,\]:;])|(?:NA|N/A|n/a|na) ?\])")

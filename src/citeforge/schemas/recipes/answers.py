@@ -4,7 +4,6 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from citeforge.schemas.benchmarks.tables import CONDENSED_FORMS
 from citeforge.schemas.choices import ANSWERING, EMBEDDERS, RETRIEVERS, listed
 from citeforge.schemas.recipes.base import (
     EMBEDDING,
@@ -21,6 +20,7 @@ from citeforge.schemas.recipes.base import (
     Words,
     distinct_of,
 )
+from citeforge.schemas.tables import CONDENSED_FORMS
 
 DEPTH = 100
 """Candidates per question (ALCE, section 4.1)."""

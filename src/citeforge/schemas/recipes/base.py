@@ -27,10 +27,10 @@ from pydantic import (
     model_validator,
 )
 
-from citeforge.schemas.benchmarks.licences import Licence
-from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.choices import JUDGES, listed
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError, field_message
+from citeforge.schemas.licences import Licence
+from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.record import FrozenRecord
 
 Chosen = Literal["fp32", "bf16", "int8", "fp64"]

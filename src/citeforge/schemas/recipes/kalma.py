@@ -5,8 +5,8 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from citeforge.schemas.benchmarks.licences import Licence
 from citeforge.schemas.choices import GRAPHS, LLMS, PERPLEXITY, listed
+from citeforge.schemas.licences import Licence
 from citeforge.schemas.recipes.base import (
     DRY,
     ENDPOINT,

@@ -6,9 +6,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from citeforge.schemas.benchmarks.licences import Licence
-from citeforge.schemas.benchmarks.tables import LABELS
 from citeforge.schemas.choices import EMBEDDERS, listed
+from citeforge.schemas.licences import Licence
 from citeforge.schemas.recipes.base import (
     EMBEDDING,
     ENDPOINT,
@@ -22,6 +21,7 @@ from citeforge.schemas.recipes.base import (
     Part,
     Sourced,
 )
+from citeforge.schemas.tables import LABELS
 
 CONTAINED = 0.4
 """Neighbours among chunks of 100 words with stride 50 share .48 of their runs of five words."""

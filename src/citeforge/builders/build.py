@@ -1,0 +1,266 @@
+"""Start and end of every build, and its working folder.
+
+A builder is one function that runs from start to end: open recipe and sources → compare with an
+earlier build (the same recipe continues, another one is refused) → stages with keys → tables →
+stats, card, manifest → rename::
+
+    with open_build(recipe, run) as build:
+        draft = build.draft(recipe.recorded(), sources, licence, models)
+        if (finished := build.finished(draft)) is not None:
+            return finished
+        writer = build.package()
+        writer.add("queries", "queries", table)
+        return build.finish(draft, writer, {"queries": table.num_rows}, contexts=contexts)
+
+A build of ``OUT`` works in ``OUT.partial`` beside it; only a finished package takes the name
+``OUT``, in one rename. Stages leave a marker with a key of everything they depend on; a resumed
+build takes a stage only when the key is the same, and a finished package only when its recipe is.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from citeforge.builders.changes import require_same, require_same_choices
+from citeforge.builders.hiding import hide, secret_in
+from citeforge.builders.package import PackageWriter, safe_name
+from citeforge.engines.files import (
+    canonical_json,
+    digest,
+    read_json,
+    remove_tree,
+    sha256_file,
+    storage_errors,
+    write_text,
+)
+from citeforge.engines.folders import (
+    is_taken,
+    partial_of,
+    put_in_place,
+    refuse_strangers,
+    staging_directory,
+)
+from citeforge.engines.models.vectors import SUFFIX
+from citeforge.package.manifest import load_intact, unknown_files
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.manifest import SECRET, GrammarInfo, Manifest
+from citeforge.schemas.recipes.base import Hideable, IfExists, Recipe, RunOptions
+from citeforge.schemas.sources import SourceInfo
+from citeforge.schemas.version import __version__
+
+_RECIPE = "recipe.json"
+_STAGES = ("archives", "corpus", "mapping", "embeddings", "package", "hiding")
+_KNOWN = (_RECIPE, SECRET, *_STAGES, *(f"{s}.json" for s in _STAGES))
+
+
+class StageMarker(msgspec.Struct):
+    """Marker of a finished stage: digest of its key, its files with sha256, its results."""
+
+    key: str
+    files: dict[str, str]
+    record: dict[str, Any]
+
+
+class Workspace:
+    """Working folder of a build (``OUT.partial``): finished stages, and the growing package.
+
+    Attributes:
+        out: final name of the package.
+        root: ``OUT.partial``.
+        package: the package while it is not whole.
+        had_stages: whether an earlier build left stages here.
+        finished_package: manifest of a finished package that this build takes; None for none.
+    """
+
+    def __init__(self, out: Path, if_exists: IfExists) -> None:
+        """Set the output folder, and the action if it exists; nothing is made yet."""
+        self.out = out
+        self.if_exists = if_exists
+        self.root = partial_of(out)
+        self.package = self.root / "package"
+        self.had_stages = False
+        self.finished_package: Manifest | None = None
+
+    def check_output_folder(self) -> None:
+        """Refuse to overwrite foreign files, or a package without permission to replace it."""
+        if is_taken(self.out):
+            names = unknown_files(self.out)
+            if names:
+                refuse_strangers(self.out, names)
+            if self.if_exists == "refuse":
+                raise InputError(
+                    "exists already and is not empty",
+                    path=self.out,
+                    allowed="another --out, or --overwrite, or --resume to continue a build",
+                    code="output-exists",
+                )
+        if self.had_stages and self.if_exists == "refuse":
+            raise InputError(
+                "is left from an unfinished build",
+                path=self.root,
+                allowed="--resume to continue it, or --overwrite to start anew",
+                code="output-exists",
+            )
+        if self.if_exists == "overwrite":
+            self.clear()
+            self.had_stages = False
+
+    def stage(self, name: str) -> Path:
+        """Get the folder of a stage."""
+        return self.root / name
+
+    def finished(self, name: str, key: Any) -> dict[str, Any] | None:
+        """Read the results of a finished stage; None if its key differs or a file is damaged."""
+        try:
+            marker = msgspec.convert(read_json(self.root / f"{name}.json"), StageMarker)
+        except (InputError, msgspec.ValidationError):
+            return None  # none, or a damaged one, which vouches for nothing: it is done again
+        if marker.key != digest(key):
+            return None
+        for file, expected in marker.files.items():
+            path = self.root / name / file
+            if not path.is_file() or sha256_file(path) != expected:
+                return None
+        return marker.record
+
+    def start(self, name: str) -> Path:
+        """Make an empty folder for a stage that is to be done, removing earlier results."""
+        folder = self.stage(name)
+        with storage_errors(self.out):
+            (self.root / f"{name}.json").unlink(missing_ok=True)
+            remove_tree(folder)
+            folder.mkdir(parents=True)
+        return folder
+
+    def finish(self, name: str, key: Any, files: dict[str, str], record: dict[str, Any]) -> None:
+        """Mark a stage as finished: its key, its files with sha256, and its results."""
+        marker = {"key": digest(key), "files": files, "record": record}
+        write_text(self.root / f"{name}.json", canonical_json(marker) + "\n")
+
+    def clear(self) -> None:
+        """Remove everything that builds leave in the working folder."""
+        for name in _KNOWN:
+            remove_tree(self.root / name)
+
+
+Stats = dict[str, object]
+"""Descriptive statistics by name: numbers, texts, lists and dictionaries of them."""
+
+
+@contextmanager
+def open_build(recipe: Recipe, run: RunOptions) -> "Iterator[Build]":
+    """Lock the output folder of a build; on success rename the package to its final name.
+
+    On an error only finished work is kept.
+
+    Raises:
+        InputError: something is there already that may not be replaced, or another process builds
+            there.
+    """
+    place = Workspace(run.folder, run.if_exists)
+    with staging_directory(place.out, _KNOWN):
+        names = (path.name.removesuffix(".json") for path in place.root.iterdir())
+        place.had_stages = any(name in _STAGES for name in names)
+        try:
+            place.check_output_folder()
+            yield Build(recipe, run, place)
+        except Exception:
+            # Finished work is worth resuming.
+            if not place.had_stages and not any(place.root.rglob(f"*{SUFFIX}")):
+                place.clear()
+            raise
+        with storage_errors(place.out):
+            if place.finished_package is None:
+                put_in_place(place.package, place.out)
+            place.clear()
+
+
+@dataclass(frozen=True)
+class Build:
+    """A running build: its recipe, options and working folder.
+
+    Attributes:
+        recipe: everything that the tables depend on.
+        run: options of the run.
+        workspace: working folder of stages and package.
+    """
+
+    recipe: Recipe
+    run: RunOptions
+    workspace: Workspace
+
+    def draft(
+        self,
+        config: dict[str, Any],
+        sources: Sequence[SourceInfo],
+        licence: str | None,
+        models: dict[str, dict[str, Any]],
+        grammar: GrammarInfo | None = None,
+    ) -> Manifest:
+        """Draft the manifest with all that is known before the tables are made."""
+        return Manifest(
+            kind=self.recipe.kind,
+            name=safe_name(self.recipe.name or self.workspace.out.name),
+            citeforge=__version__,
+            licence=licence,
+            sources=list(sources),
+            config=config,
+            models=models,
+            grammar=grammar or GrammarInfo(),
+            contexts={},
+        )
+
+    def finished(self, draft: Manifest) -> Manifest | None:
+        """Get the finished package that this build resumes; None if there is something to build.
+
+        An unfinished build goes on only by the same recipe, too.
+
+        Raises:
+            InputError: the package there has another recipe (names the differences), or is damaged.
+        """
+        place = self.workspace
+        if place.if_exists == "resume" and is_taken(place.out):
+            place.finished_package = load_intact(place.out)
+            require_same(place.finished_package, draft, place.out)
+            return place.finished_package
+        marker = place.root / _RECIPE
+        if place.had_stages and marker.is_file():
+            require_same_choices(Manifest.model_validate(read_json(marker)), draft, place.root)
+        write_text(marker, canonical_json(draft.model_dump(mode="json")) + "\n")
+        return None
+
+    def secret(self) -> bytes | None:
+        """Get the secret that keys order, draws and ids; None if labels are public.
+
+        Raises:
+            InputError: ``--secret-from`` names a folder without one.
+        """
+        if not (isinstance(self.recipe, Hideable) and self.recipe.hidden):
+            return None
+        return secret_in(self.workspace.root, self.run.secret_from)
+
+    def package(self) -> PackageWriter:
+        """Start a package without tables, in the working folder."""
+        return PackageWriter(self.workspace.start("package"))
+
+    def finish(
+        self, draft: Manifest, writer: PackageWriter, stats: Stats, **learnt: Any
+    ) -> Manifest:
+        """Hide labels if asked; write statistics, card and manifest.
+
+        Args:
+            draft: result of :meth:`draft`.
+            writer: writer of the package, with all its tables.
+            stats: descriptive statistics.
+            learnt: fields of the manifest that were learnt while the tables were made.
+
+        Returns:
+            The manifest of the finished package.
+        """
+        if (secret := self.secret()) is not None:
+            hide(writer, secret, self.workspace.start("hiding"))
+        return writer.finish(draft.model_copy(update=learnt), stats)

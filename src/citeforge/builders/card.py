@@ -1,0 +1,264 @@
+"""The README of a package: metadata for ``datasets`` and the Hub, and text for readers.
+
+Rendered from the manifest, the statistics, ``audit.json``, ``reference_scores.json`` and the
+hand-written ``card.md``.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jinja2 import Environment, StrictUndefined, Template
+
+from citeforge.builders.changes import command_of
+from citeforge.builders.licences import licence_words, licences_of, most_restrictive
+from citeforge.engines.files import read_json
+from citeforge.engines.report_table import MarkedCell, Table
+from citeforge.engines.textfiles import validated
+from citeforge.ir_convert.registry import citation_of
+from citeforge.package.kinds import kind_of
+from citeforge.package.manifest import AUDIT, BY_HAND, SCORES
+from citeforge.schemas.audit import Audit, Exploits, checks_made
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.signature import joined_signatures
+
+_TEMPLATE = Path(__file__).parent / "templates" / "card.md.j2"
+_BARS = "▁▂▃▄▅▆▇█"
+_SIZES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"),
+          (10_000_000, "1M<n<10M"), (100_000_000, "10M<n<100M"))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SidecarFiles:
+    """Files of a package that are not tables: audit, reference scores and ``card.md``.
+
+    Attributes:
+        audit: content of ``audit.json``.
+        scores: content of ``reference_scores.json``.
+        by_hand: text of ``card.md``.
+    """
+
+    audit: dict[str, Any] | None = None
+    scores: list[dict[str, Any]] = field(default_factory=list)
+    by_hand: str = ""
+
+    @staticmethod
+    def read(folder: Path, changed: Mapping[str, str] | None = None) -> "SidecarFiles":
+        """Read audit, reference scores and hand-written text of a package.
+
+        Args:
+            folder: package.
+            changed: texts of files that are about to be replaced.
+
+        Raises:
+            InputError: a file cannot be read, or ``audit.json`` is no audit.
+        """
+
+        def content(name: str, otherwise: Any) -> Any:
+            """Parse a JSON file, or the text that will replace it; ``otherwise`` if missing."""
+            if changed is not None and name in changed:
+                return json.loads(changed[name])
+            return read_json(folder / name) if (folder / name).is_file() else otherwise
+
+        audit, scores = content(AUDIT, None), content(SCORES, [])
+        if audit is not None:
+            validated(Audit, audit, folder / AUDIT)
+        path = folder / BY_HAND
+        by_hand = path.read_text(encoding="utf-8").strip() if path.is_file() else ""
+        return SidecarFiles(audit, scores, by_hand)
+
+
+def render_card(
+    manifest: Manifest,
+    splits: dict[str, list[str]],
+    stats: dict[str, object],
+    beside: SidecarFiles | None = None,
+) -> str:
+    """Write the text of ``README.md``.
+
+    Args:
+        manifest: provenance, without the hashes of stats and card.
+        splits: config to splits that were written.
+        stats: content of ``stats.json``.
+        beside: audit, reference scores and hand-written text.
+    """
+    beside = beside or SidecarFiles()
+    front = yaml.safe_dump(
+        _make_header(manifest, splits, stats, beside), sort_keys=False, allow_unicode=True
+    )
+    audit = beside.audit
+    rows = [(k, _format(v)) for k, v in stats.items() if isinstance(v, int | float | str | dict)]
+    body = _card_template().render(
+        manifest=manifest,
+        kind=kind_of(manifest),
+        is_hidden=bool(manifest.config.get("hidden_gold")),
+        by_hand=beside.by_hand,
+        command=command_of(manifest),
+        seed=manifest.config.get("seed", manifest.config.get("selection", {}).get("seed")),
+        contexts=[
+            (f"`{name}`", _one_line(context.description), len(context.short))
+            for name, context in manifest.contexts.items()
+        ],
+        statistics=rows,
+        counts=[(what, _format(count)) for what, count in manifest.counts.items()],
+        audit=audit,
+        checks_made=checks_made,
+        flaws=[] if audit is None else _list_flaws(audit),
+        exploits=None if audit is None or not audit.get("exploits") else _describe_exploits(audit),
+        licences=[
+            (_one_line(what), _one_line(licence or "not stated"), licence_words(licence))
+            for what, licence in licences_of(manifest)
+        ],
+        binding=most_restrictive(manifest),
+        scores=_score_table(beside.scores),
+        citations=_list_citations(manifest),
+        table=lambda heads, rows: Table(tuple(heads), list(rows)).markdown(),
+    )
+    return f"---\n{front}---\n\n{body}"
+
+
+def _make_header(
+    manifest: Manifest, splits: dict[str, list[str]], stats: dict[str, object], beside: SidecarFiles
+) -> dict[str, object]:
+    """Make the metadata of a card: licence, languages, size, tags and data files."""
+    header: dict[str, object] = {"pretty_name": manifest.name}
+    if manifest.licence:
+        header["license"] = manifest.licence.lower()
+    by_language = (beside.audit or {}).get("languages", {})
+    total = sum(by_language.values())
+    languages = [n for n, c in by_language.items() if n != "not clear" and c >= 0.05 * total]
+    if languages:
+        header["language"] = languages
+    n = stats.get("queries")
+    if isinstance(n, int):
+        header["size_categories"] = [next((w for top, w in _SIZES if n < top), "n>100M")]
+    header["task_categories"] = list(kind_of(manifest).task_categories)
+    header["tags"] = [
+        *("citation", "attribution", "retrieval-augmented-generation", "citeforge"), manifest.kind
+    ]  # fmt: skip
+    header["configs"] = data_configs(splits)
+    return header
+
+
+def data_configs(
+    splits: Mapping[str, Iterable[str]], ending: str = "-*.parquet"
+) -> list[dict[str, Any]]:
+    """List the data files of each split of each table, as ``configs`` of a card."""
+    return [
+        {
+            "config_name": config,
+            "data_files": [{"split": n, "path": f"{config}/{n}{ending}"} for n in names],
+        }
+        for config, names in splits.items()
+    ]
+
+
+def bars(counts: Iterable[float]) -> str:
+    """Draw counts as a bar chart in one line, one block per count."""
+    values = list(counts)
+    top = max(values, default=0)
+    if not top:
+        return "–"
+    return "".join(_BARS[min(7, int(8 * v / top))] if v else "·" for v in values)
+
+
+@cache
+def _card_template() -> Template:
+    """Compile the template of cards, once; it passes foreign texts through `_one_line`."""
+    environment = Environment(
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True, autoescape=False,
+    )  # fmt: skip
+    environment.filters |= {
+        "plain": _one_line,
+        "percent": lambda share: f"{100 * share:.1f}",
+        "thousands": lambda number: f"{number:,}",
+    }
+    return environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
+
+
+def _one_line(text: object) -> str:
+    """Write foreign text as one line of Markdown, with tags escaped."""
+    return " ".join(str(text).split()).replace("<", "&lt;")
+
+
+def _format(value: object) -> str:
+    """Write a statistic as text; of a dictionary, up to 8 entries."""
+    if not isinstance(value, dict):
+        return f"{value:,}" if isinstance(value, int) else str(value)
+    is_counts = all(isinstance(v, int) for v in value.values())
+    shown = {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in list(value.items())[:8]}
+    parts = ", ".join(f"{k}: {v}" for k, v in shown.items()) + ", …" * (len(value) > 8)
+    return f"`{bars(value.values())}` {parts}" if is_counts else parts
+
+
+def _list_flaws(audit: dict[str, Any]) -> list[tuple[str, int]]:
+    """List (kind of flaw, count) of an audit; ("nothing", 0) without any."""
+    rows = [(kind, len(flaws)) for kind, flaws in audit["flaws"].items()]
+    rows += [(f"personal data: {k} (passages)", n) for k, n in audit["personal_data"].items()]
+    return rows or [("nothing", 0)]
+
+
+def _describe_exploits(audit: dict[str, Any]) -> dict[str, Any]:
+    """Prepare the scores of degenerate systems in an audit for the card."""
+    found = Exploits.model_validate(audit["exploits"])
+    return {**found.model_dump(), "table": exploits_table(found), "findings": found.findings}
+
+
+def exploits_table(found: Exploits) -> Table:
+    """Make the table of degenerate systems' scores; ``≥`` marks those that reach an honest one."""
+    measures = list(dict.fromkeys(name for row in found.rows for name in row.values))
+    rows = [
+        [
+            f"{row.system} (honest)" if row.is_honest else row.system,
+            *(
+                MarkedCell(f"{row.values[m]:.2f}", mark="≥" * (m in row.reached))
+                if m in row.values
+                else "–"
+                for m in measures
+            ),
+        ]
+        for row in found.rows
+    ]
+    return Table(["system", *measures], rows, notes=found.findings)
+
+
+def _score_table(scores: list[dict[str, Any]]) -> dict[str, Any]:
+    """Collect the reference scores (a row per measure), judges and signatures; empty without any.
+
+    Only the first measures have room.
+    """
+    entries = [{m["name"]: m for m in s["measures"]} for s in scores]
+    names = list(dict.fromkeys(name for of_system in entries for name in of_system))[:12]
+    systems = [
+        f"{s['system']}{' (reference)' * s.get('is_control', False)}, {s['context']}"
+        for s in scores
+    ]
+    return {
+        "systems": list(map(_one_line, systems)),
+        "rows": [[n, *(_format_measure(of_system.get(n)) for of_system in entries)] for n in names],
+        "judges": list(filter(None, dict.fromkeys(s.get("unpublished_judge") for s in scores))),
+        "signatures": joined_signatures(
+            of_system[n]["signature"] for of_system in entries for n in names if n in of_system
+        ),
+    } if scores else {}  # fmt: skip
+
+
+def _format_measure(measure: dict[str, Any] | None) -> str:
+    """Write a measure's value, with its interval if it has one."""
+    if measure is None or measure["value"] is None:
+        return "–"
+    value = f"{measure['value']:.2f}"
+    if measure["low"] is None:
+        return value
+    return f"{value} [{measure['low']:.2f}, {measure['high']:.2f}]"
+
+
+def _list_citations(manifest: Manifest) -> str:
+    """Join the BibTeX entries of the kind's paper and of the sources."""
+    names = [kind_of(manifest).paper, *(s.kind for s in manifest.sources)]
+    return "\n".join(dict.fromkeys(c for n in names if (c := citation_of(n))))

@@ -1,0 +1,146 @@
+"""Differences between a recipe and an earlier build, and the command that repeats a build."""
+
+import json
+import shlex
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from citeforge.package.kinds import recipe_named
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.recipes.base import Recipe
+from citeforge.schemas.recipes.flags import command_words
+from citeforge.schemas.sources import without_folders
+
+_ABSENT = object()
+_MOST_LISTED = 6
+
+
+def recipe_of(manifest: Manifest) -> Recipe | None:
+    """Read the recipe that a package was built by; None if its manifest lacks choices."""
+    record = recipe_named(manifest.kind)
+    try:
+        return None if record is None else record.of(manifest)
+    except (LookupError, ValidationError):
+        return None
+
+
+def recipe_differences(earlier: Manifest, draft: Manifest) -> list[str]:
+    """List ``field: old → new`` of all that tables, or the manifest's identity, depend on.
+
+    Args:
+        earlier: manifest of a finished package.
+        draft: manifest of a build before its tables are made. Models that it does not name yet,
+            and of those that it names, what it does not say yet, are not compared.
+    """
+    differences = list(list_differences("citeforge", earlier.citeforge, draft.citeforge))
+    differences += option_differences(earlier, draft)
+    facts = [{k: v for k, v in m.config.items() if k not in _record(m)} for m in (earlier, draft)]
+    shared = facts[0].keys() & facts[1].keys()
+    for name in sorted(shared):
+        differences += list_differences(
+            name, facts[0][name], json.loads(json.dumps(facts[1][name]))
+        )
+    differences += list_differences(
+        "grammar", earlier.grammar.model_dump(), draft.grammar.model_dump()
+    )
+    for role, model in draft.models.items():
+        old = earlier.models.get(role)
+        mine = None if old is None else {k: v for k, v in old.items() if k in model}
+        differences += list_differences(role, mine, json.loads(json.dumps(model)))
+    differences += list_differences("sources", _source_facts(earlier), _source_facts(draft))
+    return differences
+
+
+def option_differences(old: Manifest, draft: Manifest) -> list[str]:
+    """List ``field: old → new`` of two recipes, ignoring what the builds found."""
+    differences: list[str] = []
+    for field in ("kind", "name", "licence"):
+        differences += list_differences(field, getattr(old, field), getattr(draft, field))
+    return [*differences, *list_differences("", _record(old), _record(draft))]
+
+
+def _record(manifest: Manifest) -> dict[str, Any]:
+    """Get the recipe part of ``config``; all of ``config`` for packages of unknown kinds."""
+    recipe = recipe_of(manifest)
+    return manifest.config if recipe is None else recipe.recorded()
+
+
+def _source_facts(manifest: Manifest) -> dict[str, Any]:
+    """Map each source to its files, revision and licence."""
+    return {
+        s.spec: {"files": s.files, "revision": s.revision, "licence": s.licence}
+        for s in manifest.sources
+    }
+
+
+def list_differences(place: str, old: Any, new: Any) -> Iterator[str]:
+    """Yield ``field: old → new`` of the differences between two JSON values."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in dict.fromkeys([*old, *new]):
+            inner = f"{place}.{key}" if place else str(key)
+            yield from list_differences(inner, old.get(key, _ABSENT), new.get(key, _ABSENT))
+    elif old != new:
+        yield f"{place}: {_value_text(old)} → {_value_text(new)}"
+
+
+def _value_text(value: Any) -> str:
+    """Write a JSON value in at most 60 characters; "nothing" for an absent one."""
+    if value is _ABSENT or value is None:
+        return "nothing"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def require_same(old: Manifest, draft: Manifest, out: Path) -> None:
+    """Refuse to reuse a finished package that was made by another recipe.
+
+    Raises:
+        InputError: names what differs.
+    """
+    _refuse_other_recipe("a finished package", recipe_differences(old, draft), out, "another --out")
+
+
+def require_same_choices(begun: Manifest, draft: Manifest, partial: Path) -> None:
+    """Refuse to continue an unfinished build of another recipe.
+
+    A changed source, model or library is no other recipe: the stages notice it by their keys.
+
+    Raises:
+        InputError: names what differs.
+    """
+    advice = "the options it began with, another --out"
+    _refuse_other_recipe("a half-done build", option_differences(begun, draft), partial, advice)
+
+
+def _refuse_other_recipe(what: str, different: Iterable[str], path: Path, allowed: str) -> None:
+    """Raise an error that lists the differences, unless there are none."""
+    if differences := list(different):
+        listed = "; ".join(differences[:_MOST_LISTED])
+        more = len(differences) - _MOST_LISTED
+        raise InputError(
+            f"is {what} of another recipe ({listed}{f'; and {more} more' if more > 0 else ''})",
+            path=path,
+            allowed=f"{allowed}, or --overwrite",
+            code="recipe-changed",
+        )
+
+
+def command_of(manifest: Manifest) -> str | None:
+    """Write the ``citeforge build`` command that repeats a build; None if choices are missing.
+
+    Folders are written as their names, without the paths of the machine of the build. Manifests of
+    packages that another program made do not have all choices.
+    """
+    if manifest.config.get("hidden_gold"):
+        return "citeforge publish … --hide-gold"
+    recipe = recipe_of(manifest)
+    if recipe is None:
+        return None
+    unnamed = recipe.with_file_names().model_copy(update={"name": None})
+    options = map(without_folders, command_words(unnamed))
+    words = ["citeforge", "build", manifest.kind, *options, "--out", manifest.name]
+    return shlex.join(words)

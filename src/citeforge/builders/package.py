@@ -1,0 +1,256 @@
+"""Writing of a package: tables, statistics, card and manifest."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from citeforge.builders.card import SidecarFiles, render_card
+from citeforge.engines.files import digest, sha256_file, write_text
+from citeforge.engines.folders import amending
+from citeforge.engines.progress import progress
+from citeforge.engines.tables import iter_batches, shard_paths, write_table
+from citeforge.package.kinds import plugin_of
+from citeforge.package.manifest import (
+    BESIDE,
+    CARD,
+    MANIFEST,
+    STATS,
+    load_intact,
+    pretty_json,
+    read_stats,
+    splits_of,
+)
+from citeforge.package.package import Package
+from citeforge.schemas.manifest import Manifest, benchmark_hash
+from citeforge.schemas.tables import CONTEXTS
+
+
+def corpus_stats(folder: Path) -> dict[str, object]:
+    """Compute counts and word lengths of a package's passages."""
+    n = words = titled = 0
+    longest = 0
+    with progress("counting words", None, "passages") as advance:
+        for batch in iter_batches(shard_paths(folder / "corpus", "corpus"), ["title", "text"]):
+            n += batch.num_rows
+            titled += pc.sum(pc.not_equal(batch["title"], "")).as_py()
+            spaces = pc.count_substring_regex(batch["text"], r"\S+")
+            words += pc.sum(spaces).as_py()
+            longest = max(longest, pc.max(spaces).as_py())
+            advance(batch.num_rows)
+    return {
+        "passages": n,
+        "passages with a title": titled,
+        "words per passage, mean": round(words / n, 2),
+        "words per passage, longest": longest,
+    }
+
+
+WORDS = "words per passage"
+"""Name of the histogram among the statistics."""
+
+
+class WordLengths:
+    """Histogram of passages by number of words, for the chart in the card."""
+
+    _EDGES = (10, 20, 40, 80, 160, 320, 640)
+
+    def __init__(self) -> None:
+        """Start with empty bins."""
+        self._counts = np.zeros(len(self._EDGES) + 1, np.int64)
+
+    def add(self, texts: pa.Array) -> pa.Array:
+        """Add texts to the histogram; return the number of words of each.
+
+        Returns:
+            Words of each.
+        """
+        words = pc.count_substring_regex(texts, r"\S+")
+        bins = np.searchsorted(self._EDGES, words.to_numpy())
+        self._counts += np.bincount(bins, minlength=len(self._counts))
+        return words
+
+    def table(self) -> dict[str, int]:
+        """Map each range of word counts to its number of passages."""
+        starts = [0, *(edge + 1 for edge in self._EDGES)]
+        names = [f"{a}–{b}" for a, b in zip(starts, self._EDGES, strict=False)]
+        names.append(f"{starts[-1]} or more")
+        return dict(zip(names, self._counts.tolist(), strict=True))
+
+
+def word_lengths(package: Package) -> dict[str, int]:
+    """Compute the histogram of a package's passages by words; empty without a corpus."""
+    lengths = WordLengths()
+    for batch in package.passages(["text"]):
+        lengths.add(batch["text"])
+    return lengths.table() if package.corpus else {}
+
+
+def mapping_stats(label: str, mapping: pa.Table, n_queries: int) -> dict[str, object]:
+    """Compute how many passages with a label the queries have."""
+    per_query = mapping["query-id"].value_counts().field("counts")
+    without = n_queries - len(per_query)
+    low = 0 if without else pc.min(per_query).as_py()
+    return {
+        f"{label} passages": mapping.num_rows,
+        f"{label} passages per query, mean": round(mapping.num_rows / n_queries, 4),
+        f"{label} passages per query, fewest": low,
+        f"{label} passages per query, most": pc.max(per_query).as_py() or 0,
+    }
+
+
+def context_stats(name: str, contexts: pa.Table) -> dict[str, object]:
+    """Compute the mean size of the contexts of a set, and their share of relevant passages."""
+    labels = [[d["label"] for d in docs] for docs in contexts["docs"].to_pylist()]
+    shares = [row.count("relevant") / len(row) for row in labels if row]
+    mean = round(sum(shares) / max(1, len(shares)), 4)
+    return context_sizes(name, contexts) | {
+        f"context {name}: share of relevant passages, mean": mean
+    }
+
+
+def context_sizes(name: str, contexts: pa.Table) -> dict[str, object]:
+    """Compute the mean size of the contexts of a set."""
+    sizes = pc.list_value_length(contexts["docs"]).to_pylist()
+    return {f"context {name}: passages, mean": round(sum(sizes) / len(sizes), 4)}
+
+
+class PackageWriter:
+    """Writes a package into a working folder: tables first, the manifest last.
+
+    Attributes:
+        folder: working folder of the package.
+        files: relative file name to sha256 of what was written.
+        splits: config to splits that have rows.
+        empty: ``config/split`` of tables without rows.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Start a package without tables."""
+        self.folder = folder
+        self.files: dict[str, str] = {}
+        self.splits: dict[str, list[str]] = {}
+        self.empty: list[str] = []
+
+    def add(self, config: str, split: str, table: pa.Table) -> None:
+        """Write one table; a table without rows is only noted."""
+        self.add_shards(config, split, write_table(self.folder / config, split, table))
+
+    def add_shards(self, config: str, split: str, files: dict[str, str]) -> None:
+        """Add the shards of a table that are already in ``folder/config``."""
+        if not files:
+            self.empty.append(f"{config}/{split}")
+            return
+        self.splits.setdefault(config, []).append(split)
+        self.files.update({f"{config}/{name}": sha256 for name, sha256 in files.items()})
+
+    def add_contexts(
+        self, name: str, docs: Mapping[str, list[dict[str, str]]]
+    ) -> dict[str, object]:
+        """Write a context set: query to ``corpus-id`` and ``label`` of its passages.
+
+        Returns:
+            Its statistics.
+        """
+        rows = [{"query_id": query, "docs": row} for query, row in docs.items()]
+        table = pa.Table.from_pylist(rows, schema=CONTEXTS)
+        self.add("contexts", name, table)
+        return context_stats(name, table)
+
+    def finish(
+        self, manifest: Manifest, stats: dict[str, object], further: Mapping[str, str] | None = None
+    ) -> Manifest:
+        """Write statistics, card and, last, the manifest.
+
+        Args:
+            manifest: all but the fields that depend on the files.
+            stats: descriptive statistics; numbers, texts, lists and dictionaries of them.
+            further: files that go beside the tables, name to text.
+
+        Returns:
+            The manifest as written.
+        """
+        manifest = manifest.model_copy(
+            update={
+                "files": dict(self.files),
+                "empty_tables": sorted(self.empty),
+                "benchmark_hash": benchmark_hash(self.files),
+                "libraries": {n: version(n) for n in ("numpy", "pyarrow")} | manifest.libraries,
+            }
+        )
+        manifest, files = render_again(self.folder, manifest, stats, further or {})
+        for name, text in files.items():
+            write_text(self.folder / name, text)
+        return manifest
+
+
+def amend_stats(folder: Path, extra: dict[str, object]) -> Manifest:
+    """Add statistics to a finished package; its tables and benchmark hash stay.
+
+    Args:
+        folder: a sound package.
+        extra: statistics to add; those of known names are replaced.
+
+    Returns:
+        The manifest as written.
+
+    Raises:
+        InputError: not a package, damaged, or it cannot be written.
+    """
+    with amending(folder) as files:
+        manifest = load_intact(folder)
+        stats: dict[str, object] = {**read_stats(folder), **extra}
+        manifest, new_files = render_again(folder, manifest, stats, {})
+        files |= new_files
+        return manifest
+
+
+def render_again(
+    folder: Path, manifest: Manifest, stats: dict[str, object], changed: Mapping[str, str]
+) -> tuple[Manifest, dict[str, str]]:
+    """Render statistics, card and manifest again: (new manifest, file name to text).
+
+    Args:
+        folder: package.
+        manifest: its manifest.
+        stats: new content of ``stats.json``.
+        changed: further files that change, name to text.
+
+    Returns:
+        The manifest, and every file that changes, name to text; the caller writes them together.
+    """
+    manifest = manifest.model_copy(
+        update={"files": dict(manifest.files), "plugin": plugin_of(manifest.kind)}
+    )
+    card = render_card(manifest, splits_of(manifest), stats, SidecarFiles.read(folder, changed))
+    files = {**changed, STATS: pretty_json(stats), CARD: card}
+    for name in (STATS, CARD, *BESIDE):
+        manifest.files.pop(name, None)
+        if name in files:
+            manifest.files[name] = hashlib.sha256(files[name].encode()).hexdigest()
+        elif (folder / name).is_file():
+            manifest.files[name] = sha256_file(folder / name)
+    manifest.files = dict(sorted(manifest.files.items()))
+    manifest.manifest_sha256 = manifest_digest(manifest)
+    files[MANIFEST] = render_manifest(manifest)
+    return manifest, files
+
+
+def render_manifest(manifest: Manifest) -> str:
+    """Write a manifest as the text of ``manifest.json``."""
+    return pretty_json(manifest.model_dump(mode="json"))
+
+
+def manifest_digest(manifest: Manifest) -> str:
+    """Compute the sha256 of a manifest, with its own hash field empty."""
+    return digest(manifest.model_copy(update={"manifest_sha256": ""}).model_dump(mode="json"))
+
+
+def safe_name(text: str) -> str:
+    """Turn a text into a benchmark name that is safe in signatures and file names."""
+    return re.sub(r"[^\w.-]+", "-", text).strip("-.") or "benchmark"

@@ -1,0 +1,46 @@
+"""Prompts with which builds ask an LLM to write."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import StrictUndefined
+from jinja2.sandbox import SandboxedEnvironment
+
+from citeforge.engines.files import digest
+from citeforge.engines.llm.records import Request
+from citeforge.engines.text.quoting import with_quotes
+
+_FOLDER = Path(__file__).parent / "templates"
+
+
+class WriterPrompt:
+    """Prompt template with which a build asks an LLM to write.
+
+    Attributes:
+        task: name under which replies are kept.
+        sha256: hash of its text, for manifests.
+    """
+
+    def __init__(self, name: str, folder: Path = _FOLDER) -> None:
+        """Read the template ``NAME.j2`` of a folder."""
+        path = folder / f"{name}.j2"
+        source = path.read_text(encoding="utf-8")
+        self.task, self.sha256 = path.stem, digest(source)
+        self._template = SandboxedEnvironment(undefined=StrictUndefined).from_string(source)
+
+    def render(self, values: Mapping[str, Any]) -> str:
+        """Fill in the template with values, whose texts are quoted."""
+        return self._template.render(with_quotes(values))
+
+    def request(
+        self, values: Mapping[str, Any], params: Mapping[str, Any], attempt: int = 0
+    ) -> Request:
+        """Fill in the template for one attempt, counted from 0."""
+        messages = (("user", self.render(values)),)
+        return Request(messages, params, sample=attempt, task=self.task, values=dict(values))
+
+
+writer_prompt = cache(WriterPrompt)
+"""Load the prompt of a file in ``templates``, named without its ending, once."""

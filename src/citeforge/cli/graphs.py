@@ -1,0 +1,163 @@
+"""``citeforge kg …``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from citeforge.cli.command import NamedCommands, path_option
+from citeforge.cli.options import add_options, field_options, record_from
+from citeforge.schemas.recipes.base import GRAPH, RunOptions
+from citeforge.schemas.recipes.kalma import KalmaRecipe
+
+if TYPE_CHECKING:
+    from citeforge.kg.profile import ClassProfile, PlainProfile
+
+_MOST_CLASSES = 8
+"""Classes that are listed."""
+_NAMED = ("kg", "domain", "languages", "skip_malformed")
+
+
+kg_options = add_options([*field_options(KalmaRecipe, _NAMED), *field_options(RunOptions, GRAPH)])
+"""Options that name a graph."""
+
+
+def open_kg(options: dict[str, Any]) -> Any:
+    """Open the knowledge graph that the options of a command name.
+
+    Raises:
+        UsageError: no graph is named.
+    """
+    from citeforge.kg.graph import open_graph
+
+    recipe = record_from(KalmaRecipe, options, _NAMED)
+    run = record_from(RunOptions, options, GRAPH)
+    return open_graph(recipe.kg, recipe.domain, recipe.languages, run, recipe.skip_malformed)
+
+
+@click.group(cls=NamedCommands)
+def kg() -> None:
+    """Ask a knowledge graph: profile, snapshot, link."""
+
+
+@kg.command("profile")
+@kg_options
+@path_option("--out", help="Draft of a domain (FILE.yaml).")
+def profile(out: Path | None, **parameters: Any) -> None:
+    """List the relations of the domain's class in a graph, with counts and values.
+
+    For RDF that no domain maps yet, lists all predicates and classes. With --out, writes the domain
+    with plain words for every relation that has none (for unmapped RDF: a mapping), to be improved
+    by hand and passed as --domain.
+    """
+    from citeforge.engines.files import write_text
+    from citeforge.kg.profile import profile_class, profile_plain
+
+    graph = open_kg(parameters)
+    if getattr(graph.engine, "is_plain", False):
+        listing = profile_plain(graph)
+        text = listing.draft(out.stem if out is not None else "draft")
+        _show_predicates(listing)
+    else:
+        about = profile_class(graph)
+        text = about.draft(graph.domain)
+        _show_relations(about, graph.domain.model)
+    for what, count in graph.counts.items():
+        click.echo(f"  {count:,} {what}")
+    if out is not None:
+        write_text(out, text)
+        click.echo(f"{out}: a draft of a domain; build kalma --domain {out}")
+
+
+def _show_predicates(listing: "PlainProfile") -> None:
+    """Print the classes and predicates of unmapped RDF as text and a table."""
+    from citeforge.engines.report_table import Table
+
+    click.echo("model: plain")
+    click.echo(
+        "give --domain with model: plain, which maps its predicates; --out drafts one; see "
+        "docs/kalma.md"
+    )
+    listed = ", ".join(f"{iri} {n:,}" for iri, n in listing.classes[:_MOST_CLASSES])
+    click.echo(f"classes: {listed or 'none'}")
+    head = ("predicate", "triples", "entities", "values", "kind", "e.g.")
+    rows = [
+        (p.iri, f"{p.triples:,}", f"{p.entities:,}", f"{p.values:,}", p.sort, p.example[:40])
+        for p in listing.predicates
+    ]
+    click.echo(Table(head, rows).markdown())
+
+
+def _show_relations(about: "ClassProfile", model: str) -> None:
+    """Print the classes of a graph, and the relations of the profiled class as a table."""
+    from citeforge.engines.report_table import Table
+
+    click.echo(f"model: {model}")
+    listed = ", ".join(f"{name} {label} {n:,}" for name, label, n in about.classes[:_MOST_CLASSES])
+    click.echo(f"{about.entities:,} entities of {about.entity_class}; classes: {listed or 'none'}")
+    head = ("relation", "id", "entities", "values", "e.g.", "words")
+    rows = [
+        (r.label, r.pid, f"{r.entities:,}", f"{r.values:,}", r.example[:40],
+         "yes" if r.has_words else "no")
+        for r in about.relations
+    ]  # fmt: skip
+    click.echo(Table(head, rows).markdown())
+
+
+@kg.command("snapshot")
+@kg_options
+@path_option("--entities", required=True, help="File with one id per line.")
+@path_option("--out", required=True, help="FILE.nt or FILE.nt.gz.")
+def snapshot(entities: Path, out: Path, **parameters: Any) -> None:
+    """Write the sub-graphs of entities to a file of N-Triples.
+
+    Builds from the file do not change when the graph does.
+    """
+    from citeforge.kg.snapshot import read_entities, write_snapshot
+    from citeforge.schemas.errors import UsageError
+
+    if not out.name.endswith((".nt", ".nt.gz")):
+        raise UsageError(
+            f"--out {out}: expected a name that ends in .nt or .nt.gz", code="bad-option"
+        )
+    graph = open_kg(parameters)
+    ids = read_entities(entities, graph)
+    n_entities, n_lines = write_snapshot(graph, ids, out)
+    click.echo(f"{out}: {n_entities:,} of {len(set(ids)):,} entities, {n_lines:,} triples")
+    for what, count in graph.counts.items():
+        click.echo(f"  {count:,} {what}")
+
+
+@kg.command("link")
+@kg_options
+@path_option(
+    "--questions", required=True, help='JSON Lines with "_id" and "text", or BioKaLMA\'s JSON.'
+)
+@click.option(
+    "--ner",
+    help="Installed spaCy model, or auto: the one of the extra `ner` where it is installed "
+    "(default: the graph's own labels).",
+)
+@path_option("--out", help="JSON Lines file of links.")
+def link(questions: Path, ner: str | None, out: Path | None, **parameters: Any) -> None:
+    """Find the entities that questions name (KaLMA's retrieval).
+
+    With BioKaLMA's JSON, reports recall and precision against the sub-graphs it was published with.
+    """
+    from citeforge.kg.link import Linker
+    from citeforge.kg.links import link_questions, read_questions
+
+    read = read_questions(questions)
+    links, quality = link_questions(read, Linker(open_kg(parameters), ner), out)
+    candidates = [len(link.candidates) for mine in links for link in mine]
+    click.echo(
+        f"{len(read.texts):,} questions, {len(candidates):,} names, "
+        f"{sum(map(bool, candidates)):,} linked, {sum(n > 1 for n in candidates):,} of them chosen "
+        "among namesakes"
+    )
+    if quality is not None:
+        click.echo(
+            f"against the published sub-graphs: recall {100 * quality.recall:.1f}, precision "
+            f"{100 * quality.precision:.1f} ({quality.expected:,} entities expected, "
+            f"{quality.linked:,} linked)"
+        )

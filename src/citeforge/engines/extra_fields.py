@@ -1,0 +1,135 @@
+"""Fields of a row that its format does not define: refused, ignored, or kept as metadata."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from citeforge.engines.jsonlines import Row, decode_text, read_rows, require_unique_names
+from citeforge.schemas.errors import InputError, suggestion
+from citeforge.schemas.recipes.base import ExtraFields
+
+_MOST_FIELDS_NAMED = 5
+"""Names of fields that a manifest mentions."""
+_Members = dict[str, msgspec.Raw]
+
+
+def read_known_fields(
+    path: Path, row_type: type[Row], option: ExtraFields, counts: dict[str, int], what: str
+) -> Iterator[tuple[int, Row]]:
+    """Read JSON Lines rows; refuse, ignore or keep fields that the row type does not define.
+
+    Args:
+        path: file to read.
+        row_type: structure of a row; it has a field ``metadata``.
+        option: whether such fields are refused, ignored or kept.
+        counts: takes in how many rows had some, at the end.
+        what: plural noun for the rows.
+
+    Raises:
+        InputError: a malformed row, or one with such a field where they are refused.
+    """
+    kind: Any = inspect.type_info(row_type)
+    all_names: set[str] = set()
+    n_lines = 0
+
+    def rewrite(path: Path, number: int, line: bytes) -> bytes:
+        """Remove undefined fields from a line; a line with another fault stays unchanged."""
+        nonlocal n_lines
+        decode_text(path, number, line)
+        extra: _Members = {}
+        try:
+            content = _strip(msgspec.Raw(line), kind, "", extra)
+            require_unique_names(line, path, number)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return line
+        if not extra:
+            return line
+        if option == "refuse":
+            name, fields = next(iter(extra)), [f.encode_name for f in kind.fields]
+            allowed = f"the fields are {', '.join(fields)}{suggestion(name, fields)}"
+            raise InputError(
+                "is not a field of this file", path=path, line=number, field=name,
+                allowed=f"{allowed}; --extra-fields keep puts it into metadata, ignore leaves it "
+                "out", code="unknown-field"
+            )  # fmt: skip
+        n_lines += 1
+        all_names.update(re.sub(r"\[\d+\]", "", name) for name in extra)
+        if option == "keep":
+            members = msgspec.json.decode(content, type=_Members)
+            members["metadata"] = _merge(path, number, members.get("metadata"), extra)
+            content = msgspec.json.encode(members)
+        return content
+
+    yield from read_rows(path, row_type, rewrite=rewrite)
+    if n_lines:
+        names = sorted(re.sub(r"[^\w.]", "_", name)[:40] for name in all_names)
+        listed = ", ".join(names[:_MOST_FIELDS_NAMED]) + (
+            ", …" if len(names) > _MOST_FIELDS_NAMED else ""
+        )
+        done = {"keep": "kept as metadata", "ignore": "ignored"}[option]
+        counts[f"{what} with extra fields ({listed}), {done}"] = n_lines
+
+
+def metadata_text(value: msgspec.Raw, path: Path, line: int) -> str | None:
+    """Decode the metadata of a row to JSON text, unchanged; None if it has none.
+
+    Raises:
+        InputError: it is not UTF-8.
+    """
+    try:
+        return bytes(value).decode() or None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            "is not UTF-8", path=path, line=line, field="metadata", code="bad-encoding"
+        ) from error
+
+
+def _strip(value: msgspec.Raw, kind: Any, place: str, extra: _Members) -> bytes:
+    """Remove the fields that a type does not define from JSON, and add them to ``extra``."""
+    kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+    of = next((k for k in kinds if isinstance(k, inspect.StructType | inspect.ListType)), None)
+    content = bytes(value)
+    if of is None or content.strip() == b"null":
+        return content
+    if isinstance(of, inspect.ListType):
+        items = msgspec.json.decode(content, type=list[msgspec.Raw])
+        parts = [_strip(v, of.item_type, f"{place}[{i}]", extra) for i, v in enumerate(items)]
+        return msgspec.json.encode([msgspec.Raw(part) for part in parts])
+    fields = {f.encode_name: f.type for f in of.fields}
+    members: _Members = {}
+    for name, member in msgspec.json.decode(content, type=_Members).items():
+        inside = f"{place}.{name}" if place else name
+        if name in fields:
+            members[name] = msgspec.Raw(_strip(member, fields[name], inside, extra))
+        else:
+            extra[inside] = member
+    return msgspec.json.encode(members)
+
+
+def _merge(path: Path, number: int, metadata: msgspec.Raw | None, extra: _Members) -> msgspec.Raw:
+    """Join a row's metadata and its undefined fields into one JSON object, values unchanged.
+
+    Raises:
+        InputError: the metadata is no object, or has a field of the same name.
+    """
+    own: _Members = {}
+    if metadata is not None and bytes(metadata) != b"null":
+        try:
+            own = msgspec.json.decode(metadata, type=_Members)
+        except msgspec.ValidationError as error:
+            raise InputError(
+                "is not an object, so further fields cannot be added to it", path=path, line=number,
+                field="metadata", allowed="a JSON object, or --extra-fields ignore",
+                code="wrong-type"
+            ) from error  # fmt: skip
+    both = next((name for name in extra if name in own), None)
+    if both is not None:
+        raise InputError(
+            "is also a field of metadata", path=path, line=number, field=both,
+            allowed="one of the two, or --extra-fields ignore", code="duplicate-key"
+        )  # fmt: skip
+    return msgspec.Raw(msgspec.json.encode(own | extra))

@@ -1,0 +1,237 @@
+"""Files that appear under their name only when complete; hashes of files; JSON documents."""
+
+import codecs
+import errno
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+from filelock import lock_descriptor
+
+from citeforge.engines.jsonlines import json_fault, require_unique_names
+from citeforge.schemas.errors import InputError, read_error
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_TEMPORARY = ".citeforge.tmp"
+_IS_POSIX = os.name == "posix"
+"""Windows can neither rename open files nor open folders."""
+_JSON_BYTE = re.compile(r"\(byte (\d+)\)$")
+
+
+@contextmanager
+def atomic_file(path: Path, exclusive: bool = False, mode: int = 0o666) -> Iterator[IO[bytes]]:
+    """Open a temporary file that is renamed to ``path`` when the block ends without an error.
+
+    The bytes are on the disk before the name appears, and an existing file is replaced in one
+    step. On any error the temporary file is removed; what killed processes left in the folder is
+    swept away.
+
+    Args:
+        path: final name.
+        exclusive: keep a file that has appeared there meanwhile, and drop this one.
+        mode: permissions of the file, from its first byte; the system takes the umask off them.
+
+    Raises:
+        InputError: the disk is full or the folder cannot be written.
+    """
+    with storage_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _sweep_once(path.parent.resolve())
+        handle, temporary = _make_temporary(path, mode)
+    try:
+        with storage_errors(path):
+            with os.fdopen(handle, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+                # Closing ends the lock, and a sweep would remove the file: it is renamed before.
+                if _IS_POSIX:
+                    _rename(temporary, path, exclusive)
+            if not _IS_POSIX:
+                _rename(temporary, path, exclusive)
+            sync_folder(path.parent)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _rename(temporary: Path, path: Path, exclusive: bool) -> None:
+    """Rename a temporary file; with ``exclusive`` keep a file that is already there."""
+    if not exclusive:
+        temporary.replace(path)
+        return
+    with suppress(FileExistsError):
+        path.hardlink_to(temporary)
+    temporary.unlink()
+
+
+@contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the operating system inside the block into one clear line.
+
+    Raises:
+        InputError: the disk is full, or the place cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise storage_error(error, path) from error
+
+
+def _make_temporary(path: Path, mode: int) -> tuple[int, Path]:
+    """Make a temporary file beside ``path``, locked so that :func:`sweep` does not remove it."""
+    while True:
+        # Not the whole name: a long one would get too long.
+        name = path.parent / f".{path.name[:40]}.{secrets.token_hex(8)}{_TEMPORARY}"
+        handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+        with suppress(OSError):  # a file system without locks has no sweeps either
+            lock_descriptor(handle, blocking=False)
+        if name.exists():
+            return handle, name
+        os.close(handle)  # swept before it was held
+
+
+@cache
+def _sweep_once(folder: Path) -> None:
+    """Call :func:`sweep` on a folder, once per process."""
+    sweep(folder)
+
+
+def sweep(folder: Path) -> None:
+    """Remove the temporary files in a folder whose writing processes are dead."""
+    for path in folder.glob(f".*{_TEMPORARY}"):
+        try:
+            handle = os.open(path, os.O_RDWR)
+        except OSError:
+            continue  # gone by now, or another user's
+        try:
+            with suppress(OSError):  # without locks a dead writer cannot be told from a living one
+                if lock_descriptor(handle, blocking=False):
+                    path.unlink(missing_ok=True)
+        finally:
+            os.close(handle)
+
+
+def storage_error(error: OSError, path: Path | str | None) -> InputError:
+    """Make the error that describes an operating system's error at ``path`` in one line."""
+    if error.errno in _FULL:
+        return InputError(
+            f"the disk is full or a size limit is reached ({error.strerror})",
+            path=path,
+            allowed="free some space and run the same command again",
+            code="disk-full",
+        )
+    if error.errno == errno.ENOENT:
+        return InputError("does not exist", path=error.filename or path, code="missing-file")
+    return InputError(
+        f"cannot be written: {error.strerror or error}",
+        path=path,
+        allowed="a place that you may write to",
+        code="storage",
+    )
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush a folder to disk, so that renames inside it survive a power failure."""
+    if not _IS_POSIX:
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_bytes(path: Path, content: bytes, mode: int = 0o666) -> None:
+    """Write a file atomically, with the permissions ``mode``."""
+    with atomic_file(path, mode=mode) as file:
+        file.write(content)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write UTF-8 text atomically."""
+    write_bytes(path, text.encode())
+
+
+def canonical_json(value: Any) -> str:
+    """Write a value as JSON with sorted keys and no spaces: equal values give equal text."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def digest(value: Any) -> str:
+    """Compute the sha256 (64 hex digits) of a value written as canonical JSON."""
+    return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def sha256_file(path: Path) -> str:
+    """Compute the sha256 (64 hex digits) of a file's bytes.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise read_error(error, path) from error
+
+
+def digest_folder(folder: Path) -> str:
+    """Compute a sha256 over names and contents of all files below a folder, except hidden ones."""
+    names = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+    visible = [n for n in names if not n.startswith(".") and "/." not in n]
+    return digest({n: sha256_file(folder / n) for n in visible})
+
+
+def read_json(path: Path) -> Any:
+    """Parse a JSON file (RFC 8259: no NaN, no lone surrogates, no repeated names).
+
+    Raises:
+        InputError: it is missing, not UTF-8, or not JSON; with the line at fault.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise read_error(error, path) from error
+    return parse_json(content.removeprefix(codecs.BOM_UTF8), path)
+
+
+def parse_json(content: bytes, path: Path) -> Any:
+    """Parse the bytes of a JSON file; errors name the file and the line.
+
+    Raises:
+        InputError: it is not UTF-8, or not JSON; with the line at fault.
+    """
+    try:
+        content.decode()
+        value = msgspec.json.decode(content)
+        require_unique_names(content, path)
+        return value
+    except UnicodeDecodeError as error:
+        place = content.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"is not UTF-8 (byte {error.start})", path=path, line=place, code="bad-encoding"
+        ) from error
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        at = _JSON_BYTE.search(str(error))
+        line = content.count(b"\n", 0, int(at[1])) + 1 if at else None
+        fault = json_fault(content, error)
+        text = f"is not JSON ({fault})" if content.strip() else "is empty; expected JSON"
+        raise InputError(text, path=path, line=line, code="bad-json") from error
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a file, or a folder with its content; do nothing if it does not exist."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

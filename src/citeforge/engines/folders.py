@@ -1,0 +1,363 @@
+"""Folders that appear under their name only when complete, made by one process at a time.
+
+``OUT`` is made in ``OUT.partial`` beside it, which is locked meanwhile, and gets its name in one
+rename. Locks are the operating system's: they end with their process.
+"""
+
+import errno
+import json
+import os
+import socket
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from citeforge.engines.files import (
+    read_json,
+    remove_tree,
+    storage_errors,
+    sweep,
+    sync_folder,
+    write_text,
+)
+from citeforge.schemas.errors import InputError
+
+LOCK = "lock"
+OLD = "old"
+"""Earlier content of ``OUT`` while the new folder gets its name; restored if the process dies."""
+PACKAGE = "package"
+AMENDING = ".amending"
+"""Folder inside a finished one, for files that are about to be replaced together."""
+_READY = "ready"
+_LOCK_SECONDS = 0.2
+"""Time for which a lock file that its holder has just removed is tried again."""
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+
+Strangers = Callable[[Path], list[str]]
+"""Lists the files of a folder that citeforge did not write; raises if it wrote none of them."""
+
+
+def partial_of(out: Path) -> Path:
+    """Get the path ``OUT.partial``: the working folder in which ``out`` is made."""
+    return beside(out, ".partial")
+
+
+def beside(out: Path, ending: str) -> Path:
+    """Get the path next to ``out`` whose name is that of ``out`` with an ending added.
+
+    Raises:
+        InputError: ``out`` has no name of its own.
+    """
+    if out.name in ("", "..", "."):
+        raise InputError(
+            "is not the name of a folder to make",
+            path=out,
+            allowed="a new name, such as out/NAME",
+            code="wrong-value",
+        )
+    return out.with_name(out.name + ending)
+
+
+def check_out(out: Path) -> None:
+    """Refuse an output path that no folder can be renamed to: a link, mount point or file.
+
+    Raises:
+        InputError: a link, a mount point, or a file.
+    """
+    is_file = out.exists() and not out.is_dir()
+    for is_wrong, code, reason, allowed in (
+        (out.is_symlink(), "link-outside", "is a symbolic link", "the name of the folder itself"),
+        (out.is_mount(), "not-a-folder", "is a mount point", "a folder inside it"),
+        (is_file, "not-a-folder", "is a file", "the name of a folder to make"),
+    ):
+        if is_wrong:
+            raise InputError(reason, path=out, allowed=allowed, code=code)
+
+
+def is_taken(out: Path) -> bool:
+    """Whether a folder exists and is not empty."""
+    return out.exists() and any(out.iterdir())
+
+
+@contextmanager
+def file_lock(
+    lock: Path, target: Path, wait: bool = False, shared: bool = False,
+    instead: str = "another --out",
+) -> Iterator[bool]:  # fmt: skip
+    """Lock ``target`` against other processes while the block runs, through a lock file.
+
+    Args:
+        lock: file that is locked; made in an existing folder, removed afterwards.
+        target: path that the user named, for the message.
+        wait: wait until the other process has ended, in place of the error.
+        shared: whether this process may hold it several times.
+        instead: alternative to the target, for the message.
+
+    Returns:
+        Whether this is the process's first hold of it.
+
+    Raises:
+        InputError: another process works on it; says which.
+    """
+    # Through a link, in a folder of another user, we would write into its target.
+    _refuse_link(lock)
+    seconds = -1 if wait else _LOCK_SECONDS
+    mutex = FileLock(lock, seconds, thread_local=False, is_singleton=shared, on_acquired=_write_pid)
+    try:
+        while True:
+            try:
+                mutex.acquire()
+                break
+            except FileNotFoundError:
+                lock.parent.mkdir(exist_ok=True)  # its last holder has just removed it
+    except Timeout:
+        raise InputError(
+            f"is being written by {_describe_holder(lock)}",
+            path=target,
+            allowed=f"wait until it has ended, or {instead}",
+            code="locked",
+        ) from None
+    except _UnsignedLockError:
+        lock.unlink(missing_ok=True)
+        raise
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        lock.unlink(missing_ok=True)  # no process can hold it
+        raise InputError(
+            f"is on a file system without locks ({error.strerror})",
+            path=target,
+            allowed=f"{instead} on a local disk; move it afterwards",
+            code="storage",
+        ) from error
+    try:
+        yield mutex.lock_counter == 1
+    finally:
+        if mutex.lock_counter == 1:
+            # Removed while it is held: who waits for the name finds another file, or none.
+            with suppress(OSError):
+                lock.unlink()
+        mutex.release()
+
+
+class _UnsignedLockError(OSError):
+    """A lock is held, but its holder could not write its name into the file (full disk)."""
+
+
+def _write_pid(handle: int) -> None:
+    """Write process number, host and time into a lock file."""
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    text = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since})
+    try:
+        os.ftruncate(handle, 0)
+        os.lseek(handle, 0, os.SEEK_SET)
+        os.write(handle, text.encode())
+    except OSError as error:
+        raise _UnsignedLockError(error.errno, error.strerror) from error
+
+
+def _describe_holder(lock: Path) -> str:
+    """Describe the process that holds a lock, from the content of the lock file."""
+    try:
+        content = read_json(lock)
+        return f"process {content['pid']} on {content['host']} since {content['since']}"
+    except (InputError, KeyError, TypeError):
+        return "another process"  # it has the lock and did not yet say who it is
+
+
+@contextmanager
+def staging_directory(out: Path, names: Iterable[str] = (PACKAGE,)) -> Iterator[Path]:
+    """Make and lock the working folder ``OUT.partial`` while the block runs.
+
+    A folder that was moved away and not yet replaced when its process died is put back.
+
+    Args:
+        out: final name.
+        names: names that a killed citeforge process may have left in it.
+
+    Raises:
+        InputError: ``out`` cannot be made, another process makes it, or ``OUT.partial`` holds
+            something that is not ours.
+    """
+    root = partial_of(out)
+    check_out(out)
+    with ExitStack() as stack:
+        with storage_errors(out):
+            out.parent.mkdir(parents=True, exist_ok=True)
+            if root.is_symlink() or (root.exists() and not root.is_dir()):
+                raise InputError(
+                    "is not a working folder of citeforge",
+                    path=root,
+                    allowed="another --out",
+                    code="foreign-file",
+                )
+            root.mkdir(exist_ok=True)
+            ours = {*names, LOCK, OLD}
+            strange = [p for p in root.iterdir() if p.name not in ours and not is_temporary(p)]
+            if strange:
+                refuse_strangers(root, sorted(p.name for p in strange))
+            stack.callback(_remove_if_empty, root)
+            stack.enter_context(file_lock(root / LOCK, out))
+            _undo_replacement(root, out)
+            sweep(root)
+        yield root
+
+
+def _undo_replacement(root: Path, out: Path) -> None:
+    """Rename the old folder back if the process died while replacing it."""
+    if (root / OLD).exists():
+        if out.exists():
+            remove_tree(root / OLD)
+        else:
+            (root / OLD).rename(out)
+
+
+def _remove_if_empty(root: Path) -> None:
+    """Remove the working folder unless something is left in it."""
+    with suppress(OSError):  # work worth resuming, or another process has begun there
+        root.rmdir()
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether a file's name is that of a file still being written."""
+    return path.name.startswith(".") and path.name.endswith(".tmp")
+
+
+def refuse_strangers(folder: Path, names: list[str]) -> None:
+    """Raise the error of a folder with files that citeforge did not write.
+
+    Raises:
+        InputError: always; names them.
+    """
+    listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    raise InputError(
+        f"contains files that citeforge did not write: {listed}",
+        path=folder,
+        allowed="another --out, or move these files away first",
+        code="foreign-file",
+    )
+
+
+def files_below(folder: Path) -> Iterator[str]:
+    """Yield the relative paths of all files and links below a folder, sorted."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink() or not path.is_dir():
+            yield path.relative_to(folder).as_posix()
+
+
+def put_in_place(folder: Path, out: Path) -> None:
+    """Rename a finished folder to its final name, replacing an older one.
+
+    Args:
+        folder: inside the working folder of ``out``, which is held.
+        out: final name.
+    """
+    old = partial_of(out) / OLD
+    if out.exists():
+        out.rename(old)
+    folder.rename(out)
+    sync_folder(out.parent)
+    remove_tree(old)
+
+
+@contextmanager
+def atomic_directory(out: Path, strangers: Strangers | None = None) -> Iterator[Path]:
+    """Make an empty folder that is renamed to ``out`` when the block ends without an error.
+
+    A folder that is replaced steps aside for the moment of the rename; when a process dies in that
+    moment, the next one that works on ``out`` puts it back.
+
+    Args:
+        out: final name.
+        strangers: lists foreign files of a folder that may be replaced; None to replace nothing.
+
+    Raises:
+        InputError: foreign files are there, or another process is making it.
+    """
+    with staging_directory(out) as root:
+        folder = root / PACKAGE
+        remove_tree(folder)
+        if is_taken(out):
+            if strangers is None:
+                raise InputError(
+                    "exists already and is not empty",
+                    path=out,
+                    allowed="another --out",
+                    code="output-exists",
+                )
+            names = strangers(out)
+            if names:
+                refuse_strangers(out, names)
+        try:
+            with storage_errors(out):
+                folder.mkdir()
+            yield folder
+            with storage_errors(out):
+                put_in_place(folder, out)
+        finally:
+            remove_tree(folder)
+
+
+@contextmanager
+def amending(folder: Path) -> Iterator[dict[str, str]]:
+    """Yield a dictionary: file texts put in it replace files of a finished folder together.
+
+    The new files are written into a folder inside, which takes the name ``.amending/ready`` when
+    they are whole; from then on the change is made, by the next process if need be. Gives a
+    dictionary that takes file names with their texts; they are written when the block ends well.
+
+    Raises:
+        InputError: the folder cannot be written, or another process is changing it.
+    """
+    root = folder / AMENDING
+    new = root / "new"
+    files: dict[str, str] = {}
+    with ExitStack() as stack:
+        _refuse_link(root)
+        stack.enter_context(storage_errors(folder))
+        root.mkdir(exist_ok=True)
+        stack.callback(_remove_if_empty, root)
+        stack.enter_context(file_lock(root / LOCK, folder))
+        _move_amendments(folder)
+        remove_tree(new)
+        stack.callback(remove_tree, new)
+        yield files
+        for name, text in files.items():
+            write_text(new / name, text)
+        if files:
+            new.rename(root / _READY)
+            sync_folder(root)
+            _move_amendments(folder)
+
+
+def finish_amendments(folder: Path) -> None:
+    """Finish an interrupted :func:`amending` whose new files were complete.
+
+    Raises:
+        InputError: the folder cannot be written.
+    """
+    if (folder / AMENDING / _READY).is_dir():
+        with amending(folder):
+            pass  # coming in finishes it
+
+
+def _refuse_link(path: Path) -> None:
+    """Refuse a path that is a symbolic link."""
+    if path.is_symlink():
+        raise InputError(
+            "is a symbolic link", path=path, allowed="remove the link", code="link-outside"
+        )
+
+
+def _move_amendments(folder: Path) -> None:
+    """Move the complete new files of :func:`amending` to their final names."""
+    ready = folder / AMENDING / _READY
+    _refuse_link(ready)
+    if ready.is_dir():
+        for path in sorted(ready.iterdir()):
+            path.replace(folder / path.name)
+        sync_folder(folder)
+        ready.rmdir()

@@ -1,0 +1,199 @@
+"""SQLite stores: one process writes at a time, and each fault of the file gives one clear line."""
+
+import os
+import shutil
+import sqlite3
+import weakref
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from citeforge.engines.files import remove_tree, storage_errors, sync_folder
+from citeforge.engines.folders import file_lock
+from citeforge.schemas.errors import InputError
+
+BUSY_SECONDS = 30.0
+_A_FEW_PAGES = 64 << 10
+_OLD_STORE = "a store written by an earlier run"
+
+
+class Store:
+    """An SQLite file in WAL mode, written by one process at a time, read by any.
+
+    Attributes:
+        APPLICATION: ``application_id`` that tells stores of this kind from other databases.
+        SCHEMA: statements that create the tables.
+        VERSION: ``user_version`` of these tables.
+        path: the file.
+        is_first: whether nothing else in this process had it open for writing.
+    """
+
+    APPLICATION: ClassVar[int]
+    SCHEMA: ClassVar[str]
+    VERSION: ClassVar[int] = 1
+
+    def __init__(self, path: Path, readonly: bool = False) -> None:
+        """Open a store; a missing one is created, unless it is opened read-only.
+
+        Raises:
+            InputError: missing (read-only), damaged, another database, newer, locked, unwritable,
+                or another process writes it; the file is untouched.
+        """
+        self.path = path
+        with ExitStack() as stack, store_errors(path):
+            self.is_first = not readonly and stack.enter_context(_write_lock(path))
+            if readonly and not path.exists():
+                raise InputError(
+                    "does not exist", path=path, allowed=_OLD_STORE, code="missing-file"
+                )
+            if not readonly and not (path.exists() and path.stat().st_size):
+                self._create()
+            self._check()
+            if not readonly and not os.access(path, os.W_OK):
+                raise sqlite3.OperationalError("attempt to write a readonly database")
+            # One thread uses it at a time, and not always the one that opened it.
+            self._db = stack.enter_context(closing(_connect(path, "ro" if readonly else "rw")))
+            # In WAL mode, NORMAL loses nothing when the process dies, only when the machine does.
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._close = weakref.finalize(self, stack.pop_all().close)
+
+    def __enter__(self) -> Self:
+        """Return the store."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the file, and let other processes write it."""
+        self._close()
+
+    def rows(self, statement: str, *values: Any) -> list[Any]:
+        """Run an SQL statement with values; return all result rows."""
+        with store_errors(self.path):
+            return self._db.execute(statement, values).fetchall()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Run the block as one transaction: undone if the block ends in an error."""
+        with store_errors(self.path):
+            self._db.execute("BEGIN IMMEDIATE")
+            with self._db:
+                yield self._db
+
+    def _create(self) -> None:
+        """Create an empty store under a temporary name, then rename it."""
+        place = self.path.resolve()
+        new = place.with_name(f".{place.name}.new")
+        _remove_database(new)  # a killed process has left it
+        try:
+            with storage_errors(self.path):
+                new.touch(0o600)
+            with closing(_connect(new, "rw")) as db:
+                db.execute("PRAGMA journal_mode=WAL")
+                db.executescript(self.SCHEMA)
+                db.execute(f"PRAGMA application_id={self.APPLICATION}")
+                db.execute(f"PRAGMA user_version={self.VERSION}")
+            new.replace(place)
+        finally:
+            _remove_database(new)
+        sync_folder(place.parent)
+
+    def _check(self) -> None:
+        """Check kind, version and integrity of the file without changing it."""
+        with closing(_connect(self.path, "ro")) as db:
+            (application,) = db.execute("PRAGMA application_id").fetchone()
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            (check,) = db.execute("PRAGMA quick_check(1)").fetchone()
+        if application != self.APPLICATION:
+            raise InputError(
+                "is another kind of database",
+                path=self.path,
+                allowed="a store of this kind",
+                code="bad-store",
+            )
+        if version > self.VERSION:
+            raise InputError(
+                f"was written by a newer citeforge (store version {version}; "
+                f"this one reads up to {self.VERSION})",
+                path=self.path,
+                allowed="a newer citeforge, or another store",
+                code="wrong-version",
+            )
+        if check != "ok":
+            raise sqlite3.DatabaseError(check)
+
+
+@contextmanager
+def _write_lock(path: Path) -> Iterator[bool]:
+    """Lock a store for writing; yield whether it is this process's first lock on it."""
+    lock = Path(f"{path.resolve()}.lock")
+    with storage_errors(path):
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        with file_lock(lock, path, shared=True, instead="another store") as is_first:
+            yield is_first
+
+
+def _remove_database(path: Path) -> None:
+    """Remove a database file with its journal and WAL files."""
+    for ending in ("", "-journal", "-wal", "-shm"):
+        remove_tree(Path(f"{path}{ending}"))
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    """Open an SQLite database in a mode such as ``ro`` or ``rw``."""
+    return sqlite3.connect(
+        f"{path.resolve().as_uri()}?mode={mode}", uri=True, timeout=BUSY_SECONDS,
+        isolation_level=None, check_same_thread=False,
+    )  # fmt: skip
+
+
+@contextmanager
+def store_errors(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors inside the block into one clear line.
+
+    Raises:
+        InputError: corrupt, locked, read-only, or the disk is full.
+    """
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        text = str(error)
+        if "locked" in text or "busy" in text:
+            raise InputError(
+                f"is locked by another program for more than {BUSY_SECONDS:.0f} s",
+                path=path,
+                allowed="wait for it, or name another store",
+                code="locked",
+            ) from error
+        if "readonly" in text:
+            raise InputError(
+                "is read-only",
+                path=path,
+                allowed="make it writable, or use replay:FILE",
+                code="storage",
+            ) from error
+        code = getattr(error, "sqlite_errorcode", None)
+        io_error = code is not None and code & 0xFF == sqlite3.SQLITE_IOERR
+        # On mapped memory, SQLite reports a full disk as an I/O error.
+        if "full" in text or (io_error and shutil.disk_usage(path.parent).free < _A_FEW_PAGES):
+            raise InputError(
+                "the disk is full", path=path, allowed="free some space", code="disk-full"
+            ) from error
+        if code is None:  # Python's own: a text that is not UTF-8
+            raise _damaged_error(path, error) from error
+        raise InputError(f"cannot be opened ({text})", path=path, code="storage") from error
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        raise _damaged_error(path, error) from error
+
+
+def _damaged_error(path: Path, error: Exception) -> InputError:
+    """Make the error of a damaged store."""
+    return InputError(
+        f"is damaged, or not a store ({error})",
+        path=path,
+        allowed="restore a copy, or name another store; the file was not touched",
+        code="bad-store",
+    )

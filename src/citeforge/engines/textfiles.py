@@ -1,0 +1,301 @@
+"""Text, CSV and YAML files of users; errors name file and line."""
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from citeforge.engines.jsonlines import LONGEST_LINE, decode_text, raw_lines
+from citeforge.schemas.errors import InputError, field_code, field_message, read_error, suggestion
+
+M = TypeVar("M", bound=BaseModel)
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+
+
+def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield (number, line) of a UTF-8 text file, maybe compressed, without blank lines.
+
+    Raises:
+        InputError: the file cannot be read, or a line is not UTF-8 or has no end.
+    """
+    for number, line in raw_lines(path):
+        text = decode_text(path, number, line)
+        if text.strip():
+            yield number, text
+
+
+def read_csv(path: Path, needed: tuple[str, ...] = ()) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield (last line number, row) of a CSV file with a header.
+
+    Raises:
+        InputError: it cannot be read, is no CSV, lacks one of the needed columns, has one twice, or
+            a row has another number of cells.
+    """
+    csv.field_size_limit(LONGEST_LINE)
+    reader = None
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, strict=True)
+            header = next(reader, [])
+            _check_header(path, header, needed)
+            for cells in reader:
+                if not cells:
+                    continue
+                if len(cells) != len(header):
+                    raise InputError(
+                        f"has {len(cells)} cells; the header has {len(header)}",
+                        path=path,
+                        line=reader.line_num,
+                        allowed="as many cells in every row; quotes around those with a comma, a "
+                        "quote or a line end",
+                        code="bad-csv",
+                    )
+                yield reader.line_num, dict(zip(header, cells, strict=True))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        line = None if reader is None else reader.line_num
+        raise InputError(
+            f"is not a readable CSV file ({error})", path=path, line=line, code="bad-csv"
+        ) from error
+
+
+def _check_header(path: Path, header: list[str], needed: tuple[str, ...]) -> None:
+    """Refuse a CSV header with missing or duplicate columns."""
+    missing = [n for n in needed if n not in header]
+    if missing:
+        raise InputError(
+            f"has no column {', '.join(missing)}", path=path, line=1, code="missing-field"
+        )
+    if len(set(header)) < len(header):
+        twice = next(n for n in header if header.count(n) > 1)
+        raise InputError(f"duplicate column {twice!r}", path=path, line=1, code="duplicate-key")
+
+
+def read_yaml(path: Path) -> Any:
+    """Parse a YAML file; references to lists and mappings, and repeated keys, are refused.
+
+    Raises:
+        InputError: it cannot be read, or is not YAML; with the line at fault.
+    """
+    import yaml
+
+    class Tree(yaml.SafeLoader):
+        """YAML loader that refuses references to lists and mappings, and repeated keys."""
+
+        def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+            """Refuse a reference (``*anchor``) to a list or mapping."""
+            event = self.peek_event()  # type: ignore[no-untyped-call]
+            node = super().compose_node(parent, index)
+            if isinstance(event, yaml.AliasEvent) and not isinstance(node, yaml.ScalarNode):
+                reason = f"*{event.anchor} refers to a list or mapping; write it out"
+                raise yaml.MarkedYAMLError(None, None, reason, event.start_mark)  # type: ignore[arg-type]
+            return node
+
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
+            """Refuse a mapping with a repeated key."""
+            keys = set[str]()
+            for key, _ in node.value:
+                if isinstance(key, yaml.ScalarNode):
+                    if key.value in keys:
+                        line = key.start_mark.line + 1
+                        raise InputError(
+                            f"duplicate key {key.value!r}",
+                            path=path,
+                            line=line,
+                            code="duplicate-key",
+                        )
+                    keys.add(key.value)
+            return super().construct_mapping(node, deep)
+
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=Tree)
+    except OSError as error:
+        raise read_error(error, path) from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"is not UTF-8 ({error})", path=path, code="bad-encoding") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 1 if mark is not None else None
+        reason = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise InputError(
+            f"is not YAML ({reason})", path=path, line=line, code="bad-yaml"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        # Dates that no calendar has, numbers of thousands of digits, nesting without end.
+        raise InputError(
+            f"contains an impossible value ({str(error)[:200]})", path=path, code="bad-yaml"
+        ) from error
+
+
+def validated(
+    record: type[M],
+    content: Any,
+    path: Path,
+    *,
+    place: str = "",
+    allowed: str | None = None,
+    version: tuple[str, int] | None = None,
+) -> M:
+    """Validate the content of a file as a pydantic record; errors name file, line and field.
+
+    Args:
+        record: pydantic model.
+        content: content of the file.
+        path: the file, for messages.
+        place: part of the file that ``content`` is, for messages.
+        allowed: what would be right.
+        version: field that holds the version of the format, and the newest one known.
+
+    Raises:
+        InputError: a newer version, or a field that is missing, unknown or wrong.
+    """
+    if version is not None and isinstance(content, dict):
+        name, newest = version
+        theirs = content.get(name)
+        if isinstance(theirs, int) and theirs > newest:
+            raise InputError(
+                f"has {name.replace('_', ' ')} {theirs}; this citeforge reads up to {newest}",
+                path=path,
+                allowed="a newer citeforge",
+                code="wrong-version",
+            )
+    try:
+        return record.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        parts = (p if p.isprintable() else ascii(p) for p in map(str, first["loc"]))
+        field = ".".join(filter(None, (place, *parts)))[:200]
+        message = field_message(first["type"], first["msg"])
+        if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
+            allowed = allowed or _fields_text(record, str(first["loc"][0]))
+        line = None if place else yaml_line(path, first["loc"])
+        raise InputError(
+            message,
+            path=path,
+            line=line,
+            field=field,
+            allowed=allowed,
+            code=field_code(first["type"]),
+        ) from error
+
+
+def record_error(
+    record: type[BaseModel], error: ValidationError, path: Path, root: Any, what: str
+) -> InputError:
+    """Make the error of a file that is no valid record: its first fault, line, allowed values.
+
+    Args:
+        record: pydantic model of the whole file.
+        error: why its content is refused.
+        path: the file.
+        root: YAML node of the file; None where it has none.
+        what: kind of file with its article, such as ``a policy``.
+    """
+    from citeforge.schemas.recipes.base import docstring
+
+    first = error.errors()[0]
+    place, reason = first["loc"], first["type"]
+    owner = _record_at(record, place[:-1])
+    message, code = field_message(reason, first["msg"]), field_code(reason)
+    name = str(place[-1]) if place else ""
+    has_field = owner is not None and name in owner.model_fields
+    allowed = docstring(owner, name) if owner is not None and has_field else ""
+    if allowed[1:2].islower():
+        allowed = allowed[0].lower() + allowed[1:]
+    if reason == "extra_forbidden":
+        names = [] if owner is None else list(owner.model_fields)
+        message = f"is not a field of {what}{suggestion(name, names)}"
+        allowed = f"known: {', '.join(names)}"
+    elif reason == "missing" or (first["input"] is None and reason != "value_error"):
+        message, code = "is missing", "missing-field"
+    elif isinstance(first["input"], str | int | float):
+        message = f"is {str(first['input'])[:100]!r}: {message}"
+    line = None
+    if root is not None:
+        line = line_of_place(root, place) or root.start_mark.line + 1
+    field = ".".join(p if p.isprintable() else ascii(p) for p in map(str, place))[:200]
+    return InputError(
+        message, path=path, line=line, field=field, allowed=allowed or None, code=code
+    )
+
+
+def _record_at(record: type[BaseModel], place: Sequence[int | str]) -> type[BaseModel] | None:
+    """Find the record class of a nested field; None if the field is a plain value."""
+    inner: Any = record
+    for part in place:
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            field = inner.model_fields.get(str(part))
+            inner = None if field is None else field.annotation
+        elif args := get_args(inner):  # a mapping to records, or a list of them
+            inner = args[-1] if args[-1] is not Ellipsis else args[0]
+    return inner if isinstance(inner, type) and issubclass(inner, BaseModel) else None
+
+
+def _fields_text(record: type[BaseModel], name: str) -> str:
+    """List a record's fields for an unknown one, and suggest a similar or a nested field."""
+    fields = record.model_fields
+    inner = next(
+        (
+            f"{field}.{name}"
+            for field, info in fields.items()
+            for part in (info.annotation, *get_args(info.annotation))
+            if isinstance(part, type) and issubclass(part, BaseModel) and name in part.model_fields
+        ),
+        None,
+    )
+    hint = suggestion(name, fields) if inner is None else f"; there is {inner}"
+    return f"the fields are {', '.join(fields)}{hint}"
+
+
+def yaml_line(path: Path, place: Sequence[int | str]) -> int | None:
+    """Find the line of a field in a YAML file, or of its innermost part that is there.
+
+    Returns:
+        None if the file is no YAML, or has nothing of the place.
+    """
+    import yaml
+
+    if path.suffix not in (".yaml", ".yml") or not path.is_file():
+        return None
+    node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    return line_of_place(node, place)
+
+
+def line_of_place(node: Any, place: Sequence[int | str]) -> int | None:
+    """Find the line of a field below a YAML node, or of its innermost part that is there."""
+    import yaml
+
+    line = None
+    for part in place:
+        if isinstance(node, yaml.MappingNode):
+            pairs = [(k, v) for k, v in node.value if k.value == str(part)]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            pairs = [(item, item) for item in node.value[part : part + 1]]
+        else:
+            break
+        if not pairs:
+            break
+        key, node = pairs[0]
+        line = key.start_mark.line + 1
+    return line
+
+
+def count_text(count: int, noun: str) -> str:
+    """Write a count with its noun, as ``1 system`` or ``2 systems``."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def escape_formula(cell: str) -> str:
+    """Escape a CSV cell that a spreadsheet would take for a formula.
+
+    An apostrophe stands before ``= + - @``, a tab or a carriage return (OWASP, "CSV injection");
+    :func:`unescape_formula` takes it away.
+    """
+    return f"'{cell}" if _FORMULA.match(cell) else cell
+
+
+def unescape_formula(cell: str) -> str:
+    """Undo :func:`escape_formula`."""
+    return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell) else cell

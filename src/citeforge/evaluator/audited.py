@@ -1,0 +1,68 @@
+"""Read a benchmark's audit, and describe its negatives for reports and leaderboards."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from citeforge.engines.files import read_json
+from citeforge.engines.textfiles import validated
+from citeforge.package.manifest import AUDIT
+from citeforge.package.package import Package
+from citeforge.schemas.audit import Audit
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.scores import ScoreFile
+
+
+def audit_of(package: Package) -> Audit | None:
+    """Read a package's audit; None if there is none, or it is of other tables.
+
+    Raises:
+        InputError: the file is not an audit.
+    """
+    path = package.folder / AUDIT
+    if not path.is_file():
+        return None
+    audit = validated(Audit, read_json(path), path)
+    return audit if audit.benchmark_hash == package.hash else None
+
+
+def audit_for(folder: Path, files: Sequence[ScoreFile]) -> Audit:
+    """Read the audit of the benchmark that score files were made on.
+
+    Raises:
+        InputError: not a benchmark, not that of the score files, or not audited since it changed.
+    """
+    package = Package(folder)
+    for file in files:
+        if file.benchmark_hash != package.hash:
+            raise InputError(
+                f"{file.system} was scored on {file.benchmark}@{file.benchmark_hash[:8]}, and this "
+                f"is {package.name}@{package.hash[:8]}",
+                path=folder, allowed="the benchmark of the score files", code="wrong-benchmark"
+            )  # fmt: skip
+    audit = audit_of(package)
+    if audit is None:
+        raise InputError(
+            "has no audit of these tables", path=folder / AUDIT,
+            allowed=f"citeforge audit {folder}", code="not-computed"
+        )  # fmt: skip
+    return audit
+
+
+def told_of_negatives(audit: Audit) -> list[str]:
+    """Describe a benchmark's negatives: share of relevant ones, flaws, who decided on suspects."""
+    share, cascade = audit.false_negatives, audit.cascade
+    lines = [
+        f"Of {audit.negatives:,} negatives {share.text} are relevant (estimated from {share.n:,} "
+        f"labelled ones; 95 % interval: {share.method})."
+        if share
+        else f"What share of the {audit.negatives:,} negatives is relevant was not estimated: "
+        "nobody labelled a sample (labels export --task audit-negative)."
+    ]
+    flaws = [f"{len(rows):,} {kind}" for kind, rows in audit.flaws.items() if rows]
+    lines.append(f"The audit lists: {', '.join(flaws) or 'no flaws'}.")
+    if cascade is not None:
+        strata = ", ".join(f"{n:,} {name}" for name, n in cascade.strata.items())
+        lines.append(f"Suspects were decided by {', then '.join(cascade.stages)}: {strata}.")
+        if cascade.after is not None:
+            lines.append(f"Of those that stay when the relevant ones go: {cascade.after.text}.")
+    return lines

@@ -1,0 +1,461 @@
+"""Compare score files pairwise (docs/definitions.md#comparisons)."""
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from citeforge.engines.files import read_json
+from citeforge.engines.jsonlines import read_start
+from citeforge.engines.textfiles import validated
+from citeforge.evaluator.corrections import CorrectedDifference, find_corrections
+from citeforge.evaluator.measures.registry import find_measure
+from citeforge.evaluator.notes import limit_lines, scope_lines
+from citeforge.evaluator.rows import TRIVIAL, is_trivial, named_rows
+from citeforge.evaluator.slices import slice_pairs
+from citeforge.evaluator.statistics.estimates import (
+    Estimate,
+    Floats,
+    change,
+    clustered,
+    estimate_value,
+    is_displayed,
+    jackknife_pseudovalues,
+    mean_sample,
+)
+from citeforge.evaluator.statistics.significance import (
+    holm,
+    paired_t,
+    permutation_tests,
+    permutations_of,
+)
+from citeforge.evaluator.statistics.variance import half_of_difference
+from citeforge.evaluator.withhold import require_values
+from citeforge.schemas.authorship import PLACEBO
+from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.scores import SCORES_VERSION, MeasureScore, ScoreFile
+from citeforge.schemas.signature import differing_parts, joined_signatures
+
+ACROSS = {"contexts": "ctx", "benchmarks": "bench", "judges": "judge", "segmenters": "seg",
+          "grammars": "gram", "gold": "gold", "options": "opt", "versions": "v"}  # fmt: skip
+"""Values of ``--across`` to the parts of signatures in which compared scores may then differ. Parts
+that change a measure's meaning (protocol, plugin) are not among them."""
+
+
+def _hint(parts: Iterable[str]) -> str:
+    """Advise how to compare scores whose signatures differ in some parts."""
+    names = {part: name for name, part in ACROSS.items()}
+    differing = [part.partition(":")[0] for part in parts]
+    if all(part in names for part in differing):
+        return f"equal signatures, or --across {','.join(names[part] for part in differing)}"
+    return "scores of one protocol, made in the same way: nothing else can be compared"
+
+
+_OF_THESE_RUNS = (
+    "intervals hold over new runs and verdicts, too, where there are several; p-values, ranks and "
+    "what is detectable are of these very runs and verdicts"
+)
+# Quantiles of the normal distribution: two-sided 5 %, and 80 % power.
+_ALPHA, _POWER = 1.959963984540054, 0.8416212335729143
+
+
+HEADER_OR_ANSWER = re.compile(rb'\s*\{\s*"(?:submission"\s*:\s*\{|query_id"|output")')
+"""Pattern of the start of a submission, which no score file matches."""
+BY_QUERY = "(by query)"
+BY_QUERY_NOTE = (
+    f"{BY_QUERY}: the mean difference of the queries' own values; the measure's value is made of "
+    "sums over all queries, and differs otherwise."
+)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Second minus first system on one measure, as displayed.
+
+    Attributes:
+        measure: name of the measure.
+        first: name of the first system.
+        second: name of the second.
+        n: number of queries for which both have a value.
+        difference: mean paired difference.
+        low: lower end of its 95 % interval (over queries, and over runs and verdicts where a system
+            has several; Student's t).
+        high: upper end.
+        p_t: two-sided paired t-test.
+        p_permutation: two-sided paired permutation test (signs flipped).
+        p_holm: ``p_permutation`` adjusted by Holm over all pairs and measures of the table
+            (docs/definitions.md#comparisons); NaN for those of the placebo, which is a control.
+        detectable: smallest difference found with 80 % power at p < .05.
+        also: further measures of the same cell with the same values, which this row covers.
+        across: parts of the signature in which the two differ, with both values (``--across``).
+        corrected: the difference corrected for the judge's errors; None without labels of both.
+        corrected_holm: p of ``corrected``, adjusted by Holm over all corrected rows of the table.
+        by_query: measures of the row whose value is not a mean over queries, and whose files have
+            no influence per query (MAUVE): values per query are compared.
+        trivial: measures of the row that any citation satisfies on the passages shown.
+        signature: signature of the first system's value.
+        slice: slice of the queries, such as ``type=bridge``; empty for all queries.
+    """
+
+    measure: str
+    first: str
+    second: str
+    n: int
+    difference: float
+    low: float
+    high: float
+    p_t: float
+    p_permutation: float
+    p_holm: float
+    detectable: float
+    also: tuple[str, ...] = ()
+    across: tuple[str, ...] = ()
+    corrected: CorrectedDifference | None = None
+    corrected_holm: float = math.nan
+    by_query: tuple[str, ...] = ()
+    trivial: tuple[str, ...] = ()
+    signature: str = ""
+    slice: str = ""
+
+    @property
+    def names(self) -> str:
+        """Names of all measures of the row, each with a mark if it is by query or trivial."""
+        marks = {f" {BY_QUERY}": self.by_query, f" {TRIVIAL}": self.trivial}
+        return " = ".join(
+            n + "".join(mark for mark, names in marks.items() if n in names)
+            for n in (self.measure, *self.also)
+        )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Comparisons of several systems.
+
+    Attributes:
+        differences: in the order of the pairs.
+        left_out: reasons why pairs cannot be compared.
+        cautions: notes that limit the differences.
+        scope: benchmark, context set, protocol and number of queries.
+        signatures: signatures of the values.
+    """
+
+    differences: list[Difference]
+    left_out: list[str]
+    cautions: list[str] = field(default_factory=list)
+    scope: list[str] = field(default_factory=list)
+    signatures: list[str] = field(default_factory=list)
+
+
+def load_scores(path: Path) -> ScoreFile:
+    """Read a score file.
+
+    Raises:
+        InputError: the file is not a score file.
+    """
+    if HEADER_OR_ANSWER.match(read_start(path, 1 << 10)):
+        raise InputError(
+            "is a submission, not a score file", path=path,
+            allowed=f"score it first: citeforge score {path} --benchmark DIR --out SCORES.json",
+            code="wrong-kind",
+        )  # fmt: skip
+    version = ("scores_version", SCORES_VERSION)
+    allowed = "expected a file that `citeforge score --out` wrote"
+    return validated(ScoreFile, read_json(path), path, allowed=allowed, version=version)
+
+
+def compare_many(
+    files: Sequence[ScoreFile],
+    measures: Sequence[str] = (),
+    against: str | None = None,
+    across: Sequence[str] = (),
+    by: Sequence[str] = (),
+) -> Comparison:
+    """Compare pairs of systems; a pair that cannot be compared is listed and skipped.
+
+    Args:
+        files: score files.
+        measures: names, names without their cell, or families; empty for all.
+        against: baseline that all others are compared with, each in its own context set if the
+            baseline has scores there; None for all pairs.
+        across: parts of signatures (keys of :data:`ACROSS`) in which two may differ.
+        by: fields whose slices are compared, too.
+
+    Raises:
+        UsageError: two files have the same name, ``across`` names no part, or a file was not
+            scored by one of the fields.
+        UnknownValueError: no such system or measure.
+        InputError: no pair can be compared; gives the first reason.
+    """
+    allowed = parts_across(across)
+    require_values(files, "compare")
+    names = wanted_measures(files, measures)
+    renamed = dict(zip(map(id, files), named_rows(files), strict=True))
+    pairs = [(renamed[id(a)], renamed[id(b)]) for a, b in _pairs(files, against)]
+    pairs.sort(key=lambda pair: pair[0].is_control or pair[1].is_control)
+    errors: list[InputError] = []
+    parts, small = slice_pairs(pairs, by)
+    every = [("", *pair) for pair in pairs] + parts
+    results = compare_pairs([(a, b) for _, a, b in every], names, allowed, errors.append)
+    differences = [
+        replace(d, slice=label)
+        for (label, _, _), found in zip(every, results, strict=True)
+        for d in found
+    ]
+    left_out = list(dict.fromkeys(error.message for error in errors))
+    if not differences:
+        if errors:
+            raise errors[0]
+        raise InputError("there is no pair of systems", code="not-comparable")
+    cautions = limit_lines(files, names) + run_lines(files, names) + small
+    every_signature = [m.signature for f in files for m in f.measures if m.name in names]
+    return Comparison(
+        differences, left_out, cautions, scope_lines(files), joined_signatures(every_signature)
+    )
+
+
+def run_lines(files: Sequence[ScoreFile], names: Collection[str]) -> list[str]:
+    """Write notes on intervals if some systems have several runs or verdicts."""
+    several = {
+        file.system: any(m.variance is not None for m in file.measures if m.name in names)
+        for file in files
+    }
+    if not any(several.values()):
+        return []
+    single = ", ".join(system for system, has in several.items() if not has)
+    text = f"{single}: one run, judged once, so that no interval holds over its new runs"
+    return [_OF_THESE_RUNS, text] if single else [_OF_THESE_RUNS]
+
+
+def parts_across(across: Sequence[str]) -> tuple[str, ...]:
+    """Convert values of ``--across`` to the prefixes of the signature parts that may differ.
+
+    Raises:
+        UnknownValueError: a name is not in :data:`ACROSS`.
+    """
+    for name in across:
+        if name not in ACROSS:
+            raise UnknownValueError("part of signatures", name, ACROSS)
+    return tuple(ACROSS[name] for name in across)
+
+
+def compare_pairs(
+    pairs: Sequence[tuple[ScoreFile, ScoreFile]],
+    measures: Collection[str],
+    across: Sequence[str] = (),
+    on_error: Callable[[InputError], None] | None = None,
+) -> list[list[Difference]]:
+    """Compare each pair of systems on all measures, with Holm's adjustment over all rows.
+
+    The family of tests is all pairs on all measures, without the placebo, and once for measures
+    with the same values. The number of permutations (at most 200,000) is such that the smallest
+    possible p-value stays below .01 after the adjustment.
+
+    Args:
+        pairs: score files.
+        measures: names of the measures that are compared.
+        across: parts of signatures in which two may differ.
+        on_error: called with the error of a pair that cannot be compared, which then has no rows;
+            None to raise it.
+
+    Returns:
+        One list of differences per pair.
+
+    Raises:
+        InputError: a pair cannot be compared.
+    """
+    by_pair: list[list[_Row]] = []
+    for first, second in pairs:
+        try:
+            by_pair.append(_rows(first, second, _shared(first, second, measures, across)))
+        except InputError as error:
+            if on_error is None:
+                raise
+            on_error(error)
+            by_pair.append([])
+    rows = list(itertools.chain.from_iterable(by_pair))
+    patterns = permutations_of(sum(not r.is_control for r in rows))
+    p_values = permutation_tests([r.change for r in rows], patterns)
+    holm_values = holm(
+        [math.nan if r.is_control else p for r, p in zip(rows, p_values, strict=True)]
+    )
+    corrected = [r.difference.corrected for r in rows]
+    corrected_holm = holm([math.nan if c is None else c.p for c in corrected])
+    adjusted = (
+        replace(row.difference, p_permutation=p, p_holm=q, corrected_holm=c)
+        for row, p, q, c in zip(rows, p_values, holm_values, corrected_holm, strict=True)
+    )
+    return [list(itertools.islice(adjusted, len(rows))) for rows in by_pair]
+
+
+def _pairs(
+    files: Sequence[ScoreFile], against: str | None
+) -> Iterator[tuple[ScoreFile, ScoreFile]]:
+    """Yield the pairs of score files to compare: all, or the baseline with each other one."""
+    if against is None:
+        yield from itertools.combinations(files, 2)
+        return
+    for file in files:
+        if file.system != against:
+            yield baseline_of(file, files, against), file
+
+
+def baseline_of(file: ScoreFile, files: Sequence[ScoreFile], against: str) -> ScoreFile:
+    """Find the baseline's score file for a system: in its context set, else the first one.
+
+    Raises:
+        UnknownValueError: no system of that name.
+    """
+    matches = [f for f in files if f.system == against]
+    if not matches:
+        raise UnknownValueError("system", against, {f.system for f in files})
+    return next((f for f in matches if f.context == file.context), matches[0])
+
+
+def wanted_measures(files: Sequence[ScoreFile], choices: Sequence[str]) -> set[str]:
+    """Find the names of the measures that were chosen by name, bare name or family."""
+    every = list(dict.fromkeys(m.name for f in files for m in f.measures))
+    if not choices:
+        return set(every)
+    names: dict[str, list[str]] = {}
+    for name in every:
+        bare = name.partition("[")[0]
+        declared = find_measure(bare)
+        for key in {name, bare, *([declared.family] if declared else [])}:
+            names.setdefault(key, []).append(name)
+    for name in choices:
+        if name not in names:
+            raise UnknownValueError("measure", name, names)
+    return {one for name in choices for one in names[name]}
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A difference before p-values are adjusted over all rows.
+
+    Attributes:
+        difference: the difference, with NaN for figures that depend on other rows.
+        change: paired differences per query, or their sums per cluster, for permutation tests.
+        is_control: whether it is of the placebo.
+    """
+
+    difference: Difference
+    change: Floats
+    is_control: bool
+
+
+def _rows(
+    first: ScoreFile, second: ScoreFile, pairs: Sequence[tuple[MeasureScore, MeasureScore]]
+) -> list[_Row]:
+    """Compare two systems: one row per measure; measures with the same values share a row."""
+    alike: dict[tuple[object, ...], list[tuple[MeasureScore, MeasureScore]]] = {}
+    for a, b in pairs:
+        place = a.name.partition("[")[2]
+        people = [tuple(m.corrected.human) if m.corrected else () for m in (a, b)]
+        values = (*jackknife_pseudovalues(a).tolist(), None, *jackknife_pseudovalues(b).tolist())
+        alike.setdefault((place, str(values), *people), []).append((a, b))
+    groups = list(alike.values())
+    controls = _controls(first)
+    changes = [change(*group[0]) for group in groups]
+    clusters = np.array(first.clusters) if first.clusters else None
+    rows = []
+    for group, d in zip(groups, changes, strict=True):
+        (a, b), *others = group
+        estimate = estimate_value(mean_sample(d[None]), clusters)
+        tested = d if clusters is None else _sums_of_clusters(d, clusters)
+        stderr = _stderr(d) if clusters is None else estimate.stderr
+        row = Difference(
+            a.name, first.system, second.system, int((~np.isnan(d)).sum()),
+            estimate.value, *_ends(a, b, estimate, int((~np.isnan(tested)).sum())),
+            paired_t(tested[~np.isnan(tested)]), math.nan, math.nan, (_ALPHA + _POWER) * stderr,
+            tuple(other.name for other, _ in others),
+            tuple(differing_parts(a.signature, b.signature)),
+            find_corrections().difference(a, b, clusters) if a.corrected and b.corrected else None,
+            by_query=tuple(x.name for x, y in group if not is_displayed(x, y)),
+            trivial=tuple(
+                x.name for x, _ in group if any(is_trivial(f, x.name) for f in (first, second))
+            ),
+            signature=a.signature,
+        )  # fmt: skip
+        rows.append(_Row(row, tested, a.name.partition("[")[2] in controls))
+    return rows
+
+
+def _ends(a: MeasureScore, b: MeasureScore, estimate: Estimate, n: int) -> tuple[float, float]:
+    """Compute a difference's interval, also over runs and verdicts if there are several.
+
+    Args:
+        a: score of the first system.
+        b: score of the second system.
+        estimate: estimate of the difference over queries.
+        n: number of queries, or of clusters.
+    """
+    sides = [m.variance for m in (a, b) if m.variance is not None]
+    if not sides or math.isnan(estimate.stderr):
+        return estimate.low, estimate.high
+    half = half_of_difference(estimate.stderr, n, sides)
+    return estimate.value - half, estimate.value + half
+
+
+def _controls(file: ScoreFile) -> set[str]:
+    """List the suffixes (``cell]``) in the names of measures that are of a placebo cell."""
+    if file.design is None:
+        return set()
+    cells = [c for c in file.design.cells if c.labels == PLACEBO]
+    return {f"{name}]" for c in cells for name in (c.context, f"{c.origins}_{PLACEBO}")}
+
+
+def _shared(
+    first: ScoreFile, second: ScoreFile, names: Collection[str], across: Sequence[str]
+) -> list[tuple[MeasureScore, MeasureScore]]:
+    """Pair the chosen measures that two files have in common.
+
+    Raises:
+        InputError: there are none, or they cannot be compared; names the parts that differ.
+    """
+    others = {m.name: m for m in second.measures}
+    pairs = []
+    for mine in first.measures:
+        other = others.get(mine.name)
+        if other is None or mine.name not in names:
+            continue
+        parts = differing_parts(mine.signature, other.signature)
+        if any(part.partition(":")[0] not in across for part in parts):
+            raise InputError(
+                f"{first.system} and {second.system} are not comparable on {mine.name}: "
+                + "; ".join(parts),
+                allowed=_hint(parts),
+                code="not-comparable",
+            )
+        if first.query_ids != second.query_ids:
+            raise InputError(
+                f"{first.system} and {second.system} were scored on different queries",
+                code="not-comparable",
+            )
+        pairs.append((mine, other))
+    if not pairs:
+        raise InputError(
+            f"{first.system} and {second.system} have no measure in common", code="not-comparable"
+        )
+    return pairs
+
+
+def _sums_of_clusters(d: Floats, clusters: npt.NDArray[np.int64]) -> Floats:
+    """Sum differences over each cluster of queries; NaN where no difference is defined.
+
+    The permutation test flips the signs of these sums, whose mean is 0 if there is no difference.
+    """
+    total, n = clustered(mean_sample(d[None]), clusters).sums[0].T
+    return np.where(n > 0, total, np.nan)
+
+
+def _stderr(d: Floats) -> float:
+    """Compute the standard error of a mean difference; NaN with fewer than two values."""
+    defined = d[~np.isnan(d)]
+    return (
+        float(np.std(defined, ddof=1)) / math.sqrt(len(defined)) if len(defined) > 1 else math.nan
+    )

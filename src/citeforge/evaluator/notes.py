@@ -1,0 +1,93 @@
+"""Notes below scores in every output: what was scored, and what limits the scores."""
+
+from collections.abc import Collection, Iterable, Sequence
+
+from citeforge.engines.textfiles import count_text
+from citeforge.evaluator.rows import caution_lines, missing_lines, not_comparable
+from citeforge.evaluator.rows import variance_lines as variances
+from citeforge.evaluator.withhold import MANY_QUERIES
+from citeforge.schemas.scores import ScoreFile
+
+
+def scope_lines(files: Iterable[ScoreFile]) -> list[str]:
+    """List benchmark, context set, protocol and number of queries; if several, with systems."""
+    systems: dict[str, dict[str, None]] = {}
+    for f in files:
+        context = "all cells" if f.design is not None else f"context {f.context}"
+        queries = f"{f.counts.n_queries:,} {'query' if f.counts.n_queries == 1 else 'queries'}"
+        label = f"{f.benchmark}@{f.benchmark_hash[:8]}"
+        place = f"{label}, {context}, protocol {f.protocol}: {queries}"
+        systems.setdefault(place, {})[f.system] = None
+    if len(systems) == 1:
+        return list(systems)
+    return [f"{place} ({', '.join(names)})" for place, names in systems.items()]
+
+
+def count_lines(files: Iterable[ScoreFile]) -> list[str]:
+    """List systems with missing answers, and how many, unless their own warnings say so."""
+    return [
+        f"{f.system}: {count_text(f.counts.n_missing, 'answer')} missing"
+        + (", with the worst value each" if f.protocol == "strict" else ", which are left out")
+        for f in files
+        if f.counts.n_missing and not any(" missing" in text for text in f.warnings)
+    ]
+
+
+def judge_lines(files: Iterable[ScoreFile], measures: Collection[str] | None = None) -> list[str]:
+    """List the judges of measures shown whose scores are not comparable with published ones."""
+    judges = dict.fromkeys(
+        f.unpublished_judge for f in files
+        if f.unpublished_judge and any(
+            f"|judge:{f.unpublished_judge}" in m.signature
+            for m in f.measures if measures is None or m.name in measures
+        )
+    )  # fmt: skip
+    return [f"judged by {judge}: not comparable with published numbers" for judge in judges]
+
+
+def rounding_lines(files: Iterable[ScoreFile]) -> list[str]:
+    """Write the note that values with hidden gold are rounded, if any are."""
+    if not any(f.gold == "withheld" for f in files):
+        return []
+    return [
+        "the gold is hidden: values are rounded to whole points (to tenths from "
+        f"{MANY_QUERIES:,} queries on, and of counts), ends of intervals outwards"
+    ]
+
+
+def limit_lines(files: Sequence[ScoreFile], measures: Collection[str] | None = None) -> list[str]:
+    """List the limits of scores: missing answers, rounding, cautions, judges and warnings.
+
+    Args:
+        files: score files with distinct names.
+        measures: names of the measures shown; None for all.
+    """
+    shown = {m.name for f in files for m in f.measures} if measures is None else measures
+    return [
+        *count_lines(files), *rounding_lines(files), *caution_lines(files, shown),
+        *(variances(files) if measures is None else ()), *judge_lines(files, shown),
+        *(f"{f.system}: {text}" for f in files for text in f.warnings),
+    ]  # fmt: skip
+
+
+def report_lines(
+    files: Sequence[ScoreFile], alike: Sequence[ScoreFile], measures: Collection[str] | None = None
+) -> list[str]:
+    """List cautions, judges and counts to print below a table of scores; signatures are apart.
+
+    Args:
+        files: score files with distinct names.
+        alike: the same files, perhaps without the signature parts in which they may differ.
+        measures: names of the measures shown; None for all.
+    """
+    if measures is not None:
+        alike = [
+            f.model_copy(update={"measures": [m for m in f.measures if m.name in measures]})
+            for f in alike
+        ]
+    return [
+        *scope_lines(files),
+        *(f"not computed: {line}" for line in missing_lines(files) if measures is None),
+        *limit_lines(files, measures),
+        *(f"not comparable: {line}" for line in not_comparable(alike)),
+    ]

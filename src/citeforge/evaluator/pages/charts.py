@@ -1,0 +1,117 @@
+"""Helpers of all plots: scores of a measure, units, and encodings and labels of systems."""
+
+import json
+import textwrap
+from collections.abc import Iterable, Sequence
+from itertools import compress
+from typing import Any
+
+from rich.cells import cell_len
+
+from citeforge.evaluator.measures.registry import direction
+from citeforge.evaluator.pages import palette
+from citeforge.evaluator.pages.figure import altair
+from citeforge.evaluator.ranks import comparable_entries
+from citeforge.schemas.scores import MeasureScore, ScoreFile
+
+FileScore = tuple[ScoreFile, MeasureScore]
+FONT_SIZE = 12
+"""Font size of labels, in pixels."""
+
+
+def entry(file: ScoreFile, measure: str) -> MeasureScore | None:
+    """Find a measure's score in a score file; None if it has no value."""
+    measured = next((m for m in file.measures if m.name == measure), None)
+    return None if measured is None or measured.value is None else measured
+
+
+def entries(files: Sequence[ScoreFile], measure: str) -> list[FileScore]:
+    """List score files with their scores of a measure, best first (highest if neither is better).
+
+    Files that may not be compared with them come last, in their own order.
+    """
+    towards = 1 if direction(measure) is False else -1
+    pairs = [(f, e) for f in files if (e := entry(f, measure)) is not None]
+    comparable = are_comparable(pairs)
+    ranked = list(compress(pairs, comparable))
+    ranked.sort(key=lambda pair: (towards * (pair[1].value or 0.0), pair[0].system))
+    return ranked + [pair for pair, c in zip(pairs, comparable, strict=True) if not c]
+
+
+def are_comparable(pairs: Sequence[FileScore]) -> list[bool]:
+    """Check for each (score file, score) pair whether it may be ranked with the others."""
+    return comparable_entries([f for f, _ in pairs], [e for _, e in pairs])
+
+
+def measure_and_unit(measure: str, scale: int) -> str:
+    """Write a measure's name with its unit: ``(%)`` if its scale is 100."""
+    return f"{measure} (%)" if scale == 100 else measure
+
+
+def with_ends(score: MeasureScore) -> tuple[float, float, float]:
+    """Get (value, low, high) of a score; without an interval, the value three times."""
+    value = score.value or 0.0
+    if score.low is None or score.high is None:
+        return value, value, value
+    return value, score.low, score.high
+
+
+def per_query(measured: MeasureScore) -> list[float]:
+    """List a measure's values of single queries, as displayed; undefined ones are left out."""
+    return [v * measured.scale for v in measured.per_query if v is not None]
+
+
+def system_encodings(
+    names: Sequence[str], all_systems: Sequence[str], legend: bool
+) -> dict[str, Any]:
+    """Make Altair encodings of systems: each has its own colour and shape.
+
+    Args:
+        names: systems that are drawn.
+        everybody: systems of the whole report, in one order for all its plots, so that a system
+            looks the same in each.
+        legend: whether to draw a legend.
+    """
+    alt = altair()
+    numbers = [all_systems.index(name) for name in names]
+    colours = [palette.colour(i) for i in numbers]
+    shapes = [palette.shape(i) for i in numbers]
+    labels = lookup(name_lines(names))
+    key = alt.Legend(title=None, orient="bottom", columns=2, labelLimit=150, labelExpr=labels)
+    key = key if legend else None
+    return {
+        "color": alt.Color("system:N", legend=key, sort=None,
+                           scale=alt.Scale(domain=list(names), range=colours)),
+        "shape": alt.Shape("system:N", legend=key, sort=None,
+                           scale=alt.Scale(domain=list(names), range=shapes)),
+    }  # fmt: skip
+
+
+def overlap_size(n_above: int) -> int:
+    """Compute the size of a mark below ``n_above`` others, in square pixels, so that it is seen."""
+    return 70 * (1 + 2 * n_above)
+
+
+def domain(lows: Sequence[float], highs: Sequence[float], most: float | None) -> list[float]:
+    """Choose the ends of an axis that shows all intervals with a margin; at most 0 to ``most``."""
+    low, high = min(lows), max(highs)
+    room = max(0.08 * (high - low), 3.0 if most else 0.04 * max(abs(low), abs(high), 1e-9))
+    first = low - room if low < 0 else max(0.0, low - room)
+    last = high + room
+    return [first, last if most is None or high > most else min(most * 1.03, last)]
+
+
+def width_of(text: str) -> float:
+    """Estimate the width of a text in pixels; no sans-serif font needs more."""
+    return 0.66 * FONT_SIZE * cell_len(text)
+
+
+def name_lines(names: Iterable[str], letters: int = 22) -> dict[str, list[str]]:
+    """Wrap each name into at most three lines (name to lines); longer names are cut."""
+    cut = textwrap.TextWrapper(letters, max_lines=3, placeholder="…")
+    return {name: cut.wrap(name) or [name] for name in names}
+
+
+def lookup(lines: dict[str, list[str]]) -> str:
+    """Write the Vega expression that maps a label to its lines."""
+    return f"({json.dumps(lines)})[datum.label]"

@@ -1,0 +1,232 @@
+"""The explorer of answers: a section of a page, and its data in chunks, inside the page or in files
+beside it, which the page loads when it shows them, also from a disk."""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from citeforge.engines.text.refusals import is_refusal
+from citeforge.evaluator.markup import script_json
+from citeforge.evaluator.pages.markup import read_assets, render_markup
+from citeforge.evaluator.rows import main_measure
+from citeforge.schemas.refusals import LANGUAGES, checked_detector
+from citeforge.schemas.scores import AnswerDetail, MeasureScore, ScoreFile
+from citeforge.schemas.tables import RELEVANT
+
+MOST_INLINE = 2_000_000
+"""Most bytes of data that are inside a page; more are in files beside it."""
+BLOCK = 100
+"""Queries per chunk of data."""
+MISSING, UNCITED, OUTSIDE, UNSUPPORTED, REFUSED = 1, 2, 4, 8, 16
+"""Bits of an answer's flags."""
+Chunks = tuple[dict[str, Any], dict[str, Any]]
+"""(index, which is inside the page; chunks of data by name)"""
+_REFUSALS = checked_detector("rules:" + ",".join(LANGUAGES))
+
+
+def explorer_part(files: Sequence[ScoreFile]) -> tuple[str, dict[str, Any]]:
+    """Make the page's section to explore answers, and its data; empty without measures.
+
+    Returns:
+        The section of a page with the index, and chunks of data by name, to be inlined or written
+        as files (:func:`chunk_script`).
+    """
+    if not any(f.measures for f in files):
+        return "", {}
+    # Signatures say whether citation marks count passages from 0 or 1.
+    base = 0 if any("|gram:0" in m.signature for f in files for m in f.measures) else 1
+    index, pieces = make_chunks(files, main_measure(files), base)
+    return render_markup("explorer.html.j2", index=script_json(index)), pieces
+
+
+def make_explorer(files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
+    """Make the explorer: (HTML of its section, texts of the files beside the page by name)."""
+    html, pieces = explorer_part(files)
+    beside = {f"answers/{name}.js": chunk_script(name, piece) for name, piece in pieces.items()}
+    beside["explorer.css"] = read_assets("explorer.css")
+    beside["explorer.js"] = read_assets("chunks.js", "explorer.js")
+    return html, beside
+
+
+def chunk_script(name: str, piece: Any) -> str:
+    """Write a chunk of data as a script, which a page can load from a disk, too."""
+    text = json.dumps(piece, ensure_ascii=False, separators=(",", ":"))
+    # Line ends of old JavaScript inside strings.
+    text = text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return f"citeforgeChunk({json.dumps(name)},{text});\n"
+
+
+def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
+    """Make the explorer's index and its chunks of data, over the queries of all systems.
+
+    Args:
+        files: score files with distinct system names.
+        by: measure that is shown first.
+        base: number of the first passage in citation marks.
+    """
+    queries = list(dict.fromkeys(q for f in files for q in f.query_ids))
+    answers = [{a.query_id: a for a in f.answers} for f in files]
+    texts, gold = dict[str, str](), dict[str, list[str]]()
+    for of_file in answers:
+        for query, answer in of_file.items():
+            texts.setdefault(query, answer.query)
+            if answer.gold:
+                gold.setdefault(query, answer.gold)
+    scales = {m.name: m.scale for f in files for m in f.measures}
+    names = list(scales)
+    pieces: dict[str, Any] = {"q": [queries, [texts.get(q, "") for q in queries]]}
+    blocks = [queries[i : i + BLOCK] for i in range(0, len(queries), BLOCK)]
+    for number, block in enumerate(blocks):
+        if any(q in gold for q in block):
+            pieces[f"g-{number}"] = [gold.get(q, []) for q in block]
+    systems, chunks = [], dict[str, str]()
+    for s, (file, of_file) in enumerate(zip(files, answers, strict=True)):
+        mine = [m for m in file.measures if m.name in scales]
+        for m in mine:
+            pieces[f"v-{s}-{names.index(m.name)}"] = _by_query(file, m, queries)
+        passages: list[str] = []
+        if of_file:
+            pieces[f"f-{s}"] = [_answer_flags(of_file.get(q)) for q in queries]
+            for number, block in enumerate(blocks):
+                pieces[f"a-{s}-{number}"] = list(_answer_data(file, of_file, block, names))
+                passages.append(_add_passages(of_file, block, pieces, chunks))
+        systems.append({
+            "name": file.system, "measures": [names.index(m.name) for m in mine],
+            "answers": bool(of_file), "passages": passages,
+        })  # fmt: skip
+    index = {
+        "systems": systems, "measures": [[n, scales[n]] for n in names], "by": by, "base": base,
+        "n": len(queries), "block": BLOCK, "gold": any(n.startswith("g-") for n in pieces),
+    }  # fmt: skip
+    return index, pieces
+
+
+def _by_query(file: ScoreFile, measure: MeasureScore, queries: Sequence[str]) -> list[int | None]:
+    """List a measure's values by query, in hundredths of the displayed values."""
+    of_file = dict(zip(file.query_ids, measure.per_query, strict=True))
+    values = (of_file.get(q) for q in queries)
+    return [None if v is None else round(100 * v * measure.scale) for v in values]
+
+
+def _answer_flags(answer: AnswerDetail | None) -> int:
+    """Encode an answer's faults (missing, uncited, refused, …) as bits, for the page's filters."""
+    if answer is None or answer.is_missing:
+        return MISSING
+    statements = answer.statements
+    text = " ".join(s.text for s in statements)
+    return (
+        (0 if answer.all_cited or answer.all_wrong else UNCITED)
+        | (OUTSIDE if answer.all_wrong else 0)
+        | (UNSUPPORTED if any(s.supported is False for s in statements) else 0)
+        | (REFUSED if text and is_refusal(text, _REFUSALS) else 0)
+    )
+
+
+def _answer_data(
+    file: ScoreFile, details: dict[str, AnswerDetail], block: Sequence[str], names: Sequence[str]
+) -> Iterator[list[Any] | None]:
+    """Yield the explorer's data of the answer to each query of a block; None without an answer.
+
+    These are statements, calculations of values, citations outside statements, and cited words.
+    """
+    rows = {q: i for i, q in enumerate(file.query_ids)}
+    for query in block:
+        answer = details.get(query)
+        if answer is None or answer.is_missing:
+            yield None
+            continue
+        statements = [[s.text, s.cited, s.wrong, s.supported] for s in answer.statements]
+        lines = [
+            [names.index(m.name), text]
+            for m in file.measures
+            if (text := explain_value(m.name, answer, m.per_query[rows[query]])) is not None
+        ]
+        words = [[w.statement, w.start, w.end, w.passage, w.quoted] for w in answer.said]
+        yield [statements, lines, answer.cited, answer.wrong, words]
+
+
+def _add_passages(
+    details: dict[str, AnswerDetail], block: Sequence[str], pieces: dict[str, Any],
+    chunks: dict[str, str],
+) -> str:  # fmt: skip
+    """Add a chunk with a block's passages, which systems share; return the chunk's name."""
+    content = [
+        [[p.id, p.title, p.text, p.label or ""] for p in details[q].passages]
+        if q in details
+        else []
+        for q in block
+    ]
+    key = repr(content)
+    if key not in chunks:
+        chunks[key] = f"p-{len(chunks)}"
+        pieces[chunks[key]] = content
+    return chunks[key]
+
+
+Calculation = tuple[str, float]
+"""(calculation in words, its result on the raw scale)"""
+
+
+def explain_value(measure: str, answer: AnswerDetail, value: float | None) -> str | None:
+    """Explain in words how an answer's value was calculated; None if the words give another value.
+
+    Args:
+        measure: name of a measure.
+        answer: answer that was scored.
+        value: raw value of the measure for this answer.
+    """
+    rule = _CALCULATIONS.get(measure)
+    if rule is None or value is None or answer.is_missing:
+        return None
+    outcome = rule(answer)
+    return outcome[0] if outcome and math.isclose(outcome[1], value, abs_tol=1e-9) else None
+
+
+def _relevant_positions(answer: AnswerDetail) -> set[int]:
+    """Get the positions, from 0, of the relevant passages that were shown for an answer."""
+    return {i for i, p in enumerate(answer.passages) if p.label == RELEVANT}
+
+
+def _precision(answer: AnswerDetail) -> Calculation | None:
+    """Calculate citation precision in words; None without citations."""
+    cited = answer.all_cited
+    hits, n = len(cited & _relevant_positions(answer)), len(cited) + answer.all_wrong
+    return (f"{hits} relevant of {n} cited = {hits}/{n}", hits / n) if n else None
+
+
+def _recall(answer: AnswerDetail) -> Calculation | None:
+    """Calculate citation recall in words; None without relevant passages."""
+    relevant = _relevant_positions(answer)
+    hits, n = len(answer.all_cited & relevant), len(relevant)
+    return (f"{hits} cited of {n} relevant = {hits}/{n}", hits / n) if n else None
+
+
+def _f1(answer: AnswerDetail) -> Calculation | None:
+    """Calculate F1 of citations in words; None where precision or recall is undefined."""
+    p, r = _precision(answer), _recall(answer)
+    if p is None or r is None:
+        return None
+    if p[1] + r[1] == 0:
+        return "precision and recall are 0, and so is their harmonic mean", 0.0
+    text = f"2 · {p[1]:.3f} · {r[1]:.3f} / ({p[1]:.3f} + {r[1]:.3f})"
+    return text, 2 * p[1] * r[1] / (p[1] + r[1])
+
+
+def _supported_share(answer: AnswerDetail) -> Calculation | None:
+    """Calculate the share of supported statements in words; None without verdicts."""
+    n = len(answer.statements)
+    if not n or any(s.supported is None for s in answer.statements):
+        return None
+    hits = sum(s.supported is True for s in answer.statements)
+    return f"{hits} supported of {n} statements = {hits}/{n}", hits / n
+
+
+_CALCULATIONS: dict[str, Callable[[AnswerDetail], Calculation | None]] = {
+    "CiteP": _precision,
+    "CiteR": _recall,
+    "CiteF1": _f1,
+    "CiteF1@query": _f1,
+    "ALCE.CitRec": _supported_share,
+    "NLI.rec": _supported_share,
+}

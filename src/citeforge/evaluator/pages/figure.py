@@ -1,0 +1,244 @@
+"""Figures (texts, data and drawing of a chart), and the record by which a plot is declared."""
+
+import json
+import re
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from citeforge.engines.report_table import Table
+from citeforge.evaluator.pages import palette
+from citeforge.schemas.errors import InputError, extras_named
+from citeforge.schemas.scores import ScoreFile
+
+WIDTH, NARROW_WIDTH = 300, 220
+"""Width of a frame in pixels: with numbers, or with names of systems, on its left. A drawing is
+hardly wider than a phone, so that its words stay readable when it is scaled down."""
+_FONT = "Arial, Liberation Sans, Helvetica, sans-serif"
+"""Words are equally wide in all of these fonts but the last."""
+_ADDRESSES = 80
+"""GiB of address space that V8, inside vl-convert, reserves; with less it ends the process."""
+_UNUSED = re.compile(
+    r' (?:role|aria-roledescription|aria-hidden|class|pointer-events)="[^"]*"'
+    r'| opacity="1"| xmlns:xlink="[^"]*"'
+)
+_HIDDEN = re.compile(r'<path [^>]*display="none"[^>]*/>')
+"""Names and roles of a drawing's parts, and invisible parts: screen readers get one picture."""
+
+
+Rows = Sequence[dict[str, Any]]
+"""Data of a chart: one object of fields per row."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawn plot of score files, with its texts and data.
+
+    Attributes:
+        name: for file names and links, such as ``intervals-CiteF1``.
+        title: main finding.
+        alt: description for readers who do not see the drawing.
+        note: explanation of how to read it.
+        columns: names of its data's columns, with units.
+        rows: its data.
+        spec: specification in Vega-Lite.
+    """
+
+    name: str
+    title: str
+    alt: str
+    note: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+    spec: dict[str, Any]
+
+    @cached_property
+    def svg(self) -> str:
+        """The drawing as SVG, in colours for white paper.
+
+        Raises:
+            MissingExtraError: the extra ``report`` is not installed.
+        """
+        return to_svg(self.spec)
+
+    @property
+    def csv(self) -> str:
+        """The data as CSV, safe for spreadsheets: no cell starts a formula."""
+        return Table(self.columns, self.rows).csv()
+
+    def mentions(self, measure: str) -> bool:
+        """Whether the title, description or columns contain a measure's name."""
+        words = " ".join([self.title, self.alt, *self.columns])
+        return _name_pattern(measure).search(words) is not None
+
+    def rename_measure(self, measure: str, name: str) -> "Figure":
+        """Copy the figure with a measure's name replaced in all texts."""
+
+        def replace_name(text: str) -> str:
+            """Replace the measure's name in one text."""
+            return _name_pattern(measure).sub(name, text)
+
+        return replace(
+            self,
+            title=replace_name(self.title),
+            alt=replace_name(self.alt),
+            note=replace_name(self.note),
+            columns=tuple(map(replace_name, self.columns)),
+            spec=json.loads(replace_name(json.dumps(self.spec, ensure_ascii=False))),
+        )
+
+    def to_inline_svg(self) -> str:
+        """Convert the drawing to SVG for a page: with CSS colours, unique ids and an ARIA label."""
+        svg = palette.with_variables(self.svg)
+        svg = re.sub(r"<[^>]*>", lambda m: _UNUSED.sub("", m.group()), _HIDDEN.sub("", svg))
+        own_id = re.sub(r"[^A-Za-z0-9]+", "-", self.name)
+        svg = re.sub(r'(id="|url\(#)', rf"\g<1>{own_id}-", svg)
+        label = self.alt.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+        return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
+
+    def content(self, form: str) -> bytes:
+        """Write the drawing as ``svg``, ``png`` (at double size) or ``pdf``; or the data as CSV.
+
+        The bytes are equal in every run.
+        """
+        if form == "csv":
+            return self.csv.encode()
+        if form == "svg":
+            return (self.svg + "\n").encode()
+        import vl_convert
+
+        if form == "pdf":
+            return _sort_pdf(vl_convert.svg_to_pdf(self.svg))
+        return bytes(vl_convert.svg_to_png(self.svg, scale=2))
+
+
+def drawing_problem() -> str | None:
+    """Explain why this process cannot draw (too little address space); None if it can."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limits
+        return None
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY or limit >= _ADDRESSES << 30:
+        return None
+    return (
+        f"drawing needs {_ADDRESSES} GiB of address space (not of memory), and the limit is "
+        f"{limit / (1 << 30):.1f}; run `ulimit -v unlimited` first"
+    )
+
+
+def to_svg(spec: dict[str, Any]) -> str:
+    """Draw a Vega-Lite specification as SVG.
+
+    Raises:
+        InputError: the process has too little address space.
+        MissingExtraError: the extra ``report`` is not installed.
+    """
+    with extras_named():
+        import vl_convert
+    problem = drawing_problem()
+    if problem is not None:
+        raise InputError(problem, code="out-of-memory")
+    return str(vl_convert.vegalite_to_svg(spec))
+
+
+def _sort_pdf(pdf: bytes) -> bytes:
+    """Sort the list of resources in a PDF, whose order changes from run to run.
+
+    The sorted lines have the same total length, so that no other byte of the file moves.
+    """
+    lines = re.compile(rb"(?:^ +/[A-Za-z]+\d+ \d+ 0 R\n)+", re.MULTILINE)
+    return lines.sub(lambda m: b"".join(sorted(m.group().splitlines(keepends=True))), pdf)
+
+
+def _name_pattern(measure: str) -> re.Pattern[str]:
+    """Make a pattern that finds a measure's name, but not inside a longer name."""
+    return re.compile(rf"(?<![\w.]){re.escape(measure)}(?![\w@])")
+
+
+def altair() -> Any:
+    """Import Altair and vl-convert, and return the module ``altair``.
+
+    Raises:
+        MissingExtraError: the extra ``report`` is not installed.
+    """
+    with extras_named():
+        import altair as found
+        import vl_convert as _  # noqa: F401
+    return found
+
+
+def values(rows: Rows) -> Any:
+    """Make Altair data from rows."""
+    return altair().Data(values=list(rows))
+
+
+def figure_of(
+    name: str, title: str, words: str, note: str, columns: Mapping[str, str], rows: Rows, chart: Any
+) -> Figure:
+    """Make a figure from an Altair chart, its texts and its data.
+
+    Args:
+        name: name of its file.
+        title: main finding.
+        words: further findings, for the description.
+        note: explanation of how to read it.
+        columns: names of the columns to fields of the rows.
+        rows: data of the chart.
+        chart: chart of Altair.
+    """
+    cells = tuple(tuple(row[field] for field in columns.values()) for row in rows)
+    spec = style_chart(chart, title)
+    return Figure(name, title, f"{title}. {words}", note, tuple(columns), cells, spec)
+
+
+def style_chart(chart: Any, title: str) -> dict[str, Any]:
+    """Set a chart's title, fonts and colours; return its Vega-Lite specification."""
+    lines = textwrap.wrap(title, 46) or [title]
+    text: dict[str, Any] = {"labelColor": palette.SOFT, "titleColor": palette.FOREGROUND,
+                            "labelLimit": 200, "titleLimit": 0}  # fmt: skip
+    configured = chart.properties(
+        title={"text": lines, "anchor": "start", "fontSize": 14, "fontWeight": "normal",
+               "color": palette.FOREGROUND, "limit": 0, "frame": "bounds", "offset": 12},
+        background=palette.GROUND,
+    ).configure(
+        font=_FONT, aria=False, padding=6,
+        view={"stroke": palette.LINE},
+        axis={**text, "gridColor": palette.LINE, "domainColor": palette.SOFT,
+              "tickColor": palette.SOFT, "labelFontSize": 12, "titleFontSize": 12,
+              "titleFontWeight": "normal", "gridOpacity": 0.6},
+        legend={**text, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal",
+                "symbolLimit": 100, "symbolOpacity": 1},
+        header={**text, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
+    )  # fmt: skip
+    return dict(configured.to_dict())
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Declaration of a kind of plot.
+
+    Attributes:
+        name: its name for ``--plot``.
+        shows: what it shows, in one line.
+        needs: data that it needs in score files, for the error when they are missing.
+        make: draws (score files, the best first; name of a measure) as a figure; returns None where
+            the files do not contain its data.
+        rank: place among the plots of a page; the lowest is first.
+        page_measures: selects, from (score files, their main measure), the measures that a page
+            draws; the main measure by default.
+        write: writes (score files, format, title or None, measures or families) as the content of
+            a file in any format; None where the plot is only a picture.
+        of_cells: whether it shows scores of authorship benchmarks, whose pages have no other plots.
+    """
+
+    name: str
+    shows: str
+    needs: str
+    make: Callable[[Sequence[ScoreFile], str], Figure | None]
+    rank: int = 1000
+    page_measures: Callable[[Sequence[ScoreFile], str], Sequence[str]] = lambda files, main: (main,)
+    of_cells: bool = False
+    write: Callable[[Sequence[ScoreFile], str, str | None, Sequence[str]], bytes] | None = None

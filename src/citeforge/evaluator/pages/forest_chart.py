@@ -1,0 +1,336 @@
+"""Forest plots (a row per name, with value and interval): of measures, slices, citation bias."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from citeforge.evaluator.measures.registry import direction
+from citeforge.evaluator.pages import palette
+from citeforge.evaluator.pages.charts import (
+    are_comparable,
+    domain,
+    entries,
+    entry,
+    lookup,
+    measure_and_unit,
+    name_lines,
+    width_of,
+    with_ends,
+)
+from citeforge.evaluator.pages.figure import NARROW_WIDTH, Figure, Rows, altair, figure_of, values
+from citeforge.evaluator.ranks import rank_text, ranks_of
+from citeforge.evaluator.slices import slice_fields, sliced, slices_of
+from citeforge.schemas.authorship import AUTHORS, PLACEBO
+from citeforge.schemas.recipes.gate import FEWEST_QUERIES
+from citeforge.schemas.scores import ScoreFile
+
+_LINE_PIXELS = 14
+"""Pixels from line to line of a name."""
+_NAME_PIXELS = 150
+"""Width in pixels of the names beside an axis."""
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Base chart, axes and helpers that the layers of a forest plot share.
+
+    Attributes:
+        base: Altair chart with the rows as data.
+        y: encoding of the names.
+        step: height of a row, in pixels.
+        across: options of the x axis.
+    """
+
+    base: Any
+    y: Any
+    step: int
+    across: dict[str, Any]
+
+    def place(self, mark: Any, field: str = "value") -> Any:
+        """Place a mark in each row at the value of a field."""
+        return mark.encode(y=self.y, x=altair().X(f"{field}:Q", **self.across))
+
+    def stretch(self, mark: Any, low: str = "low", high: str = "high") -> Any:
+        """Stretch a mark in each row from the value of one field to that of another."""
+        return self.place(mark, low).encode(x2=altair().X2(high))
+
+    def whiskers(self) -> Any:
+        """Make the layer of the rows' intervals, drawn as lines."""
+        return self.stretch(self.base.mark_rule(color=palette.colour(0), strokeWidth=2))
+
+    def dots(self) -> Any:
+        """Make the layer of the rows' values, drawn as dots."""
+        ink = palette.colour(0)
+        return self.place(self.base.mark_point(color=ink, fill=ink, size=50, opacity=1))
+
+    def stack(self, *layers: Any) -> Any:
+        """Combine layers to the plot, with its width and height."""
+        chart = altair().layer(*layers)
+        return chart.properties(width=NARROW_WIDTH, height=altair().Step(self.step))
+
+
+def forest(
+    rows: Rows, field: str, title: str, most: float | None,
+    also: Sequence[float] = (),
+) -> Forest:  # fmt: skip
+    """Lay out a forest plot, with enough room for the names in any font.
+
+    Args:
+        rows: rows with ``value``, ``low``, ``high`` and a name.
+        field: field of the name.
+        title: title of the x axis.
+        most: largest possible value; None if there is none.
+        also: further values that the axis must include.
+    """
+    alt = altair()
+    lines = name_lines([str(r[field]) for r in rows])
+    room = max(width_of(line) for cut in lines.values() for line in cut)
+    up = f"-{_LINE_PIXELS // 2} * (length({lookup(lines)}) - 1)"  # the middle line at the row
+    axis = alt.Axis(grid=False, minExtent=min(room, _NAME_PIXELS) + 8, labelLineHeight=_LINE_PIXELS,
+                    labelOffset={"condition": {"test": "true", "expr": up}, "value": 0},
+                    labelLimit=_NAME_PIXELS, labelExpr=lookup(lines))  # fmt: skip
+    lows, highs = ([r[end] for r in rows] + list(also) for end in ("low", "high"))
+    scale = alt.Scale(domain=domain(lows, highs, most), nice=False, zero=False)
+    y = alt.Y(f"{field}:N", sort=list(lines), title=None, axis=axis)
+    step = 8 + _LINE_PIXELS * max(map(len, lines.values()))
+    return Forest(alt.Chart(values(rows)), y, step, {"title": title, "scale": scale})
+
+
+MOST_ROWS = 60
+"""Most rows that are drawn (the best ones)."""
+_AT_RANKS = {"value": NARROW_WIDTH + 48}
+"""Right end of the column of ranks, in pixels."""
+
+
+def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
+    """Draw systems with intervals and possible ranks, best first; possible winners are shaded.
+
+    Returns:
+        None where no system has a value.
+    """
+    alt = altair()
+    pairs_of_all = entries(files, measure)
+    if not pairs_of_all:
+        return None
+    pairs = pairs_of_all[:MOST_ROWS]
+    ranks = ranks_of([f for f, _ in pairs_of_all], [e for _, e in pairs_of_all])[:MOST_ROWS]
+    scale = pairs[0][1].scale
+    rows: list[dict[str, Any]] = []
+    for (file, e), rank in zip(pairs, ranks, strict=True):
+        value, low, high = with_ends(e)
+        rows.append({"system": file.system, "value": value, "low": low, "high": high,
+                     "ranks": rank_text(rank), "n": e.n,
+                     "reference": file.is_control,
+                     "band": len(pairs) > 1 and rank is not None and rank[0] == 1})  # fmt: skip
+    plot = forest(rows, "system", f"{measure_and_unit(measure, scale)}, 95 % interval",
+                  100 if scale == 100 else None)  # fmt: skip
+    bands = (
+        plot.base.transform_filter("datum.band")
+        .mark_rect(color=palette.BAND)
+        .encode(y=plot.y, x=alt.XValue(0), x2=alt.X2Value(NARROW_WIDTH))
+    )  # fmt: skip
+    layers = [bands, plot.whiskers(), plot.dots()]
+    if len(pairs) > 1:
+        ranked = plot.base.mark_text(color=palette.SOFT, align="right", fontSize=12)
+        layers += [ranked.encode(y=plot.y, x=_AT_RANKS, text=alt.Text("ranks:N")), _ranks_heading()]
+    title = _title_of_intervals(measure, rows, are_comparable(pairs_of_all))
+    left_out = len(pairs_of_all) - len(pairs)
+    note = "Sorted by the value." if len(pairs) > 1 else "One system."
+    if all(file.is_control for file, _ in pairs):
+        note = "Not sorted: references are not ranked."
+    elif not are_comparable(pairs_of_all)[0]:
+        note = "Not sorted: these systems were scored on other queries, or by other recipes."
+    if sum(rank is not None for rank in ranks) > 1:
+        note += (
+            " On the right the ranks that a system may have: with 95 % confidence all of them hold "
+            "at once (paired t-tests over queries, Holm over all pairs). Shaded: may be first."
+        )
+    if direction(measure) is None and len(pairs) > 1:
+        note += " Neither more nor less is better."
+    elif len(pairs) > 1 and any(
+        rank is None and not file.is_control for (file, _), rank in zip(pairs, ranks, strict=True)
+    ):
+        note += " No ranks: scored on other queries, or by another recipe, than most."
+    note += f" The best {MOST_ROWS} of {len(pairs_of_all)} systems." if left_out else ""
+    words = "; ".join(
+        f"{r['system']} {r['value']:.1f} ({r['low']:.1f} to {r['high']:.1f})" for r in rows[:12]
+    )
+    return figure_of(
+        f"intervals-{measure}", title, f"{words}{'; …' if len(rows) > 12 else ''}.", note,
+        {"system": "system", measure_and_unit(measure, scale): "value", "low": "low",
+         "high": "high", "ranks, 95 %": "ranks", "queries": "n"},
+        rows, plot.stack(*layers),
+    )  # fmt: skip
+
+
+def _ranks_heading() -> Any:
+    """Make the layer with the heading of the column of ranks."""
+    alt = altair()
+    return alt.Chart(values([{"text": "ranks"}])).mark_text(
+        color=palette.SOFT, align="right", baseline="bottom", fontSize=12, dy=-3
+    ).encode(x=_AT_RANKS, y=alt.YValue(0), text=alt.Text("text:N"))  # fmt: skip
+
+
+def _title_of_intervals(measure: str, every_row: Rows, comparable: Sequence[bool]) -> str:
+    """Write the title: which system is first, and how certain that is."""
+    rows = [r for r in every_row if not r["reference"]] or every_row
+    best = rows[0]
+    value = f"{best['value']:.1f}"
+    if len(rows) == 1:
+        return f"{measure} of {best['system']} is {value}"
+    if all(r["reference"] for r in rows):
+        return f"{measure}: {len(rows)} scores of references"
+    if not comparable[0]:
+        return f"{measure}: {len(rows)} scores that cannot be compared"
+    if direction(measure) is None:
+        return f"{measure} of {len(rows)} systems, from {value} down"
+    extreme = "lowest" if direction(measure) is False else "highest"
+    end = min if extreme == "lowest" else max
+    is_most = end(r["value"] for r in every_row) == best["value"]
+    among = "" if is_most else " of the ranked systems"
+    text = f"{best['system']} has the {extreme} {measure}{among}, {value}"
+    beside = sum(bool(r["band"]) for r in rows[1:])
+    if not best["band"]:
+        return text
+    if not beside:
+        return f"{text}, and is first with 95 % confidence"
+    return f"{text}; {beside} of {len(rows) - 1} others may be first, too"
+
+
+_ASPECTS = {"P": "precision", "R": "recall"}
+_LEVEL = 0.05
+
+
+def bias(files: Sequence[ScoreFile], measure: str) -> Figure | None:
+    """Draw the authorship bias (CAB) of each system, by labels shown and by who wrote the passages.
+
+    It shows the numbers of tables 3, 6 and 8 of Abolghasemi et al. 2025.
+
+    Args:
+        files: score files.
+        measure: ``CAB.R…`` for the bias of recall; any other for that of precision.
+
+    Returns:
+        None where no file has CAB.
+    """
+    letter = "R" if measure.startswith("CAB.R") else "P"
+    rows = [row for file in files for row in _bias_rows(file, letter)]
+    if not rows:
+        return None
+    word, title = _ASPECTS[letter], _title_of_bias(rows, _ASPECTS[letter])
+    several = len({r["labels"] for r in rows}) > 1
+    for row in rows:
+        row["name"] = f"{row['system']}, {row['relevant']}/{row['others']}" + (
+            f", {row['labels']}" if several else ""
+        )
+    words = "; ".join(f"{r['name']}: {r['value']:+.1f}" for r in rows[:12])
+    return figure_of(
+        f"bias-{letter}", title, f"{words}{'; …' if len(rows) > 12 else ''}.",
+        "Named by the authors of the relevant passages and of the others. To the right: towards "
+        "human authorship (the first label of other sets). Grey: the interval of the placebo, "
+        "labels that mean nothing, on the same passages. Filled: differs from 0 at p < .05 (paired "
+        "t-test, Holm over the cells).",
+        {"system": "system", "labels": "labels", "relevant": "relevant", "others": "others",
+         f"bias of {word} (points)": "value", "low": "low", "high": "high", "p, Holm": "p",
+         "placebo low": "placebo_low", "placebo high": "placebo_high"},
+        rows, _chart_of_bias(rows, word),
+    )  # fmt: skip
+
+
+def _bias_rows(file: ScoreFile, letter: str) -> Iterator[dict[str, Any]]:
+    """Make a row per label set and pair of origins: its CAB and that of the placebo."""
+    if file.design is None:
+        return
+    for vanilla in (c for c in file.design.cells if c.labels is None):
+        placebo = entry(file, f"CAB.{letter}[{vanilla.origins}_{PLACEBO}]")
+        for label_set in (s.name for s in file.design.label_sets if s.name != PLACEBO):
+            measured = entry(file, f"CAB.{letter}[{vanilla.origins}_{label_set}]")
+            if measured is None:
+                continue
+            value, low, high = with_ends(measured)
+            p = measured.p_t if measured.p_holm is None else measured.p_holm
+            yield {
+                "system": file.system, "labels": label_set, "value": value, "low": low,
+                "high": high, "p": p, "differs": p is not None and p < _LEVEL,
+                "relevant": AUTHORS[vanilla.relevant_origin],
+                "others": AUTHORS[vanilla.other_origin],
+                "placebo_low": None if placebo is None else with_ends(placebo)[1],
+                "placebo_high": None if placebo is None else with_ends(placebo)[2],
+            }  # fmt: skip
+
+
+def _title_of_bias(rows: Rows, word: str) -> str:
+    """Write the title: which bias is strongest, and how many differ from 0."""
+    most = max(rows, key=lambda r: abs(r["value"]))
+    n = sum(bool(r["differs"]) for r in rows)
+    return (
+        f"{most['system']} has the strongest bias of {word}, {most['value']:+.1f} "
+        f"({most['relevant']}/{most['others']}); {n} of {len(rows)} biases differ from 0"
+    )
+
+
+def _chart_of_bias(rows: Rows, word: str) -> Any:
+    """Draw the chart of biases with intervals, over the intervals of the placebo."""
+    alt = altair()
+    keys = ("placebo_low", "placebo_high")
+    ends = [r[k] for r in rows for k in keys if r[k] is not None]
+    title = f"bias of {word} (points, CAB), 95 % interval"
+    plot = forest(rows, "name", title, None, [0.0, *ends])
+    placebo = plot.base.transform_filter("datum.placebo_low !== null").mark_bar(
+        color=palette.LINE, height=16
+    )
+    nothing = alt.Chart(values([{"at": 0}])).mark_rule(color=palette.SOFT, strokeDash=[3, 3])
+    filled = alt.condition("datum.differs", alt.value(palette.colour(0)), alt.value(palette.GROUND))
+    dots = plot.base.mark_point(color=palette.colour(0), size=55, opacity=1, strokeWidth=2)
+    return plot.stack(
+        plot.stretch(placebo, *keys),
+        nothing.encode(x=alt.X("at:Q", **plot.across)), plot.whiskers(),
+        plot.place(dots).encode(fill=filled),
+    )  # fmt: skip
+
+
+def slices(files: Sequence[ScoreFile], measure: str) -> Figure | None:
+    """Draw the scores of all slices of queries, by field; None without slices."""
+    rows: list[dict[str, Any]] = []
+    n_small = 0
+    for name in slice_fields(files):
+        for value, n in slices_of(files, name):
+            n_small += n < FEWEST_QUERIES
+            for file in files:
+                part = sliced(file, name, value)
+                e = None if part is None else entry(part, measure)
+                if e is None or e.n < FEWEST_QUERIES:
+                    continue
+                middle, low, high = with_ends(e)
+                label = f"{name} {value}" + (f" · {file.system}" if len(files) > 1 else "")
+                rows.append({"slice": label, "system": file.system, "field": name, "of": value,
+                             "value": middle, "low": low, "high": high, "n": e.n,
+                             "scale": e.scale})  # fmt: skip
+    if not rows:
+        return None
+    scale = rows[0]["scale"]
+    drawn = rows[:MOST_ROWS]
+    plot = forest(drawn, "slice", f"{measure_and_unit(measure, scale)}, 95 % intervals",
+                  100 if scale == 100 else None)  # fmt: skip
+    own = [r for r in rows if r["system"] == rows[0]["system"]]
+    least, most = (f(own, key=lambda r: r["value"]) for f in (min, max))
+    title = f"{measure} of {least['system']} is {least['value']:.1f}"
+    if f"{least['value']:.1f}" == f"{most['value']:.1f}":
+        title += " in every slice"
+    else:
+        title += (
+            f" where {least['field']} is {least['of']}, and {most['value']:.1f} where "
+            f"{most['field']} is {most['of']}"
+        )
+    note = "Intervals of a system hold at once for all its slices (Šidák)."
+    note += f" Too few queries (below {FEWEST_QUERIES}): {n_small} slices." if n_small else ""
+    note += f" The first {MOST_ROWS} of {len(rows)}." if len(rows) > MOST_ROWS else ""
+    words = "; ".join(
+        f"{r['slice']} {r['value']:.1f} ({r['low']:.1f} to {r['high']:.1f})" for r in rows[:12]
+    )
+    return figure_of(
+        f"slices-{measure}", title, f"{words}{'; …' if len(rows) > 12 else ''}.", note,
+        {"slice": "slice", measure_and_unit(measure, scale): "value", "low": "low",
+         "high": "high", "queries": "n"},
+        drawn, plot.stack(plot.whiskers(), plot.dots()),
+    )  # fmt: skip

@@ -1,0 +1,128 @@
+"""Reports as HTML pages: one file, or a file with chunks of data beside it."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from citeforge.engines.files import write_text
+from citeforge.engines.folders import atomic_directory, files_below, is_temporary
+from citeforge.evaluator.audited import told_of_negatives
+from citeforge.evaluator.markup import script_json
+from citeforge.evaluator.measures.authorship_tables import tables
+from citeforge.evaluator.measures.registry import find_measure
+from citeforge.evaluator.notes import limit_lines, scope_lines
+from citeforge.evaluator.pages.choose import page_figures
+from citeforge.evaluator.pages.explorer import MOST_INLINE, chunk_script, explorer_part
+from citeforge.evaluator.pages.markup import plots_part, read_assets, render_markup
+from citeforge.evaluator.ranks import rank_text, ranks_by_measure
+from citeforge.evaluator.rows import (
+    compared_across,
+    counts_of,
+    marked_name,
+    missing_lines,
+    named_rows,
+    not_comparable,
+    of_cells,
+    references_last,
+    systems_text,
+)
+from citeforge.schemas.audit import Audit
+from citeforge.schemas.scores import ScoreFile
+
+ARROWS = {True: "↑", False: "↓", None: ""}
+"""Arrow of the better direction: whether higher is better, to the arrow."""
+
+
+def page_report(
+    files: Sequence[ScoreFile], title: str | None = None, out: Path | None = None,
+    audit: Audit | None = None, across: Sequence[str] = (),
+) -> tuple[bytes, int]:  # fmt: skip
+    """Write a report as an HTML page that loads nothing from other sites: (page, number of files).
+
+    Args:
+        files: score files.
+        title: title of the page; None to name the benchmarks.
+        out: path of the page; large data are written in chunks to the folder ``NAME.data`` beside
+            it. None to keep all data in the page.
+        audit: audit of the benchmark, shown in its own section.
+        across: prefixes of signature parts that may differ between ranked systems.
+
+    Returns:
+        The page, and the number of files beside it.
+
+    Raises:
+        InputError: the folder of the chunks contains other files.
+    """
+    sizes = systems_text(*counts_of(files))
+    files = named_rows(references_last(files))
+    alike = compared_across(files, across)
+    names = sorted({f.benchmark for f in files})
+    subtitle = (
+        f"{sizes} on {', '.join(names)}, "
+        + ("all cells" if of_cells(files) else "context ")
+        + ("" if of_cells(files) else ", ".join(sorted({f.context for f in files})))
+    )
+    plots = plots_part(page_figures(alike))
+    explorer, chunks = explorer_part(files)
+    pieces: dict[str, Any] = {**chunks, **plots.tables}
+    inside = script_json(pieces) if pieces else ""
+    folder = out.with_suffix(".data") if out is not None and len(inside) > MOST_INLINE else None
+    cells = render_markup("authorship.html.j2", tables=tables(files)) if of_cells(files) else ""
+    html = render_markup(
+        "report.html.j2", figures=plots.html, figures_css=plots.css, explorer=explorer,
+        explorer_css=read_assets("explorer.css"), chunks="" if folder else inside,
+        folder=quote(folder.name) if folder else "",
+        scripts=read_assets("chunks.js", "figures.js", "explorer.js"),
+        title=title or f"Cited generation on {', '.join(names)}",
+        subtitle=subtitle,
+        data=script_json(_script_data(files, alike)),
+        authorship=cells,
+        audit=told_of_negatives(audit) if audit else [],
+    )  # fmt: skip
+    if folder is None:
+        return html.encode(), 0
+    with atomic_directory(folder, _foreign_files) as made:
+        for name, piece in pieces.items():
+            write_text(made / f"{name}.js", chunk_script(name, piece))
+    return html.encode(), len(pieces)
+
+
+_CHUNK = re.compile(r"(?:[qgvfap]|csv)(?:-[^/]+)?\.js")
+
+
+def _foreign_files(folder: Path) -> list[str]:
+    """List the files in a report's data folder that citeforge did not write."""
+    return [
+        name for name in files_below(folder)
+        if (folder / name).is_symlink()
+        or not (_CHUNK.fullmatch(name) or is_temporary(folder / name))
+    ]  # fmt: skip
+
+
+def _script_data(files: Sequence[ScoreFile], alike: Sequence[ScoreFile]) -> dict[str, Any]:
+    """Collect the data of the page's script; ``alike`` are the files as ranks compare them."""
+    left_out: Any = {"answers": True, "query_ids": True, "design": True, "slices": True,
+                "measures": {"__all__": {"per_query", "variance"}}}  # fmt: skip
+    systems = [file.model_dump(mode="json", exclude=left_out) for file in files]
+    several = len(files) > 1 and not of_cells(files)
+    ranks = ranks_by_measure(alike) if several else {}
+    return {
+        "systems": systems,
+        "ranks": {
+            name: [rank_text(r) if r else "" for r in row]
+            for name, row in ranks.items()
+            if sum(r is not None for r in row) > 1
+        },
+        "design": of_cells(files),
+        "warnings": not_comparable(alike),
+        "not_computed": missing_lines(files),
+        "scope": scope_lines(files),
+        "cautions": limit_lines(files),
+        "definitions": [
+            [marked_name(files, name), measure.definition, ARROWS[measure.higher_is_better]]
+            for name in dict.fromkeys(m.name.partition("[")[0] for f in files for m in f.measures)
+            if (measure := find_measure(name)) is not None
+        ],
+    }

@@ -1,0 +1,333 @@
+"""Tables for papers: chosen measures, best values in bold, marks of significant differences."""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
+
+from citeforge.engines.report_table import MarkedCell, Table, comment
+from citeforge.evaluator.compare import (
+    baseline_of,
+    compare_pairs,
+    parts_across,
+    wanted_measures,
+)
+from citeforge.evaluator.measures.registry import direction
+from citeforge.evaluator.notes import report_lines
+from citeforge.evaluator.ranks import LEVEL, comparable_entries
+from citeforge.evaluator.rows import (
+    TRIVIAL,
+    compared_across,
+    is_trivial,
+    marked_references,
+    named_rows,
+    not_comparable,
+    of_cells,
+    references_last,
+)
+from citeforge.evaluator.withhold import require_values
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes.command_options import TableOptions
+from citeforge.schemas.scores import MeasureScore, ScoreFile
+from citeforge.schemas.signature import joined_signatures
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """A value in a table for a paper.
+
+    Attributes:
+        score: score from a score file.
+        is_best: whether it is the best of its column.
+        p: adjusted p-value of its difference from the baseline; NaN without one.
+        is_trivial: whether any citation satisfies the measure in this file.
+    """
+
+    score: MeasureScore
+    is_best: bool = False
+    p: float = math.nan
+    is_trivial: bool = False
+
+    @property
+    def text(self) -> str:
+        """The value as displayed; a dash without one."""
+        return "–" if self.score.value is None else f"{self.score.value:.2f}"
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether the value differs significantly from the baseline's (p < .05)."""
+        return self.p < LEVEL
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """A column of a table: a measure, and its context set if sets have columns of their own."""
+
+    measure: str
+    context: str = ""
+
+    @property
+    def title(self) -> str:
+        """Heading of the column on one line."""
+        return f"{self.measure} ({self.context})" if self.context else self.measure
+
+
+_CellKey = tuple[str, TableColumn]
+"""(system, column)"""
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table for a paper, before it is written in a format.
+
+    Attributes:
+        columns: its columns, in order.
+        rows: its systems, in order.
+        cells: (system, column) to its cell; cells without a score are missing.
+        notes: explanations below the table.
+        signatures: signatures of the numbers.
+        mark: mark of significant differences.
+    """
+
+    columns: list[TableColumn]
+    rows: list[str]
+    cells: dict[tuple[str, TableColumn], TableCell]
+    notes: list[str]
+    signatures: list[str]
+    mark: str
+
+
+def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable:
+    """Make a table of systems by measure, or by measure and context set.
+
+    Without ``per_context``, each context set of a system has its own row, which names the set.
+
+    Raises:
+        UnknownValueError: no file has such a measure, or no system has such a name.
+        InputError: two files are of one cell, or nothing can be compared with the baseline.
+    """
+    files = references_last(files)
+    wanted = wanted_measures(files, options.measures)
+    present = dict.fromkeys(m.name for f in files for m in f.measures)
+    order = {name: i for i, name in enumerate(options.measures)}
+    names = [n for n in present if n in wanted]
+    names.sort(key=lambda n: order.get(n, order.get(n.partition("[")[0], len(order))))
+    rows = _name_rows(files) if options.per_context else named_rows(files)
+    alike = compared_across(rows, parts_across(options.across))
+    contexts = list(dict.fromkeys(f.context for f in files)) if options.per_context else [""]
+    columns = [TableColumn(name, context) for context in contexts for name in names]
+    p_values, n_tests = _p_values(files, names, options)
+    cells: dict[_CellKey, TableCell] = {}
+    for file, row in zip(files, rows, strict=True):
+        for m in row.measures:
+            if m.name not in wanted:
+                continue
+            at = row.system, TableColumn(m.name, file.context if options.per_context else "")
+            if at in cells:
+                raise InputError(
+                    f"{row.system}: two files have {at[1].title}", path=file.submission,
+                    allowed="one score file per system and context set", code="duplicate-id"
+                )  # fmt: skip
+            p = p_values.get((id(file), m.name), math.nan)
+            cells[at] = TableCell(m, p=p, is_trivial=is_trivial(file, m.name))
+    if options.best == "bold":
+        _mark_best(columns, cells, alike)
+    cautions = [f"{line}." for line in report_lines(rows, [], wanted)]
+    return PaperTable(
+        [c for c in columns if any(at == c for _, at in cells)],
+        list(dict.fromkeys(f.system for f in rows)), cells,
+        _explain_marks(options, n_tests) + _left_out(files, alike, wanted, options) + cautions,
+        list(dict.fromkeys(c.score.signature for c in cells.values())), options.mark,
+    )  # fmt: skip
+
+
+def _name_rows(files: Sequence[ScoreFile]) -> list[ScoreFile]:
+    """Give files distinct system names, except that those of several context sets share a row."""
+    if len({(f.protocol, f.benchmark_hash) for f in files}) == 1:
+        return marked_references(files)
+    alike = [f.model_copy(update={"context": ""}) for f in files]
+    return [
+        file.model_copy(update={"system": one.system})
+        for file, one in zip(files, named_rows(alike), strict=True)
+    ]
+
+
+def _p_values(
+    files: Sequence[ScoreFile], names: Sequence[str], options: TableOptions
+) -> tuple[dict[tuple[int, str], float], int]:
+    """Test differences from the baseline: (p-values by file and measure, number of comparisons).
+
+    The p-values are adjusted by Holm over the whole table. Only measures with a better direction
+    are compared.
+    """
+    p_values: dict[tuple[int, str], float] = {}
+    directed = [name for name in names if direction(name) is not None]
+    if options.against is None or not directed:
+        return p_values, 0
+    require_values(files, "compare")
+    bases = [(baseline_of(file, files, options.against), file) for file in files]
+    pairs = [(b, f) for b, f in bases if f is not b and _may_compare(b, f, options)]
+    rows = compare_pairs(pairs, directed, parts_across(options.across))
+    for (_, file), differences in zip(pairs, rows, strict=True):
+        for d in differences:
+            p_values |= {(id(file), name): d.p_holm for name in (d.measure, *d.also)}
+    return p_values, sum(not math.isnan(d.p_holm) for differences in rows for d in differences)
+
+
+def _may_compare(baseline: ScoreFile, file: ScoreFile, options: TableOptions) -> bool:
+    """Whether a file may be compared with a baseline: same context set, or ``across`` allows it."""
+    return file.context == baseline.context or "contexts" in options.across
+
+
+def _left_out(
+    files: Sequence[ScoreFile], alike: Sequence[ScoreFile], names: Collection[str],
+    options: TableOptions,
+) -> list[str]:  # fmt: skip
+    """Write the notes below the table on systems that may not be compared, and why."""
+    is_marked = options.best != "none" or options.against is not None
+    effect = ", so neither bold nor marks tell of it" * is_marked
+    contexts = list(dict.fromkeys(f.context for f in files)) if options.per_context else [None]
+    lines = [
+        f"Not comparable{effect}: {line}."
+        for context in contexts
+        for line in not_comparable([
+            f.model_copy(update={"measures": [m for m in f.measures if m.name in names]})
+            for f in alike if context in (None, f.context)
+        ])
+    ]  # fmt: skip
+    if options.against is None:
+        return lines
+    return lines + [
+        f"{file.system} ({file.context}) is not compared with {options.against}, which has no "
+        "scores in that context set."
+        for file in files
+        if file.system != options.against
+        and not _may_compare(baseline_of(file, files, options.against), file, options)
+    ]
+
+
+def _mark_best(
+    columns: Sequence[TableColumn], cells: dict[_CellKey, TableCell], alike: Sequence[ScoreFile]
+) -> None:
+    """Mark the best cells of each column, among files that may be compared.
+
+    Values are compared as displayed, so that all equal values are marked.
+    """
+    for column in columns:
+        is_higher_better = direction(column.measure)
+        if is_higher_better is None:
+            continue
+        files = [f for f in alike if column.context in ("", f.context)]
+        entries = [next((m for m in f.measures if m.name == column.measure), None) for f in files]
+        comparable = set(compress([f.system for f in files], comparable_entries(files, entries)))
+        mine = {
+            at: c for at, c in cells.items()
+            if at[1] == column and c.score.scale == 100 and at[0] in comparable
+        }  # fmt: skip
+        values = sorted(c.score.value for c in mine.values() if c.score.value is not None)
+        for at, cell in mine.items():
+            if (
+                cell.score.value is not None
+                and cell.text == f"{values[-1 if is_higher_better else 0]:.2f}"
+            ):
+                cells[at] = replace(cell, is_best=True)
+
+
+def _explain_marks(options: TableOptions, n_tests: int) -> list[str]:
+    """Write the notes below a table that explain bold values and marks."""
+    notes = []
+    if options.best == "bold":
+        notes.append(
+            "Bold: the best value of a column, of measures shown from 0 to 100 that have a best."
+        )
+    if n_tests:
+        notes.append(
+            f"{options.mark}: differs from {options.against} at p < .05 (two-sided paired "
+            f"permutation test over queries, Holm's correction over the {n_tests} comparisons of "
+            "this table)."
+        )
+    return notes
+
+
+def _column_heading(table: PaperTable, column: TableColumn) -> str:
+    """Write a column's heading, marked if any citation satisfies the measure in some row."""
+    trivial = any(cell.is_trivial for (_, place), cell in table.cells.items() if place == column)
+    return f"{column.measure} {TRIVIAL}" if trivial else column.measure
+
+
+def _to_table(table: PaperTable) -> Table:
+    """Convert a table for a paper to a table of texts with marks, ready to write."""
+    cells = table.cells
+    return Table(
+        ["system", *(_column_heading(table, c) for c in table.columns)],
+        [[s, *(_marked(cells.get((s, c)), table.mark) for c in table.columns)] for s in table.rows],
+        groups=["", *(c.context for c in table.columns)],
+        notes=table.notes,
+    )
+
+
+def _marked(cell: TableCell | None, mark: str) -> MarkedCell:
+    """Write a cell with its marks for best and significant values; a dash without a score."""
+    return (
+        MarkedCell("–")
+        if cell is None
+        else MarkedCell(cell.text, cell.is_best, mark if cell.is_significant else "")
+    )
+
+
+def paper_markdown(table: PaperTable) -> str:
+    """Write a table as Markdown, with notes and signatures below it."""
+    lines = [f"- `{s}`" for s in joined_signatures(table.signatures)]
+    return "\n".join([_to_table(table).markdown(), "", *table.notes, "", *lines]) + "\n"
+
+
+def paper_latex(table: PaperTable) -> str:
+    """Write a table as LaTeX for booktabs, context sets above their columns, notes below."""
+    recipes = map(comment, joined_signatures(table.signatures))
+    return "\n".join([*_to_table(table).latex(), *recipes]) + "\n"
+
+
+def paper_csv(table: PaperTable) -> str:
+    """Write a table as CSV: a line per cell, with its marks as columns."""
+    rows: list[tuple[object, ...]] = []
+    for system in table.rows:
+        for column in table.columns:
+            cell = table.cells.get((system, column))
+            if cell is None:
+                continue
+            m = cell.score
+            parts = dict(p.partition(":")[::2] for p in m.signature.split("|"))
+            significant = None if math.isnan(cell.p) else int(cell.is_significant)
+            rows.append((
+                system, column.context or parts.get("ctx", ""), m.name, m.value, m.low, m.high, m.n,
+                int(cell.is_best), cell.p, significant, int(cell.is_trivial), m.signature,
+            ))  # fmt: skip
+    head = ("system", "context", "measure", "value", "low", "high", "n", "best", "p_holm",
+            "significant", "trivial", "signature")  # fmt: skip
+    return Table(head, rows).csv()
+
+
+WRITERS = {"md": paper_markdown, "latex": paper_latex, "csv": paper_csv}
+"""Format to the function that writes a table in this format."""
+NEEDS_A_TABLE = (
+    "--measures, --best, --against, --significance and --per-context need a table as output: "
+    + ", ".join(WRITERS)
+)
+
+
+def paper_report(files: Sequence[ScoreFile], form: str, options: TableOptions) -> bytes:
+    """Make a table of score files for a paper, and write it in a format.
+
+    Raises:
+        InputError: as :func:`paper_table`.
+        UsageError: the format is not one of tables, or the scores are of authorship benchmarks.
+    """
+    if form not in WRITERS:
+        raise UsageError(NEEDS_A_TABLE, code="conflicting-options")
+    if of_cells(files):
+        raise UsageError(
+            "tables of cells take none of --measures, --best, --against, --significance and "
+            "--per-context",
+            code="wrong-kind",
+        )
+    return WRITERS[form](paper_table(files, options)).encode()

@@ -1,0 +1,357 @@
+"""Write reports and comparisons as plain tables and data; a plugin makes pages and plots."""
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Protocol, cast
+
+from citeforge.engines import plugins
+from citeforge.engines.files import write_bytes, write_text
+from citeforge.engines.report_table import Table, comment
+from citeforge.evaluator.audited import audit_for, told_of_negatives
+from citeforge.evaluator.compare import (
+    BY_QUERY_NOTE,
+    Comparison,
+    Difference,
+    compare_many,
+    parts_across,
+)
+from citeforge.evaluator.markup import page_templates
+from citeforge.evaluator.measures.authorship_tables import signature_lines, tables
+from citeforge.evaluator.notes import report_lines
+from citeforge.evaluator.ranks import ranks_by_measure
+from citeforge.evaluator.rows import (
+    compared_across,
+    is_trivial,
+    named_rows,
+    of_cells,
+    references_last,
+)
+from citeforge.evaluator.slices import NOTE, slice_fields, slice_tables, with_slices
+from citeforge.evaluator.table import difference_tables, scores_table
+from citeforge.schemas.audit import Audit
+from citeforge.schemas.errors import UnknownValueError, UsageError
+from citeforge.schemas.recipes.command_options import CompareOptions, ReportOptions
+from citeforge.schemas.scores import ScoreFile
+
+PICTURES = ("svg", "png", "pdf")
+"""Formats that are one plot."""
+ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".csv": "csv",
+           ".tex": "latex", **{f".{name}": name for name in PICTURES}}  # fmt: skip
+"""Ending of a file name to the format of the report."""
+
+
+def format_of(out: str | Path | None) -> str:
+    """Look up the format of a report by its file name's ending; ``md`` without a file.
+
+    Raises:
+        UsageError: the name has no known ending.
+    """
+    if out is None:
+        return "md"
+    ending = Path(out).suffix.lower()
+    if ending not in ENDINGS:
+        raise UsageError(
+            f"{out}: a report cannot be written as {ending or 'a file without ending'!r}; "
+            f"known: {', '.join(ENDINGS)}, or name the format",
+            code="bad-option",
+        )
+    return ENDINGS[ending]
+
+
+class Pages(Protocol):
+    """Pages, plots and tables for papers, implemented by the built-in plugin ``plots``."""
+
+    def report(
+        self, files: Sequence[ScoreFile], form: str, out: Path | None, options: ReportOptions,
+        audit: Audit | None,
+    ) -> tuple[bytes, int]:  # fmt: skip
+        """Render a page, a plot, the report of a plot in any format, or a table with marks.
+
+        Args:
+            files: score files.
+            form: format of the file.
+            out: path beside which large data files of a page are written; None to embed them.
+            options: content and layout.
+            audit: audit of the benchmark.
+
+        Returns:
+            Content of the file, and the number of files written beside it.
+
+        Raises:
+            UsageError: an option is for another kind of file, or the files lack the data.
+            MissingExtraError: a plot without the extra ``report``.
+        """
+
+    def explorer(self, files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
+        """Render a page's part in which all answers can be filtered and compared.
+
+        Returns:
+            (the part of the page, files beside the page: name to content).
+        """
+
+
+def find_pages() -> Pages:
+    """Load the pages of the built-in plugin ``plots``."""
+    return cast(Pages, plugins.built_in("reports", "pages"))
+
+
+FOR_AN_AUDIT = "--benchmark is for pages and Markdown"
+
+
+def signatures(files: Sequence[ScoreFile]) -> list[str]:
+    """List the signatures of all scores, each once; corrected values after the raw ones."""
+    every = (
+        signature
+        for f in files
+        for m in f.measures
+        for signature in (m.signature, m.corrected.signature if m.corrected else m.signature)
+    )
+    return list(dict.fromkeys(every))
+
+
+def _tables(files: Sequence[ScoreFile]) -> tuple[list[Table], list[str]]:
+    """Make the tables of score files; also return the signatures of their values."""
+    if of_cells(files):
+        return tables(files), signature_lines(files)
+    return [scores_table(files, "system", has_sd=False)], signatures(files)
+
+
+def render_markdown(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
+    """Render score files as Markdown tables, with notes and signatures below."""
+    files = named_rows(references_last(files))
+    parts, recipes = _tables(files)
+    heads = [f"## {t.title}\n\n{t.notes[0]}\n\n" if t.title else "" for t in parts]
+    texts = [f"{head}{t.markdown()}\n" for head, t in zip(heads, parts, strict=True)]
+    slices = list(slice_tables(files))
+    texts += [f"## {t.title}\n\n{t.markdown()}\n" for t in slices]
+    notes = report_lines(files, compared_across(files, across)) + [NOTE] * bool(slices)
+    lines = [*(f"- {note}" for note in notes), *(f"- `{recipe}`" for recipe in recipes)]
+    return "\n".join([*texts, *lines]) + "\n"
+
+
+def render_latex(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
+    """Render score files as LaTeX tables for booktabs, with notes and signatures as comments."""
+    files = named_rows(references_last(files))
+    parts, recipes = _tables(files)
+    lines: list[str] = []
+    for table in parts:
+        lines += [comment(table.title)] if table.title else []
+        lines += replace(table, notes=()).latex()
+    for table in (slices := list(slice_tables(files))):
+        lines += [comment(table.title), *table.latex()]
+    notes = report_lines(files, compared_across(files, across)) + [NOTE] * bool(slices)
+    return "\n".join([*lines, *map(comment, notes + recipes)]) + "\n"
+
+
+def render_csv(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
+    """Render score files as CSV: a line per system and measure (and slice), with possible ranks.
+
+    No cell starts a formula.
+    """
+    files = named_rows(references_last(files))
+    corrected = any(m.corrected for f in files for m in f.measures)
+    extra = ["corrected", "corrected_low", "corrected_high", "n_labels"] if corrected else []
+    ranks = {} if of_cells(files) else ranks_by_measure(compared_across(files, across))
+    head = ["system", "measure", "value", "low", "high", "n", "signature", "rank_low", "rank_high",
+            "trivial"]  # fmt: skip
+    rows: list[tuple[object, ...]] = []
+    for place, file in enumerate(files):
+        for m in file.measures:
+            numbers = (m.value, m.low, m.high, m.n)
+            c = m.corrected
+            more = [c.value, c.low, c.high, c.n_labels] if c else [None] * len(extra)
+            rank = (ranks[m.name][place] if ranks else None) or (None, None)
+            trivial = int(is_trivial(file, m.name))
+            rows.append((file.system, m.name, *numbers, m.signature, *rank, trivial, *more))
+    if not (fields := slice_fields(files)):
+        return Table([*head, *extra], rows).csv()
+    wide = [(*row, "", "") for row in rows]
+    for file in files:
+        for part in (p for p in file.slices if p.field in fields):
+            for m in part.measures:
+                row = (file.system, m.name, m.value, m.low, m.high, m.n, m.signature)
+                wide.append((*row, *[""] * (3 + len(extra)), part.field, part.value))
+    return Table([*head, *extra, "field", "slice"], wide).csv()
+
+
+def render_json(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
+    """Render score files as a JSON list, without answers, each with its trivial measures."""
+    content = [
+        f.model_dump(mode="json", exclude={"answers"})
+        | {"trivial": [m.name for m in f.measures if is_trivial(f, m.name)]}
+        for f in files
+    ]
+    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+
+
+TABLES: dict[str, Callable[[Sequence[ScoreFile], Sequence[str]], str]] = {
+    "md": render_markdown,
+    "json": render_json,
+    "csv": render_csv,
+    "latex": render_latex,
+}
+
+
+def make_report(
+    files: Sequence[ScoreFile], form: str, out: Path | None, options: ReportOptions
+) -> tuple[bytes, int]:
+    """Render a report, and write it where a file is named.
+
+    Args:
+        files: score files.
+        form: a key of :data:`TABLES`, ``html``, or one of :data:`PICTURES`.
+        out: file to write; None to write none.
+        options: content and layout.
+
+    Returns:
+        The report, and the number of files written beside it.
+
+    Raises:
+        UnknownValueError: no such format.
+        UsageError: an option is for another kind of file, the files lack the data, or a picture has
+            no file.
+        InputError: this installation lacks the plugin for pages, plots and tables with marks.
+        MissingExtraError: a plot without the extra ``report``.
+    """
+    files = with_slices(files, options.by)
+    formats = (*TABLES, "html", *PICTURES)
+    if form not in formats:
+        raise UnknownValueError("format", form, formats)
+    if out is None and form in ("png", "pdf"):
+        raise UsageError(
+            f"a picture ({form}) is written to a file: name it with --out", code="missing-option"
+        )
+    audit = None if options.benchmark is None else audit_for(options.benchmark, files)
+    is_table, n_beside = form in TABLES and not options.is_plot, 0
+    if is_table and options.title is not None:
+        raise UsageError(
+            "--title: a table has none; leave it out, or write --out PAGE.html",
+            code="option-without-effect",
+        )
+    if is_table and audit is not None and form != "md":
+        raise UsageError(FOR_AN_AUDIT, code="option-without-effect")
+    if is_table and options.is_plain:
+        content = TABLES[form](files, parts_across(options.across)).encode()
+    else:
+        content, n_beside = find_pages().report(files, form, out, options, audit)
+    if is_table and audit is not None:
+        content += "".join(["\n", *(f"- {line}\n" for line in told_of_negatives(audit))]).encode()
+    if out is not None:
+        write_bytes(out, content)
+    return content, n_beside
+
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_NOTE = (
+    "Second minus first system; 95 % intervals; p of paired t and permutation tests, the latter "
+    "adjusted by Holm over all pairs and measures of this table; the smallest difference that 80 % "
+    "power finds; n: queries that both define, for quotients of sums those that enter either."
+)
+
+
+def _note(comparison: Comparison) -> str:
+    """Write the note that explains the columns of a comparison."""
+    marked = any(d.by_query for d in comparison.differences)
+    return " ".join([_NOTE, *[BY_QUERY_NOTE] * marked])
+
+
+def _foot(comparison: Comparison) -> list[str]:
+    """List the notes below a comparison: scope, cautions, and pairs that were not compared."""
+    apart = [f"not compared: {line}" for line in comparison.left_out]
+    return [*comparison.scope, *comparison.cautions, *apart]
+
+
+def to_html(comparison: Comparison) -> str:
+    """Render a comparison as one HTML page that loads nothing else."""
+    tables = difference_tables(comparison.differences, has_bold=True)
+    template = page_templates(_TEMPLATES).get_template("comparison.html.j2")
+    return template.render(
+        tables=tables, note=_note(comparison), notes=_foot(comparison),
+        signatures=comparison.signatures,
+    )  # fmt: skip
+
+
+def to_markdown(comparison: Comparison) -> str:
+    """Render a comparison as Markdown, with a table per pair of systems."""
+    parts = [_note(comparison)]
+    for _, table in difference_tables(comparison.differences):
+        parts += [f"## {table.title}" + "".join(f" ({n})" for n in table.notes), table.markdown()]
+    foot = [*(f"- {x}" for x in _foot(comparison)), *(f"- `{s}`" for s in comparison.signatures)]
+    return "\n\n".join([*parts, "\n".join(foot)]) + "\n"
+
+
+def to_latex(comparison: Comparison) -> str:
+    """Render a comparison as tables for booktabs, one per pair of systems."""
+    lines = [comment(_note(comparison))]
+    for _, table in difference_tables(comparison.differences):
+        heading = comment(" ".join([table.title, *table.notes]))
+        lines += [heading, *replace(table, notes=()).latex()]
+    foot = map(comment, [*_foot(comparison), *comparison.signatures])
+    return "\n".join([*lines, *foot]) + "\n"
+
+
+_FIGURES = ("n", "difference", "low", "high", "p_t", "p_permutation", "p_holm", "detectable")
+
+
+def comparison_csv(comparison: Comparison) -> str:
+    """Render a comparison as CSV, with a line per measure and pair of systems."""
+    head = ("measure", "first", "second", *_FIGURES, "also", "across", "by_query", "trivial",
+            "slice")  # fmt: skip
+    rows = [
+        (d.measure, d.first, d.second, *(getattr(d, name) for name in _FIGURES), " ".join(d.also),
+         "; ".join(d.across), " ".join(d.by_query), " ".join(d.trivial), d.slice)
+        for d in comparison.differences
+    ]  # fmt: skip
+    return Table(head, rows).csv()
+
+
+def to_json(comparison: Comparison) -> str:
+    """Render a comparison as JSON; null for numbers that are not defined."""
+
+    def plain(d: Difference) -> dict[str, object]:
+        """Convert a difference to a dictionary, with None for NaN."""
+        return {
+            k: None if isinstance(v, float) and math.isnan(v) else v for k, v in asdict(d).items()
+        }
+
+    differences = [plain(d) for d in comparison.differences]
+    beside = {k: v for k, v in vars(comparison).items() if k != "differences"}
+    content = {"differences": differences, **beside}
+    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+
+
+COMPARISONS: dict[str, Callable[[Comparison], str]] = {
+    "html": to_html, "md": to_markdown, "latex": to_latex, "csv": comparison_csv, "json": to_json,
+}  # fmt: skip
+"""Format to the function that renders a comparison in it."""
+
+
+def compare_files(
+    files: Sequence[ScoreFile], options: CompareOptions, out: Path | None
+) -> Comparison:
+    """Compare systems, and write the comparison where a file is named.
+
+    Args:
+        files: score files.
+        options: systems and measures to compare.
+        out: file to write, whose ending names the format; None to write none.
+
+    Raises:
+        UsageError: there are fewer than two files, the ending is of no format of comparisons, or as
+            :func:`~citeforge.evaluator.compare.compare_many`.
+        UnknownValueError: no such system or measure.
+        InputError: no pair can be compared.
+    """
+    if len(files) < 2:
+        raise UsageError("compare needs the scores of at least two systems", code="too-few")
+    if (form := format_of(out)) not in COMPARISONS:
+        raise UsageError(
+            f"{out}: a comparison is written as {', '.join(COMPARISONS)}", code="bad-option"
+        )
+    comparison = compare_many(files, options.measures, options.against, options.across, options.by)
+    if out is not None:
+        write_text(out, COMPARISONS[form](comparison))
+    return comparison

@@ -1,0 +1,269 @@
+"""Score slices: queries with the same value of a field (``--by``), and tables of them."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from citeforge.engines.report_table import Table
+from citeforge.evaluator.entries import make_entry
+from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.rows import main_measure, marked_name
+from citeforge.evaluator.statistics.estimates import Sample
+from citeforge.evaluator.statistics.intervals import LEVEL, sidak
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.schemas.errors import UnknownValueError, UsageError
+from citeforge.schemas.recipes.gate import FEWEST_QUERIES
+from citeforge.schemas.scores import MeasureScore, ScoreFile, Slice
+from citeforge.schemas.signature import Signature
+
+OF_CONTEXT = ("n_relevant", "n_shown")
+"""Fields that every package has: numbers of relevant passages and of passages shown."""
+NO_VALUE = "(none)"
+MOST_SLICES = 50
+"""Most values of a field; more would make slices of a few queries each."""
+LONGEST_VALUE = 100
+"""Most characters of a value, which becomes a title."""
+
+
+def query_labels(benchmark: Benchmark, context: str, fields: Sequence[str]) -> dict[str, list[str]]:
+    """Read the value of each field for each query, as text: field to values.
+
+    Args:
+        benchmark: the benchmark.
+        context: the context set that was scored.
+        fields: names of fields.
+
+    Raises:
+        UnknownValueError: no query has such a field.
+        UsageError: a field has too many or too long values, or does not apply to the context set.
+    """
+    column = benchmark.queries["metadata"].to_pylist()
+    parsed: dict[str, Any] = {text: json.loads(text) for text in set(column) if text}
+    extra = [parsed.get(text) for text in column]
+    known = {name for row in parsed.values() if isinstance(row, dict) for name in row}
+    labels = {}
+    for name in dict.fromkeys(fields):
+        if name in OF_CONTEXT:
+            labels[name] = _counts(benchmark, context, name)
+        elif name in known:
+            values = [row.get(name) if isinstance(row, dict) else None for row in extra]
+            labels[name] = [_as_text(v) for v in values]
+        else:
+            raise UnknownValueError("field of the queries", name, {*known, *OF_CONTEXT})
+        _check_values(name, set(labels[name]))
+    return labels
+
+
+def _counts(benchmark: Benchmark, context: str, name: str) -> list[str]:
+    """Count the passages (or relevant ones) shown with each query, as text."""
+    if benchmark.has_graphs or context not in benchmark.manifest.contexts:
+        raise UsageError(
+            f"--by {name}: the passages of context {context} are not the benchmark's",
+            code="wrong-kind",
+        )
+    table = benchmark.context(context)
+    if name == "n_shown":
+        return [str(n) for n in table.sizes]
+    return [str(len(positions)) for positions in table.relevant]
+
+
+def _as_text(value: Any) -> str:
+    """Write a field's value as text; a missing one as ``(none)``."""
+    if value is None or value == "":
+        return NO_VALUE
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _check_values(name: str, values: set[str]) -> None:
+    """Refuse a field with too many or too long values."""
+    if len(values) > MOST_SLICES or max(map(len, values)) > LONGEST_VALUE:
+        raise UsageError(
+            f"--by {name}: has {len(values):,} values of up to {max(map(len, values)):,} "
+            f"characters; a field with at most {MOST_SLICES} short ones makes slices",
+            code="out-of-range",
+        )
+
+
+def make_slices(
+    samples: Sequence[tuple[Measure, Sample]], signatures: Sequence[Signature],
+    labels: Mapping[str, Sequence[str]], clusters: npt.NDArray[np.int64] | None,
+) -> list[Slice]:  # fmt: skip
+    """Score every slice; intervals of a measure hold at once for all slices (Šidák).
+
+    Args:
+        samples: measures with their values.
+        signatures: signatures of the values.
+        labels: field to the value of each query, in the order of the benchmark.
+        clusters: cluster of each query, if questions repeat.
+    """
+    places = []
+    for name, of_queries in labels.items():
+        values, numbers = np.unique(np.array(of_queries, dtype=object), return_inverse=True)
+        order = np.argsort(numbers, kind="stable")
+        ends = np.cumsum(np.bincount(numbers, minlength=len(values)))
+        parts = dict(zip(values.tolist(), np.split(order, ends[:-1]), strict=True))
+        places += [(name, value, parts[value]) for value in sorted(parts, key=_by_number)]
+    level = sidak(LEVEL, sum(len(at) >= FEWEST_QUERIES for _, _, at in places))
+    return [
+        Slice(
+            field=name, value=value, rows=at.tolist(),
+            measures=_entries(samples, signatures, at, clusters, level),
+        )
+        for name, value, at in places
+    ]  # fmt: skip
+
+
+def _by_number(value: str) -> tuple[bool, float, str]:
+    """Make a sort key of a field's value: numbers first, then texts, a missing value last."""
+    try:
+        return False, float(value), ""
+    except ValueError:
+        return True, float(value == NO_VALUE), value
+
+
+def _entries(
+    samples: Sequence[tuple[Measure, Sample]], signatures: Sequence[Signature],
+    at: npt.NDArray[np.int64], clusters: npt.NDArray[np.int64] | None, level: float,
+) -> list[MeasureScore]:  # fmt: skip
+    """Score the queries of one slice; an empty list if they are too few."""
+    if len(at) < FEWEST_QUERIES:
+        return []
+    own = None if clusters is None else np.unique(clusters[at], return_inverse=True)[1]
+    entries = []
+    for (measure, sample), signature in zip(samples, signatures, strict=True):
+        part = replace(
+            sample, sums=sample.sums[:, at], per_query=sample.per_query[:, at], upper=None, p_t=None
+        )
+        entry = make_entry(measure, part, signature, own, level)
+        entry.per_query = []
+        entries.append(entry)
+    return entries
+
+
+def slice_fields(files: Sequence[ScoreFile], fields: Sequence[str] = ()) -> list[str]:
+    """List the fields by which all files were scored.
+
+    Args:
+        files: score files.
+        fields: fields to choose; empty for all.
+
+    Raises:
+        UsageError: a file was not scored by a chosen one.
+    """
+    for file in files:
+        there = {part.field for part in file.slices}
+        if missing := [name for name in fields if name not in there]:
+            raise UsageError(
+                f"--by {missing[0]}: {file.system} was not scored by it; add --by "
+                f"{','.join(fields)} to citeforge score",
+                code="not-computed",
+            )
+    every = dict.fromkeys(part.field for file in files for part in file.slices)
+    shared = [n for n in every if all(any(p.field == n for p in f.slices) for f in files)]
+    return list(fields) or shared
+
+
+def with_slices(files: Sequence[ScoreFile], fields: Sequence[str]) -> list[ScoreFile]:
+    """Copy score files with the slices of some fields only; unchanged if none is named.
+
+    Raises:
+        UsageError: a file was not scored by one of them.
+    """
+    if not fields:
+        return list(files)
+    wanted = slice_fields(files, fields)
+    parts = ([part for part in f.slices if part.field in wanted] for f in files)
+    return [f.model_copy(update={"slices": p}) for f, p in zip(files, parts, strict=True)]
+
+
+def sliced(file: ScoreFile, name: str, value: str) -> ScoreFile | None:
+    """Make the score file of one slice; None if it does not exist or is too small."""
+    part = next((p for p in file.slices if (p.field, p.value) == (name, value)), None)
+    if part is None or not part.measures:
+        return None
+    values = {m.name: m.per_query for m in file.measures}
+    measures = [
+        m.model_copy(update={"per_query": [values[m.name][r] for r in part.rows]})
+        if values[m.name] else m
+        for m in part.measures
+    ]  # fmt: skip
+    clusters = [file.clusters[r] for r in part.rows] if file.clusters else []
+    numbers = {old: new for new, old in enumerate(dict.fromkeys(clusters))}
+    return file.model_copy(
+        update={
+            "query_ids": [file.query_ids[r] for r in part.rows], "measures": measures,
+            "clusters": [numbers[c] for c in clusters], "slices": [], "answers": [],
+        }
+    )  # fmt: skip
+
+
+def slices_of(files: Sequence[ScoreFile], name: str) -> list[tuple[str, int]]:
+    """List the values of a field with their numbers of queries, in the order of the files."""
+    sizes: dict[str, int] = {}
+    for file in files:
+        for part in file.slices:
+            if part.field == name:
+                sizes.setdefault(part.value, len(part.rows))
+    return list(sizes.items())
+
+
+def slice_pairs(
+    pairs: Sequence[tuple[ScoreFile, ScoreFile]], by: Sequence[str]
+) -> tuple[list[tuple[str, ScoreFile, ScoreFile]], list[str]]:
+    """List (slice, first, second) for every pair and slice; also notes on slices too small.
+
+    Raises:
+        UsageError: a file was not scored by one of the fields.
+    """
+    found, small = [], dict[str, None]()
+    for first, second in pairs if by else ():
+        for name in slice_fields([first, second], by):
+            for value, n in slices_of([first, second], name):
+                a, b = sliced(first, name, value), sliced(second, name, value)
+                if a is None or b is None:
+                    small[f"{name}={value}: {n:,} queries are too few to be compared"] = None
+                else:
+                    found.append((f"{name}={value}", a, b))
+    return found, list(small)
+
+
+TOO_FEW = "too few"
+NOTE = (
+    "slices: 95 % intervals that hold at once for all slices of a system (Šidák); "
+    f"{TOO_FEW}: fewer than {FEWEST_QUERIES} queries"
+)
+
+
+def slice_tables(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> Iterator[Table]:
+    """Yield a table per field and measure, with slices as rows and systems as columns.
+
+    Args:
+        files: score files with distinct names.
+        measures: names of the measures shown; empty for the main one.
+    """
+    for name in slice_fields(files):
+        for measure in measures or [main_measure(files)]:
+            rows = [
+                (value, f"{n:,}", *(_cell(file, name, value, measure) for file in files))
+                for value, n in slices_of(files, name)
+            ]
+            title = f"{marked_name(files, measure)} by {name}"
+            yield Table([name, "queries", *(f.system for f in files)], rows, title=title)
+
+
+def _cell(file: ScoreFile, name: str, value: str, measure: str) -> str:
+    """Format the value of a slice with its interval; ``too few`` or a dash without one."""
+    part = sliced(file, name, value)
+    if part is None:
+        return TOO_FEW
+    entry = next((m for m in part.measures if m.name == measure), None)
+    if entry is None or entry.value is None:
+        return "–"
+    if entry.n < FEWEST_QUERIES:
+        return TOO_FEW
+    ends = "" if entry.low is None else f" [{entry.low:.2f}, {entry.high:.2f}]"
+    return f"{entry.value:.2f}{ends}"

@@ -1,0 +1,175 @@
+"""Inputs of answer-by-answer measures: each answer with its passages and its gold."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from citeforge.evaluator.statistics.estimates import Floats
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
+from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
+from citeforge.evaluator.submissions.tools import Tools
+from citeforge.package.items import GoldRows, Passage
+from citeforge.schemas.citations.grammar import Grammar
+from citeforge.schemas.submission import (
+    CitedFact,
+    CitedSentence,
+    CitedSpan,
+    ReportLine,
+    SubmissionLine,
+)
+
+
+@dataclass(frozen=True)
+class AnswerItem:
+    """One answer.
+
+    Attributes:
+        row: row of its query in the benchmark.
+        query: text of the query.
+        output: what the system wrote; empty for a missing answer.
+        passages: what it was shown, in order.
+        is_missing: whether the submission has no such line.
+        gold: gold rows of its query.
+        spans: which words are cited for, where the system says.
+        sentences: the system's own sentences; None where it does not set them off.
+        facts: what is cited for what, where that was read elsewhere.
+    """
+
+    row: int
+    query: str
+    output: str
+    passages: tuple[Passage, ...]
+    is_missing: bool = False
+    gold: GoldRows = field(default_factory=GoldRows)
+    spans: tuple[CitedSpan, ...] = ()
+    sentences: tuple[CitedSentence, ...] | None = None
+    facts: tuple[CitedFact, ...] | None = None
+
+
+@dataclass
+class Inputs:
+    """A submission, ready to be measured.
+
+    Attributes:
+        benchmark: what it answers.
+        runs: one list per run; ``strict`` has one item per query, ``reference`` one per line.
+        grammar: citation grammar.
+        task: ``asqa``, ``qampari``, ``eli5``, or an empty string.
+        tools: judge, segmenter and models.
+        statements: what the families have read so far, so that no answer is segmented twice.
+        names: what files of assessments may call the system: its name, its file's.
+    """
+
+    benchmark: Benchmark
+    runs: list[list[AnswerItem]]
+    grammar: Grammar
+    task: str
+    tools: Tools = field(default_factory=Tools)
+    statements: dict[Any, Any] = field(default_factory=dict)
+    names: tuple[str, ...] = ("the system",)
+
+    @property
+    def protocol(self) -> str:
+        """Scoring protocol: ``strict`` or ``reference``."""
+        return self.tools.options.protocol
+
+    def column(self, values: dict[tuple[int, int], float]) -> Floats:
+        """Turn values by (run, query row) into an array (runs, queries), with NaN for others."""
+        array = np.full((len(self.runs), len(self.benchmark.query_ids)), np.nan)
+        for (run, row), value in values.items():
+            array[run, row] = value
+        return array
+
+    def items(self) -> Iterator[tuple[int, AnswerItem]]:
+        """Yield (run, answer) for every answer."""
+        for run, items in enumerate(self.runs):
+            for item in items:
+                yield run, item
+
+
+class ItemReader:
+    """Keeps answers with what they were shown.
+
+    Attributes:
+        runs: number of a run to its answers, by row of their queries.
+    """
+
+    def __init__(self, benchmark: Benchmark, context: str, grammar: Grammar, tools: Tools) -> None:
+        """Prepare to collect answers beside the passages that a context set shows.
+
+        Args:
+            benchmark: what is answered.
+            context: context set.
+            grammar: citation grammar with the submission's index base.
+            tools: judge, segmenter and models.
+        """
+        self._benchmark, self._grammar, self._tools = benchmark, grammar, tools
+        self._texts: list[str] = benchmark.queries["text"].to_pylist()
+        self._context_passages: list[tuple[Passage, ...]] = [() for _ in self._texts]
+        if context not in (OWN, CLOSED_BOOK):
+            self._context_passages = [item.passages for item in benchmark.items(context)]
+        self.runs: dict[int, dict[int, AnswerItem]] = {}
+
+    def add(self, row: int, answer: SubmissionLine) -> AnswerItem:
+        """Store an answer to the query in this row, with the passages it was shown and its gold."""
+        passages = self._context_passages[row]
+        if answer.passages is not None:
+            passages = tuple(
+                Passage(p.docid or "", p.title, p.text, url=p.url) for p in answer.passages
+            )
+        item = AnswerItem(
+            row, self._texts[row], answer.output, passages,
+            gold=self._benchmark.gold_rows[row], spans=tuple(answer.spans or ()),
+            sentences=None if answer.sentences is None else tuple(answer.sentences),
+            facts=answer.facts if isinstance(answer, ReportLine) else None,
+        )  # fmt: skip
+        self.runs.setdefault(answer.run, {})[row] = item
+        return item
+
+    def inputs(self, names: tuple[str, ...], provided: ProvidedPassages | None = None) -> Inputs:
+        """Collect all stored answers as inputs of measures.
+
+        In ``strict`` there is one for every query; missing ones are empty, and score the worst
+        value.
+
+        Args:
+            names: what files of assessments may call the system.
+            provided: the passages of all answers; None where these are the benchmark's.
+        """
+        if provided is not None:
+            self._fill(provided)
+        benchmark, runs = self._benchmark, [self.runs[number] for number in sorted(self.runs)]
+        if self._tools.is_strict:
+            runs = [
+                {row: run.get(row) or self._missing(row) for row in range(len(self._texts))}
+                for run in runs
+            ]
+        items = [list(run.values()) for run in runs]
+        return Inputs(benchmark, items, self._grammar, benchmark.data_set, self._tools, names=names)
+
+    def _fill(self, provided: ProvidedPassages) -> None:
+        """Give passages with a docid alone their text; remove docids from other texts."""
+        passages = [p for run in self.runs.values() for item in run.values() for p in item.passages]
+        bare = {p.id for p in passages if p.id and not p.text}
+        texts = self._benchmark.texts(bare) if bare else {}
+
+        def complete(passage: Passage) -> Passage:
+            """Add the corpus's title and text, or remove the id if the passage's text differs."""
+            if passage.id and provided.has_other_text(passage):
+                return replace(passage, id="")
+            if passage.text or passage.id not in texts:
+                return passage
+            title, text = texts[passage.id]
+            return Passage(passage.id, passage.title or title, text)
+
+        for run in self.runs.values():
+            for row, item in run.items():
+                run[row] = replace(item, passages=tuple(map(complete, item.passages)))
+
+    def _missing(self, row: int) -> AnswerItem:
+        """Make an empty answer for a query that was not answered."""
+        gold = self._benchmark.gold_rows[row]
+        return AnswerItem(row, self._texts[row], "", self._context_passages[row], True, gold)

@@ -1,0 +1,379 @@
+"""Statements: the sentences of an output with the citations that belong to each.
+
+Marks are cut out first. Each line is then a reference list, a heading, marks alone, or text; only
+text gives statements. Marks belong to the statement that contains them, else to the one before; a
+mark that opens a line whose text follows belongs to what follows (docs/definitions.md#statements).
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from citeforge.engines.text.segment import Segmenter, Span, lines_of
+from citeforge.evaluator.submissions.layout import Layout
+from citeforge.schemas.citations.forms import BLOCK_TAG, without_last_space
+from citeforge.schemas.citations.grammar import Marker, Parsed
+from citeforge.schemas.citations.reference_list import HEADING, LABELLED
+
+_STARS = re.compile(r"\*{1,3}")
+_CLOSERS = "\"'”’»)\\]*_」』"
+_STOP = re.compile(rf"[.!?…。！？]+[{_CLOSERS}]*(?=\s+\S)")
+_STOPPED = re.compile(rf"[.!?…][{_CLOSERS}]*\Z")
+_MARKDOWN_HEADING = re.compile(r"\s*#{1,6}\s+\S")
+_BOLD = re.compile(r"\s*(\*\*\*?|__)(?P<inner>[^*_\n]+)\1\s*:?\s*")
+_GENERIC = re.compile(
+    r"[\s*_]*(?:(?:final|short|long|full|direct)\s+)?(?:answers?|summary|conclusions?|introduction|"
+    r"overview|background|key\s+(?:points|facts|findings|takeaways)|details|explanation|notes?|"
+    r"discussion|justification|response|antwort|zusammenfassung|réponse|respuesta|resumen|答案|总结|"
+    r"回答|まとめ)[\s*_]*[:：]?[\s*_]*",
+    re.IGNORECASE,
+)
+_UNDERLINE = re.compile(r"\s*(?:={3,}|-{3,})\s*")
+_FENCE = re.compile(r"\s*(?:```|~~~)\s*[\w+-]*\s*")
+_LEAD_IN = re.compile(r"[:：][\s*_\"”]*\Z")
+# `S1. [2] adds S2`: the mark is the subject of what follows.
+_PREDICATE = re.compile(
+    r"(?:(?:and|also|further|then|however|in turn)\W+)*(?:states?|says?|adds?|notes?|mentions?|"
+    r"reports?|shows?|describes?|explains?|claims?|argues?|suggests?|provides?|confirms?|discusses|"
+    r"gives?|lists?|indicates?|points? out|refers?|defines?|contains?|supports?|does|do|is|are)\b"
+)
+_THAI = re.compile(r"[\u0e00-\u0e7f]")
+_THAI_FOLLOWS = re.compile(r"\s+[\u0e00-\u0e7f]")
+_SEPARATORS = " \t\n\r.,;:!?)]}。，、；：।۔؟։።။"
+_SPACED_STOP = re.compile(r"[ \t]++(?=[.,;!?。।۔؟։።။](?:\s|\Z))")
+
+
+class MarkerReader(Protocol):
+    """Finds citation marks: of passages (Grammar) or of triples (TripleGrammar)."""
+
+    def parse(self, output: str, n_docs: int) -> Parsed:
+        """Find the citation marks of an output."""
+        ...
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement and its citations.
+
+    Attributes:
+        text: the sentence without markers, white space squeezed at its ends.
+        spans: where its characters stand in the output, markers and their spaces left out.
+        markers: the marks that belong to it, in order.
+    """
+
+    text: str
+    spans: tuple[Span, ...]
+    markers: tuple[Marker, ...]
+
+    @property
+    def numbers(self) -> list[int]:
+        """Citation numbers as written, in order, repeats kept."""
+        return [n for marker in self.markers for n in marker.numbers]
+
+
+@dataclass(frozen=True)
+class Statements:
+    """An output in statements.
+
+    Attributes:
+        statements: in order.
+        stray: markers of an output without any statement.
+        text: the output without markers, from which the statements were cut.
+    """
+
+    statements: tuple[Statement, ...]
+    stray: tuple[Marker, ...]
+    text: str
+
+
+@dataclass
+class _Cut:
+    """An output without its marks.
+
+    Attributes:
+        text: what is left; the space before a mark goes with it where punctuation or space follows.
+        origins: where each of its characters stands in the output; −1 of a space that was put in.
+        places: offset of each mark in the text.
+    """
+
+    text: str = ""
+    origins: list[int] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+
+    def spans(self, start: int, end: int) -> tuple[Span, ...]:
+        """Map the characters [start, end) of the text back to spans of the output."""
+        spans: list[Span] = []
+        for at in self.origins[start:end]:
+            if spans and spans[-1][1] == at:
+                spans[-1] = (spans[-1][0], at + 1)
+            elif at >= 0:
+                spans.append((at, at + 1))
+        return tuple(spans)
+
+    def raw_line_start(self, start: int) -> int:
+        """Find where a line of the text starts in the output, marks that open it included."""
+        while start and self.origins[start - 1] < 0:
+            start -= 1
+        return self.origins[start - 1] + 1 if start else 0
+
+
+def _with_emphasis(output: str, start: int, end: int) -> Span:
+    """Widen the span of a mark to the asterisks that enclose nothing else: ``**[5]**``."""
+    stars = _STARS.match(output, end)
+    if stars is None or not output.endswith(stars[0], 0, start):
+        return start, end
+    opens = start - len(stars[0])
+    if output.count(stars[0], output.rfind("\n", 0, start) + 1, opens) % 2:  # they close others
+        return start, end
+    return opens, stars.end()
+
+
+def _cut(output: str, markers: tuple[Marker, ...]) -> _Cut:
+    """Remove the marks of an output, and record the place of each."""
+    cut, at = _Cut(), 0
+    pieces: list[str] = []
+    ends = [_with_emphasis(output, m.start, m.end) for m in markers]
+    behind = [output[e : e + 1] for _, e in ends]
+    for i in range(len(ends) - 2, -1, -1):
+        if ends[i][1] == ends[i + 1][0]:
+            behind[i] = behind[i + 1]  # what follows all of `[1][2]`
+    for (start, end), following in zip(ends, behind, strict=True):
+        piece = output[at:start]
+        if not following or following in _SEPARATORS:
+            piece = without_last_space(piece)
+        pieces.append(piece)
+        cut.origins += range(at, at + len(piece))
+        cut.places.append(len(cut.origins))
+        if output[start] == "<" and BLOCK_TAG.match(output, start) is not None:
+            pieces.append("\n")
+            cut.origins.append(-1)
+        elif following.isalnum() and _STOPPED.search(output[max(0, at, start - 9) : start]):
+            pieces.append(" ")  # `Gold.[1]Tin` is two sentences
+            cut.origins.append(-1)
+        spaced = _SPACED_STOP.match(output, end)
+        at = end if spaced is None else spaced.end()
+        if output[at : at + 1] == "." and _STOPPED.search(
+            output[max(0, start - 9) : start].rstrip()
+        ):
+            at += 1  # `Gold. [1].` has one full stop
+    cut.origins += range(at, len(output))
+    cut.text = "".join([*pieces, output[at:]])
+    return cut
+
+
+@dataclass
+class _Sentence:
+    """A sentence of the text without marks, and the marks that belong to it."""
+
+    start: int
+    end: int
+    markers: list[Marker] = field(default_factory=list)
+
+
+class _Reader:
+    """Reads the lines of an output into sentences, each with its marks."""
+
+    def __init__(self, output: str, parsed: Parsed, segmenter: Segmenter) -> None:
+        """Assign the marks of an output to its lines; :meth:`read` makes the sentences."""
+        self.markers = tuple(m for m in parsed.markers if not (m.is_listed or m.is_residue))
+        every = parsed.markers
+        self.cut = _cut(output, every)
+        self.segmenter = segmenter
+        self.lists = parsed.lists
+        self.lines = lines_of(self.cut.text)
+        self.of_line: list[list[tuple[Marker, int]]] = [[] for _ in self.lines]
+        starts = [s for s, _ in self.lines]
+        for marker, place in zip(every, self.cut.places, strict=True):
+            if starts and not (marker.is_listed or marker.is_residue):
+                self.of_line[max(0, bisect_right(starts, place) - 1)].append((marker, place))
+        self.opens = bool(self.markers) and not _has_letter(output[: self.markers[0].start])
+        self.sentences: list[_Sentence] = []
+        # An output of marks alone has no lines.
+        self.pending: list[Marker] = [] if self.lines else list(self.markers)
+        self.output = output
+        self.layout = Layout([self.cut.text[start:end] for start, end in self.lines])
+
+    def read(self) -> None:
+        """Read all lines into statements, and give each mark to one of them.
+
+        Marks that wait for a statement get the next one.
+        """
+        marks_first = False
+        for number, (start, end) in enumerate(self.lines):
+            line, marks = self.cut.text[start:end], self.of_line[number]
+            if self._is_listed(start) or number in self.layout.code:
+                continue
+            is_row = number in self.layout.rows
+            if not (_has_letter(line) or (is_row and _has_digit(line))) or is_label(line):
+                marks_first = marks_first or (bool(marks) and not self.sentences)
+                if self.sentences and not (marks_first and self.opens):
+                    self._give_last(m for m, _ in marks)
+                else:
+                    self.pending.extend(m for m, _ in marks)
+            elif self._is_heading(number):
+                self.pending.extend(m for m, _ in marks)
+            else:
+                self._read_text(number)
+        if self.sentences:
+            self._give_last(self.pending)
+            self.pending = []
+
+    def _give_last(self, markers: Iterable[Marker]) -> None:
+        """Give marks to the last statement."""
+        self.sentences[-1].markers.extend(markers)
+
+    def _is_listed(self, start: int) -> bool:
+        """Whether the line at an offset is in a list of references."""
+        if not self.lists:
+            return False
+        raw = self.cut.raw_line_start(start)
+        at = bisect_right(self.lists, (raw, len(self.output) + 1)) - 1
+        return at >= 0 and raw < self.lists[at][1]
+
+    def _line(self, number: int) -> str:
+        """Get the text of a line; empty behind the last one."""
+        if number >= len(self.lines):
+            return ""
+        return self.cut.text[slice(*self.lines[number])]
+
+    def _is_heading(self, number: int) -> bool:
+        """Whether a line is a heading and makes no statement."""
+        line, following = self._line(number), self._line(number + 1)
+        if number in self.layout.headers:
+            return True
+        if _MARKDOWN_HEADING.match(line) or _FENCE.fullmatch(line):
+            return True
+        more = any(
+            _has_letter(self._line(n)) for n in range(number + 1, min(number + 4, len(self.lines)))
+        )
+        if self.of_line[number] or not more:
+            return False
+        bold = _BOLD.fullmatch(line)
+        if bold is not None and not _STOPPED.search(bold["inner"].rstrip()):
+            return True
+        if _GENERIC.fullmatch(line):
+            return True
+        underlined = following and _UNDERLINE.fullmatch(following) is not None
+        return bool(underlined) and not _STOPPED.search(line.rstrip())
+
+    def _read_text(self, number: int) -> None:
+        """Add the sentences of a line, each with the marks that belong to it."""
+        start, end = self.lines[number]
+        line = self.cut.text[start:end]
+        marks = self.of_line[number]
+        forced = {
+            m.end() for _, p in marks
+            if (m := _STOP.match(self.cut.text, p, end)) and ".." not in m.group()
+        }  # fmt: skip
+        if (prefix := self.layout.prefix(number)) and _has_letter(line[prefix:]):
+            start += prefix
+            line = line[prefix:]
+        if marks and _THAI.search(line):
+            forced.update(p for _, p in marks if _THAI_FOLLOWS.match(self.cut.text, p, end))
+        row = self._row(number, line)
+        spans = self._split(line, forced, start) if row is None else [row]
+        sentences = [_Sentence(start + s, start + e) for s, e in spans]
+        if self.pending:
+            sentences[0].markers.extend(self.pending)
+            self.pending = []
+        opens_line = bool(marks) and not _has_letter(self.cut.text[start : marks[0][1]])
+        starts = [s.start for s in sentences]
+        for marker, place in marks:
+            owner = self._owner(marker, place, sentences, starts, opens_line or self.opens)
+            sentences[owner].markers.append(marker)
+        for i in range(len(sentences) - 1, 0, -1):
+            if is_label(self.cut.text[sentences[i].start : sentences[i].end]):
+                sentences[i - 1].markers.extend(sentences.pop(i).markers)
+        if _LEAD_IN.search(line.rstrip()) and not sentences[-1].markers:
+            sentences.pop()
+        self.sentences.extend(sentences)
+
+    def _row(self, number: int, line: str) -> Span | None:
+        """Get the span of a table row, which is one statement; None for other lines."""
+        stripped = line.strip()
+        is_row = stripped.startswith("|") and stripped.count("|") > 2
+        if not is_row and number not in self.layout.rows:
+            return None
+        start = len(line) - len(line.lstrip())
+        return start, start + len(stripped)
+
+    def _split(self, line: str, forced: set[int], offset: int) -> list[Span]:
+        """Split a line into sentences with a letter or digit; also at forced places."""
+        ends = [e for _, e in self.segmenter.split(line)]
+        cuts = sorted({*ends[:-1], *(f - offset for f in forced)})
+        spans: list[Span] = []
+        at = 0
+        for cut in [*cuts, len(line)]:
+            piece = line[at:cut]
+            if _has_letter(piece):
+                spans.append((at + len(piece) - len(piece.lstrip()), at + len(piece.rstrip())))
+                at = cut
+            elif spans and cut == len(line):
+                spans[-1] = (spans[-1][0], at + len(piece.rstrip()))
+        return spans
+
+    def _owner(
+        self,
+        marker: Marker,
+        place: int,
+        sentences: list[_Sentence],
+        starts: list[int],
+        forward: bool,
+    ) -> int:
+        """Find the sentence that a mark belongs to (docs/definitions.md#statements)."""
+        before = bisect_right(starts, place) - 1
+        if before < 0:
+            return 0
+        if place == sentences[before].start and before > 0:
+            before -= 1
+        if place < sentences[before].end or before + 1 == len(sentences):
+            return before
+        glued = not self.output[marker.start - 1].isspace()
+        spaced = self.output[marker.end : marker.end + 1].isspace()
+        if glued and self.output[marker.start - 1] not in "]】］":
+            return before + 1 if forward and not spaced else before
+        following = self.cut.text[sentences[before + 1].start :][:60]
+        return before + 1 if forward or _PREDICATE.match(following) else before
+
+
+def strict_statements(
+    output: str, grammar: MarkerReader, segmenter: Segmenter, n_docs: int
+) -> Statements:
+    """Split an output into statements with their citations (docs/definitions.md#statements).
+
+    Args:
+        output: what the system wrote.
+        grammar: finds its marks and reference lists.
+        segmenter: splits a line into sentences.
+        n_docs: number of passages shown.
+    """
+    parsed = grammar.parse(output, n_docs)
+    reader = _Reader(output, parsed, segmenter)
+    reader.read()
+    statements = []
+    for sentence in reader.sentences:
+        spans = reader.cut.spans(sentence.start, sentence.end)
+        markers = tuple(sorted(sentence.markers, key=lambda m: m.start))
+        text = " ".join(reader.cut.text[sentence.start : sentence.end].split())
+        statements.append(Statement(text, spans, markers))
+    return Statements(tuple(statements), tuple(reader.pending), reader.cut.text)
+
+
+def _has_letter(text: str) -> bool:
+    """Whether a text has a letter."""
+    return any(c.isalpha() for c in text)
+
+
+def _has_digit(text: str) -> bool:
+    """Whether a text has a digit."""
+    return any(c.isdigit() for c in text)
+
+
+def is_label(line: str) -> bool:
+    """Whether a line only names what the marks are, such as `Source:` or `(Sources: , )`."""
+    if HEADING.fullmatch(line.strip()) is not None:
+        return True
+    label = LABELLED.match(line)
+    return label is not None and not _has_letter(line[label.end() :])

@@ -1,0 +1,290 @@
+"""Read text, Markdown, HTML, PDF and JSON Lines files, page by page."""
+
+import codecs
+import logging
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from citeforge.engines.jsonlines import raw_lines
+from citeforge.ir_convert.corpus import PassageRow
+from citeforge.plugins.documents.outline import Break, read_outline
+from citeforge.schemas.errors import InputError
+
+EMPTY = "empty"
+LARGE = "above --largest-file"
+OTHER = "of another format"
+BROKEN = "broken"
+LOCKED = "locked with a password"
+NO_TEXT = "without text, such as scans"
+_SAMPLE_BYTES = 1 << 18
+"""Bytes from which an encoding is guessed."""
+
+_HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
+_HIDDEN = [
+    "//nav", "//noscript", "//*[@hidden]",
+    "//*[contains(translate(@style, ' ', ''), 'display:none')]",
+]  # fmt: skip
+"""Elements that a browser does not show, or that lead to other pages."""
+
+_EDGE = 3
+"""Lines at the top and at the bottom of a page that may be running headers and footers."""
+_WINDOW = 4
+"""Pages before and after, in which repetitions of a line are counted."""
+_REPEATS = 3
+"""Pages of the window that must have a running line."""
+_LONGEST_LINE = 120
+"""Most characters of a running line."""
+_NUMBER = re.compile(r"\d+")
+_HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[a-zß-ÿ])")
+_CLOSED = re.compile(r"[.!?:;…。！？।۔።။»”\"')\]]\s*\Z")
+_SENTENCE = re.compile(r".+?(?:[.!?…][»”\"')\]]*(?=\s|\Z)|[。！？।۔።။][」』»”\"')\]]*)", re.DOTALL)
+_WRAPPED = 0.7
+"""Share of the page's longest line from which its last line counts as wrapped."""
+
+
+class UnreadableError(Exception):
+    """Error of a file that cannot be read, with the kind of problem.
+
+    Attributes:
+        problem: one of the constants above.
+    """
+
+    def __init__(self, problem: str, detail: str = "") -> None:
+        """Make the error; ``detail`` is its message."""
+        super().__init__(detail)
+        self.problem = problem
+
+
+class Notes(list[str]):
+    """Notes on oddities of a file that was read nevertheless.
+
+    Attributes:
+        counts: kind of change that readers made to the text, to its number.
+    """
+
+    def __init__(self, notes: Iterable[str] = ()) -> None:
+        """Copy notes, without counts."""
+        super().__init__(notes)
+        self.counts = Counter[str]()
+
+
+class DocumentPage(NamedTuple):
+    """A page, a line of JSON Lines, or a whole file.
+
+    Attributes:
+        number: number of the page or line, from 1; None for a whole file.
+        text: text in which offsets of passages count.
+        title: title of the document; empty for none.
+        breaks: headings and other stretches that belong to no passage, in order.
+    """
+
+    number: int | None
+    text: str
+    title: str = ""
+    breaks: tuple[Break, ...] = ()
+
+
+DocumentReader = Callable[[Path, Notes], Iterator[DocumentPage]]
+
+
+def read_plain(path: Path, notes: Notes) -> Iterator[DocumentPage]:
+    """Read a text file in any encoding as one page; form feeds become line ends."""
+    yield DocumentPage(None, _decode(path.read_bytes(), notes).replace("\f", "\n"))
+
+
+def read_markdown(path: Path, notes: Notes) -> Iterator[DocumentPage]:
+    """Read a Markdown file as one page with headings, and the title of its front matter."""
+    yield _markdown_page(_decode(path.read_bytes(), notes))
+
+
+def _markdown_page(markdown: str, title: str = "") -> DocumentPage:
+    """Make a page from Markdown, with its headings; ``title`` is used if it has none itself."""
+    outline = read_outline(markdown)
+    return DocumentPage(None, outline.text, outline.title or title, outline.breaks)
+
+
+def read_html(path: Path, notes: Notes) -> Iterator[DocumentPage]:
+    """Read the main text of a web page, without navigation, as one page of Markdown."""
+    import trafilatura
+
+    data = path.read_bytes()
+    extract = partial(
+        trafilatura.extract, output_format="markdown", include_comments=False, favor_recall=True,
+        prune_xpath=_HIDDEN,
+    )  # fmt: skip
+    try:
+        text = extract(data)
+        page = trafilatura.load_html(data)
+        bodies = [] if page is None else page.xpath("./body[.//h1 or .//h2 or .//h3]")
+        if bodies and not _HEADING.search(text or ""):
+            # trafilatura reads headings only inside an article: the whole page becomes one.
+            article, root = bodies[0], bodies[0].getparent()
+            article.tag = "article"
+            root.append(root.makeelement("body"))
+            root[-1].append(article)
+            text = extract(root) or text
+        text = text or trafilatura.html2txt(data)
+        about = trafilatura.extract_metadata(data)
+    except Exception as error:  # lxml and its users fail on wild pages in many ways
+        raise UnreadableError(BROKEN, first_line(error)) from error
+    yield _markdown_page(text or "", (about and about.title) or "")
+
+
+def read_pdf(path: Path, notes: Notes) -> Iterator[DocumentPage]:
+    """Read the pages of a PDF without running headers and footers.
+
+    Words hyphenated at the end of a line are joined; a sentence that runs over two pages is put on
+    the first of them.
+    """
+    import pypdf
+
+    logging.getLogger("pypdf").setLevel(logging.ERROR)
+    try:
+        reader = pypdf.PdfReader(path)
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise UnreadableError(LOCKED)
+        title = str((reader.metadata and reader.metadata.title) or "")
+        n_pages = len(reader.pages)
+    except UnreadableError:
+        raise
+    except Exception as error:  # a damaged file fails inside pypdf in many ways
+        raise UnreadableError(BROKEN, first_line(error)) from error
+    pages = []
+    for number in range(1, n_pages + 1):
+        try:
+            text = reader.pages[number - 1].extract_text()
+        except Exception as error:  # here, too
+            notes.append(f"page {number} is broken ({first_line(error)})")
+            continue
+        if not text.strip():
+            notes.append(f"page {number} has no text")
+        pages.append(DocumentPage(number, text, title))
+    yield from clean_pages(pages, notes.counts)
+
+
+def read_json_lines(path: Path, notes: Notes) -> Iterator[DocumentPage]:
+    """Read a JSON Lines file: one document per line, with a text and perhaps a title."""
+    try:
+        for number, line in raw_lines(path):
+            if not line.strip():
+                continue
+            try:
+                row = msgspec.json.decode(line, type=PassageRow)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                notes.append(f"line {number} is not a row ({first_line(error)})")
+                continue
+            if not row.body.strip():
+                notes.append(f"line {number} has no text")
+            yield DocumentPage(number, row.body, row.title or "")
+    except InputError as error:
+        raise UnreadableError(BROKEN, error.message) from error
+
+
+def first_line(error: Exception) -> str:
+    """Format an error as its type and the first line of its message."""
+    first = (str(error).splitlines() or [""])[0][:160]
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+def _decode(data: bytes, notes: Notes) -> str:
+    """Decode bytes as UTF-8, as UTF-16 if marked, or in the likeliest encoding.
+
+    Raises:
+        UnreadableError: the bytes are not text in any known encoding.
+    """
+    encoding = "utf-16" if data.startswith((codecs.BOM_LE, codecs.BOM_BE)) else "utf-8-sig"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        from charset_normalizer import from_bytes
+
+        guess = None if b"\0" in data[:_SAMPLE_BYTES] else from_bytes(data[:_SAMPLE_BYTES]).best()
+        if guess is None:
+            raise UnreadableError(BROKEN, "is not text in any known encoding") from None
+        notes.append(f"is not UTF-8; read as {guess.encoding}")
+        text = data.decode(guess.encoding, "replace")
+    if "\0" in text:
+        raise UnreadableError(BROKEN, "contains NUL characters, so it is not text")
+    return text
+
+
+def clean_pages(pages: Sequence[DocumentPage], counts: Counter[str]) -> Iterator[DocumentPage]:
+    """Clean PDF pages: remove running headers and footers, join sentences over two pages.
+
+    Args:
+        pages: pages in order.
+        counts: the numbers of lines removed and of sentences joined are added.
+    """
+    bodies = zip(pages, _remove_running_lines(pages, counts), strict=True)
+    rest = [page._replace(text=text) for page, text in bodies]
+    for at, page in enumerate(rest):
+        following = rest[at + 1] if at + 1 < len(rest) else None
+        if following is not None and following.number == (page.number or 0) + 1:
+            text = following.text.lstrip()
+            if head := _continuation(page.text, text):
+                counts["sentences over two pages, joined"] += 1
+                page = page._replace(text=f"{page.text.rstrip()}\n{head}")
+                rest[at + 1] = following._replace(text=text[len(head) :].lstrip())
+        yield page._replace(text=_HYPHEN.sub("", page.text))
+
+
+def _remove_running_lines(pages: Sequence[DocumentPage], counts: Counter[str]) -> list[str]:
+    """Remove running headers and footers from the texts of pages, and count them."""
+    texts = [page.text.strip() for page in pages]
+    for is_top in (True, False):
+        keys = [
+            {key for line in _edge_lines(text, is_top) for key in _line_keys(page, line)}
+            for page, text in zip(pages, texts, strict=True)
+        ]
+        for at, page in enumerate(pages):
+            around = Counter[str]()
+            for near in keys[max(0, at - _WINDOW) : at + _WINDOW + 1]:
+                around.update(near)
+            while line := next(iter(_edge_lines(texts[at], is_top)), ""):
+                if all(around[key] < _REPEATS for key in _line_keys(page, line)):
+                    break
+                parts = texts[at].split(line, 1) if is_top else texts[at].rsplit(line, 1)
+                texts[at] = parts[1 if is_top else 0].strip()
+                counts["running headers and footers, left out"] += 1
+    return texts
+
+
+def _edge_lines(text: str, is_top: bool) -> list[str]:
+    """List the first or last three non-blank lines of a page, the outermost first."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[:_EDGE] if is_top else lines[: -_EDGE - 1 : -1]
+
+
+def _line_keys(page: DocumentPage, line: str) -> set[str]:
+    """Make keys of a line; a running line shares one with its repetitions on other pages.
+
+    Besides its text: the text with a number replaced by its distance from the page's number.
+    """
+    text = " ".join(line.split())
+    numbers = list(_NUMBER.finditer(text))
+    if len(text) > _LONGEST_LINE or any(len(n[0]) > 9 for n in numbers):
+        return set()
+    keys = {text}
+    for n in numbers:
+        keys.add(f"{text[: n.start()]}\0{int(n[0]) - (page.number or 0)}{text[n.end() :]}")
+    return keys
+
+
+def _continuation(text: str, following: str) -> str:
+    """Find the start of a page that completes the last sentence of the page before, or ""."""
+    text, following = text.rstrip(), following.lstrip()
+    if not text or not following or _CLOSED.search(text):
+        return ""
+    lines = text.splitlines()
+    is_wrapped = len(lines) > 1 and len(lines[-1]) >= _WRAPPED * max(map(len, lines[:-1]))
+    first = following[0]
+    if not (first.isalpha() and (not first.isupper() or is_wrapped)):
+        return ""
+    sentence = _SENTENCE.match(following.partition("\n\n")[0])
+    return "" if sentence is None else sentence[0]

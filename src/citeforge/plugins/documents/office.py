@@ -1,0 +1,185 @@
+"""Read Word (DOCX) and PowerPoint (PPTX) files."""
+
+import re
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from citeforge.engines.jsonlines import LARGEST_UNPACKED
+from citeforge.plugins.documents.formats import (
+    BROKEN,
+    LARGE,
+    LOCKED,
+    DocumentPage,
+    Notes,
+    UnreadableError,
+    first_line,
+)
+from citeforge.plugins.documents.outline import Break
+
+_HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
+_OLD_FORMAT = b"\xd0\xcf\x11\xe0"
+"""First bytes of an OLE file: an encrypted document, or one of before 2007."""
+_LEFT_OUT = ("w:txbxContent", "w:footnoteReference", "w:endnoteReference")
+_TITLE = -1
+"""Level of the style of a document's title."""
+_MOST_LEVELS = 100
+"""Depth of nested groups of shapes down to which they are read."""
+
+
+class _PageBuilder:
+    """Builds the text of a page from paragraphs, and records its headings."""
+
+    def __init__(self) -> None:
+        """Start with an empty page."""
+        self.text = ""
+        self.breaks: list[Break] = []
+
+    def add(self, paragraph: str, level: int = 0) -> None:
+        """Add a paragraph, which is a heading if its level is above 0; blank ones are left out."""
+        lines = [" ".join(line.split()) for line in paragraph.splitlines()]
+        content = "\n".join(filter(None, lines))
+        if not content:
+            return
+        start = len(self.text)
+        self.text += f"{content}\n\n"
+        if level:
+            self.breaks.append(Break(start, len(self.text), level, " ".join(content.split())))
+
+    def page(self, number: int | None, title: str) -> DocumentPage:
+        """Return the page built so far."""
+        return DocumentPage(number, self.text, title, tuple(self.breaks))
+
+
+@contextmanager
+def _errors_as_unreadable(path: Path) -> Iterator[None]:
+    """Check an Office file, and turn exceptions while it is read into UnreadableError."""
+    try:
+        if path.read_bytes()[:4] == _OLD_FORMAT:
+            raise UnreadableError(LOCKED, "encrypted, or in the format of before 2007")
+        if not zipfile.is_zipfile(path):
+            raise UnreadableError(BROKEN, "is no Office Open XML file")
+        with zipfile.ZipFile(path) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+        if size > LARGEST_UNPACKED:
+            raise UnreadableError(LARGE, f"unpacks to {size:,} bytes")
+        yield
+    except (UnreadableError, ModuleNotFoundError):
+        raise
+    except Exception as error:  # lxml and zipfile fail on damaged files in many ways
+        raise UnreadableError(BROKEN, first_line(error)) from error
+
+
+def read_docx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
+    """Read a Word document: paragraphs and tables of its body, headings by their styles.
+
+    A paragraph of the style Title is the document's title. Headers and footers of pages, deleted
+    text, text boxes and notes are no part of it; text boxes and notes are counted.
+    """
+    import docx
+
+    builder = _PageBuilder()
+    with _errors_as_unreadable(path):
+        document: Any = docx.Document(str(path))
+        title = document.core_properties.title or ""
+        body = document.element.body
+        levels = {style.style_id: _heading_level(style) for style in document.styles}
+        for block in _blocks(body):
+            if block.tag.endswith("}tbl"):
+                for row in block.xpath("./w:tr"):
+                    builder.add(_join_cells(_docx_text(cell) for cell in row.xpath("./w:tc")))
+                continue
+            text = _docx_text(block)
+            (style,) = block.xpath("./w:pPr/w:pStyle/@w:val")[:1] or ("",)
+            level = levels.get(style, 0)
+            if level == _TITLE:
+                title = " ".join(text.split()) or title
+            else:
+                builder.add(text, level)
+        for name in _LEFT_OUT:
+            if number := len(body.xpath(f".//{name}")):
+                notes.append(f"{number} {name.removeprefix('w:')}, whose text is left out")
+    yield builder.page(None, title)
+
+
+def _heading_level(style: Any) -> int:
+    """Get the heading level of a style, or of its base style; 0 for none, -1 for the title."""
+    while style is not None:
+        if style.name == "Title":
+            return _TITLE
+        if match := _HEADING.fullmatch(style.name or ""):
+            return int(match[1])
+        style = getattr(style, "base_style", None)
+    return 0
+
+
+def _blocks(parent: Any) -> Iterator[Any]:
+    """Yield the paragraphs and tables of a Word body, also in content controls and insertions."""
+    for child in parent.iterchildren():
+        name = str(child.tag).rpartition("}")[2]
+        if name in ("p", "tbl"):
+            yield child
+        elif name in ("sdt", "sdtContent", "customXml", "ins", "moveTo"):
+            yield from _blocks(child)
+
+
+def _docx_text(element: Any) -> str:
+    """Get the visible text of a Word paragraph or cell, without deletions and text boxes."""
+    parts = []
+    for node in element.xpath(
+        ".//w:t[not(ancestor::w:txbxContent) and not(ancestor::w:moveFrom)]"
+        " | .//w:tab | .//w:br | .//w:cr | .//w:p[position() > 1]"
+    ):
+        name = node.tag.rpartition("}")[2]
+        parts.append((node.text or "") if name == "t" else "\n" if name in ("br", "cr") else " ")
+    return "".join(parts)
+
+
+def _join_cells(cells: Iterable[str]) -> str:
+    """Join the cells of a table row into one line."""
+    return " | ".join(" ".join(cell.split()) for cell in cells)
+
+
+def read_pptx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
+    """Read the slides of a presentation: title, texts and tables of shapes, speaker's notes."""
+    import pptx
+
+    with _errors_as_unreadable(path):
+        deck: Any = pptx.Presentation(str(path))
+        title = deck.core_properties.title or ""
+        pages = []
+        for number, slide in enumerate(deck.slides, 1):
+            builder = _PageBuilder()
+            heading = slide.shapes.title
+            if heading is not None and heading.has_text_frame:
+                builder.add(heading.text_frame.text.replace("\v", " "), 1)
+            for shape in _shapes(slide.shapes):
+                if heading is None or shape.shape_id != heading.shape_id:
+                    _add_shape(builder, shape)
+            if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
+                builder.add(slide.notes_slide.notes_text_frame.text.replace("\v", "\n"))
+            if not builder.text:
+                notes.append(f"slide {number} has no text")
+            pages.append(builder.page(number, title))
+    yield from pages
+
+
+def _shapes(shapes: Any, depth: int = 0) -> Iterator[Any]:
+    """Yield the shapes of a slide, also those inside groups."""
+    for shape in shapes:
+        if hasattr(shape, "shapes") and depth < _MOST_LEVELS:
+            yield from _shapes(shape.shapes, depth + 1)
+        else:
+            yield shape
+
+
+def _add_shape(builder: _PageBuilder, shape: Any) -> None:
+    """Add the text or table of a slide's shape to a page."""
+    if getattr(shape, "has_table", False):
+        for row in shape.table.rows:
+            builder.add(_join_cells(cell.text_frame.text for cell in row.cells))
+    elif shape.has_text_frame:
+        for paragraph in shape.text_frame.paragraphs:
+            builder.add("".join(run.text for run in paragraph.runs).replace("\v", "\n"))

@@ -1,0 +1,76 @@
+"""Cut pages into passages: at headings, then between sentences, up to a greatest length."""
+
+import math
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from citeforge.engines.text.segment import Segmenter, Span, trimmed
+from citeforge.plugins.documents.formats import DocumentPage
+from citeforge.plugins.documents.outline import sections
+
+# A line end inside a paragraph: the next line starts no item, table row, quotation or code.
+_WRAP = re.compile(r"(?<=[^\n])\r?\n(?=[^\s*+\-|>#`~•\d])")
+
+
+class Cut(NamedTuple):
+    """Position of a passage in its page, and the headings above it.
+
+    Attributes:
+        start: first character of the passage.
+        end: character behind its last one.
+        headings: headings above it, from the highest.
+    """
+
+    start: int
+    end: int
+    headings: tuple[str, ...]
+
+
+def cut_page(page: DocumentPage, size: int, segmenter: Segmenter) -> Iterator[Cut]:
+    """Cut a page into passages, in order; only breaks and white space are left out.
+
+    Args:
+        page: page of a document.
+        size: most characters of a passage.
+        segmenter: finds sentences.
+    """
+    for start, end, headings in sections(page.breaks, len(page.text)):
+        for place in _cut_section(page.text, (start, end), size, segmenter):
+            yield Cut(*place, headings)
+
+
+def _cut_section(text: str, section: Span, size: int, segmenter: Segmenter) -> Iterator[Span]:
+    """Cut a section between sentences into spans of about equal length, at most ``size``."""
+    # Line ends become as many spaces, so that a paragraph is one line and offsets stay the same.
+    begin, end = section
+    flowing = _WRAP.sub(lambda m: " " * len(m[0]), text[begin:end])
+    spans = [
+        (begin + a, begin + b)
+        for span in segmenter.split(flowing)
+        for a, b in _cut_sentence(flowing, span, size)
+    ]
+    if not spans:
+        return
+    total = spans[-1][1] - spans[0][0]
+    target = total / math.ceil(total / size)
+    begin, last = spans[0]
+    for start, end in spans[1:]:
+        if end - begin > size or last - begin >= target:
+            yield begin, last
+            begin = start
+        last = end
+    yield begin, last
+
+
+def _cut_sentence(text: str, span: Span, size: int) -> Iterator[Span]:
+    """Yield the span of a sentence, cut (if possible at spaces) if it is longer than ``size``."""
+    start, end = span
+    while end - start > size:
+        at = text.rfind(" ", start + size // 2, start + size)
+        at = start + size if at < 0 else at
+        if piece := trimmed(text, start, at):
+            yield piece
+        start = at
+    if piece := trimmed(text, start, end):
+        yield piece

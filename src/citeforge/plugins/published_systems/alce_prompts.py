@@ -1,0 +1,193 @@
+"""ALCE's systems that ask for the answer in one prompt (Gao et al. 2023, section 3.1)."""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from citeforge.builders.alce.writing import is_irrelevant
+from citeforge.builders.prompts import PromptDoc, neutralise
+from citeforge.engines.llm.records import LlmReply, Request
+from citeforge.engines.text.quoting import with_quotes, without_tags
+from citeforge.plugins.published_systems.alce_options import (
+    AlceOptions,
+    CondensedOptions,
+    ShotOptions,
+)
+from citeforge.plugins.published_systems.demonstrations import (
+    BUILT_IN_EXAMPLES,
+    Demonstration,
+    choose_examples,
+    read_demonstrations,
+)
+from citeforge.systems.editing import cites_candidates
+from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
+
+_MOST_TOKENS = 160
+"""Most tokens of a short version."""
+CondensedDocs = Generator[Sequence[Request], Sequence[LlmReply], list[PromptDoc]]
+Examples = Callable[[int], list[str]]
+"""Maps the number of a run to the texts of its worked examples."""
+
+
+def make_examples(setting: Setting[ShotOptions], write: Callable[[Demonstration], str]) -> Examples:
+    """Make the function that draws each run's worked examples, built in or from ``--demos``.
+
+    The counts of the run record which.
+
+    Raises:
+        InputError: the file is wrong.
+        UsageError: it has too few.
+    """
+    o = setting.options
+    data_set = setting.benchmark.data_set
+    pool = read_demonstrations(o.demos or BUILT_IN_EXAMPLES, data_set)
+    if o.shots:
+        origin = f"of {o.demos.name}" if o.demos else "built in; their answers are sentences"
+        if data_set == "qampari" and not o.demos:
+            origin += "; QAMPARI's are lists: see --demos"
+        setting.counts[f"worked examples to draw from ({origin})"] = len(pool)
+    questions = frozenset(q.casefold() for q in setting.benchmark.questions(setting.context))
+
+    @cache
+    def examples(run: int) -> list[str]:
+        """Draw the worked examples of a run, and write them as prompts show them."""
+        return [write(d) for d in choose_examples(pool, o.shots, setting.seed, run, questions)]
+
+    return examples
+
+
+def vanilla(setting: Setting[AlceOptions]) -> MakeSteps:
+    """Make ALCE's Vanilla system: an instruction, worked examples, and the first k passages."""
+    prompt = _make_prompt_writer(setting, short=False)
+
+    def steps(task: Task) -> Steps:
+        """Ask the LLM for the answer in one request."""
+        docs = setting.docs(task.item)[: setting.options.k]
+        (answer,) = yield [setting.request(prompt(task, docs), task)]
+        return Reply.of(answer)
+
+    return steps
+
+
+def short_versions(how: str, setting: Setting[CondensedOptions]) -> MakeSteps:
+    """Make ALCE's Summ or Snippet system: prompts show short versions of passages.
+
+    Passages that do not help are left out; ``how`` is ``summary`` or ``snippet``.
+    """
+    prompt = _make_prompt_writer(setting, short=True)
+    condensed = make_condenser(setting, how, setting.options.k)
+
+    def steps(task: Task) -> Steps:
+        """Condense the passages of a query, then ask the LLM for the answer."""
+        docs = yield from condensed(task)
+        (answer,) = yield [setting.request(prompt(task, docs), task)]
+        return Reply.of(answer)
+
+    return steps
+
+
+def _make_prompt_writer(
+    setting: Setting[AlceOptions] | Setting[CondensedOptions], short: bool
+) -> Callable[[Task, Sequence[PromptDoc]], str]:
+    """Make the function that writes a query's prompt about some passages."""
+    o, base = setting.options, setting.base
+
+    def fill(query: str, docs: Sequence[PromptDoc], demos: Sequence[str], answer: str) -> str:
+        """Fill the template: a prompt has an empty answer, a worked example its own."""
+        return setting.render(
+            "alce",
+            query=query,
+            docs=docs,
+            demos=demos,
+            base=base,
+            instruction=o.instruction,
+            answer=answer,
+        )
+
+    examples = make_examples(
+        setting,  # type: ignore[arg-type]
+        lambda d: fill(d.question, d.docs(o.k, base, short), (), d.text(base)),
+    )
+
+    def prompt(task: Task, docs: Sequence[PromptDoc]) -> str:
+        """Write the prompt of a query about some passages, as many as fit into the window."""
+        demos = examples(task.run)
+        return setting.fitted(task, docs, lambda some: fill(task.item.query, some, demos, ""))
+
+    return prompt
+
+
+def closed_book(setting: Setting[ShotOptions]) -> MakeSteps:
+    """Make ALCE's ClosedBook system: prompts show the question without passages.
+
+    Only ``--post-cite`` adds citations: of the benchmark's candidates, as the paper does of its
+    first hundred (ALCE, section 3.1), else of the passages of the context.
+    """
+    # No passage is shown, so that citations of candidates number the candidates alone.
+    own = () if cites_candidates(setting.options, setting.benchmark) else None
+
+    def fill(query: str, demos: Sequence[str], answer: str) -> str:
+        """Fill the template: a prompt has an empty answer, a worked example its own."""
+        return setting.render("closed_book", query=query, demos=demos, answer=answer)
+
+    examples = make_examples(setting, lambda d: fill(d.question, (), d.without_citations()))
+
+    def steps(task: Task) -> Steps:
+        """Ask the LLM for the answer in one request."""
+        demos = examples(task.run)
+        text = setting.fitted(task, (), lambda _: fill(task.item.query, demos, ""))
+        (answer,) = yield [setting.request(text, task)]
+        return replace(Reply.of(answer), passages=own)
+
+    return steps
+
+
+def make_condenser(setting: Setting[Any], how: str, k: int) -> Callable[[Task], CondensedDocs]:
+    """Make the steps that shorten a query's passages and drop those that do not help (ALCE, 3.1).
+
+    Documents keep their numbers, so that citations mean the same as with full passages.
+
+    Args:
+        setting: setting of the system.
+        how: ``summary`` or ``snippet``.
+        k: number of passages of the context to shorten.
+
+    Returns:
+        Steps that end with the short versions of the passages that help.
+    """
+    package, counts = setting.benchmark, setting.counts
+    own = package.condensed(how) if how in package.splits.get("condensed", []) else None
+    if own is not None:
+        counts["short versions of the package"] += len(own)
+
+    def docs(task: Task) -> CondensedDocs:
+        """Get short versions of a query's passages from the package, else from the LLM."""
+        full = setting.docs(task.item)[:k]
+        if own is None:
+            answers = yield [request(doc, task) for doc in full]
+            texts = [_clean_short_version(answer.text) for answer in answers]
+        else:
+            texts = [own.get((task.item.query_id, p.id), "") for p in task.item.passages[:k]]
+        short = zip(full, texts, strict=True)
+        good = [replace(doc, text=neutralise(text)) for doc, text in short if text]
+        counts["passages without a short version that helps"] += len(full) - len(good)
+        counts["queries without a passage"] += not good
+        return good
+
+    def request(doc: PromptDoc, task: Task) -> Request:
+        """Make the LLM request for the short version of a passage."""
+        words = {"question": task.item.query, "title": doc.title, "text": doc.text}
+        # One short version for all runs.
+        return setting.request(
+            setting.render(f"alce/{how}", **with_quotes(words)), task, sample=0, temperature=0.0,
+            max_tokens=_MOST_TOKENS,
+        )  # fmt: skip
+
+    return docs
+
+
+def _clean_short_version(reply: str) -> str:
+    """Clean an LLM's short version to one line; empty if the passage does not help."""
+    reply = without_tags(reply)
+    return "" if is_irrelevant(reply) else " ".join(reply.split())

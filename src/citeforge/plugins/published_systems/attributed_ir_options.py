@@ -1,0 +1,91 @@
+"""Options of Attributed-IR's systems."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from citeforge.plugins.published_systems.fusion import FUSIONS
+from citeforge.schemas.choices import EMBEDDERS, listed
+from citeforge.schemas.recipes.base import Option
+from citeforge.systems.options import LlmOptions
+
+
+class GoldPassagesOptions(LlmOptions):
+    """Options of ``rtg-gold``."""
+
+    k: int | None = Field(None, ge=1)
+    """Relevant passages shown (default: all)."""
+
+
+class RetrievalOptions(LlmOptions):
+    """Options of systems that retrieve."""
+
+    over: Literal["corpus", "context"] = "corpus"
+    """Search the benchmark's corpus, or the passages of the query's context."""
+    retriever: str = "bm25"
+    """First stage: bm25, dense, or a plugin's."""
+    reranker: Annotated[str | None, Option(metavar="MODEL")] = None
+    """Second stage: a cross-encoder or monoT5, a folder or a Hub id (default: the embedder)."""
+    embedder: str = Field(
+        "offline", description=f"Second stage without --reranker: {listed(EMBEDDERS)}."
+    )
+    """Embedder of the second stage."""
+    device: str = "auto"
+    """auto, cpu, cuda, …"""
+    depth: int = Field(100, ge=1)
+    """Passages of the first stage that the second one reads."""
+
+    @field_validator("retriever")
+    @classmethod
+    def _refuse_run_file(cls, retriever: str) -> str:
+        """Refuse a run file as the first stage: it has no rankings for sub-queries."""
+        if retriever.startswith("run:"):
+            raise ValueError(
+                "a run file knows the benchmark's queries alone; `build alce --retriever run:FILE` "
+                "makes contexts of it, which --over context searches"
+            )
+        return retriever
+
+
+class VanillaOptions(RetrievalOptions):
+    """Options of ``rtg-vanilla``."""
+
+    k: int = Field(2, ge=1)
+    """Passages shown."""
+
+
+class QueryGenOptions(VanillaOptions):
+    """Options of ``rtg-query-gen``."""
+
+    queries: int = Field(4, ge=1)
+    """Most sub-queries that the LLM is asked for."""
+    shots: int = Field(4, ge=0, le=4)
+    """Demonstrations of sub-queries."""
+    fusion: str = "rerank"
+    """Fusion of rankings: sort, rerank, combsum, combmnz, pm2; or query:N, the ranking of one
+    query alone (0 is the user's), from which the MAX row is made."""
+    candidates: int = Field(10, ge=1)
+    """Passages of each query that are fused."""
+    retrieve_only: bool = False
+    """Ask for sub-queries and retrieve, and leave the answers empty: for --measures retrieval."""
+
+    @property
+    def later_calls(self) -> int:
+        """Number of LLM calls after the one for sub-queries: 1 for the answer, else 0."""
+        return 0 if self.retrieve_only else 1
+
+    @field_validator("fusion")
+    @classmethod
+    def _check_fusion(cls, fusion: str) -> str:
+        """Refuse the name of an unknown fusion method."""
+        name, _, number = fusion.partition(":")
+        if fusion not in FUSIONS and not (name == "query" and number.isdecimal()):
+            raise ValueError(f"expected {', '.join(FUSIONS)} or query:N")
+        return fusion
+
+
+class GtrOptions(RetrievalOptions):
+    """Options of ``gtr``."""
+
+    per_statement: int = Field(1, ge=1)
+    """Passages that each statement cites."""

@@ -1,0 +1,327 @@
+"""``interact`` and ``inline-search``: a model writes its answer in steps (ALCE, section 3.1)."""
+
+import re
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from itertools import chain
+from typing import Any, Literal
+
+from citeforge.builders.prompts import PromptDoc
+from citeforge.engines.llm.records import LlmReply, Request
+from citeforge.engines.models.embed import make_embedder
+from citeforge.engines.models.embedder import Embedder
+from citeforge.engines.retrieval.bm25 import Bm25
+from citeforge.package.items import Item, Passage
+from citeforge.plugins.published_systems.alce_options import InteractOptions, SearchOptions
+from citeforge.plugins.published_systems.alce_prompts import make_condenser, make_examples
+from citeforge.plugins.published_systems.demonstrations import Demonstration, ExampleSentence
+from citeforge.systems.prompts import WindowError
+from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
+
+FindPassage = Callable[[str], str | None]
+"""Maps the words of a search to the id of the best passage; None if none fits."""
+
+
+def make_bm25_search(ids: Sequence[str], texts: Sequence[str]) -> FindPassage:
+    """Make the function that finds the best passage for some words by BM25."""
+    index = Bm25(ids, texts)
+    return lambda words: next((r.docid for r in index.rank({"": words}, 1)[""]), None)
+
+
+def make_vector_search(ids: Sequence[str], texts: Sequence[str], embedder: Embedder) -> FindPassage:
+    """Make the function that finds the passage nearest to some words by vectors; ties by id."""
+    order = sorted(range(len(ids)), key=lambda row: ids[row])
+    passages = embedder.encode(list(texts), "passage").astype("float64")[order]
+
+    def find(words: str) -> str | None:
+        """Find the passage with the highest cosine to some words; None without passages."""
+        cosines = passages @ embedder.encode([words], "query")[0]
+        return ids[order[int(cosines.round(6).argmax())]] if order else None
+
+    return find
+
+
+@dataclass
+class CandidateSearch:
+    """Candidate passages of one query, a search among them, and the passages found so far.
+
+    Attributes:
+        passages: candidates by their ids.
+        find: finds the best candidate.
+        shown: passages found by searches, in the order of their first finding; citations
+            number them.
+    """
+
+    passages: dict[str, Passage]
+    find: FindPassage
+    shown: list[Passage] = field(default_factory=list)
+
+    def search(self, words: str) -> int | None:
+        """Find the best passage for some words; return its index in ``shown``, or None."""
+        name = self.find(words)
+        if name is None:
+            return None
+        if self.passages[name] not in self.shown:
+            self.shown.append(self.passages[name])
+        return self.shown.index(self.passages[name])
+
+
+def make_candidate_searches(setting: Setting[SearchOptions]) -> Callable[[Item], CandidateSearch]:
+    """Make the function that starts a search among a query's candidates.
+
+    Candidates are those of the package, else the best passages of its corpus by BM25.
+    """
+    benchmark, o = setting.benchmark, setting.options
+    if "candidates" in benchmark.splits:
+        ranked = benchmark.candidates()
+    else:
+        texts_of = zip(benchmark.query_ids, benchmark.questions(setting.context), strict=True)
+        ranked = Bm25.of(benchmark.corpus).rank(dict(texts_of), o.depth)
+    ids_of = {query: [r.docid for r in rows[: o.depth]] for query, rows in ranked.items()}
+    texts = benchmark.texts({name for ids in ids_of.values() for name in ids})
+    embedder = make_embedder(o.embedder) if o.retriever == "dense" else None
+
+    @cache
+    def index(query: str) -> FindPassage:
+        """Index a query's candidates for searching, once per query."""
+        ids = ids_of[query]
+        words = [" ".join(texts[name]).strip() for name in ids]
+        if embedder is None:
+            return make_bm25_search(ids, words)
+        return make_vector_search(ids, words, embedder)
+
+    def start(item: Item) -> CandidateSearch:
+        """Start a search among the candidates of an item's query."""
+        passages = {name: Passage(name, *texts[name]) for name in ids_of[item.query_id]}
+        return CandidateSearch(passages, index(item.query_id))
+
+    return start
+
+
+Verb = Literal["check", "search", "output", "end", "other"]
+
+_VERB = re.compile(r"\W{0,3}(check|search|output|end)\b[\s*_]*:?[\s*_]*", re.IGNORECASE)
+_NUMBER = re.compile(r"\[\s*(\d{1,9})")
+_NAMED = re.compile(r"\W{0,9}documents?:? ?(?:\[\d{1,9}\](?:[ ,&.*]|and\b)*)+", re.IGNORECASE)
+_ABSTAINS = re.compile(
+    r"sorry\b.*\brelevant (?:document|information)|none of the documents", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Action:
+    """One step of a model that writes an answer step by step.
+
+    Attributes:
+        verb: kind of step; ``other`` where the reply is no step.
+        text: sentence of the answer, words to search for, or documents to check.
+        line: the step as the next prompt shows it.
+    """
+
+    verb: Verb
+    text: str
+    line: str
+
+    @property
+    def numbers(self) -> list[int]:
+        """Document numbers in brackets, such as ``[2]``, in order, each once."""
+        return [int(n) for n in dict.fromkeys(_NUMBER.findall(self.text))]
+
+
+def read_action(reply: str, forced: bool = False, bare: bool = False) -> Action:
+    """Parse the first line of a model's reply as a step: check, search, output, end or other.
+
+    Args:
+        reply: text of the model's reply.
+        forced: whether the prompt ended with ``Output:``, so that the reply is a sentence.
+        bare: whether a line that names no step counts as a sentence, or as a check where it
+            only names documents, as small models write.
+    """
+    line = next((x.strip() for x in reply.splitlines() if x.strip()), "")
+    match = _VERB.match(line)
+    verb = match[1].lower() if match else None
+    rest = line[match.end() :].strip() if match else line
+    if verb == "end" and rest.strip(" .!*_"):
+        verb, rest = None, line  # a sentence that happens to begin so
+    if bare and not forced and verb is None and _NAMED.fullmatch(line):
+        return Action("check", line, f"Check: {line}")
+    if (forced and verb in (None, "output")) or (bare and verb is None):
+        if _ABSTAINS.search(line) or not rest:
+            return Action("end" if not rest else "other", "", line)
+        return Action("output", rest, f"Output: {rest}")
+    if verb is None or _ABSTAINS.search(line):
+        return Action("other", "", line)
+    if verb == "end":
+        return Action("end", "", "End")
+    text = f"{verb.capitalize()}: {rest}"
+    return Action(verb, rest, text)  # type: ignore[arg-type]
+
+
+Show = Callable[[Action], list[PromptDoc]]
+"""Returns the documents that the next step's prompt shows, for a check or a search."""
+_MOST_SHOWN = 3
+"""Documents that one check shows (ALCE, appendix C)."""
+
+
+@dataclass
+class StepwiseAnswer:
+    """An answer that a model writes step by step, so far.
+
+    Attributes:
+        steps: steps so far, as prompts show them.
+        sentences: sentences of the answer so far.
+        last: latest reply of the model.
+    """
+
+    steps: list[str] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
+    last: LlmReply | None = None
+
+    def reply(self, **more: Any) -> Reply:
+        """Make the system's reply from all sentences; it counts as cut if the last step was cut."""
+        reason = None if self.last is None else self.last.finish_reason
+        return Reply(" ".join(self.sentences), reason, meta={"steps": self.steps}, **more)
+
+
+def ask_steps(
+    setting: Setting[Any],
+    task: Task,
+    verb: str,
+    show: Show,
+    prompt: Callable[[Sequence[str], Sequence[PromptDoc], bool], str],
+) -> Generator[Sequence[Request], Sequence[LlmReply], StepwiseAnswer]:
+    """Ask a model for one step after another, until it ends its answer or the turns are used up.
+
+    What a check or search shows is seen by the next step alone, which must put something out
+    (ALCE, appendix C). A step that repeats the one before it ends the answer: the prompt would
+    lead to it again.
+
+    Args:
+        setting: setting of the system; its options limit the turns.
+        task: the query.
+        verb: the step that shows documents.
+        show: returns the documents of such a step.
+        prompt: writes a prompt of (steps so far, documents to show, whether a sentence must
+            follow).
+    """
+    answer, docs, forced = StepwiseAnswer(), list[PromptDoc](), False
+    for _ in range(setting.options.turns):
+        try:
+            text = prompt(answer.steps, docs, forced)
+        except WindowError:
+            if not answer.steps:
+                raise
+            setting.counts["answers that outgrew the window"] += 1
+            return answer
+        (answer.last,) = yield [setting.request(text, task, stop=["\n"])]
+        action = read_action(answer.last.text, forced, setting.options.bare)
+        docs, forced = [], False
+        if action.verb == "end":
+            return answer
+        if action.verb not in ("output", verb):
+            setting.counts["answers that ended with something other than a step"] += 1
+            return answer
+        if answer.steps and action.line == answer.steps[-1]:
+            setting.counts["answers that ended with a repeated step"] += 1
+            return answer
+        answer.steps.append(action.line)
+        if action.verb == "output":
+            answer.sentences.append(action.text)
+        else:
+            docs, forced = show(action), True
+    setting.counts["answers without an end"] += 1
+    return answer
+
+
+def _make_renderer(setting: Setting[Any], template: str) -> Callable[..., str]:
+    """Make the function that fills a prompt template; fields that are not passed are empty."""
+    defaults: dict[str, Any] = {"demos": (), "steps": (), "open": (), "forced": False}
+    return partial(setting.render, template, base=setting.base, **defaults)
+
+
+def _to_steps(demo: Demonstration, base: int, lead: Callable[[ExampleSentence], str]) -> list[str]:
+    """Write a worked example's answer as steps; ``lead`` writes the step before each sentence."""
+    steps = ((lead(s), f"Output: {s.with_citations(base)}") for s in demo.answer)
+    return [*filter(None, chain.from_iterable(steps)), "End"]
+
+
+def interact(setting: Setting[InteractOptions]) -> MakeSteps:
+    """Make ALCE's Interact system: prompts show short passages; the model may check full texts.
+
+    It may check three documents at a time.
+    """
+    o, base = setting.options, setting.base
+    condensed = make_condenser(setting, o.show, o.k)
+    fill = _make_renderer(setting, "interact")
+
+    def check(sentence: ExampleSentence) -> str:
+        """Write the step that checks the documents of a sentence; empty without citations."""
+        marks = "".join(f"[{n - 1 + base}]" for n in sentence.cited)
+        return f"Check: Document {marks}" if marks else ""
+
+    def example(demo: Demonstration) -> str:
+        """Write a worked example with its check steps."""
+        docs = demo.docs(o.k, base, short=True)
+        return fill(query=demo.question, docs=docs, steps=_to_steps(demo, base, check))
+
+    examples = make_examples(setting, example)  # type: ignore[arg-type]
+
+    def steps(task: Task) -> Steps:
+        """Condense the passages of a query, then ask the LLM for its answer step by step."""
+        full = {doc.number: doc for doc in setting.docs(task.item)}
+        short = yield from condensed(task)
+
+        def show(action: Action) -> list[PromptDoc]:
+            """Get the full texts of the documents that the model wants to check."""
+            numbers = {d.number for d in short}
+            setting.counts["invented document numbers"] += len(set(action.numbers) - numbers)
+            return [full[n] for n in action.numbers if n in numbers][:_MOST_SHOWN]
+
+        def prompt(done: Sequence[str], seen: Sequence[PromptDoc], forced: bool) -> str:
+            """Write the prompt for the next step."""
+            more = {"demos": examples(task.run), "steps": done, "open": seen, "forced": forced}
+            query = task.item.query
+            return setting.fitted(task, short, lambda some: fill(query=query, docs=some, **more))
+
+        answer = yield from ask_steps(setting, task, "check", show, prompt)
+        return answer.reply()
+
+    return steps
+
+
+def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
+    """Make ALCE's InlineSearch system: prompts show only passages that the model searches for."""
+    base, search_of = setting.base, make_candidate_searches(setting)
+    fill = _make_renderer(setting, "inline_search")
+
+    def example(demo: Demonstration) -> str:
+        """Write a worked example with its search steps."""
+        # What a search shows is gone from the prompt by the next step.
+        steps = _to_steps(demo, base, lambda s: f"Search: {s.search}" if s.search else "")
+        return fill(query=demo.question, steps=steps)
+
+    examples = make_examples(setting, example)  # type: ignore[arg-type]
+
+    def steps(task: Task) -> Steps:
+        """Ask the LLM for its answer step by step; each search shows a passage."""
+        candidates = search_of(task.item)
+
+        def show(action: Action) -> list[PromptDoc]:
+            """Search the query's candidates, and return the best passage, if there is any."""
+            place = candidates.search(action.text)
+            setting.counts["searches that found nothing"] += place is None
+            if place is None:
+                return []
+            return [setting.docs(task.item, candidates.shown)[place]]
+
+        def prompt(done: Sequence[str], seen: Sequence[PromptDoc], forced: bool) -> str:
+            """Write the prompt for the next step."""
+            more = {"demos": examples(task.run), "steps": done, "forced": forced}
+            query = task.item.query
+            return setting.fitted(task, seen, lambda some: fill(query=query, open=some, **more))
+
+        answer = yield from ask_steps(setting, task, "search", show, prompt)
+        return answer.reply(passages=tuple(candidates.shown))
+
+    return steps

@@ -1,0 +1,119 @@
+"""Detection of the tool that wrote a file, from its first line."""
+
+import json
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from citeforge.engines.jsonlines import open_bytes, read_errors, read_rows
+from citeforge.evaluator.submissions.reader import HEADER
+from citeforge.plugins.responses.layout import Layout, declarations, layouts
+from citeforge.plugins.responses.values import Node, nested
+from citeforge.schemas.errors import InputError
+
+_ROW: Any = dict[str, Any]
+_LARGEST_FIRST = 1 << 20
+"""Bytes of a file that is not in lines, in which its first response is looked for."""
+
+
+def find_layout(row: Node, among: tuple[Layout, ...]) -> tuple[Layout, Node] | None:
+    """Find the first layout that a line has, and the response in the line."""
+    bodies = _possible_bodies(row)
+    return next(((lay, body) for lay in among for body in bodies if lay.matches(body)), None)
+
+
+def body_of(row: Node) -> Node:
+    """Find the response in a line of an unknown layout."""
+    return _possible_bodies(row)[0]
+
+
+def _possible_bodies(row: Node) -> list[Node]:
+    """List the objects in a line that may be a response, the line itself last."""
+    nodes = (node for path in declarations().line.bodies for node in row.each(path))
+    return [node for node in nodes if isinstance(node.value, dict)]
+
+
+def looks_like(form: str, path: Path, start: bytes) -> bool:
+    """Whether a file is in a format, by its first line.
+
+    Raises:
+        InputError: responses of any tool, but not one per line.
+    """
+    return _recognise(path, start) == form
+
+
+@lru_cache(maxsize=4)
+def _recognise(path: Path, start: bytes) -> str | None:
+    """Name the format of a file by its first line; None for none of ours.
+
+    Raises:
+        InputError: responses of any tool, but not one per line.
+    """
+    text = start.lstrip()
+    is_array = text.startswith(b"[")
+    if is_array or text.partition(b"\n")[0].strip() == b"{":
+        if b'"docs"' not in start:
+            first, root = Node(_first_value(path, is_array)), ".[]" if is_array else ""
+            inner = ((root + place, node) for place, node in _first_items(first))
+            _require_lines(path, [(root or ".", first), *inner])
+        return None
+    if not text.startswith(b"{"):
+        return None
+    try:
+        _, row = next(read_rows(path, _ROW, HEADER))
+    except (StopIteration, InputError):
+        return None  # its reader says what is wrong
+    if isinstance(row.get("output"), str) and "query_id" in row:
+        return None
+    found = find_layout(read_row(row), layouts())
+    if found is None:
+        _require_lines(path, _first_items(Node(row)))
+    return None if found is None else found[0].form
+
+
+def read_row(row: dict[str, Any]) -> Node:
+    """Wrap a line, with dotted names as objects: those of data frames."""
+    return Node(nested(row) if any("." in name for name in row) else row)
+
+
+def _first_value(path: Path, is_array: bool) -> Any:
+    """Read the first value of a file that is not in lines; None if it is no JSON."""
+    with open_bytes(path) as file, read_errors(path):
+        text = file.read(_LARGEST_FIRST).decode(errors="replace").lstrip()
+    try:
+        return json.JSONDecoder().raw_decode(text[1:].lstrip() if is_array else text)[0]
+    except (ValueError, RecursionError):
+        return None
+
+
+def _first_items(node: Node) -> Iterator[tuple[str, Node]]:
+    """Yield the first item of each list in an object, and its place as jq writes it."""
+    for inner in node.each("%"):
+        if isinstance(inner.value, list):
+            yield from ((f".{inner.place}[]", item) for item in inner.items()[:1])
+        else:
+            yield from _first_items(inner)
+
+
+def _require_lines(path: Path, values: Iterable[tuple[str, Node]]) -> None:
+    """Refuse a file in which one of these values is a response of a known tool.
+
+    Args:
+        path: file.
+        values: values that are no lines of it, and their places as jq writes them.
+
+    Raises:
+        InputError: says how to put the responses into lines.
+    """
+    for place, node in values:
+        row = node.value if isinstance(node.value, dict) else {}
+        found = None if "docs" in row else find_layout(node, layouts())  # ALCE's results
+        if found is not None or {"query_id", "output"} <= row.keys():
+            what = "answers" if found is None else f"responses of {found[0].form}"
+            raise InputError(
+                f"contains {'an array of ' if place != '.' else ''}{what}, not one per line",
+                path=path,
+                allowed=f"one JSON object per line: jq -c '{place}' {path.name}",
+                code="bad-json",
+            )

@@ -1,0 +1,136 @@
+"""Statement–URL pairs of a report: what FACT asks a judge about (arXiv 2506.11763, section 3.2)."""
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from citeforge.engines.text.segment import Segmenter
+from citeforge.evaluator.submissions.split import Statement, is_label, strict_statements
+from citeforge.evaluator.submissions.url_marks import AND, Markup, read_markup
+from citeforge.plugins.responses.marks import Edit, Shift
+from citeforge.schemas.citations.grammar import JOINER, Grammar
+from citeforge.schemas.citations.urls import same_url
+from citeforge.schemas.submission import CitedFact
+from citeforge.schemas.text import normalise_em
+
+_FRAGMENT = "#:~:text="
+_ENDS = (".", "!", "?", "…")
+_MARK = re.compile(r"\[\d+\]|" + re.escape(JOINER))
+
+
+def as_written(url: str) -> str:
+    """Normalise a URL as DeepResearch Bench does: remove only a text fragment (``#:~:text=…``)."""
+    return url.partition(_FRAGMENT)[0]
+
+
+KEYS: Mapping[str, Callable[[str], str]] = {"strict": same_url, "reference": as_written}
+"""Protocol to the function that maps URLs of one page to the same key."""
+
+
+def statement_pairs(
+    report: str, segmenter: Segmenter, key: Callable[[str], str], urls: Sequence[str] = ()
+) -> tuple[CitedFact, ...]:
+    """List the statement–URL pairs of a report, in order, without duplicates.
+
+    Statements that say the same word for word, case and punctuation aside, are one. A page is named
+    as :data:`KEYS` do; ``[7]`` stands for a number that no list explains.
+
+    Args:
+        report: Markdown.
+        segmenter: splits sentences.
+        key: when two URLs are one page.
+        urls: URLs of the passages of the line, for a report without a list of references.
+    """
+    written = _with_marks(report, read_markup(report, urls), key)
+    read = strict_statements(written.text, Grammar(), segmenter, len(written.keys))
+    pairs: dict[tuple[str, str], CitedFact] = {}
+    for statement, cited in zip(
+        read.statements, _cited_texts(written, read.statements), strict=True
+    ):
+        for number in dict.fromkeys(statement.numbers):
+            if 1 <= number <= len(written.keys):
+                pair = CitedFact(cited, written.keys[number - 1])
+                pairs.setdefault((pair.url, normalise_em(pair.statement)), pair)
+    return tuple(pairs.values())
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A report with numbered marks in place of links, and without its list of references.
+
+    Attributes:
+        text: the report.
+        keys: pages, in the order of their numbers.
+        labels: (start, end) of the texts of links in it.
+    """
+
+    text: str
+    keys: list[str]
+    labels: list[tuple[int, int]]
+
+
+def _with_marks(report: str, markup: Markup, key: Callable[[str], str]) -> _Written:
+    """Replace a report's links by numbered marks, and remove its list of references."""
+    numbers: dict[str, int] = {}
+    edits: list[Edit] = []
+    links: list[tuple[Edit, int, int]] = []  # with the place of the link's text in it
+    cuts = [(s, e, None) for s, e in markup.lists]
+    at = 0
+    for start, end, mention in sorted(
+        [*cuts, *((m.start, m.end, m) for m in markup.mentions)], key=lambda cut: cut[:2]
+    ):
+        if start < at:
+            continue
+        at = end
+        if mention is None:
+            edits.append(Edit(start, end, ""))
+            continue
+        pages = (name if name.startswith("[") else key(name) for name in mention.keys)
+        marks = [f"[{numbers.setdefault(page, len(numbers) + 1)}]" for page in pages]
+        # `Gold.[Reuters](url)` is two sentences.
+        space = " " if mention.kept and report[max(0, start - 1) : start] in _ENDS else ""
+        # A bracket behind a mark would make a link of both.
+        joiner = JOINER if report[end : end + 1] == "(" else ""
+        edits.append(Edit(start, end, "".join([space, mention.kept, *marks, joiner])))
+        if mention.kept:
+            links.append((edits[-1], len(space), len(space) + len(mention.kept)))
+    shift = Shift(report, edits)
+    labels = [(shift.places[e][0] + first, shift.places[e][0] + last) for e, first, last in links]
+    return _Written(shift.text, list(numbers), labels)
+
+
+def _cited_texts(written: _Written, statements: Sequence[Statement]) -> Iterator[str]:
+    """Yield what the marks of each statement cite for: its text, or that of an earlier one.
+
+    Links that follow a sentence with no text between cite that sentence; they would be statements
+    of nothing but their texts.
+    """
+    text, before = written.text, ""
+    place: int | None = None  # the end of the last statement that says something
+    labels = deque(written.labels)
+    since: list[tuple[int, int]] = []  # labels behind it
+    for statement in statements:
+        if not statement.spans:
+            yield statement.text
+            continue
+        start, end = statement.spans[0][0], statement.spans[-1][1]
+        mine = []
+        while labels and labels[0][0] < end:
+            label = labels.popleft()
+            mine += [label] if label[1] > start else []
+        since += mine
+        is_row = text.startswith("|", start)
+        if place is None or not mine or is_row or not _links_alone(text, place, end, since):
+            before, place, since = statement.text, end, []
+        yield before
+
+
+def _links_alone(text: str, start: int, end: int, labels: Sequence[tuple[int, int]]) -> bool:
+    """Whether a report has only links, and a label for them, between two offsets."""
+    rest = []
+    for first, last in labels:
+        rest.append(text[start:first])
+        start = last
+    words = _MARK.sub(" ", " ".join([*rest, text[start:end]])).strip(" \t\r\n.,;:()，；、。*_-•")
+    return is_label(f"{words}:") or all(w in AND for w in words.split() if any(map(str.isalpha, w)))

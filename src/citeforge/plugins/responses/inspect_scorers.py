@@ -1,0 +1,129 @@
+"""Measures of citeforge as a scorer and a metric of inspect_ai."""
+
+import anyio
+import anyio.to_thread
+import msgspec
+from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
+from inspect_ai.solver import TaskState
+
+from citeforge.plugins.responses.inspect_logs import sample_answer
+from citeforge.plugins.responses.inspect_scoring import (
+    Scoring,
+    Settings,
+    open_scoring,
+    user_errors,
+)
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.submission import SubmissionLine
+
+_KEY = "citeforge"
+
+
+def split_names(names: str | list[str] | None) -> tuple[str, ...]:
+    """Split names of measures, from a list or a text with commas (``-T measures=a,b``)."""
+    parts = names.split(",") if isinstance(names, str) else names or []
+    return tuple(p.strip() for part in parts for p in str(part).split(",") if p.strip())
+
+
+@metric(scores="unreduced")  # type: ignore[untyped-decorator]
+def whole() -> Metric:
+    """Make the metric that computes measures over all samples as ``citeforge score`` does.
+
+    Values are raw: a hundredth of what ``citeforge score`` shows where that is a percentage. With
+    answers to several context sets each name ends in ``[context]``.
+    """
+
+    def compute(scores: list[SampleScore]) -> Value:
+        """Compute the measures of all samples, for each setting of the scorer."""
+        groups: dict[Settings, list[SubmissionLine]] = {}
+        for sample in scores:
+            origin = (sample.score.metadata or {}).get(_KEY)
+            if origin is not None:
+                settings = msgspec.convert(origin["settings"], Settings)
+                line = SubmissionLine(
+                    query_id=origin["query_id"], output=sample.score.answer or "",
+                    context=origin.get("context"), run=origin["run"],
+                )  # fmt: skip
+                groups.setdefault(settings, []).append(line)
+        values: dict[str, float | None] = {}
+        for settings, answers in groups.items():
+            files = open_scoring(settings).all(answers)
+            for file in files:
+                suffix = f"[{file.context}]" if len(files) > 1 else ""
+                for entry in file.measures:
+                    if entry.value is not None:
+                        values[entry.name + suffix] = entry.value / entry.scale
+                        if entry.stderr is not None:
+                            values[f"{entry.name}{suffix}_stderr"] = entry.stderr / entry.scale
+        return values
+
+    return compute
+
+
+@scorer(metrics=[whole()])  # type: ignore[untyped-decorator]
+def measured(
+    benchmark: str,
+    measures: str | list[str] | None = None,
+    judge: str | None = None,
+    protocol: str = "strict",
+    gold: str | None = None,
+) -> Scorer:
+    """Make the scorer that scores single answers by measures of citeforge.
+
+    A sample's score maps measures to raw values, those that stand in ``per_query`` of a score file.
+    Samples say in their metadata which query they ask (``query_id``; else their id is taken) and
+    which context set they show (``context``).
+
+    Args:
+        benchmark: folder of a package, or ``hub:ORG/NAME``.
+        measures: measures or families; None for those that fit the benchmark.
+        judge: decides entailment: ``lexical``, ``hf:MODEL``, ``openai:MODEL`` or ``table:FILE``.
+        protocol: ``strict``, or ``reference``: what the papers' own code prints.
+        gold: the half with hidden labels.
+
+    Raises:
+        PrerequisiteError: the benchmark, a measure or the judge cannot be had.
+    """
+    settings = Settings(benchmark, gold, split_names(measures), protocol, judge)
+    with user_errors():
+        scoring = open_scoring(settings)
+    lock = anyio.Lock()  # a judge and its store are asked by one at a time
+
+    async def score(state: TaskState, target: Target) -> Score:
+        """Score a sample's answer: measures to values, with the reasons of missing ones."""
+        answer = _answer_of(state, scoring)
+        async with lock:
+            values, reasons = await anyio.to_thread.run_sync(scoring.one, answer)
+        lines = (f"{name} was not computed: {why}" for name, why in reasons.items())
+        origin = {
+            "query_id": answer.query_id,
+            "context": answer.context,
+            "run": answer.run,
+            "settings": msgspec.to_builtins(settings),
+        }
+        return Score(
+            value=dict(values),
+            answer=answer.output,
+            explanation="; ".join(lines) or None,
+            metadata={_KEY: origin},
+        )
+
+    return score
+
+
+def _answer_of(state: TaskState, scoring: Scoring) -> SubmissionLine:
+    """Convert a sample's output to a submission line, with citations as marks.
+
+    Raises:
+        UsageError: it was made on another build of the benchmark.
+    """
+    benchmark = scoring.benchmark
+    try:
+        benchmark.require_hash(state.metadata.get("benchmark_hash"), benchmark.folder, 1)
+        return sample_answer(
+            scoring.placer, str(state.sample_id), state.metadata, state.output, state.epoch
+        )
+    except InputError as error:
+        raise UsageError(
+            f"the sample {state.sample_id!r}: {error.message}", code=error.code
+        ) from error

@@ -1,0 +1,264 @@
+"""Insertion of citations into an answer's text, as marks of the benchmark's grammar.
+
+A span of words belongs to every statement of which it covers a letter or digit; each gets its mark,
+before the full stop. A citation with a place and no extent becomes a mark at that place. What
+comes out is read again, so that the measures read what was meant.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from operator import eq, le
+
+from citeforge.engines.text.segment import Segmenter, lines_of
+from citeforge.evaluator.submissions.split import Statement, Statements, strict_statements
+from citeforge.plugins.responses.records import Cited
+from citeforge.schemas.citations.doubt import find_variables, is_subscript
+from citeforge.schemas.citations.grammar import JOINER, Grammar, Marker, overlaps
+
+_STOPS = ".!?。！？"
+_BRACKETS = "[【［(（"
+_TRIES, _FEW_TRIES, _LONG = 30, 4, 20_000
+"""Most readings of a text while places are searched; fewer for texts of so many characters."""
+_MARK = re.compile(r"\[\d+\]")
+_JOINS = re.compile(r"[(}\-\u2010-\u2015\uff0d\uff5e]")
+
+
+@dataclass(frozen=True)
+class Edit:
+    """An edit of a text: the characters [start, end) are replaced by others."""
+
+    start: int
+    end: int
+    new: str
+
+
+class Shift:
+    """A text after edits that do not overlap, with the mapping of old to new offsets.
+
+    Attributes:
+        text: the text after them.
+        places: edit to (start, end) of what it put there.
+    """
+
+    def __init__(self, text: str, edits: Iterable[Edit]) -> None:
+        """Apply the edits to the text."""
+        pieces: list[str] = []
+        self._old, self._new = [0], [0]
+        self.places: dict[Edit, tuple[int, int]] = {}
+        at = size = 0
+        for edit in sorted(edits, key=lambda e: (e.start, e.end)):
+            pieces += [text[at : edit.start], edit.new]
+            size += edit.start - at
+            self.places[edit] = size, size + len(edit.new)
+            size += len(edit.new)
+            at = edit.end
+            self._old.append(at)
+            self._new.append(size)
+        self.text = "".join([*pieces, text[at:]])
+
+    def start(self, old: int) -> int:
+        """Map the old offset of a span's start to the new one, after text inserted there."""
+        at = bisect_right(self._old, old) - 1
+        return self._new[at] + old - self._old[at]
+
+    def end(self, old: int) -> int:
+        """Map the old offset of a span's end to the new one, before text inserted there."""
+        return 0 if old == 0 else self.start(old - 1) + 1
+
+
+def place_marks(
+    text: str,
+    cited: Sequence[Cited],
+    numbers: Sequence[int],
+    grammar: Grammar,
+    segmenter: Segmenter,
+    n_docs: int,
+) -> tuple[str, list[tuple[int, int]]]:
+    """Insert a mark per citation: (new text, (start, end) in it of each citation's span).
+
+    Args:
+        text: the answer, whose brackets are no marks.
+        cited: its citations.
+        numbers: number that each of them cites, as marks say it.
+        grammar: how marks are read.
+        segmenter: what splits sentences.
+        n_docs: passages shown.
+    """
+    marks = _marks(text, cited, numbers)
+    edits = list(dict.fromkeys(marks.values()))
+    first = _apply(text, [*edits, *_escapes(text, grammar, n_docs, edits)])
+    spans_of_words = [
+        (first.start(c.start), first.end(c.end), n)
+        for c, n in zip(cited, numbers, strict=True)
+        if not c.is_mark
+    ]
+    second = Shift(first.text, [])
+    if spans_of_words:
+        second = _insert_marks(
+            first.text,
+            spans_of_words,
+            lambda new: strict_statements(new, grammar, segmenter, n_docs),
+        )
+    spans = []
+    for at, c in enumerate(cited):
+        start, end = first.places[marks[at]] if at in marks else (
+            first.start(c.start), first.end(c.end)
+        )  # fmt: skip
+        now = second.start(start)
+        spans.append((now, max(now, second.end(end))))
+    return second.text, spans
+
+
+def _apply(text: str, edits: Sequence[Edit]) -> Shift:
+    """Apply edits, with a word joiner where a mark would be an element of a list: ``a_0[1]``."""
+    shift = Shift(text, edits)
+    variables = find_variables(shift.text)
+    joiners = [
+        Edit(edit.start, edit.start, JOINER)
+        for edit, (start, end) in shift.places.items()
+        if any(
+            is_subscript(shift.text, *mark.span(), variables)
+            for mark in _MARK.finditer(shift.text, start, end)
+        )
+    ]
+    return Shift(text, [*joiners, *edits]) if joiners else shift
+
+
+def _bracketed(text: str, start: int, end: int, numbers: Iterable[int]) -> str:
+    """Write the marks of distinct numbers that replace the characters [start, end) of a text.
+
+    ``[1](so)`` would be a link, ``[1]-[4]`` a range, and ``[1]}`` and ``^[1]`` marks with a sign.
+    """
+    marks = "".join(f"[{n}]" for n in dict.fromkeys(numbers))
+    before = JOINER if text[max(0, start - 1) : start] == "^" else ""
+    return before + marks + (JOINER if _JOINS.match(text, end) else "")
+
+
+def _marks(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> dict[int, Edit]:
+    """Map each citation that is a mark to the edit that rewrites it; overlapping ones share one."""
+    groups: list[list[int]] = []
+    behind = -1
+    marks = [(c.start, c.end, at) for at, c in enumerate(cited) if c.is_mark]
+    for start, end, at in sorted(marks):
+        if groups and (start < behind or cited[groups[-1][-1]].start == start):
+            groups[-1].append(at)
+        else:
+            groups.append([at])
+        behind = max(behind, end)
+    edits: dict[int, Edit] = {}
+    for group in groups:
+        first, last = min(cited[i].start for i in group), max(cited[i].end for i in group)
+        new = _bracketed(text, first, last, (numbers[i] for i in sorted(group)))
+        edits.update(dict.fromkeys(group, Edit(first, last, new)))
+    return edits
+
+
+def marks_beside(
+    text: str, cited: Sequence[tuple[int, int]], grammar: Grammar, n_docs: int
+) -> list[Marker]:
+    """Find the marks in an answer's text that are not among its citations.
+
+    Args:
+        text: the answer.
+        cited: (start, end) of the citations that are characters of it, sorted.
+        grammar: how marks are read.
+        n_docs: passages shown.
+    """
+    return [
+        marker
+        for marker in grammar.parse(text, n_docs).markers
+        if marker.numbers and not overlaps((marker.start, marker.end), cited)
+    ]
+
+
+def _escapes(text: str, grammar: Grammar, n_docs: int, marks: Sequence[Edit]) -> list[Edit]:
+    """List the edits that keep an answer's own marks from being read as citations."""
+    cut = []
+    for marker in marks_beside(text, sorted((e.start, e.end) for e in marks), grammar, n_docs):
+        brackets = [at + 1 for at in range(marker.start, marker.end) if text[at] in _BRACKETS]
+        # `.²` is no mark behind a joiner, and `^2^` none around one.
+        cut += brackets or [marker.start + (not text[marker.start].isdigit())]
+    return [Edit(at, at, JOINER) for at in cut]
+
+
+def _insert_marks(
+    text: str, spans: Sequence[tuple[int, int, int]], read: Callable[[str], Statements]
+) -> Shift:
+    """Insert marks for cited spans at places where statements then cite the right numbers."""
+    before = read(text).statements
+    missing, loose = _missing_numbers(text, spans, before)
+    agrees = le if loose else eq
+    tries = dict.fromkeys(missing, 0)
+    for _ in range(_TRIES if len(text) < _LONG else _FEW_TRIES):
+        numbers_at: dict[int, list[int]] = {}
+        for statement, numbers in missing.items():
+            place = _places(text, before[statement])[tries[statement]]
+            numbers_at.setdefault(place, []).extend(numbers)
+        for place, number in loose:
+            numbers_at.setdefault(place, []).append(number)
+        shift = _apply(text, [Edit(p, p, _bracketed(text, p, p, n)) for p, n in numbers_at.items()])
+        after = read(shift.text).statements
+        wrong = [
+            at
+            for at, (old, new) in enumerate(zip(before, after, strict=False))
+            if old.text.replace(JOINER, "") != new.text.replace(JOINER, "")
+            or not agrees({*old.numbers, *missing.get(at, ())}, {*new.numbers})
+        ]
+        if len(after) != len(before):
+            # What follows the first one is compared with others than its own.
+            wrong = [min([*wrong, len(after), len(before) - 1])]
+        is_moved = False
+        for first in wrong:
+            near = (at for at in (first, first - 1, first + 1) if tries.get(at, 2) < 2)
+            if (at := next(near, None)) is not None:
+                tries[at] += 1
+                is_moved = True
+        if not is_moved:
+            break
+    return shift
+
+
+def _missing_numbers(
+    text: str, spans: Sequence[tuple[int, int, int]], statements: Sequence[Statement]
+) -> tuple[dict[int, list[int]], list[tuple[int, int]]]:
+    """Find the numbers that statements should cite but do not: (numbers by statement, others).
+
+    Spans outside all statements, such as headings, are returned apart, as (place, number): the
+    grammar says to what a mark there belongs.
+    """
+    places = [(s, e, i) for i, st in enumerate(statements) for s, e in st.spans]
+    starts = [s for s, _, _ in places]
+    lines = lines_of(text) or [(0, 0)]
+    letters = [next((i for i in range(s, e) if text[i].isalnum()), e) for s, e in lines]
+    missing: dict[int, list[int]] = {}
+    loose: list[tuple[int, int]] = []
+    for start, end, number in spans:
+        near = islice(places, max(0, bisect_right(starts, start) - 1), bisect_left(starts, end))
+        hits = [at for s, e, at in near if any(map(str.isalnum, text[max(s, start) : min(e, end)]))]
+        place = start + len(text[start:end].rstrip())  # not behind the line break
+        line = bisect_right(lines, (place, len(text) + 1)) - 1
+        first, behind = lines[line]
+        if not hits and letters[line] >= place:
+            # What follows on this line; in front of it, a mark could make an entry of a list.
+            near = islice(places, max(0, bisect_right(starts, place) - 1), None)
+            following = next(((s, at) for s, e, at in near if e > place), (behind, 0))
+            hits = [following[1]] if first <= following[0] < behind else []
+        for at in hits:
+            if number not in (*statements[at].numbers, *missing.get(at, ())):
+                missing.setdefault(at, []).append(number)
+        if not hits:
+            loose.append((place, number))
+    return missing, loose
+
+
+def _places(text: str, statement: Statement) -> tuple[int, int, int]:
+    """Find offsets for a statement's marks: before its full stop, at its end, after its words."""
+    inside = [i for s, e in statement.spans for i in range(s, e)]
+    end = inside[-1] + 1
+    stop = next((i + 1 for i in reversed(inside) if text[i] not in _STOPS), end)
+    stop = max([stop, *(m.end for m in statement.markers if stop <= m.start <= end)])
+    letter = next((i + 1 for i in reversed(inside) if text[i].isalnum()), end)
+    return stop, end, letter

@@ -1,0 +1,79 @@
+"""Conversion of vendors' offsets of citations to offsets in Unicode characters."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate
+
+from citeforge.plugins.responses.layout import Citations
+from citeforge.plugins.responses.records import link_span
+from citeforge.schemas.errors import InputError
+
+Span = tuple[int | None, int | None]
+_UNITS = {
+    "bytes": ("utf-8", 1, "bytes of UTF-8, at the borders of characters"),
+    "units of UTF-16": ("utf-16-le", 2, "units of UTF-16"),
+    "characters": ("utf-32-le", 4, "characters"),
+}
+"""Name of a unit to its encoding, its size in bytes there, and its name in hints."""
+
+
+def locate(
+    citations: Citations, text: str, at: Span, others: Sequence[Span], words: str | None, place: str
+) -> tuple[int, int]:
+    """Find the characters of the answer that a citation is for: (first, one after the last).
+
+    Args:
+        citations: how offsets count.
+        text: the answer, or the part of it in which they count.
+        at: offsets of this citation.
+        others: offsets of all citations in this text.
+        words: the words cited for; None where the vendor does not state them.
+        place: field, for the error.
+
+    Raises:
+        InputError: they lie outside the text, cut a character, or enclose other words.
+    """
+    unit = _guess_unit(text, others) if citations.unit == "guessed" else citations.unit
+    places = _places(text, unit)
+    first, last = places.get(at[0] or 0), places.get(at[1])
+    if first is None or last is None or last < first:
+        raise InputError(
+            f"spans {at[0] or 0} to {at[1]}, and the text has {[*places][-1]} {unit}", field=place,
+            allowed=f"offsets in {_UNITS[unit][2]} within the text, the end behind the start; was "
+            "the text changed?",
+            code="out-of-range"
+        )  # fmt: skip
+    if words is None or text[first:last] == words:
+        return first, last
+    if text[first : last + 1] == words:
+        return first, last + 1
+    raise InputError(
+        f"{first} to {last} is {text[first:last][:40]!r}, and its text is {words[:40]!r}",
+        field=place, allowed="offsets in the answer as it was returned; was it changed?",
+        code="wrong-value"
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=2)  # one text has several citations
+def _places(text: str, unit: str) -> Mapping[int | None, int]:
+    """Map offsets in a unit to offsets in characters; those inside a character are left out."""
+    codec, size, _ = _UNITS[unit]
+    widths = (len(letter.encode(codec, "surrogatepass")) // size for letter in text)
+    return {offset: at for at, offset in enumerate(accumulate(widths, initial=0))}
+
+
+def _guess_unit(text: str, spans: Sequence[Span]) -> str:
+    """Choose between characters and UTF-16 units: the unit in which more spans are links."""
+
+    def count_links(unit: str) -> int:
+        """Count the spans that cover a Markdown link if offsets are in this unit."""
+        ends = ((_places(text, unit).get(a or 0), _places(text, unit).get(b)) for a, b in spans)
+        return sum(
+            link_span(text, first, last)[2]
+            for first, last in ends
+            if first is not None and last is not None and first < last
+        )
+
+    is_wide = max(text, default="") > "\uffff"
+    utf16 = "units of UTF-16"
+    return utf16 if is_wide and count_links(utf16) > count_links("characters") else "characters"

@@ -1,0 +1,67 @@
+"""Parts of an answer, which may be a text, a message, or a list of texts and thoughts."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from citeforge.plugins.responses.layout import declarations
+from citeforge.plugins.responses.values import Node
+
+
+@dataclass
+class Part:
+    """A part of an answer.
+
+    Attributes:
+        node: the part.
+        text: its text; empty for what is no text (a call of a tool, an image, …).
+        is_text: whether it is a part of the answer's text.
+        is_thought: whether it is a thought.
+        start: where it begins in the answer.
+    """
+
+    node: Node
+    text: str = ""
+    is_text: bool = False
+    is_thought: bool = False
+    start: int = 0
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether the part is a citation between two texts."""
+        value = self.node.value
+        return isinstance(value, dict) and value.get("type") in ("reference", "tool_reference")
+
+
+def read_parts(node: Node) -> Iterator[Part]:
+    """Yield the parts of a text, of a message, or of a list of these.
+
+    Raises:
+        InputError: it is something else.
+    """
+    paths = declarations().part
+    if isinstance(node.value, str):
+        yield Part(node, node.value, is_text=True)
+    elif isinstance(node.value, list):
+        for item in node.items():
+            if isinstance(item.value, list):
+                item.fail_type("a part of the answer")
+            yield from read_parts(item)
+    elif not isinstance(node.value, dict):
+        node.fail_type("a text, a message with a text, or a list of parts")
+    elif (
+        (kind := next((str(n.value) for n in node.each(paths.kind)), "")) in paths.thoughts
+        or node.value.get("thought") is True
+        or node.has("reasoning_content.reasoning_text | reasoning.reasoning_text")
+    ):
+        yield Part(node, _joined(node.first(paths.thought)), is_thought=True)
+    elif kind not in paths.texts or (inner := node.first(paths.inner)) is None:
+        yield Part(node)
+    elif isinstance(inner.value, str) or node.has("citations_content"):
+        yield Part(node, _joined(inner), is_text=True)
+    else:
+        yield from read_parts(inner)
+
+
+def _joined(node: Node | None) -> str:
+    """Join the texts of all parts."""
+    return "" if node is None else "".join(part.text for part in read_parts(node))

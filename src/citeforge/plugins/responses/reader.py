@@ -1,0 +1,239 @@
+"""Reader of a response by its layout: its answers with thoughts, sources and citations."""
+
+import re
+from dataclasses import replace
+
+from citeforge.plugins.responses.layout import Citations, Layout
+from citeforge.plugins.responses.offsets import locate
+from citeforge.plugins.responses.parts import Part, read_parts
+from citeforge.plugins.responses.records import Cited, CitedSource, Response, link_span
+from citeforge.plugins.responses.sources import read_source
+from citeforge.plugins.responses.values import Node, parsed
+from citeforge.schemas.citations.urls import same_url
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.submission import is_cut
+
+
+def read_responses(layout: Layout, body: Node) -> list[Response]:
+    """Read the answers of a response, in the order of their ``index``; there is usually one.
+
+    Raises:
+        InputError: what is missing or wrong, with the field.
+    """
+    answers = body.each(layout.answers or ".")
+    if not answers:
+        root = layout.answers.split(".")[0]
+        raise InputError(
+            "is empty", field=f"{body.place}.{root}".lstrip("."), code="missing-field",
+            allowed="one answer; was the prompt refused?"
+        )  # fmt: skip
+    for answer in answers:
+        if not isinstance(answer.value, dict) and layout.text != ".":
+            answer.fail_type("an object with the answer")
+    if len(answers) > 1:
+        answers.sort(key=lambda answer: answer.number("index") or 0)
+    return [_AnswerReader(layout, body, answer).read() for answer in answers]
+
+
+class _AnswerReader:
+    """Reads one answer of a response."""
+
+    def __init__(self, layout: Layout, body: Node, answer: Node) -> None:
+        """Set the layout by which one answer of a response body is read."""
+        self._layout, self._body, self._answer = layout, body, answer
+        self._response = Response(base=layout.base)
+
+    def read(self) -> Response:
+        """Read the answer, its sources and its citations.
+
+        Raises:
+            InputError: what is missing or wrong, with the field.
+        """
+        reason = next((n.value for n in self._each(self._layout.finish)), None)
+        if isinstance(reason, str) and is_cut(reason):
+            self._response.finish_reason = reason
+        parts = self._read_text()
+        self._read_sources()
+        for citations in self._layout.citations:
+            if citations.in_part:
+                for part in parts:
+                    if isinstance(part.node.value, dict):
+                        self._read_citations(citations, part.node, [part])
+            else:
+                self._read_citations(citations, self._answer, parts)
+        return self._response
+
+    def _each(self, paths: str) -> list[Node]:
+        """Find the values at some paths in the answer, else in the response or message."""
+        message = self._answer.first(self._layout.text)
+        roots = [self._answer, self._body, *([message] if message else [])]
+        return next((nodes for root in roots if (nodes := root.each(paths))), [])
+
+    def _read_text(self) -> list[Part]:
+        """Read the answer's text and thoughts, and return the answer's parts."""
+        layout, response = self._layout, self._response
+        nodes = self._answer.each(layout.text)
+        if not layout.citations and nodes and isinstance(text := parsed(nodes[0].value), str):
+            nodes[0] = Node(text, nodes[0].place)  # a text that was saved as JSON
+        parts = [part for node in nodes for part in read_parts(node)]
+        if layout.needs_text and not any(part.is_text for part in parts):
+            if nodes:
+                nodes[0].fail_type("a text, a message with a text, or a list of parts")
+            name = layout.text.split(" | ")[0]
+            raise InputError(
+                "is missing", field=f"{self._answer.place}.{name}".lstrip("."),
+                allowed=f"{layout.hint or 'the answer'}: this looks like a file of {layout.tool}",
+                code="missing-field"
+            )  # fmt: skip
+        is_apart = False
+        for part in parts:
+            if not part.is_text:
+                is_apart |= not part.is_reference
+            elif part.text:
+                ends = layout.between == "all" or (layout.between == "block" and is_apart)
+                if ends and response.text and not response.text[-1].isspace():
+                    response.text += "\n\n"
+                is_apart = False
+            part.start = len(response.text)
+            response.text += part.text if part.is_text else ""
+        beside = [p for node in self._each(layout.thoughts) for p in read_parts(node)]
+        response.thoughts = [
+            p.text for p in [*beside, *(p for p in parts if p.is_thought)] if p.text.strip()
+        ]
+        return parts
+
+    def _read_sources(self) -> None:
+        """Read the list of sources of the response."""
+        layout, response = self._layout, self._response
+        try:
+            nodes = self._each(layout.sources)
+        except InputError as error:
+            raise InputError(
+                error.message, field=error.field, code=error.code,
+                allowed="documents are needed as a list, each with its text, as "
+                f"{layout.tool} returns them"
+            ) from error  # fmt: skip
+        lists = (path.strip().removesuffix(".*") for path in layout.sources.split("|"))
+        response.has_list = bool(nodes) or any(self._each(path) for path in lists if path)
+        for at, node in enumerate(nodes):
+            source = read_source(node, layout.has_whole_sources)
+            if layout.heading and (heading := re.match(layout.heading, source.text)):
+                source = replace(source, text=source.text[heading.end() :].removesuffix("\n"))
+            number = node.number(layout.number)
+            if number is not None or layout.is_numbered:
+                source = replace(source, index=at if number is None else number - 1)
+            response.sources.append(source)
+        more = {same_url(s.url): s for s in map(read_source, self._each(layout.details)) if s.url}
+        response.sources = [s.filled(more.get(same_url(s.url))) for s in response.sources]
+        self._n_listed = len(response.sources)
+
+    def _read_citations(self, citations: Citations, root: Node, parts: list[Part]) -> None:
+        """Read the citations beside the text, with their spans, sources and quotations.
+
+        Args:
+            citations: how they are declared.
+            root: where their path starts.
+            parts: parts of the text, or the one that they belong to.
+        """
+        response = self._response
+        nodes = [n for n in root.each(citations.at) if _is_read(citations, n)]
+        spans = [(n.number(citations.start), n.number(citations.end)) for n in nodes]
+        for node, at in zip(nodes, spans, strict=True):
+            quote, unit, quote_at = _quotation(citations, node)
+            sources = self._sources(citations, node, quote)
+            is_whole = citations.in_part and at[1] is None
+            if citations.unit == "guessed" and not at[1] and not is_whole:
+                continue  # servers that give no place: the text has the number of the source
+            nth = node.number(citations.part)
+            if nth is not None and not 0 <= nth < len(parts):
+                raise InputError(
+                    f"refers to part {nth} of {len(parts)}", field=node.place,
+                    allowed="a part of the answer, from 0", code="out-of-range"
+                )  # fmt: skip
+            part = parts[nth or 0] if citations.in_part or nth is not None else None
+            text, before = (part.text, part.start) if part else (response.text, 0)
+            is_mark = citations.is_place
+            first, last = 0, 0 if is_mark else len(text)
+            if citations.end and not is_whole:
+                words = node.text(citations.words)
+                first, last = locate(citations, text, at, spans, words, node.place)
+                first, last, is_mark = link_span(text, first, last)
+            scores = [n.value for n in node.each(citations.confidence)]
+            if len(scores) != len(sources):
+                scores = [None] * len(sources)
+            response.cited += [
+                Cited(before + first, before + last, source, is_mark, quote, quote_at, unit, score)
+                for source, score in zip(sources, scores, strict=True)
+            ]
+
+    def _sources(self, citations: Citations, node: Node, quote: str | None) -> list[int]:
+        """Get the positions of the sources of one citation; add sources that are not listed."""
+        response = self._response
+        positions = []
+        for name in node.each(citations.names):
+            number = name.value
+            if isinstance(number, str):
+                known = [at for at, s in enumerate(response.sources) if number in s.ids]
+                if known or not number.isdecimal() or int(number) >= self._n_listed:
+                    source = CitedSource((number,))
+                    positions.append(known[0] if known else response.source(source))
+                    continue
+                number = int(number)
+            if type(number) is not int:
+                name.fail_type("the number or the id of a document")
+            elif 0 <= number < self._n_listed:
+                positions.append(number)
+            elif citations.is_written:
+                positions.append(response.source(CitedSource(index=number, is_absent=True)))
+            else:
+                raise InputError(
+                    f"names source {number} of {self._n_listed}", field=name.place,
+                    allowed="numbers of the sources, from 0", code="out-of-range"
+                )  # fmt: skip
+        for described in node.each(citations.sources):
+            source = read_source(described)
+            if link_span(source.text, 0, len(source.text))[2]:  # none, or the mark of Assistants
+                source = replace(source, text=quote or "")
+            positions.append(response.source(source))
+        return positions
+
+
+def _is_read(citations: Citations, node: Node) -> bool:
+    """Whether a citation's type counts as a citation; refuse an unknown type.
+
+    Raises:
+        InputError: of an unknown kind.
+    """
+    named = node.text(citations.kind) if citations.kinds and isinstance(node.value, dict) else None
+    if (named is None and "*" not in citations.skipped) or named in citations.kinds:
+        return True
+    if named in citations.skipped or "*" in citations.skipped:
+        return False
+    raise InputError(
+        f"is of type {named!r}", field=node.place,
+        allowed=f"one of {', '.join(citations.kinds)}", code="wrong-value"
+    )  # fmt: skip
+
+
+def _quotation(
+    citations: Citations, node: Node
+) -> tuple[str | None, str | None, tuple[int, int] | None]:
+    """Read a quotation, and the unit and the place of it in its source; None where not given.
+
+    Raises:
+        InputError: a kind of citation that has a place lacks it.
+    """
+    found = node.first(citations.quote)
+    # inspect_ai has the offsets of the cited words in place of a quotation.
+    quote = None if found is None or isinstance(found.value, list) else node.text(citations.quote)
+    unit = citations.kinds.get(node.text(citations.kind) or "") if citations.kinds else None
+    if not unit:
+        return quote, None, None
+    first, last = node.number(citations.quote_start), node.number(citations.quote_end)
+    if first is None or last is None or not 0 <= first <= last:
+        raise InputError(
+            f"quotes from {first} to {last}", field=node.place,
+            allowed="both offsets of the quotation, the end not before the start",
+            code="out-of-range"
+        )  # fmt: skip
+    return quote, unit, (first, last)

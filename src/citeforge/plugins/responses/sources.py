@@ -1,0 +1,132 @@
+"""Reader of a document in any tool's shape as a source: its text, ids, title and address."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from citeforge.plugins.responses.layout import declarations
+from citeforge.plugins.responses.records import CitedSource
+from citeforge.plugins.responses.values import Node, parsed
+from citeforge.schemas.errors import InputError
+
+_ENDING = re.compile(r"(?<=.)\.[A-Za-z][A-Za-z0-9]{0,4}\Z")
+_MADE_UP = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32,}", re.IGNORECASE)
+"""Ids that vector stores make: no passage of a benchmark has one."""
+_SAVED_AS_TEXT = re.compile(
+    r"\(?(?:Document\()?page_content=|<?Document\(|NodeWithScore\(|Node ID:"
+)
+
+
+def read_source(node: Node, must_be_whole: bool = False) -> CitedSource:
+    """Read a cited source from a document, or from its text or address alone.
+
+    Args:
+        node: the document.
+        must_be_whole: refuse a document that has neither a text nor an id.
+
+    Raises:
+        InputError: it is no document, or was saved as the text of a Python object.
+    """
+    if isinstance(node.value, str):
+        return _from_text(node.value, node.place, must_be_whole)
+    if not isinstance(node.value, dict):
+        node.fail_type("a document: an object with its text, or the text")
+    paths, (outer, inner) = declarations().document, _unwrapped(node.value)
+    own, metadata = Node({**outer, **inner}, node.place), Node(_metadata(outer, inner))
+    text = own.first(paths.text)
+    if text is not None and isinstance(text.value, list):  # Open WebUI: chunks of one source
+        text = Node("\n".join(str(n.value) for n in text.items()), text.place)
+    if text is not None and not isinstance(text.value, str):
+        text.fail_type("the text of the document")
+    url = next((u for n in (own, metadata) if (u := _address(n))), "")
+    title = next((str(t.value) for n in (own, metadata) if (t := n.first(paths.title))), "")
+    ids = tuple(dict.fromkeys(_ids(own, metadata, url, title)))
+    if must_be_whole and text is None and not ids:
+        raise InputError(
+            "has no text", field=node.place, allowed="a document with its text as text, "
+            "page_content, pageContent, content, contents or snippet", code="missing-field"
+        )  # fmt: skip
+    index = own.number(paths.index)
+    return CitedSource(ids, title, url, "" if text is None else text.value, index)
+
+
+def find_documents(node: Node, answer: str = "", in_lists: bool = False) -> Node | None:
+    """Find a list of documents inside a value: objects with a text that are no part of an answer.
+
+    Args:
+        node: the value.
+        answer: the answer; lists of its parts are no documents.
+        in_lists: whether to look inside items of lists, too: outputs of tools, but also logs.
+    """
+    paths, items = declarations().document, node.items() if isinstance(node.value, list) else []
+    documents = [item for item in items if not item.has(paths.message)]
+    inner = (
+        {**o, **i} for d in documents if isinstance(d.value, dict) for o, i in [_unwrapped(d.value)]
+    )
+    texts = [text.value for fields in inner for text in Node(fields).each(paths.text)[:1]]
+    are_other = all(isinstance(text, str) and text not in answer for text in texts)
+    if items and len(texts) == len(items) and are_other:
+        return node
+    deeper = [*node.each("%"), *(documents if in_lists else ())]
+    found = (find_documents(inner, answer, in_lists) for inner in deeper)
+    return next(filter(None, found), None)
+
+
+def _from_text(text: str, place: str, must_be_whole: bool) -> CitedSource:
+    """Make a source from a document that is a plain text or an address."""
+    if must_be_whole and _SAVED_AS_TEXT.match(text):
+        raise InputError(
+            "is a Python object saved with str()", field=place,
+            allowed="the document as an object: save document.model_dump() or to_dict()",
+            code="wrong-type"
+        )  # fmt: skip
+    if re.fullmatch(r"https?://\S+", text):
+        return CitedSource((text,), url=text)
+    return CitedSource(text=text)
+
+
+def _unwrapped(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Split a document's fields: (fields of its wrapper, fields of the document inside it)."""
+    outer = dict(value)
+    if outer.get("lc"):  # LangChain's dump: `id` names the class
+        outer.pop("id", None)
+    inner: dict[str, Any] = {}
+    for name in declarations().document.wrappers:
+        for node in Node(value).each(name):
+            if isinstance(node.value, dict):
+                more = _unwrapped(node.value)
+                inner |= {**more[0], **more[1]}
+                outer.pop(node.place, None)
+    return outer, inner
+
+
+def _metadata(*documents: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge the metadata objects of some documents into one."""
+    merged: dict[str, Any] = {}
+    for document in documents:
+        for name in declarations().document.metadata:
+            value = parsed(document.get(name))
+            merged |= value if isinstance(value, dict) else {}
+    return merged
+
+
+def _address(node: Node) -> str:
+    """Find the address of a document; empty without one."""
+    addresses = (n.value for path in declarations().document.urls for n in node.each(path))
+    return next(
+        (a for a in addresses if isinstance(a, str) and re.match(r"(?:https?|s3|gs)://", a)), ""
+    )
+
+
+def _ids(own: Node, metadata: Node, url: str, title: str) -> Iterator[str]:
+    """List candidates for the id of a passage, the surest first."""
+    paths, both = declarations().document, (own, metadata)
+    found = [n.value for node in both for name in paths.ids for n in node.each(name)]
+    ids = [str(value) for value in found if isinstance(value, str | int)]
+    ids += [str(n.value).rpartition("/")[2] for n in own.each("document_name")]
+    ids += [n.value for n in own.each("relationships.1.node_id") if isinstance(n.value, str)]
+    files = [_ENDING.sub("", str(n.value)) for node in both for n in node.each(paths.file)]
+    sources = [str(n.value) for node in both for n in node.each("source")]
+    yield from (i for i in [*files, *ids] if i and not _MADE_UP.fullmatch(i))
+    yield from (i for i in (url, *sources, title) if i)
+    yield from (i for i in ids if i and _MADE_UP.fullmatch(i))

@@ -1,0 +1,168 @@
+"""Reader of traces of RAG systems: each trace becomes one line with an answer.
+
+Read are the spans of Phoenix (its API, its client's data frames), Langfuse (traces, observations),
+MLflow, Weave and OpenTelemetry (OTLP in JSON), with the attributes of OpenInference and of
+OpenTelemetry's GenAI conventions. The root span has the question and the answer, else the last call
+of a model; the documents are those of the last reranker, else of all retrievers.
+"""
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from citeforge.engines.jsonlines import read_rows
+from citeforge.evaluator.submissions.format import OnError
+from citeforge.plugins.responses.layout import declarations
+from citeforge.plugins.responses.parts import read_parts
+from citeforge.plugins.responses.records import errors_at
+from citeforge.plugins.responses.sources import find_documents
+from citeforge.plugins.responses.values import Node, nested, parsed
+
+_ROW: Any = dict[str, Any]
+
+
+def read_traces(path: Path, on_error: OnError) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (number of the first line, question, answer and documents) of each trace.
+
+    Args:
+        path: JSON Lines: a span, a trace, or a batch of spans on each.
+        on_error: called with the error of every wrong line, which is then left out; None to raise.
+
+    Raises:
+        InputError: file, line, and what would be right.
+    """
+    traces: dict[str, tuple[int, list[Node]]] = {}  # number of the first line, spans
+    for number, row in read_rows(path, _ROW, on_error=on_error):
+        with errors_at(path, number, on_error):
+            for span in _spans(row):
+                name = _text(span, declarations().spans.trace) or f"line {number}"
+                traces.setdefault(name, (number, []))[1].append(span)
+    for line, spans in traces.values():
+        with errors_at(path, line, on_error):
+            yield line, _Trace(spans).row()
+
+
+def _spans(row: dict[str, Any]) -> Iterator[Node]:
+    """Yield the spans of a line, with dotted names as objects and JSON in texts parsed."""
+    line = Node(row)
+    batch = line.each(declarations().spans.batch)
+    for span in batch:
+        if not isinstance(span.value, dict):
+            span.fail_type("a span")
+        attributes = span.value.get("attributes")
+        if isinstance(attributes, list):
+            attributes = {str(a.text("key")): _otlp_value(a) for a in span.each("attributes.*")}
+        yield Node(_with_json(nested({**span.value, "attributes": attributes})))
+    if not batch:
+        name = row.get("id")
+        outer = {**row, "traceId": name} if line.has("observations") else row
+        yield Node(_with_json(nested(outer)))
+        for inner in line.each("observations.*"):
+            if isinstance(inner.value, dict):
+                more = {"traceId": name, "parentObservationId": name}
+                yield Node(_with_json(nested(more | inner.value)))
+
+
+def _otlp_value(attribute: Node) -> Any:
+    """Get the plain value of an OTLP attribute (``stringValue``, ``arrayValue`` and so on)."""
+    value = attribute.first("value.%")
+    if value is None:
+        return None
+    items = value.each("values.*")
+    return [_otlp_value(Node({"value": i.value})) for i in items] if items else value.value
+
+
+def _with_json(value: Any) -> Any:
+    """Replace all texts inside a value that are JSON by their parsed values."""
+    if isinstance(value, dict):
+        return {k: _with_json(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_with_json(v) for v in value]
+    return parsed(value)
+
+
+def _text(node: Node, paths: str) -> str:
+    """Get the first value at paths as text; empty without one."""
+    return next((str(n.value) for n in node.each(paths)), "")
+
+
+class _Trace:
+    """The spans of one trace."""
+
+    def __init__(self, spans: list[Node]) -> None:
+        """Sort the spans of a trace by time, and find its roots and its calls of models."""
+        self._paths = paths = declarations().spans
+        self._spans = sorted(spans, key=lambda s: _text(s, paths.start))
+        ids = {_text(s, paths.span) for s in spans} - {""}
+        self._roots = [s for s in self._spans if _text(s, paths.parent) not in ids]
+        self._models = [
+            s for s in self._spans
+            if s.has(paths.model_output) or self._kind(s) in ("LLM", "GENERATION", "CHAT")
+        ]  # fmt: skip
+
+    def row(self) -> dict[str, Any]:
+        """Make one line of the trace: question, answer and documents."""
+        paths = self._paths
+        queries = [n.value for s in [*self._roots, *self._spans] for n in s.each(paths.query_id)]
+        reasons = [n.value for s in self._models for n in s.each(paths.finish)[:1]]
+        return {
+            "query_id": next(iter(queries), None),
+            "question": self._question(),
+            "answer": self._answer(),
+            "finish_reason": reasons[-1] if reasons else None,
+            "documents": self._documents(),
+        }
+
+    def _kind(self, span: Node) -> str:
+        """Kind of a span in capitals, such as LLM or RETRIEVER; may be empty."""
+        return _text(span, self._paths.kind).strip('"').upper()
+
+    def _question(self) -> str | None:
+        """Find the question, in a root span or in the last message of a user."""
+        paths = self._paths
+        for root in self._roots:
+            for value in root.each(paths.input):
+                asked = value if isinstance(value.value, str) else value.first(paths.question)
+                if asked is not None and isinstance(asked.value, str):
+                    return asked.value
+        for model in self._models:
+            messages = model.each(paths.model_input)
+            users = [m for m in messages if _text(m, "role") in ("", "user")]
+            parts = read_parts(Node(_message(users[-1]))) if users else ()
+            if text := "".join(p.text for p in parts if p.is_text):
+                return text
+        return None
+
+    def _answer(self) -> Any:
+        """Find the answer: a text, or a message with parts."""
+        paths = self._paths
+        outputs = [n for s in self._roots for n in s.each(paths.output)]
+        texts = [n for n in outputs if isinstance(n.value, str)]
+        called = [n for s in reversed(self._models) for n in s.each(paths.model_output)[:1]]
+        others = [n for s in reversed(self._models) for n in s.each(paths.output)]
+        inner = (found for n in [*outputs, *others] if (found := n.first(paths.answer)) is not None)
+        answer = next(chain(texts, called, inner), None)
+        return None if answer is None else _message(answer)
+
+    def _documents(self) -> list[Any] | None:
+        """Find the documents of the last reranker, else of all retrievers; None without any."""
+        paths, spans = self._paths, self._spans
+        if reranked := [documents for s in spans if (documents := s.each(paths.reranked))]:
+            return [d.value for d in reranked[-1]]
+        retrievers = [s for s in spans if self._kind(s) in ("RETRIEVER", "RETRIEVAL")]
+        found = [d for s in spans for d in s.each(paths.documents)]
+        found = found or [d for s in retrievers for d in s.each(paths.retrieved)]
+        outputs = [n for s in spans for n in s.each(paths.output) if not found]
+        found = found or [d for n in outputs if n.has(paths.shown) for d in n.each(paths.shown)]
+        lists = filter(None, map(find_documents, outputs))
+        found = found or [d for documents in lists for d in documents.items()]
+        values = [d.value for d in found]
+        distinct = [d for at, d in enumerate(values) if d not in values[:at]]
+        return distinct or ([] if retrievers else None)
+
+
+def _message(node: Node) -> Any:
+    """Get the parts of a message if it has any, else the message itself."""
+    parts = node.each("parts.* | contents.*.message_content")
+    return [p.value for p in parts] or node.value

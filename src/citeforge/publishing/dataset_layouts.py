@@ -1,0 +1,217 @@
+"""Layouts of whole data sets: BEIR, TREC, MTEB, RAGE, CSV."""
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import yaml
+
+from citeforge.builders.card import data_configs
+from citeforge.builders.derive import Base
+from citeforge.engines.files import atomic_file, write_text
+from citeforge.engines.tables import TableWriter, iter_batches, read_schema, write_table
+from citeforge.engines.textfiles import escape_formula
+from citeforge.package.package import Package
+from citeforge.publishing.export import DroppedFields, Export
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.tables import CORPUS, LABELS, RELEVANT
+
+
+def corpus_rows(base: Base) -> Iterator[dict[str, Any]]:
+    """Yield the passages of a benchmark's corpus as dictionaries."""
+    for batch in base.passages():
+        yield from batch.to_pylist()
+
+
+def write_passages(base: Base, folder: Path) -> None:
+    """Write a benchmark's passages, without their metadata, as Parquet files."""
+    columns = ["_id", "title", "text"]
+    schema = pa.schema([CORPUS.field(c) for c in columns])
+    with TableWriter(folder, "corpus", schema) as writer:
+        for batch in base.passages(columns):
+            writer.write(batch)
+
+
+def judgements(base: Base) -> Iterator[tuple[str, str, int]]:
+    """Yield (query, passage, score): at least 1 for relevant passages, 0 for negatives."""
+    for label in LABELS:
+        for row in base.mappings[label].to_pylist():
+            score = max(round(row["score"] or 1), 1) if label == RELEVANT else 0
+            yield row["query-id"], row["corpus-id"], score
+
+
+def list_losses(base: Base, *kept: str) -> DroppedFields:
+    """List the data of a benchmark that an export drops, unless named as kept."""
+    lost = []
+    if "contexts" not in kept:
+        lost.append(f"the frozen contexts ({', '.join(base.manifest.contexts)})")
+    if "labels" not in kept and any(base.negatives.values()):
+        lost.append("whether a negative is irrelevant or seemingly relevant, and mining scores")
+    if base.gold.num_rows and "gold" not in kept:
+        lost.append(f"gold answers ({base.gold.num_rows} rows)")
+    if "short" not in kept and any(base.answers.values()):
+        lost.append("short answers")
+    fractions = [s for s in base.mappings[RELEVANT]["score"].to_pylist() if s and s != round(s)]
+    if fractions and "scores" not in kept:
+        lost.append(f"{len(fractions)} judgements that are no integers are rounded")
+    return lost
+
+
+def other_contexts(package: Package, *written: str) -> DroppedFields:
+    """List the context sets that a layout with one context per question leaves out."""
+    others = [name for name in package.contexts if name not in written]
+    return [f"context sets but {written[0]}: {', '.join(others)}"] if others else []
+
+
+def export_beir(folder: Path, out: Path, options: Part) -> DroppedFields:
+    """Write BEIR's ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/test.tsv``."""
+    base = Base(folder)
+    with atomic_file(out / "corpus.jsonl") as file:
+        for row in corpus_rows(base):
+            file.write(json_line(_parse_metadata(row)))
+    with atomic_file(out / "queries.jsonl") as file:
+        for row in base.queries.to_pylist():
+            file.write(json_line(_parse_metadata(row)))
+    with atomic_file(out / "qrels" / "test.tsv") as file:
+        file.write(b"query-id\tcorpus-id\tscore\n")
+        for query, passage, score in judgements(base):
+            file.write(f"{query}\t{passage}\t{score}\n".encode())
+    return list_losses(base)
+
+
+def _parse_metadata(row: dict[str, Any]) -> dict[str, Any]:
+    """Copy a row with its metadata parsed from JSON; an empty one is dropped."""
+    flat = {k: v for k, v in row.items() if k != "metadata"}
+    if row.get("metadata"):
+        flat["metadata"] = json.loads(row["metadata"])
+    return flat
+
+
+def json_line(row: dict[str, Any]) -> bytes:
+    """Encode a row as a line of JSON Lines."""
+    return json.dumps(row, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+
+
+def export_trec(folder: Path, out: Path, options: Part) -> DroppedFields:
+    """Write ``topics.tsv``, ``qrels.txt``, ``corpus.jsonl``, and a run file per context set."""
+    base = Base(folder)
+    for row in base.queries.to_pylist():
+        if any(c in row["text"] + row["_id"] for c in "\t\n\r"):
+            raise InputError(
+                f"the query {row['_id']!r} contains a tab or a line break", path=base.folder,
+                allowed="another format: TREC's topics are one line each", code="unsupported"
+            )  # fmt: skip
+    topics = "".join(f"{r['_id']}\t{r['text']}\n" for r in base.queries.to_pylist())
+    write_text(out / "topics.tsv", topics)
+    rows = list(judgements(base))
+    for query, passage, _ in rows:
+        if any(c.isspace() for c in query + passage):
+            raise InputError(
+                f"the id {query!r} or {passage!r} contains white space", path=base.folder,
+                allowed="another format: TREC's files are separated by white space",
+                code="unsupported"
+            )  # fmt: skip
+    write_text(out / "qrels.txt", "".join(f"{q} 0 {p} {s}\n" for q, p, s in rows))
+    with atomic_file(out / "corpus.jsonl") as file:
+        for row in corpus_rows(base):
+            line = {"docid": row["_id"], "title": row["title"], "text": row["text"]}
+            file.write(json_line(line))
+    for name in base.manifest.contexts:
+        lines = [
+            f"{q} Q0 {d['corpus-id']} {rank} {len(docs) - rank + 1} {name}\n"
+            for q, docs in base.context(name).items()
+            for rank, d in enumerate(docs, 1)
+        ]
+        write_text(out / f"{name}.run", "".join(lines))
+    return list_losses(base, "contexts")
+
+
+def export_mteb(folder: Path, out: Path, options: Part) -> DroppedFields:
+    """Write configs ``corpus``, ``queries``, ``default`` and ``top_ranked`` as MTEB has them.
+
+    Judgements are in the split ``test``; the first context set becomes ``top_ranked``.
+    """
+    base = Base(folder)
+    queries = [{"_id": r["_id"], "text": r["text"]} for r in base.queries.to_pylist()]
+    qrels = [
+        {"query-id": q, "corpus-id": p, "score": s} for q, p, s in judgements(base)
+    ]  # fmt: skip
+    name, docs = next((n, base.context(n)) for n in base.contexts)
+    top = [
+        {"query-id": q, "corpus-ids": [d["corpus-id"] for d in rows]} for q, rows in docs.items()
+    ]
+    tables = {
+        "queries": ("queries", queries),
+        "default": ("test", qrels), "top_ranked": ("test", top),
+    }  # fmt: skip
+    write_passages(base, out / "corpus")
+    splits = {"corpus": ["corpus"]}
+    for config, (split, rows) in tables.items():
+        write_table(out / config, split, pa.Table.from_pylist(rows))
+        splits[config] = [split]
+    _write_readme(out, data_configs(splits), base)
+    return list_losses(base, "contexts") + other_contexts(base, name)
+
+
+def export_rage(folder: Path, out: Path, options: Part) -> DroppedFields:
+    """Write configs ``corpus``, ``queries`` and ``mapping``, as rage_toolkit reads them."""
+    base = Base(folder)
+    splits = {"corpus": ["corpus"], "queries": ["queries"], "mapping": []}
+    write_passages(base, out / "corpus")
+    write_table(out / "queries", "queries", base.queries.select(["_id", "text"]))
+    for label in LABELS:
+        if base.mappings[label].num_rows:
+            write_table(out / "mapping", label, base.mappings[label])
+            splits["mapping"].append(label)
+    _write_readme(out, data_configs(splits), base)
+    return list_losses(base, "labels", "short", "scores")
+
+
+def export_csv(folder: Path, out: Path, options: Part) -> DroppedFields:
+    """Write one CSV file per table, with lists and structures as JSON, for the Hub's viewer."""
+    package = Package(folder)
+    for config, names in package.splits.items():
+        for name in names:
+            target = out / config / f"{name}.csv"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("w", encoding="utf-8", newline="") as file:
+                writer = csv.writer(file, lineterminator="\n")
+                shards = package.shards(config, name)
+                writer.writerow(read_schema(shards[0]).names)
+                for batch in iter_batches(shards):
+                    writer.writerows([_cell(v) for v in row.values()] for row in batch.to_pylist())
+    _write_readme(out, data_configs(package.splits, ".csv"), package)
+    return [
+        "types: numbers and texts are told apart by their looks",
+        "null and '' are alike",
+        "texts that a spreadsheet would take for a formula have an apostrophe before them",
+    ]
+
+
+def _cell(value: Any) -> Any:
+    """Format a value as a CSV cell: lists and structures as JSON, texts never as formulas."""
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return escape_formula(value)
+    return "" if value is None else value
+
+
+def _write_readme(out: Path, configs: list[dict[str, Any]], base: Package) -> None:
+    """Write a ``README.md`` that lists the configs, which the Hub's viewer needs."""
+    front: dict[str, Any] = {"configs": configs}
+    if base.manifest.licence:
+        front["license"] = base.manifest.licence.lower()
+    text = f"{base.manifest.name}@{base.manifest.benchmark_hash[:8]}, exported by citeforge."
+    write_text(out / "README.md", f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n\n{text}\n")
+
+
+BEIR = Export("beir", "BEIR's corpus, queries and qrels, as JSON Lines and TSV.", export_beir)
+TREC = Export("trec", "TREC's topics, qrels, corpus and runs.", export_trec)
+MTEB = Export("mteb", "Parquet tables as MTEB's retrieval tasks load them.", export_mteb)
+RAGE = Export("rage-toolkit", "RAGE's data set, as rage_toolkit loads it.", export_rage)
+HF_CSV = Export("hf-csv", "One CSV per table, for the Hub's viewer.", export_csv, of="benchmarks")

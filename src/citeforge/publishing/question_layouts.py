@@ -1,0 +1,199 @@
+"""Layouts with one row per question: ALCE, AttriEval, Attributed-IR, and KaLMA's JSON."""
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from citeforge.builders.derive import Base
+from citeforge.engines.files import write_text
+from citeforge.package.items import by_query
+from citeforge.package.package import Package
+from citeforge.publishing.dataset_layouts import other_contexts
+from citeforge.publishing.export import ContextOptions, DroppedFields, Export
+from citeforge.schemas.kg import EMPTY, Graph, Triple, from_row
+
+
+def choose_context(base: Base, options: ContextOptions) -> tuple[str, DroppedFields]:
+    """Choose the context set to export (the named one, else the first); list what that drops."""
+    name = options.context or base.contexts[0]
+    lost = other_contexts(base, name)
+    if any(base.negatives.values()):
+        lost.append("mapped negatives that the context does not show")
+    return name, lost
+
+
+def export_alce(folder: Path, out: Path, options: ContextOptions) -> DroppedFields:
+    """Write ``data.json``, ALCE's layout: a list of items with question, docs and gold."""
+    base = Base(folder)
+    name, lost = choose_context(base, options)
+    items = []
+    for row in base.items(name):
+        gold = {
+            "qa_pairs": [
+                {"question": g.text or "", "short_answers": list(g.aliases)}
+                for g in row.gold.qa_pairs
+            ],
+            "annotations": [{"long_answer": g.text} for g in row.gold.long_answers],
+            "answers": [list(g.aliases) for g in row.gold.answer_lists],
+            "claims": [g.text for g in row.gold.claims],
+            "answer": next((g.text for g in row.gold.answers if g.text), None),
+        }
+        item: dict[str, Any] = {
+            "sample_id": row.query_id,
+            "question": row.query,
+            "docs": [{"id": d.id, "title": d.title, "text": d.text} for d in row.passages],
+            **{field: value for field, value in gold.items() if value},
+        }
+        short = base.answers[row.query_id]
+        if short and not gold["qa_pairs"] and not gold["answers"]:
+            item["qa_pairs"] = [{"question": row.query, "short_answers": short}]
+        items.append(item)
+    write_text(out / "data.json", json.dumps(items, ensure_ascii=False, indent=1) + "\n")
+    lost.append("relevance labels: ALCE calls documents relevant that hold a short answer")
+    if any(g["citations"] for g in base.gold.to_pylist()):
+        lost.append("citations and labels of gold answers, and all answers but the first")
+    return lost
+
+
+def export_attrieval(folder: Path, out: Path, options: ContextOptions) -> DroppedFields:
+    """Save a ``datasets.Dataset`` in AttriEval's layout, a row per question."""
+    import datasets
+
+    datasets.disable_progress_bars()
+    base = Base(folder)
+    name, lost = choose_context(base, options)
+    rows = [
+        {
+            "query_id": row.query_id,
+            "query": row.query,
+            "passages": {
+                "passage_text": [d.text for d in row.passages],
+                "is_selected": [int(d.is_relevant) for d in row.passages],
+            },
+            "org_answers": base.answers[row.query_id],
+        }
+        for row in base.items(name)
+    ]
+    features = datasets.Features(
+        {
+            "query_id": datasets.Value("string"),
+            "query": datasets.Value("string"),
+            "passages": {
+                "passage_text": datasets.Sequence(datasets.Value("string")),
+                "is_selected": datasets.Sequence(datasets.Value("int32")),
+            },
+            "org_answers": datasets.Sequence(datasets.Value("string")),
+        }
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    datasets.Dataset.from_list(rows, features=features).save_to_disk(str(out / "data"))
+    lost.append("passage ids and titles: passages are known by their text")
+    if any(base.gold["text"].to_pylist()):
+        lost.append("long gold answers")
+    return lost
+
+
+def export_attributed_ir(folder: Path, out: Path, options: ContextOptions) -> DroppedFields:
+    """Write ``data.csv`` in Attributed-IR's layout; systems fill in its column ``output``."""
+    base = Base(folder)
+    name, lost = choose_context(base, options)
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / "data.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["query_id", "query", "quotes", "answers", "output"])
+        for row in base.items(name):
+            quotes = [
+                {"idx": i, "docid": d.id, "title": d.title, "text": d.text}
+                for i, d in enumerate(row.passages, 1)
+            ]
+            answers = [
+                {"answer": g.text, "answer_type": g.answer_type,
+                 "informative": g.informative, "attributable": g.attributable}
+                for g in row.gold if g.text
+            ]  # fmt: skip
+            writer.writerow([row.query_id, row.query, repr(quotes), repr(answers), ""])
+    return [*lost, "relevance labels of passages", "sentence labels of gold answers"]
+
+
+def export_kalma(folder: Path, out: Path, options: ContextOptions) -> DroppedFields:
+    """Write ``specific.json`` and ``general.json`` in KaLMA's layout, and its gold if there is any.
+
+    Gold goes into ``gold.json`` (with rounds) and ``gold_no_round1.json``, the two files that
+    KaLMA's code reads.
+    """
+    package = Package(folder)
+    name = options.context or "full"
+    graphs = [list(item.graphs) for item in package.items(name)]
+    n_lost = 0
+    for form, table in package.forms.items():
+        empty = [json.loads(m or "{}").get(EMPTY, {}) for m in table["metadata"].to_pylist()]
+        n_lost = write_items(table["text"].to_pylist(), graphs, out / f"{form}.json", empty)
+    rows = by_query(package.gold.to_pylist())
+    if rows:
+        gold = [[(from_row(r), r["round"]) for r in rows.get(q, [])] for q in package.query_ids]
+        later = [[(t, n) for t, n in mine if n != 1] for mine in gold]
+        questions: list[str] = package.queries["text"].to_pylist()
+        write_gold(questions, gold, out / "gold.json")
+        write_gold(questions, later, out / "gold_no_round1.json")
+    lost = ["query ids, ids of relations and values, precision of dates"]
+    if n_lost:
+        lost.append(f"{n_lost} further values of relations that have several")
+    return lost + other_contexts(package, name, f"{name}_general")
+
+
+def write_items(
+    questions: Sequence[str],
+    graphs: Sequence[Sequence[Graph]],
+    path: Path,
+    empty: Sequence[Mapping[str, Mapping[str, str]]] = (),
+) -> int:
+    """Write questions with their graphs in KaLMA's published layout.
+
+    Args:
+        questions: texts.
+        graphs: sub-graphs of each.
+        path: file to make.
+        empty: blank values of each, as in ``KalmaItem``; empty for none.
+
+    Returns:
+        Number of values that the layout, with one value per relation, cannot hold.
+    """
+    lost = 0
+    rows = []
+    for at, (question, mine) in enumerate(zip(questions, graphs, strict=True)):
+        entries = []
+        for graph in mine:
+            entry: dict[str, str] = {}
+            for triple in graph.triples:
+                lost += entry.get(triple.relation, triple.value) != triple.value
+                entry.setdefault(triple.relation, triple.value)
+            blank = dict(empty[at].get(graph.qid, {})) if empty else {}
+            entries.append({**blank, **entry, "name": graph.name, "qid": graph.qid})
+        rows.append([question, entries])
+    write_text(path, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
+    return lost
+
+
+def write_gold(
+    questions: Sequence[str], gold: Sequence[Sequence[tuple[Triple, int]]], path: Path
+) -> None:
+    """Write questions with their minimum knowledge sets, and rounds, in BioKaLMA's layout."""
+    rows = [
+        [q, [[t.qid, t.relation, t.value, *([number] if number else [])] for t, number in mine]]
+        for q, mine in zip(questions, gold, strict=True)
+    ]
+    write_text(path, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
+
+
+ALCE = Export("alce", "ALCE's list of questions with documents.", export_alce, ContextOptions)
+ATTRIEVAL = Export(
+    "attrieval", "AttriEval's data set of questions.", export_attrieval, ContextOptions
+)
+ATTRIBUTED_IR = Export(
+    "attributed-ir", "Attributed-IR's CSV of questions.", export_attributed_ir, ContextOptions
+)
+KALMA = Export(
+    "kalma", "KaLMA's questions, sub-graphs and gold.", export_kalma, ContextOptions, of="triples"
+)
