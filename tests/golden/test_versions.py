@@ -9,17 +9,17 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from citeforge.builders.verify import verify
-from citeforge.evaluator.reports.compare import load_scores
-from citeforge.schemas.benchmarks.audit import Audit
 
 import citeforge as cf
 from citeforge.builders.authorship.labels import load_label_sets
+from citeforge.builders.verify import verify
+from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.gate_policy import read_policy
 from citeforge.kg.domain import load_domain
 from citeforge.package.manifest import load_manifest
 from citeforge.plugins.audit.run import read_accepted
 from citeforge.plugins.leaderboard.boards import read_boards
+from citeforge.schemas.audit import Audit
 from conftest import ROOT, Inline, refused
 
 V1 = ROOT / "tests" / "golden" / "v1"
