@@ -102,6 +102,7 @@ nightly: exhaustive fuzz fuzz-files torture mutants  ## what takes too long for 
 lint: $(STAMP)  ## check style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
 
 format: $(STAMP)  ## mend style
 	$(BIN)/ruff check --fix .
