@@ -1,15 +1,13 @@
 """Answers that cite passages, of a frozen context set or of their own."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from citeforge.evaluator.measures.declared import Measure, PassageMeasure
 from citeforge.evaluator.measures.details import answer_details
 from citeforge.evaluator.measures.judging import NO_PASSAGES
+from citeforge.evaluator.measures.rage_citations import RageMeasure, RageScores
 from citeforge.evaluator.measures.reading import (
-    MakeScorer,
-    NumberMeasure,
-    PerAnswerScores,
     Reading,
     Results,
     Tally,
@@ -27,9 +25,7 @@ from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
 from citeforge.evaluator.submissions.tools import Tools
-
-Scores = Mapping[MakeScorer, PerAnswerScores]
-"""Maker of scorers to the numbers of all answers."""
+from citeforge.schemas.errors import InputError
 
 
 def read_passages(submission: Submission, measures: Sequence[Measure], tools: Tools) -> Reading:
@@ -41,28 +37,19 @@ def read_passages(submission: Submission, measures: Sequence[Measure], tools: To
     table = None if context in (OWN, CLOSED_BOOK) else benchmark.context(context)
     provided = ProvidedPassages(benchmark, is_strict) if context == OWN else None
     of_items = [m for m in measures if isinstance(m, PassageMeasure)]
-    scores = {
-        make: PerAnswerScores(
-            make(benchmark, grammar, tools.options.protocol, table, provided),
-            len(benchmark.query_ids),
-        )
-        for make in dict.fromkeys(m.numbers for m in measures if isinstance(m, NumberMeasure))
-        if context != CLOSED_BOOK
-    }
-    items = None
-    if tools.keeps_answers or not scores or of_items:
+    scores = items = None
+    if context != CLOSED_BOOK and any(isinstance(m, RageMeasure) for m in measures):
+        scores = RageScores(benchmark, grammar, tools.options.protocol, table, provided)
+    if tools.keeps_answers or scores is None or of_items:
         items = ItemReader(benchmark, context, grammar, tools)
     tally, reach = Tally(), CitationRange()
     for row, answer in answers_to(context, submission):
         if provided is not None:
             provided.add(answer)
-        numbers = None
-        for one in scores.values():
-            numbers = one.add(row, answer)
+        values = None if scores is None else scores.add(row, answer)
         item = None if items is None else items.add(row, answer)
-        if numbers is not None:
-            n_beyond, n_unparsed = numbers.n_out_of_range, numbers.n_unparsed
-            tally.add(answer, numbers.distinct, n_beyond, n_unparsed)
+        if values is not None:
+            tally.add(answer, values.distinct, values.n_out_of_range, values.n_unparsed)
         elif item is not None:
             inside, beyond, unparsed = grammar.cited(answer.output, len(item.passages))
             tally.add(answer, len(inside) + beyond, beyond, unparsed)
@@ -70,8 +57,8 @@ def read_passages(submission: Submission, measures: Sequence[Measure], tools: To
             tally.listed += grammar.has_list(answer.output)
         if table is not None and submission.is_anonymous:
             reach.observe(answer, grammar, table.sizes[row])
-    for one in scores.values() if is_strict else ():
-        one.fill()
+    if scores is not None and is_strict:
+        scores.fill()
     inputs = None if items is None else items.inputs(submission.names, provided)
     verdicts = find_format(submission.form).verdicts
 
@@ -81,7 +68,7 @@ def read_passages(submission: Submission, measures: Sequence[Measure], tools: To
         return next(theirs, options)
 
     results = _compute_results(scores, inputs, measures, tools)
-    runs = next((s.runs for s in scores.values()), () if items is None else sorted(items.runs))
+    runs = scores.runs if scores is not None else [] if items is None else sorted(items.runs)
     return Reading(
         context,
         results,
@@ -89,7 +76,7 @@ def read_passages(submission: Submission, measures: Sequence[Measure], tools: To
             benchmark,
             len(runs),
             len(benchmark.query_ids) * len(runs),
-            **_relevance(benchmark, table, bool(scores)),
+            **_relevance(benchmark, table, scores is not None),
         ),
         tools,
         lambda measure: grammar.signature if is_strict else f"1,{measure.family}",
@@ -117,23 +104,46 @@ def _closed_book_hint(tally: Tally, context: str) -> Iterator[Finding]:
 
 
 def _compute_results(
-    scores: Scores, inputs: Inputs | None, measures: Sequence[Measure], tools: Tools
+    scores: RageScores | None, inputs: Inputs | None, measures: Sequence[Measure], tools: Tools
 ) -> Results:
-    """Compute measures from kept numbers or kept answers; return them in the given order."""
-    of_numbers = [m for m in measures if isinstance(m, NumberMeasure)]
-    samples: list[tuple[Measure, Sample]] = []
-    missing = not_computed([m for m in of_numbers if m.numbers not in scores], NO_PASSAGES)
-    for make, numbers in scores.items():
-        results = compute(numbers, [m for m in of_numbers if m.numbers is make], tools.judge)
-        samples += results[0]
-        missing += results[1]
+    """Compute measures from kept numbers or kept answers; return them in the given order.
+
+    Raises:
+        InputError: a plugin's measure has a value outside its range.
+    """
+    of_numbers = [m for m in measures if isinstance(m, RageMeasure)]
+    samples, missing = (
+        ([], not_computed(of_numbers, NO_PASSAGES))
+        if scores is None
+        else compute(scores, of_numbers, tools.judge)
+    )
     if inputs is not None:
         of_items = [m for m in measures if isinstance(m, PassageMeasure)]
-        results = compute(inputs, of_items, tools.judge)
-        samples += results[0]
-        missing += results[1]
+        computed, others = compute(inputs, of_items, tools.judge)
+        for measure, sample in computed:
+            if measure.origin is not None:
+                _require_range(measure, sample, inputs.benchmark.query_ids)
+        samples, missing = samples + computed, missing + others
     order = {m.name: i for i, m in enumerate(measures)}
     return sorted(samples, key=lambda row: order[row[0].name]), missing
+
+
+def _require_range(measure: Measure, sample: Sample, query_ids: Sequence[str]) -> None:
+    """Refuse values of queries that are outside the range that a plugin's measure declares.
+
+    Raises:
+        InputError: there is such a value.
+    """
+    low, high = measure.range.low, measure.range.high
+    for values in sample.per_query:
+        for query, value in zip(query_ids, values.tolist(), strict=True):
+            if value < low or value > high:
+                raise InputError(
+                    f"{measure.name} of the query {query!r} is {value:g}, and its range is "
+                    f"{low:g} to {high:g}",
+                    allowed="mend the plugin that defines the measure",
+                    code="broken-plugin",
+                )
 
 
 def _relevance(benchmark: Benchmark, table: ContextTable | None, is_read: bool) -> dict[str, int]:
