@@ -1,5 +1,25 @@
 """ALCE's reading of answers, and the quality of their citations (Gao et al. 2023, sections 3 and 4,
 and their code).
+
+## alce
+
+Gao et al. 2023, sections 3 and 4; `reference`: their `eval.py`. Statement `s` cites the set `C`.
+
+Queries without the gold that a measure needs are left out. A missing or empty answer has 0.
+`strict` counts each distinct citation of a statement once. `reference` keeps repeats and, after the
+check of the range, the first `--at-most-citations` (3).
+
+The statements of a QAMPARI answer are "question item". Items are cut at commas; in `strict` at
+commas, semicolons and their like in other scripts outside quotation marks and brackets, at line
+breaks, and at "and" before the last item or behind a mark. Bullets, numbers, headers of tables and
+lines that introduce the list are no items; `Paris (France)` also counts as `Paris`. `--cot` reads
+what follows the first colon. ROUGE is a plain mean in both protocols, where ALCE's code prints the
+midpoint of an unseeded bootstrap.
+
+*Example.* S1 cites 1 and 2, S2 cites 3 and 9 (out of range), S3 nothing. φ(1+2, S1) = φ(1, S1) = 1,
+φ(2, S1) = 0, φ(3, S2) = 0. Citation 2 is irrelevant. CitRec = 1/3. CitPrec = 1/4 under `strict`,
+1/2 under `reference`, where S2 leaves. Multi = 1/3 (`reference` 2/3), MultiSupported = 1/1 (1/2),
+Overcited = 1/1.
 """
 
 import re

@@ -1,5 +1,20 @@
 """Attributed-IR's reading of answers, and their citations, held against statements and against the
 gold answers' (Djeddal et al. 2024, and their code).
+
+## attributed_ir
+
+Djeddal et al. 2024, section 2.5; `reference`: their evaluators. Premises are texts without titles.
+
+The *one* gold answer is the first that is attributable and informative, else attributable, else
+informative, else the first. Queries without a gold answer are left out of BLEU, ROUGE and
+BERTScore. Marks are removed from answers and gold answers, but not from closed-book answers.
+
+Limits of `reference`: distinct citations, cut to 7 *before* the range is checked; 20 statements;
+queries without passages are left out. Its overlap compares a mark with 1 instead of the number of
+passages, so only `[1]` and `[0]` count.
+
+*Example.* S1 cites 1 and 2, S2 cites 3, S3 nothing; φ is 1 for (2, S1) and (4, S3). AutoAIS.cit =
+1/3, @cited = 1/2, psg = 2/3. Cited ids {a, d}, gold {a, b, c}: Overlap.P = 1/2, Overlap.R = 1/3.
 """
 
 import re

@@ -1,4 +1,24 @@
-"""Measures of all cells of the design, and what labels change: CAS, CAB, their significance."""
+"""Measures of all cells of the design, and what labels change: CAS, CAB, their significance.
+
+## authorship
+
+Abolghasemi et al. 2025, section 3.3, equations 1 to 5; `reference`: AttriEval's functions, base 0.
+A *cell* is a context set: the same passages with no labels (vanilla), with true authors (informed),
+or with the opposite (counterfactual, cf).
+
+CAB compares informed minus cf. If all passages have one origin, it compares informed/cf minus
+cf/informed, and CAS is given for both. ω is +1 if relevant passages carry the human label in the
+first cell, else −1. A difference is taken per query, and per run if all cells have the same runs.
+
+Nothing cited: P = 0. No gold answer: EM undefined (`reference`: 0). For EM, `reference` keeps marks
+and `_` in the text. It ignores citations out of range, but counts them among *other* for AC.
+Without `logprobs` AC is not computed. CAB and CAS less the placebo's carry a two-sided paired
+t-test, adjusted by [Holm](#comparisons) over the cells of their table; the placebo's cells are a
+family of their own. `AC.relevant` is tested against `AC.other`.
+
+*Example.* Two queries, P informed (1, .5), cf (.5, .5), vanilla (.5, 1). CAS.P = (.5 + .5)/2 = .50.
+CAB.P = .25 if the relevant passages are labelled human when informed, else −.25.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,46 @@
-"""Correctness, precision and recall of citations (KaLMA, section 4.2)."""
+"""Correctness, precision and recall of citations (KaLMA, section 4.2).
+
+## kalma
+
+Li et al. 2024, sections 4.1 to 4.5; `reference`: their code. A citation is a triple (QID, relation,
+value); one bracket may hold several. `G` is the minimum knowledge set of the question. `strict`
+compares relations without case, and takes BioKaLMA's and Wikidata's name of one for the same. A
+fact of `G` is a set of equivalent triples: the gold triple, and the shown ones that state the same
+by an inverse relation (`[B, child: A]` for `[A, father: B]`) or by another relation of a declared
+group (`noble title`, `position held`); the column `equivalents` of the gold table lists them.
+
+`@micro` divides sums over all answers (`NA` measures do, too). `@macro` averages the answers'
+quotients. *Absent* triples are those of `G` that the context set removed. In `strict`:
+
+- An incomplete citation is wrong and counts. A triple cited twice counts twice for P and once for
+  R, and so do two triples of one fact.
+- An answer without citations has Corr, P and Align 0 in `@macro`. `@micro` is 0 if there is nothing
+  to divide.
+- A shown triple that leads from one entity of the question to another one and is not in `G` is said
+  by the question: its citations are left out of P, hits and divisor.
+- A question without `G` is left out of R, and its citations are not precise.
+- Without any `[NA]`, or anything absent, the NA measure is not computed.
+- GEval: a missing or empty answer has 1. A reply without one clear mark is a failure, with bounds 1
+  and 5.
+
+Under `reference`:
+
+- reading: punctuation alone; a citation without a relation is dropped; comparison letter by letter,
+  and with the gold triples alone
+- Corr, P, R: P = triples of `G` hit ÷ citations, on the gold of all rounds; R and NA on that of
+  rounds 2 and later, or without rounds; P and R do not ask what was shown
+- leaves: empty answers and empty graphs (not from NA); uncited answers leave `@macro` of Corr, P
+  and Align; F1 is of means over runs
+- Align: the first 400 answers; a value that stands in the statement counts without the judge
+- NA: *absent* is gold that the answer did not cite; pairs are counted, so values can pass 1;
+  answers without `[NA]` leave
+- GEval: the first 100 answers with a graph; the first number of the reply (of a long one, in its
+  last 10 characters), above 5 too; none: 3
+
+*Example.* `G` has 3 triples. An answer cites g1 twice, a shown triple outside `G`, and an
+incomplete one: Corr = 3/4, P = 2/4, R = 1/3, F1 = .40. A second answer cites nothing, and its `G`
+has 2: `@micro` Corr = 3/4, R = 1/5; `@macro` Corr = 3/8, R = 1/6.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

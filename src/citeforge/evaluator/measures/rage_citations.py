@@ -1,4 +1,21 @@
-"""RAGE's measures (docs/definitions.md#rage): a few numbers of one answer at a time."""
+"""RAGE's measures (docs/definitions.md#rage): a few numbers of one answer at a time.
+
+## rage
+
+Penzkofer & Baumann 2024, section 3.2; reward: section 4.3; `reference`: rage_toolkit 0.0.2. For one
+answer let `D` be the distinct passages that it cites and `R` the relevant passages shown.
+
+*Example.* Six passages, 1 to 3 relevant. "A [1]. B [2][5]. C [9]." cites 1, 2, 5 and 9: CiteP =
+2/4, CiteR = 2/3. Under `reference` 9 is dropped: CiteP = 2/3. A second answer "A [3]." has 1/1 and
+1/3. Under `strict` the means are 3/4 and 1/2, so CiteF1 = 2 · 3/4 · 1/2 / (5/4) = .60; CiteF1@query
+= (4/7 + 1/2) / 2 = .54.
+
+If answers bring their own passages, `R` holds those whose docid the benchmark calls relevant.
+`strict` ignores a docid whose text differs from the corpus. What a retriever missed is measured by
+[retrieval](#retrieval).
+
+The reward for [training](training.md) is `Reward`, with `CiteP` in place of an undefined `CiteR`.
+"""
 
 import math
 import re

@@ -1,4 +1,18 @@
-"""Quality of the ranking that was shown: P@k, R@k and nDCG@k, for any k."""
+"""Quality of the ranking that was shown: P@k, R@k and nDCG@k, for any k.
+
+## retrieval
+
+Djeddal et al. 2024, section 3.2.2 and table 3; computed by ir-measures with binary relevance. These
+measures look at the ranking shown, each id once, and not at the answer. Any whole number k ≥ 1 may
+follow `@`.
+
+A query without a relevant passage leaves; under `reference` it has P and R of 0. A query without
+passages has 0. The `MAX` row of several systems (`--max-row`) takes the best value query by query:
+an oracle, no system.
+
+*Example.* Shown d1, d2, d3; relevant d1, d3, d9. P@5 = 2/5 (`reference` 2/3), R@5 = 2/3, nDCG@3 =
+(1 + 1/2) / (1 + .631 + 1/2) = .70.
+"""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass

@@ -1,4 +1,14 @@
-"""Measures of wrong citations: every unsupported citation is in exactly one of five classes."""
+"""Measures of wrong citations: every unsupported citation is in exactly one of five classes.
+
+## wrong
+
+Ours; `strict` only. A citation is unsupported if neither its passage nor all that its statement
+cites entails the statement. Each is in the first class that fits; each measure is its citations ÷
+all citations, over all answers.
+
+*Example.* Of 4 citations one is right, one has its support in the passage beside it, two have none
+anywhere: Wrong = 3/4, Shown = 1/4, Nothing = 2/4.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,33 @@
-"""Measures of bundles: refusals, faithfulness of citations, and positions of citations."""
+"""Measures of bundles: refusals, faithfulness of citations, and positions of citations.
+
+## deflection
+
+Our own. The bundle shows each question with all relevant passages (`answerable`), some, or none of
+them (`related`). A detector says whether an answer is a refusal: rules for languages, or the judge.
+With r = 1 for a refusal in `related` and a = 1 for one in `answerable`:
+
+An empty answer is a refusal. A missing one is wrong in every cell (`reference`: it leaves). A judge
+that fails on an answer leaves the family not computed. *Example.* Of 10 questions 6 are refused in
+`related`, 2 in `answerable`: P = 6/8, R = 6/10, F1 = 12/18 = .67, Balanced = (6 + 8)/20 = .70.
+
+## faithfulness
+
+After Wallat et al. 2025 (arXiv 2412.18004), section 5. `original` shows one relevant passage (the
+evidence); `removed` shows another in its place; `decoy` adds words of it to another passage.
+
+All but `Faith.Cites` are over questions whose answer to `original` cites the evidence. A missing
+answer has the worse value. *Example.* 8 of 10 answers cite the evidence, 6 of these 8 stop when it
+is gone: Cites = 8/10, Moved = 6/8.
+
+## position
+
+After Liu et al. 2024. Each passage stands once at each of k places. `c(p)` is the share of the k
+rotations in which the passage at place p is cited.
+
+A question without all k answers leaves, in both protocols. `Pos.Early` and `Pos.Ends` carry a
+paired t-test against 0. *Example.* c = (.6, .5, .4, .3): Early = .55 − .35 = .20, Ends = .45 − .45
+= 0.
+"""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,14 +1,18 @@
 """FACT of DeepResearch Bench: citation accuracy and effective citations (arXiv 2506.11763).
 
-``strict`` is the paper's appendix: of report t, N_s of its N_u statement–URL pairs are supported by
-the text of the page; accuracy is the mean of N_s / N_u, 0 for a report without pairs; effective
-citations are the mean of N_s. A page that has no text, or tells nothing by the judge's word,
-supports nothing. ``reference`` counts as the authors' code does: such pairs are left out, and those
-on which the judge failed, reports without citations, too, and accuracy is one share over all pairs.
-
 Pairs are read from the report's markup, not by an LLM, and only statements that are equal are one
 (the paper has an LLM extract them, and drop paraphrases); or the submission brings them, with or
 without verdicts.
+
+## fact
+
+Du et al. 2025 (DeepResearch Bench, arXiv 2506.11763), section 3.2 and appendix. A pair is a
+statement and a page (URL) that it cites; [reports.md](reports.md) says how pairs are read. A pair
+is supported if the page's text supports it at least in part.
+
+Unread pairs count and support nothing under `strict`. *Example.* Two reports, with 3 of 5 and 0 of
+0 pairs supported, one of the 5 unread. `strict`: Acc = (3/5 + 0)/2 = .30, Eff = 1.5. `reference`:
+Acc = 3/4, Eff = 3, Cit = 4.
 """
 
 from collections import Counter

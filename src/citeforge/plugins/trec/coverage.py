@@ -1,17 +1,37 @@
 """Measures of how much of the points of a good answer a report contains: nuggets, rubrics, DRAGUN.
 
 Labels come from files of assessors or of their tools (``--assessments``), else a judge decides for
-every nugget, criterion or short answer whether the answer supports it. With v = 1 for support, 0.5
-for partial support, else 0:
+every nugget, criterion or short answer whether the answer supports it.
 
-- ``Nuggets``: Σ v / number of nuggets, over vital ones or all (AutoNuggetizer, TREC RAG 2024);
-- ``Rubric``: Σ weight · v / Σ positive weights; undefined where no weight is positive;
-- ``DRAGUN``: over a topic's questions of weights 4, 2 and 1, Σ weight · (mean v of the question's
-  short answers) / Σ weights; ``Contradictory`` the same, v = 1 for a contradiction, else 0.
+## nuggets
 
-``strict`` includes all queries that have points: a missing answer has the worst value, and a point
-without a label has bounds. ``reference`` counts points without a label as the authors' code does:
-as no support; DRAGUN leaves them out of the mean.
+Pradeep et al. 2024 (AutoNuggetizer). v is 1 if the answer supports a nugget, 1/2 in part, else 0.
+
+No nugget: 0. Queries without a list leave; so they do in [rubric](#rubric) and [dragun](#dragun).
+Without a label and a judge a nugget is open between bounds under `strict`, and 0 under `reference`;
+a failed judgement is open in both.
+
+*Example.* Vital: support, partial, none; okay: support. Vital = 1.5/3 = .50, All = 2.5/4 = .63,
+VitalStrict = 1/3, AllStrict = 2/4.
+
+## rubric
+
+Sharma et al. 2025 (ResearchRubrics). v is 1, 1/2 or 0 for a criterion that is satisfied, partly, or
+not.
+
+Criteria of negative weight are faults. No positive weight: undefined. Missing answer (`strict`):
+all faults and nothing else. *Example.* Weights 3, 2, −1, verdicts satisfied, partly, satisfied: (3
++ 1 − 1)/5 = .60; Binary (3 + 0 − 1)/5 = .40.
+
+## dragun
+
+Zhang et al. 2025 (TREC DRAGUN, task 2). Questions weigh 4, 2 or 1 by importance; each has short
+answers.
+
+A short answer that nobody labelled is open between bounds under `strict`; `reference` leaves it out
+of its mean; a question without any counts 0. `Contradictory` needs labels, or a judge that tells
+contradictions. *Example.* Question A (4): support and partial; B (1): contradiction. Supportive =
+(4 · .75 + 0)/5 = .60, Contradictory = (0 + 1 · 1)/5 = .20.
 """
 
 import math

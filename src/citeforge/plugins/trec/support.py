@@ -1,17 +1,20 @@
 """Measures of citation support: TREC RAG's precision and recall (Thakur et al. 2025, 2504.15205).
 
-A citation weighs 1 where its passage supports the statement fully, 0.5 where it does so in part,
-else 0 (``TREC.HP``, ``TREC.HR``: 1, 0, 0). A judge with two levels gives 1 or 0.
+## trec
 
-``reference`` is the track's. The unit is the run's own sentence (without any: a statement). Of n
-sentences C cite, and of those the first citation of U was judged by nobody; with w, the weight of
-the first citation, WP = Σ w / |C − U| and WR = Σ w / (n − |U|), over C without U. ``@all`` takes
-the mean weight of a sentence's judged citations instead; sentences that cite and have none leave.
-An empty denominator gives 0. Labels of people are read where there are any (``--assessments``); a
-citation of what is none of the passages, or has no text, is judged by nobody.
+Thakur et al. 2025 (arXiv 2504.15205), sections 3.2 to 3.4, for `reference`; `strict` is ours. A
+citation weighs w = 1 for full support of its statement by the passage alone, 1/2 for partial, 0 for
+none; `H` measures: 1, 0, 0.
 
-``strict`` is ours: WP is the mean over all citations, WR that of a statement's best citation over
-all statements; what was not shown supports nothing.
+The unit of `reference` is the run's own sentence object, whatever its text holds, else a statement;
+where citations carry confidences, the first is the most confident one. A sentence whose first
+citation (`@all`: any citation) nobody judged leaves numerator and denominator. An empty denominator
+gives 0. A citation is unjudged where labels say so, or where there is no such passage or it has no
+text. Labels (`--assessments`) come before the judge.
+
+*Example.* Sentence 1 cites a partial and a full passage, sentence 2 one without support, sentence 3
+nothing. `strict`: WP = (.5 + 1 + 0)/3 = .50, WR = (1 + 0 + 0)/3 = .33. `reference`: WP = (.5 + 0)/2
+= .25, WR = .5/3 = .17, WP@all = (.75 + 0)/2 = .38, WR@all = .75/3 = .25.
 """
 
 from collections.abc import Callable, Iterator, Sequence
