@@ -24,7 +24,7 @@ T = TypeVar("T")
 GROUPS = tuple(
     (
         "sources measures formats exports judges embedders retrievers llms perplexity segmenters "
-        "graphs systems kinds commands runners doctor corrections compute"
+        "graphs systems kinds commands runners doctor compute"
     ).split()
 )
 VARIABLE = "CITEFORGE_PLUGINS"
