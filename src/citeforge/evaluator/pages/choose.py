@@ -50,58 +50,36 @@ def _main_and_shares(files: Sequence[ScoreFile], main: str) -> list[str]:
 
 
 _DECLARED = (
+    Plot("intervals", "no system has values of the measure", intervals, _main_and_shares),
     Plot(
-        "intervals", "values with intervals, and the ranks that systems may have",
-        "no system has values of the measure", intervals, _main_and_shares,
-    ),
-    Plot(
-        "bias", "citation bias towards an author, beside that of the placebo",
-        "scores of an authorship benchmark are needed", bias,
+        "bias", "scores of an authorship benchmark are needed", bias,
         lambda files, main: ("CAB.P", "CAB.R"), of_cells=True,
     ),
     Plot(
-        "precision-recall", "precision against recall of each system",
+        "precision-recall",
         "no system has both measures of a pair: " + "; ".join(", ".join(pair) for pair in PAIRS),
         _precision_recall,
         lambda some, _: [p for p, r in PAIRS if any(entry(f, p) and entry(f, r) for f in some)],
     ),
+    Plot("slices", "score with --by FIELD", slices),
     Plot(
-        "slices", "values of the queries that share the value of a field",
-        "score with --by FIELD", slices,
-    ),
-    Plot(
-        "calibration", "what people find in answers, by what the judge finds",
-        "score with --labels", calibration,
+        "calibration", "score with --labels", calibration,
         lambda files, main: labelled_measures(files)[:_MOST_CALIBRATIONS],
     ),
     Plot(
-        "differences", "differences of the two best systems, query by query",
-        "two systems are needed that were scored on the same queries", best_differences,
+        "differences", "two systems are needed that were scored on the same queries",
+        best_differences,
     ),
+    Plot("distribution", "no system has values of the measure", distribution),
     Plot(
-        "distribution", "values of single queries, as histograms",
-        "no system has values of the measure", distribution,
-    ),
-    Plot(
-        "position", "score by the position of the first relevant passage",
-        "score with --details, on a benchmark whose passages are labelled",
+        "position", "score with --details, on a benchmark whose passages are labelled",
         partial(by_property, POSITION),
     ),
+    Plot("citations", "score with --details", partial(by_property, CITATIONS)),
+    Plot("cost", 'two submissions are needed whose headers say "cost" (US dollars)', cost),
+    Plot("length", "score with --details", lambda files, measure: answer_lengths(files)),
     Plot(
-        "citations", "score by the number of passages that an answer cites",
-        "score with --details", partial(by_property, CITATIONS),
-    ),
-    Plot(
-        "cost", "score against what the answers cost",
-        'two submissions are needed whose headers say "cost" (US dollars)', cost,
-    ),
-    Plot(
-        "length", "words of answers, as histograms",
-        "score with --details", lambda files, measure: answer_lengths(files),
-    ),
-    Plot(
-        "robustness", "ranks of systems under every definition of citation quality",
-        "two systems or more, scored by two definitions or more",
+        "robustness", "two systems or more, scored by two definitions or more",
         lambda files, measure: ranks_figure(compare_definitions(files)),
         page_measures=lambda files, main: (),
     ),

@@ -222,7 +222,6 @@ class Plot:
 
     Attributes:
         name: its name for ``--plot``.
-        shows: what it shows, in one line.
         needs: data that it needs in score files, for the error when they are missing.
         make: draws (score files, the best first; name of a measure) as a figure; returns None where
             the files do not contain its data.
@@ -232,7 +231,6 @@ class Plot:
     """
 
     name: str
-    shows: str
     needs: str
     make: Callable[[Sequence[ScoreFile], str], Figure | None]
     page_measures: Callable[[Sequence[ScoreFile], str], Sequence[str]] = lambda files, main: (main,)
