@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 GROUPS = tuple(
-    (
-        "sources measures formats exports judges embedders retrievers llms perplexity segmenters "
-        "graphs systems kinds commands runners doctor corrections negatives reports plots compute"
-    ).split()
+    "sources measures formats exports judges embedders llms systems kinds commands".split()
 )
 VARIABLE = "CITEFORGE_PLUGINS"
 _NAMESPACE = "citeforge"
@@ -127,19 +124,6 @@ def entries_of(group: str) -> tuple[PluginEntry, ...]:
     """List all entries of a group, of packages and plugin files, without importing packages."""
     entries = [*_package_entries(), *(e for found, _ in _file_entries() for e in found)]
     return tuple(e for e in entries if e.group == group)
-
-
-def built_in(group: str, name: str) -> object:
-    """Load what a built-in plugin declares under a name in a group.
-
-    Raises:
-        InputError: its import fails.
-        LookupError: it declares nothing, and neither does a registry.
-    """
-    for entry in _package_entries():
-        if (entry.group, entry.name, entry.origin) == (group, name, ""):
-            return _load_value(entry)
-    raise LookupError(f"{group}: no Registry and no installed entry point makes {name!r}")
 
 
 def _in_one_line(error: BaseException) -> str:
@@ -281,11 +265,11 @@ class PluginProxy:
 
     @property
     def signature(self) -> str:
-        """Signature of the wrapped judge or segmenter, with the plugin's name."""
+        """Signature of the wrapped judge, with the plugin's name."""
         return f"{self._inner.signature}({self._origin})"
 
     def identity(self) -> dict[str, Any]:
-        """Describe the wrapped judge, LLM, perplexity model or graph, with the plugin's name."""
+        """Describe the wrapped judge or LLM, with the plugin's name."""
         return {**self._inner.identity(), "plugin": self._origin}
 
     def fingerprint(self) -> dict[str, Any]:
