@@ -45,6 +45,7 @@ from citeforge.engines.folders import (
     staging_directory,
 )
 from citeforge.engines.models.vectors import SUFFIX
+from citeforge.engines.running.setup import make_runner
 from citeforge.package.manifest import load_intact, unknown_files
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import SECRET, GrammarInfo, Manifest
@@ -153,14 +154,18 @@ Stats = dict[str, object]
 
 @contextmanager
 def open_build(recipe: Recipe, run: RunOptions) -> "Iterator[Build]":
-    """Lock the output folder of a build; on success rename the package to its final name.
+    """Check options and lock the output folder; on success give the package its final name.
 
     On an error only finished work is kept.
 
     Raises:
-        InputError: something is there already that may not be replaced, or another process builds
-            there.
+        InputError: something is there already that may not be replaced, another process builds
+            there, or the workers of ``--engine`` do not answer.
+        UsageError: options that do not go together.
     """
+    recipe.check_run(run)
+    if not run.dry_run:  # a plan is made without the workers
+        make_runner(run).require()
     place = Workspace(run.folder, run.if_exists)
     with staging_directory(place.out, _KNOWN):
         names = (path.name.removesuffix(".json") for path in place.root.iterdir())

@@ -229,9 +229,10 @@ def _run(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
     from citeforge.cli.lookup import summarise
 
     if run.dry_run:
-        click.echo("\n".join(kind.check_and_plan(recipe, run).lines()))
+        recipe.check_run(run)
+        click.echo("\n".join(kind.plan(recipe, run).lines()))
         return
-    manifest = kind.check_and_build(recipe, run)
+    manifest = kind.build(recipe, run)
     summarise(run.folder, manifest)
     if problems := "; ".join(conflicts(manifest)):
         click.echo(f"warning: publish will refuse this package: {problems}", err=True)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from citeforge.builders.build import Build, Workspace
 from citeforge.builders.corpus import write_corpus
-from citeforge.builders.rage.exclusions import Exclusions, find_exclusions
+from citeforge.builders.rage.mining import Exclusions, find_exclusions
 from citeforge.engines.corpus import find_rows
 from citeforge.engines.draws import sample_ids
 from citeforge.engines.files import sha256_file
