@@ -24,7 +24,7 @@ T = TypeVar("T")
 GROUPS = tuple(
     (
         "sources measures formats exports judges embedders retrievers llms perplexity segmenters "
-        "graphs systems kinds commands runners doctor corrections negatives reports plots compute"
+        "graphs systems kinds commands runners doctor corrections reports plots compute"
     ).split()
 )
 VARIABLE = "CITEFORGE_PLUGINS"
