@@ -49,9 +49,7 @@ def freeze_hidden(
     Raises:
         InputError: a query has fewer passages than the mixture names.
     """
-    pools = Pools(material.ids)
-    for label in (RELEVANT, IRRELEVANT, SEEMINGLY_RELEVANT):
-        pools.add(label, mappings.get(label, MAPPING.empty_table()))
+    pools = Pools.of(material.ids, mappings)
     candidates = _collect_candidates(material, pools, mixture, seed)
     n_near = mixture.relevant + mixture.seemingly_relevant
     refused = _Refusals(material, mappings, drop)

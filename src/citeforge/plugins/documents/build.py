@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.builders.build import Build, open_build
-from citeforge.builders.rage.build import drop_negatives, write_rage_tables
+from citeforge.builders.rage.build import drop_negatives, freeze_contexts, write_rage_tables
 from citeforge.builders.rage.mixture import OneSize, Pools
 from citeforge.builders.rage.negatives import make_mappings
 from citeforge.builders.rage.sources import Material, RageSources, recipe_embedder
@@ -114,10 +114,11 @@ def build_documents(
         judged = made.tables[RELEVANT]
         sure, unsure = (judged.filter(pc.equal(judged["score"], s)) for s in (_SURE, _UNSURE))
         material.relevant = sure
+        mappings = drop_negatives(material, {**made.tables, RELEVANT: sure})
+        frozen = freeze_contexts(material, mappings, recipe.seed, _choose_size)
         writer = build.package()
         writer.add("mapping", UNSURE, unsure.cast(MAPPING))
-        mappings = drop_negatives(material, {**made.tables, RELEVANT: sure})
-        stats, learnt = write_rage_tables(writer, material, mappings, recipe.seed, _choose_size)
+        stats, learnt = write_rage_tables(writer, material, frozen)
         tables["questions"] = pa.Table.from_pylist([q.row() for q in questions], schema=QUESTIONS)
         for name, table in tables.items():
             writer.add(name, "all", table)
