@@ -12,7 +12,7 @@ from citeforge.builders.derive import Base, mapped_negatives
 from citeforge.builders.package import WordLengths
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.models.files import find_model
+from citeforge.engines.model_files import find_model
 from citeforge.engines.retrieval.reranker import CrossEncoderReranker
 from citeforge.engines.tables import rows_of, rows_with
 from citeforge.package.package import Package
