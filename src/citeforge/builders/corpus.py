@@ -11,10 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.engines.corpus import find_rows
 from citeforge.engines.files import sha256_file, storage_errors
 from citeforge.engines.progress import Advance, progress
-from citeforge.engines.tables import TableWriter, iter_batches, rows_with, shard_paths
+from citeforge.engines.tables import TableWriter, find_rows, iter_batches, rows_with, shard_paths
 from citeforge.ir_convert.source import Source
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.tables import CORPUS

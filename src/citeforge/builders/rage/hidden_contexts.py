@@ -15,9 +15,8 @@ from citeforge.builders.rage.hidden_negatives import (
 )
 from citeforge.builders.rage.mixture import Contexts, Mappings, Pools, too_few_error
 from citeforge.builders.rage.sources import Material
-from citeforge.engines.corpus import find_rows
 from citeforge.engines.draws import generator
-from citeforge.engines.tables import rows_of, table_of
+from citeforge.engines.tables import find_rows, rows_of, table_of
 from citeforge.engines.textfiles import count_text
 from citeforge.package.package import texts_of
 from citeforge.schemas.manifest import ContextSet

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.engines.corpus import find_rows, read_ids_and_ranks, take_rows
 from citeforge.engines.retrieval.certain import TIE, CertainSearch, best_first, undecided
+from citeforge.engines.tables import find_rows, read_ids_and_ranks, take_rows
 from citeforge.engines.text.overlap import Shingles, shared, shingles
 from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages

@@ -15,21 +15,21 @@ from citeforge.builders.build import Workspace
 from citeforge.builders.rage.hidden_negatives import near_numbers
 from citeforge.builders.rage.mining import FINE, Exclusions, Mined, SeeminglyRelevant
 from citeforge.builders.rage.sources import Material
-from citeforge.engines.corpus import find_rows, read_ids_and_ranks
 from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.models.compute import choose_compute
 from citeforge.engines.models.embedder import Refinable
 from citeforge.engines.models.precomputed import PrecomputedVectors, passage_shards, query_rows
 from citeforge.engines.progress import progress
-from citeforge.engines.retrieval.certain import CertainSearch
-from citeforge.engines.retrieval.corpus import CorpusModel
+from citeforge.engines.retrieval.certain import CertainSearch, CorpusModel
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
 from citeforge.engines.running.runner import Runner
 from citeforge.engines.running.setup import make_runner
 from citeforge.engines.tables import (
     count_rows,
+    find_rows,
     iter_batches,
+    read_ids_and_ranks,
     read_table,
     rows_with,
     shard_paths,

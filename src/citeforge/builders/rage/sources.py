@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from citeforge.builders.build import Build, Workspace
 from citeforge.builders.corpus import write_corpus
 from citeforge.builders.rage.mining import Exclusions, find_exclusions
-from citeforge.engines.corpus import find_rows
 from citeforge.engines.draws import sample_ids
 from citeforge.engines.files import sha256_file
 from citeforge.engines.folders import beside
@@ -22,7 +21,7 @@ from citeforge.engines.models.embedder import Embedder, model_of
 from citeforge.engines.models.precomputed import PrecomputedVectors, open_both
 from citeforge.engines.models.prefixes import Prefixes
 from citeforge.engines.running.setup import judge_session, replay_store, run_embedder
-from citeforge.engines.tables import rows_with, shard_paths
+from citeforge.engines.tables import find_rows, rows_with, shard_paths
 from citeforge.ir_convert.registry import info_of, open_corpus, open_source, require_strict
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.package.manifest import MANIFEST, load_manifest

@@ -23,7 +23,7 @@ from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import replayed_note
 from citeforge.engines.llm.writers import llm_for_dry_run, make_llm
 from citeforge.engines.models.embedder import Embedder
-from citeforge.engines.retrieval.corpus import CorpusModel
+from citeforge.engines.retrieval.certain import CorpusModel
 from citeforge.engines.retrieval.dense import DenseCorpus
 from citeforge.engines.running.setup import judge_session, make_runner, replay_path, replay_store
 from citeforge.engines.tables import table_of
