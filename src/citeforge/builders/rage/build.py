@@ -10,8 +10,13 @@ from typing import Any
 import pyarrow as pa
 
 from citeforge.builders.build import Stats, open_build
-from citeforge.builders.corpus import copy_corpus, link_corpus
-from citeforge.builders.package import PackageWriter, corpus_stats, mapping_stats
+from citeforge.builders.package import (
+    PackageWriter,
+    copy_corpus,
+    corpus_stats,
+    link_corpus,
+    mapping_stats,
+)
 from citeforge.builders.rage.hidden_contexts import freeze_hidden
 from citeforge.builders.rage.mixture import (
     Contexts,
