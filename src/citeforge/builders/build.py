@@ -47,7 +47,7 @@ from citeforge.engines.folders import (
 from citeforge.engines.models.vectors import SUFFIX
 from citeforge.engines.running.setup import make_runner
 from citeforge.package.manifest import load_intact, unknown_files
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import SECRET, GrammarInfo, Manifest
 from citeforge.schemas.recipes.base import Hideable, IfExists, Recipe, RunOptions
 from citeforge.schemas.sources import SourceInfo
@@ -152,6 +152,24 @@ Stats = dict[str, object]
 """Descriptive statistics by name: numbers, texts, lists and dictionaries of them."""
 
 
+def check_options(recipe: Recipe, run: RunOptions) -> None:
+    """Refuse run options that a build by this recipe cannot use.
+
+    Raises:
+        UsageError: ``--dry-run`` of a build without a plan, ``--batch`` where requests wait for
+            replies, or ``--secret-from`` without hidden labels.
+    """
+    if run.dry_run and "dry_run" not in recipe.run_options:
+        raise UsageError(f"--dry-run: not for build {recipe.kind}", code="wrong-kind")
+    if run.batch and recipe.no_batch:
+        raise UsageError(
+            f"--batch: not for build {recipe.kind}: {recipe.no_batch}, and a batch may take a day",
+            code="option-without-effect",
+        )
+    if run.secret_from is not None and not (isinstance(recipe, Hideable) and recipe.hidden):
+        raise UsageError("--secret-from requires --hidden", code="missing-option")
+
+
 @contextmanager
 def open_build(recipe: Recipe, run: RunOptions) -> "Iterator[Build]":
     """Check options and lock the output folder; on success give the package its final name.
@@ -163,7 +181,7 @@ def open_build(recipe: Recipe, run: RunOptions) -> "Iterator[Build]":
             there, or the workers of ``--engine`` do not answer.
         UsageError: options that do not go together.
     """
-    recipe.check_run(run)
+    check_options(recipe, run)
     if not run.dry_run:  # a plan is made without the workers
         make_runner(run).require()
     place = Workspace(run.folder, run.if_exists)

@@ -203,23 +203,6 @@ class Recipe(Part):
         beside = {k: getattr(manifest, k) for k in _IN_MANIFEST if k in cls.model_fields}
         return cls.model_validate(values | beside)
 
-    def check_run(self, run: "RunOptions") -> None:
-        """Refuse run options that a build by this recipe cannot use.
-
-        Raises:
-            UsageError: ``--dry-run`` of a build without a plan, ``--batch`` where requests wait for
-                replies, or ``--secret-from`` without hidden labels.
-        """
-        if run.dry_run and "dry_run" not in self.run_options:
-            raise UsageError(f"--dry-run: not for build {self.kind}", code="wrong-kind")
-        if run.batch and self.no_batch:
-            raise UsageError(
-                f"--batch: not for build {self.kind}: {self.no_batch}, and a batch may take a day",
-                code="option-without-effect",
-            )
-        if run.secret_from is not None and not (isinstance(self, Hideable) and self.hidden):
-            raise UsageError("--secret-from requires --hidden", code="missing-option")
-
     def with_file_names(self) -> Self:
         """Return the recipe with file names in place of content that was read from files."""
         return self
