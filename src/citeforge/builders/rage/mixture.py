@@ -1,7 +1,7 @@
 """Frozen contexts: the passages, in order, that systems are shown (RAGE, section 3.2)."""
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Self
 
 import pyarrow as pa
 
@@ -52,7 +52,8 @@ class Pools:
         return min(sum(count_usable(label, q) for label in self.by_label) for q in self.query_ids)
 
 
-class OneSize(NamedTuple):
+@dataclass(frozen=True)
+class OneSize:
     """Common size of all contexts, for unequal sizes reveal how many passages are relevant.
 
     Attributes:
