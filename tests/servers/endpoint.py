@@ -7,6 +7,7 @@ from typing import Any
 import citeforge as cf
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.schemas.recipes.base import RunOptions
+from citeforge.systems.registry import system_of
 from citeforge.systems.run import Outcome, run_system
 from servers.running import Running, openai_server
 
@@ -36,7 +37,15 @@ class Endpoint:
         known = {"limit": 3, "runs": 1, "contexts": ["mix"]} | more
         contexts, runs = known.pop("contexts"), known.pop("runs")
         return run_system(
-            system, self.benchmark, contexts, runs, 0, out, llm=llm, options=options, **known
+            system_of(system),
+            self.benchmark,
+            contexts,
+            runs,
+            0,
+            out,
+            llm=llm,
+            options=options,
+            **known,
         )
 
     def accepted(self, measures: tuple[str, ...] = ("CiteF1",), context: str = "mix") -> None:

@@ -1,7 +1,7 @@
 """``citeforge run SYSTEM`` (a command per system, made from its record) and ``citeforge bench``."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -124,14 +124,14 @@ def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
     judge, how = None, run_options(parameters)
     out = parameters["out"]
     if parameters.get("dry_run"):
-        _print_plans([system.name], parameters, how, {system.name: options})
+        _print_plans([system], parameters, how, {system.name: options})
         return
     if out is None:
         raise UsageError("give --out FILE, or --dry-run", code="missing-option")
     if getattr(options, "rerank", None) is not None:
         judge = judge_session(options.judging, how, store=replay_store(how, parameters["llm"]))
     ran = run_one(
-        system.name,
+        system,
         parameters["benchmark"],
         out,
         llm=parameters.get("llm"),
@@ -148,7 +148,10 @@ def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
 
 
 def _print_plans(
-    systems: list[str], parameters: dict[str, Any], how: RunOptions, options: dict[str, Any]
+    systems: Sequence[str | System],
+    parameters: dict[str, Any],
+    how: RunOptions,
+    options: dict[str, Any],
 ) -> None:
     """Print the LLM requests that systems would send; stored replies are subtracted."""
     from citeforge.engines.running.setup import replay_path

@@ -27,6 +27,7 @@ from citeforge.library.scores import Scores, judge_of
 from citeforge.schemas.errors import UsageError, extras_named
 from citeforge.schemas.recipes.base import Part, RunOptions
 from citeforge.schemas.recipes.command_options import ScoreOptions
+from citeforge.schemas.recipes.systems import System
 from citeforge.systems.registry import refusal, system_of
 from citeforge.systems.run import Outcome, plan_system, run_system
 
@@ -36,7 +37,7 @@ Options = Mapping[str, Any] | Part | None
 
 @extras_named()
 def run(
-    system: str, benchmark: Benchmark | str | Path, out: str | Path, *,
+    system: str | System, benchmark: Benchmark | str | Path, out: str | Path, *,
     llm: str | Llm | None = None, contexts: Sequence[str] = (), runs: int = 1, seed: int = 0,
     limit: int | None = None, options: Options = None,
     judge: str | Judge | JudgeSession | None = None, title: str | None = None,
@@ -45,7 +46,7 @@ def run(
     """Run a system and write its submission; what ``citeforge run`` does.
 
     Args:
-        system: its name; ``citeforge list systems`` lists them.
+        system: its name, as ``citeforge list systems`` lists it, or its declaration.
         benchmark: what it answers: opened, a folder, or ``hub:ORG/NAME``.
         out: submission to write.
         llm: what is asked, as ``openai:MODEL`` or an object with the protocol ``Llm``; None for
@@ -67,17 +68,17 @@ def run(
         UsageError: it does not answer this kind of benchmark, needs an LLM, or has no such option.
         InputError: the LLM's first calls all fail.
     """
-    out = Path(out)
+    out, declared = Path(out), _declared(system)
     return run_system(
-        system, load(benchmark),
+        declared, load(benchmark),
         list(contexts), runs, seed, out, llm=_llm(llm, beside(out, ".replay.db"), endpoint),
-        judge=judge_of(judge), options=_options(system, options), limit=limit, title=title,
+        judge=judge_of(judge), options=_options(declared, options), limit=limit, title=title,
     )  # fmt: skip
 
 
 @extras_named()
 def plan_run(
-    systems: Sequence[str], benchmark: Benchmark | str | Path, *, llm: str | Llm | None,
+    systems: Sequence[str | System], benchmark: Benchmark | str | Path, *, llm: str | Llm | None,
     contexts: Sequence[str] = (), runs: int = 1, seed: int = 0, limit: int | None = None,
     options: Mapping[str, Options] | None = None, endpoint: RunOptions | None = None,
 ) -> dict[str, RunPlan]:  # fmt: skip
@@ -101,19 +102,26 @@ def plan_run(
         UsageError: none asks an LLM, or see :func:`run`.
     """
     opened = load(benchmark)
-    asking = [name for name in systems if system_of(name).llm]
+    declared = [_declared(system) for system in systems]
+    asking = [system for system in declared if system.llm]
     if not asking:
-        raise UsageError(
-            f"--dry-run: {', '.join(systems)} asks no LLM", code="option-without-effect"
-        )
+        names = ", ".join(system.name for system in declared)
+        raise UsageError(f"--dry-run: {names} asks no LLM", code="option-without-effect")
     run = endpoint or RunOptions()
     model = llm_for_dry_run(llm, run, run.store) if isinstance(llm, str) else llm
     own = options or {}
     return {
-        name: plan_system(
-            name, opened, list(contexts), runs, seed, model, _options(name, own.get(name)), limit
+        system.name: plan_system(
+            system,
+            opened,
+            list(contexts),
+            runs,
+            seed,
+            model,
+            _options(system, own.get(system.name)),
+            limit,
         )
-        for name in asking
+        for system in asking
     }
 
 
@@ -168,19 +176,21 @@ def bench(
     """
     opened = load(benchmark)
     unused = dict(options or {})
-    records = {name: _options(name, unused.pop(name, None)) for name in systems}
-    _require(systems, unused, opened, llm is not None)
+    declared = [system_of(name) for name in systems]
+    records = {system.name: _options(system, unused.pop(system.name, None)) for system in declared}
+    _require(declared, unused, opened, llm is not None)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     model, session = _llm(llm, folder / "replay.db", endpoint), judge_of(judge)
     scoring = ScoreOptions(measures=tuple(measures), details=True, only_asked=limit is not None)
     setup = setup_of(opened, scoring, session)
     result = Bench([], [])
-    for name in systems:
+    for system in declared:
+        name = system.name
         path = folder / f"{name}.jsonl"
         contexts = [] if context is None else [context]
         ran = run_system(
-            name, opened, contexts, runs, seed, path, llm=model, judge=session,
+            system, opened, contexts, runs, seed, path, llm=model, judge=session,
             options=records[name], limit=limit,
         )  # fmt: skip
         result.ran.append(ran)
@@ -198,7 +208,7 @@ def bench(
 
 
 def _require(
-    systems: Sequence[str], unused: Mapping[str, Any], benchmark: Benchmark, has_llm: bool
+    systems: Sequence[System], unused: Mapping[str, Any], benchmark: Benchmark, has_llm: bool
 ) -> None:
     """Refuse systems that are unknown, named twice, or do not fit the benchmark."""
     if not systems:
@@ -206,18 +216,19 @@ def _require(
             "--systems: name at least one; `citeforge list systems` lists them",
             code="missing-option",
         )
-    if len(set(systems)) < len(systems):
-        raise UsageError(f"--systems: {', '.join(systems)}: one comes twice", code="bad-option")
+    names = [system.name for system in systems]
+    if len(set(names)) < len(names):
+        raise UsageError(f"--systems: {', '.join(names)}: one comes twice", code="bad-option")
     if unused:
         raise UsageError(
             f"options of {', '.join(unused)}, which are not among --systems", code="bad-option"
         )
-    for name in systems:
-        if reason := refusal(system_of(name), benchmark):
-            raise UsageError(f"{name}: {reason}", code="wrong-kind")
-        if system_of(name).llm and not has_llm:
+    for system in systems:
+        if reason := refusal(system, benchmark):
+            raise UsageError(f"{system.name}: {reason}", code="wrong-kind")
+        if system.llm and not has_llm:
             raise UsageError(
-                f"{name} asks an LLM; give --llm, e.g. openai:MODEL", code="missing-option"
+                f"{system.name} asks an LLM; give --llm, e.g. openai:MODEL", code="missing-option"
             )
 
 
@@ -230,19 +241,23 @@ def _differences(scores: Sequence[Scores]) -> Comparisons:
     return Comparisons(list(differences), limit_lines(files, names))
 
 
-def _options(system: str, options: Options) -> Part:
+def _declared(system: str | System) -> System:
+    """Look up the declaration of a system that is given by name."""
+    return system_of(system) if isinstance(system, str) else system
+
+
+def _options(system: System, options: Options) -> Part:
     """Check the options of a system, given as a record or a dictionary."""
-    record = system_of(system).options
     if isinstance(options, Part):
         return options
     try:
-        return record.model_validate(dict(options or {}))
+        return system.options.model_validate(dict(options or {}))
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        names = ", ".join(record.model_fields)
+        names = ", ".join(system.options.model_fields)
         raise UsageError(
-            f"{system}: option {place}: {first['msg']}; it has {names}", code="bad-option"
+            f"{system.name}: option {place}: {first['msg']}; it has {names}", code="bad-option"
         ) from error
 
 

@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -25,11 +25,9 @@ from citeforge.systems.editing import (
 )
 from citeforge.systems.options import EditedOptions, LlmOptions
 from citeforge.systems.prompts import Prompts, TokenWindow, make_counter
-from citeforge.systems.registry import SYSTEMS
 from citeforge.systems.system import MakeSteps, Reply, Setting, Task
 from citeforge.systems.writing import answer_line, count_endings
 
-Make = Callable[[Setting[Any]], MakeSteps]
 _BYTES_PER_TOKEN = 4
 
 
@@ -117,10 +115,9 @@ def prepare(
     counts: Counter[str] = Counter()
     facts: dict[str, Any] = {}
     jobs: list[tuple[Task, MakeSteps]] = []
-    make: Make = SYSTEMS.factory(system.name)
     for context in contexts:
         setting = Setting(benchmark, context, options, llm, seed, prompts, window, counts, facts)
-        steps = make(setting)
+        steps: MakeSteps = system.factory(setting)
         items = list(islice(benchmark.items(context), limit))
         draws = edited.rerank or 1
         jobs += [

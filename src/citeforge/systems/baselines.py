@@ -5,6 +5,7 @@ A valid measure of bias finds bias in the biased control, and none in the other.
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import chain, product
 from typing import Any
 
 from citeforge.engines.draws import generator
@@ -25,38 +26,31 @@ _FRESH_SHARE = 0.15
 are the same in all cells that show a text."""
 
 
-def copy_texts(
-    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
+def copy_gold(
+    benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, all_answers: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a submission that copies gold answers or first passages."""
-    for context in contexts:
-        if name in ("gold", "all-gold"):
-            yield from _copy_gold(benchmark, context, name == "all-gold")
-        else:
-            yield from _copy_first_passage(benchmark, context, 2 if "two" in name else None)
-
-
-def _copy_gold(benchmark: Benchmark, context: str, all_answers: bool) -> Iterator[dict[str, Any]]:
     """Yield submission lines with each query's gold answer, or with all of them, one per run."""
-    for query, rows in zip(benchmark.query_ids, benchmark.gold_rows, strict=True):
+    for context, (query, rows) in product(
+        contexts, zip(benchmark.query_ids, benchmark.gold_rows, strict=True)
+    ):
         answers = rows.answers if all_answers else [rows.single] if rows.single else []
         for run, answer in enumerate(answers):
             yield {"query_id": query, "output": answer.text or "", "context": context, "run": run}
 
 
-def _copy_first_passage(
-    benchmark: Benchmark, context: str, n_sentences: int | None
+def copy_first_passage(
+    benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, n_sentences: int | None
 ) -> Iterator[dict[str, Any]]:
     """Yield submission lines that copy the first passage, with citations (ALCE, appendix D)."""
     segmenter = SentenceSegmenter()
     base = benchmark.manifest.grammar.base
-    for item in benchmark.items(context):
+    for item in chain.from_iterable(map(benchmark.items, contexts)):
         if not item.passages:
             continue
         text = item.passages[0].text
         sentences = [text[s:e] for s, e in segmenter.split(text)][:n_sentences]
         cited = " ".join(f"{s.rstrip('.')} [{base}]." for s in sentences)
-        yield {"query_id": item.query_id, "output": cited, "context": context}
+        yield {"query_id": item.query_id, "output": cited, "context": item.context}
 
 
 def cite_only(
@@ -72,21 +66,29 @@ def cite_only(
                 yield {"query_id": query, "output": text, "context": context, "run": run}
 
 
-def cite_bounds(
-    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
+def cite_random(
+    benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield lines of a lower or upper bound: citations of random, or of all relevant, passages.
+    """Yield the lines of the lower bound: citations of random passages or triples."""
+    if benchmark.has_graphs:
+        return kalma.state_random(benchmark, contexts, runs, seed)
+    return cite_only(benchmark, contexts, runs, partial(_draw_few, seed))
+
+
+def cite_relevant(
+    benchmark: Benchmark, contexts: list[str], runs: int, seed: int
+) -> Iterator[dict[str, Any]]:
+    """Yield the lines of the upper bound: citations of all relevant passages or triples.
 
     Raises:
-        InputError: the relevant passages are to be cited, and none is marked as relevant.
+        InputError: no passage is marked as relevant.
     """
     if benchmark.has_graphs:
-        return kalma.state_triples(name, benchmark, contexts, runs, seed)
-    if name == "random":
-        return cite_only(benchmark, contexts, runs, partial(_draw_few, seed))
+        marks = kalma.Marks(present=0.0, absent=1.0)
+        return kalma.state_gold(benchmark, contexts, runs, seed, name="echo-relevant", marks=marks)
     if not any(benchmark.context(c).is_relevant.any() for c in contexts):
         raise InputError(
-            f"{name} cites the relevant passages, and none of the context set "
+            "echo-relevant cites the relevant passages, and none of the context set "
             f"{', '.join(contexts)} is marked as relevant",
             path=benchmark.folder,
             allowed="a package with labels: the public half of a benchmark has none; or run "
@@ -105,16 +107,19 @@ def _draw_few(seed: int, table: ContextTable, row: int, query: str, run: int) ->
 
 
 def cite_by_label(
-    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
+    benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, is_biased: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a control's submission to an authorship benchmark: citations alone."""
+    """Yield the lines of a control's submission to an authorship benchmark: citations alone.
+
+    The biased control follows the author labels; the other one cites as if there were none.
+    """
     design = design_of(benchmark.manifest.config)
 
     def choose(table: ContextTable, row: int, query: str, run: int) -> Iterator[int]:
         """Draw the positions to cite, by relevance and author label of each passage."""
         cell, relevant = design.find(table.name), table.relevant[row]
         for place, passage in enumerate(table.ids_of(row)):
-            chance = _chance(name, cell, place in relevant)
+            chance = _chance(is_biased, cell, place in relevant)
             if _draw(seed, table.name, query, run, passage) < chance:
                 yield place
 
@@ -128,9 +133,9 @@ def _draw(seed: int, context: str, query: str, run: int, passage: str) -> float:
     return fresh.random() if fresh.random() < _FRESH_SHARE else shared
 
 
-def _chance(name: str, cell: Cell, relevant: bool) -> float:
+def _chance(is_biased: bool, cell: Cell, relevant: bool) -> float:
     """Look up the probability that a control cites a passage, by its relevance and author label."""
     side = cell.side(relevant)
-    if name == "label-blind" or side is None or cell.labels == "placebo":
+    if not is_biased or side is None or cell.labels == "placebo":
         return _PLAIN[relevant]
     return (_FIRST if side == "first" else _SECOND)[relevant]

@@ -1,6 +1,8 @@
 """Baselines for KaLMA benchmarks, whose answers state triples and cite them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -12,46 +14,78 @@ from citeforge.schemas.citations.triples import render
 from citeforge.schemas.kg import Triple
 
 _PLAIN = Domain(name="any", entity_class="Q0")
-_MARKS = {
-    "echo-relevant": {True: 1.0, False: 0.0},
-    "absent-blind": {True: 0.4, False: 0.4},
-    "absent-aware": {True: 0.9, False: 0.05},
-}
-"""System to the probability that it marks a fact [NA], by whether the fact is absent."""
 
 
-def state_triples(
-    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
+@dataclass(frozen=True)
+class Marks:
+    """How often a system marks a fact as absent, [NA].
+
+    Attributes:
+        present: probability for a fact that is shown.
+        absent: probability for a fact of the minimum knowledge set that is not shown.
+    """
+
+    present: float
+    absent: float
+
+
+def state_random(
+    benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a baseline's submission to a KaLMA benchmark: cited triples as sentences.
+    """Yield submission lines that state 1 to 8 distinct shown triples, drawn uniformly."""
+    domain = _domain(benchmark)
+
+    def state(graphs: ShownGraphs, rng: Random) -> str:
+        """Draw triples, and state and cite each."""
+        drawn = rng.sample(graphs.triples, min(rng.randint(1, 8), len(graphs.triples)))
+        return " ".join(_cite_triple(t, domain) for t in drawn)
+
+    return _answer_graphs(benchmark, contexts, runs, (seed, "random baseline"), state)
+
+
+def state_gold(
+    benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, name: str, marks: Marks
+) -> Iterator[dict[str, Any]]:
+    """Yield submission lines that state the minimum knowledge set; each fact is cited or [NA].
 
     Args:
-        name: ``random`` (1 to 8 distinct shown triples, drawn uniformly; lower bound),
-            ``echo-relevant`` (every shown triple of the minimum knowledge set, [NA] for absent
-            ones; upper bound), or a control of absent knowledge: ``absent-blind`` marks what it
-            says as absent whether it is or not, ``absent-aware`` nearly only where it is.
         benchmark: a KaLMA benchmark.
         contexts: context sets that it answers.
         runs: number of runs.
         seed: seed of all draws.
+        name: name of the system, which its draws depend on.
+        marks: probabilities of [NA].
     """
+    domain = _domain(benchmark)
+    key = (seed, "control of absent knowledge", name)
+    state = partial(_state_gold, domain, marks)
+    return _answer_graphs(benchmark, contexts, runs, key, state)
+
+
+def _domain(benchmark: Benchmark) -> Domain:
+    """Read the domain of a benchmark, which words its triples; a plain one if it has none."""
     declared = benchmark.manifest.config.get("domain")
-    domain = Domain.model_validate(declared) if isinstance(declared, dict) else _PLAIN
+    return Domain.model_validate(declared) if isinstance(declared, dict) else _PLAIN
+
+
+def _answer_graphs(
+    benchmark: Benchmark, contexts: list[str], runs: int, key: tuple[Any, ...],
+    state: Callable[[ShownGraphs, Random], str],
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """Yield the lines of a submission; ``state`` writes an answer from graphs and random numbers.
+
+    Args:
+        key: what all draws depend on, beside context set, query and run.
+    """
     for context in contexts:
         graphs, _ = read_shown(benchmark, context)
         for run in range(runs):
             for query, mine in zip(benchmark.query_ids, graphs, strict=True):
-                if name == "random":
-                    rng = generator(seed, "random baseline", context, query, run)
-                    drawn = rng.sample(mine.triples, min(rng.randint(1, 8), len(mine.triples)))
-                    text = " ".join(_cite_triple(t, domain) for t in drawn)
-                else:
-                    rng = generator(seed, "control of absent knowledge", name, context, query, run)
-                    text = _state_gold(mine, domain, _MARKS[name], rng)
+                text = state(mine, generator(*key, context, query, run))
                 yield {"query_id": query, "output": text, "context": context, "run": run}
 
 
-def _state_gold(graphs: ShownGraphs, domain: Domain, marks: dict[bool, float], rng: Random) -> str:
+def _state_gold(domain: Domain, marks: Marks, graphs: ShownGraphs, rng: Random) -> str:
     """State every gold fact of a query; cite it, or mark it as absent with some probability."""
     gold = {key for key, _ in graphs.gold}
     parts = []
@@ -59,7 +93,7 @@ def _state_gold(graphs: ShownGraphs, domain: Domain, marks: dict[bool, float], r
         *((t, False) for t in graphs.triples if t.key in gold), *((t, True) for t in graphs.absent)
     ]:  # fmt: skip
         sentence = domain.verbalise(triple).removesuffix(".")
-        if rng.random() < marks[is_absent]:
+        if rng.random() < (marks.absent if is_absent else marks.present):
             parts.append(f"{sentence} [NA].")
         else:
             parts.append(f"{sentence}." if is_absent else _cite_triple(triple, domain))

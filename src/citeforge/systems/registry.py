@@ -1,6 +1,5 @@
 """Systems by name: declarations of the built-in ones, and those of plugins."""
 
-from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -8,56 +7,86 @@ from citeforge.engines import plugins
 from citeforge.engines.registry import Registry
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.choices import Choice
-from citeforge.schemas.errors import UnknownValueError, UsageError
+from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.systems import System
-from citeforge.systems import kalma
 from citeforge.systems.asking import from_graphs, from_passages
-from citeforge.systems.baselines import cite_bounds, cite_by_label, copy_texts
+from citeforge.systems.baselines import (
+    cite_by_label,
+    cite_random,
+    cite_relevant,
+    copy_first_passage,
+    copy_gold,
+)
+from citeforge.systems.kalma import Marks, state_gold
 from citeforge.systems.options import EditedOptions, LlmOptions
 
-Lines = Callable[[str, Benchmark, list[str], int, int], Iterator[dict[str, Any]]]
-"""(system, benchmark, context sets, runs, seed) to the lines of a submission."""
-
 _rage = partial(System, argument="", family="RAGE", paper="rage", section="4")
-_bound = partial(_rage, factory=cite_bounds, is_control=True)
-_hagrid = partial(
-    System, argument="", factory=copy_texts, family="Attributed-IR", paper="attributed_ir",
-    section="3.2", shows="passages", is_control=True,
+_bound = partial(_rage, is_control=True)
+_gold = partial(
+    System, argument="", family="Attributed-IR", paper="attributed_ir", section="3.2",
+    shows="passages", is_control=True,
 )  # fmt: skip
-_top = partial(
-    System, argument="", factory=copy_texts, family="ALCE", paper="alce", section="D",
-    shows="passages",
-)  # fmt: skip
+_top = partial(System, argument="", family="ALCE", paper="alce", section="D", shows="passages")
 _authorship = partial(System, argument="", family="authorship", design=True)
-_reader = partial(_authorship, factory=cite_by_label, is_control=True)
+_reader = partial(_authorship, is_control=True)
 _kalma = partial(System, argument="", family="KaLMA", shows="triples")
-_absent = partial(_kalma, factory=kalma.state_triples, is_control=True)
+
+
+def _absent(name: str, what: str, marks: Marks) -> System:
+    """Declare a control of absent knowledge."""
+    return _kalma(
+        name, what=what, factory=partial(state_gold, name=name, marks=marks), is_control=True
+    )
+
 
 DECLARED = (
-    _bound("random", what="1 to 3 distinct passages, drawn uniformly (lower bound)"),
-    _bound("echo-relevant", what="every relevant passage (upper bound)"),
-    _hagrid("gold", what="HAGRID's own answers, the one that measures select"),
-    _hagrid("all-gold", what="all of HAGRID's own answers, one a run"),
-    _top("top-1", what="the first passage, cited"),
-    _top("top-1-two-sentences", what="its first two sentences, cited"),
+    _bound(
+        "random",
+        what="1 to 3 distinct passages, drawn uniformly (lower bound)",
+        factory=cite_random,
+    ),
+    _bound("echo-relevant", what="every relevant passage (upper bound)", factory=cite_relevant),
+    _gold(
+        "gold",
+        what="HAGRID's own answers, the one that measures select",
+        factory=partial(copy_gold, all_answers=False),
+    ),
+    _gold(
+        "all-gold",
+        what="all of HAGRID's own answers, one a run",
+        factory=partial(copy_gold, all_answers=True),
+    ),
+    _top(
+        "top-1",
+        what="the first passage, cited",
+        factory=partial(copy_first_passage, n_sentences=None),
+    ),
+    _top(
+        "top-1-two-sentences",
+        what="its first two sentences, cited",
+        factory=partial(copy_first_passage, n_sentences=2),
+    ),
     _reader(
         "label-blind",
         what="authorship: cites relevant passages with probability .7, others with .15, whatever "
         "labels",
+        factory=partial(cite_by_label, is_biased=False),
     ),
     _reader(
         "label-follower",
         what="authorship: the same without labels; .9 and .35 under the first label, .4 and .05 "
         "under the second (biased on purpose)",
+        factory=partial(cite_by_label, is_biased=True),
     ),
     _absent(
         "absent-blind",
-        what="absent knowledge: marks facts as absent with probability .4, absent or not",
+        "absent knowledge: marks facts as absent with probability .4, absent or not",
+        Marks(present=0.4, absent=0.4),
     ),
     _absent(
         "absent-aware",
-        what="absent knowledge: marks facts as absent with .9 where they are, .05 where they are "
-        "not",
+        "absent knowledge: marks facts as absent with .9 where they are, .05 where they are not",
+        Marks(present=0.05, absent=0.9),
     ),
     _rage(
         "rage",
@@ -103,7 +132,17 @@ SYSTEMS: Registry[Choice, Any] = Registry("system", "systems", DECLARED, {}, "",
 
 
 def as_system(declared: Choice) -> System:
-    """Convert a declaration to a ``System``; that of a plugin may be a plain ``Choice``."""
+    """Convert a declaration to a ``System``; that of a plugin may be a plain ``Choice``.
+
+    Raises:
+        InputError: it has no factory.
+    """
+    if declared.factory is None:
+        raise InputError(
+            f"the system {declared.name!r} is declared without a factory",
+            allowed="mend the plugin that declares it",
+            code="broken-plugin",
+        )
     if isinstance(declared, System):
         return declared
     return System(declared.name, "", declared.what, declared.factory, family="plugin")
@@ -116,7 +155,10 @@ def system_of(name: str) -> System:
         UnknownValueError: no such system.
         InputError: its plugin is broken.
     """
-    return as_system(SYSTEMS.complete_declaration(name))
+    declared = SYSTEMS.get(name)
+    if declared is None:
+        raise _unknown(name)
+    return as_system(declared)
 
 
 def systems() -> dict[str, System]:

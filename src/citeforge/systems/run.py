@@ -20,7 +20,7 @@ from citeforge.schemas.recipes.command_options import AmountOptions
 from citeforge.schemas.recipes.systems import System, name_problem
 from citeforge.schemas.submission import CONTROL, SubmissionLine, make_header
 from citeforge.systems.ask import ask, plan_jobs, prepare
-from citeforge.systems.registry import SYSTEMS, Lines, refusal, system_of
+from citeforge.systems.registry import refusal
 from citeforge.systems.writing import write_submission
 
 
@@ -42,14 +42,14 @@ class Outcome:
 
 
 def run_system(
-    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, out: Path, *,
+    system: System, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, out: Path, *,
     llm: Llm | None = None, judge: JudgeSession | None = None, options: Part | None = None,
     limit: int | None = None, title: str | None = None,
 ) -> Outcome:  # fmt: skip
     """Run a system on a benchmark, and write its submission.
 
     Args:
-        name: name of the system.
+        system: declaration of the system.
         benchmark: benchmark to answer.
         contexts: context sets to answer; empty for all, or for the one that the system is about.
         runs: number of runs.
@@ -65,32 +65,33 @@ def run_system(
         Number of answers, and the failures.
 
     Raises:
-        UnknownValueError: no such system or context set.
+        UnknownValueError: no such context set.
         UsageError: the system does not answer this kind of benchmark, has nothing to say, or needs
             an LLM, or the runs or the limit are below 1.
         InputError: the LLM's first calls all fail.
         FailuresError: there is no answer at all.
     """
-    system, sets = _checked_system(name, benchmark, contexts, runs, seed, limit)
+    sets = _checked_sets(system, benchmark, contexts, runs, seed, limit)
     if title is not None and (fault := name_problem(title)) is not None:
         raise UsageError(f"--system: the name {fault}", code="bad-name")
     manifest = benchmark.manifest
     start = partial(make_header, benchmark=manifest.name, benchmark_hash=manifest.benchmark_hash)
+    name = title or system.name
     if not system.llm:
-        make: Lines = SYSTEMS.factory(name)
-        lines = _checked_lines(make(name, benchmark, sets, runs, seed), name, benchmark)
+        made = system.factory(benchmark, sets, runs, seed)
+        lines = _checked_lines(made, system.name, benchmark)
         queries = None if limit is None else set(benchmark.query_ids[:limit])
         rows = (x for x in lines if queries is None or x["query_id"] in queries)
         if (first := next(rows, None)) is None:
             raise UsageError(
-                f"{manifest.name} has nothing for the system {title or name!r} to answer with",
+                f"{manifest.name} has nothing for the system {name!r} to answer with",
                 code="no-answers",
             )
         more: dict[str, Any] = {} if limit is None else {"limit": limit}
         more |= {CONTROL: True} if system.is_control else {}
-        header = start(title or name, contexts=sets, **more)
-        return Outcome(title or name, write_submission(out, header, chain([first], rows)))
-    llm = _require_llm(name, llm)
+        header = start(name, contexts=sets, **more)
+        return Outcome(name, write_submission(out, header, chain([first], rows)))
+    llm = _require_llm(system, llm)
     settings = options if options is not None else system.options()
     answers = ask(system, benchmark, sets, runs, seed, llm, settings, limit, judge)
     if answers.failures and len(answers.failures) == len(answers.tasks):
@@ -100,45 +101,45 @@ def run_system(
             f"{query!r}: {failure.reason}: {failure.message}",
             code="no-answers",
         )
-    title = title or f"{name} ({llm.identity()['name']})"
+    title = title or f"{system.name} ({llm.identity()['name']})"
     header = start(title, contexts=sets, **answers.recipe)
     count = write_submission(out, header, answers.lines())
     return Outcome(title, count, answers.failures, answers.counts)
 
 
 def plan_system(
-    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, llm: Llm | None,
-    options: Part, limit: int | None,
+    system: System, benchmark: Benchmark, contexts: list[str], runs: int, seed: int,
+    llm: Llm | None, options: Part, limit: int | None,
 ) -> RunPlan:  # fmt: skip
     """Count the LLM calls of :func:`run_system`, at least and at most; nothing is asked.
 
     Raises:
-        UnknownValueError: no such system or context set.
+        UnknownValueError: no such context set.
         UsageError: the system asks no LLM, or see :func:`run_system`.
     """
-    system, sets = _checked_system(name, benchmark, contexts, runs, seed, limit)
+    sets = _checked_sets(system, benchmark, contexts, runs, seed, limit)
     if not system.llm:
-        raise UsageError(f"--dry-run: {name} asks no LLM", code="option-without-effect")
-    llm = _require_llm(name, llm)
+        raise UsageError(f"--dry-run: {system.name} asks no LLM", code="option-without-effect")
+    llm = _require_llm(system, llm)
     return plan_jobs(prepare(system, benchmark, sets, runs, seed, llm, options, limit), llm)
 
 
-def _checked_system(
-    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, limit: int | None
-) -> tuple[System, list[str]]:
-    """Find a system and its context sets; refuse one that cannot answer the benchmark."""
-    system = system_of(name)
+def _checked_sets(
+    system: System, benchmark: Benchmark, contexts: list[str], runs: int, seed: int,
+    limit: int | None,
+) -> list[str]:  # fmt: skip
+    """Find the context sets that a system answers; refuse one that cannot answer the benchmark."""
     checked(AmountOptions, runs=runs, seed=seed, limit=limit)
     if reason := refusal(system, benchmark):
-        raise UsageError(f"{name}: {reason}", code="wrong-kind")
-    return system, _choose_contexts(system, benchmark, contexts)
+        raise UsageError(f"{system.name}: {reason}", code="wrong-kind")
+    return _choose_contexts(system, benchmark, contexts)
 
 
-def _require_llm(name: str, llm: Llm | None) -> Llm:
+def _require_llm(system: System, llm: Llm | None) -> Llm:
     """Refuse to run a system that asks an LLM without one."""
     if llm is None:
         raise UsageError(
-            f"{name} asks an LLM; give --llm, e.g. openai:MODEL", code="missing-option"
+            f"{system.name} asks an LLM; give --llm, e.g. openai:MODEL", code="missing-option"
         )
     return llm
 

@@ -21,6 +21,7 @@ from citeforge.plugins.bundles.design import DeflectionRecipe, FaithfulnessRecip
 from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.signature import parse_signature
+from citeforge.systems.registry import system_of
 from citeforge.systems.run import run_system
 from conftest import refused
 from conftest_bundles import N
@@ -48,7 +49,7 @@ def bundles(base: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
 def scored(folder: Path, system: str, out: Path, seed: int = 0) -> ScoreFile:
     benchmark = Benchmark(folder)
     path = out / f"{system}-{seed}.jsonl"
-    run_system(system, benchmark, [], 1, seed, path, title=f"{system} {seed}")
+    run_system(system_of(system), benchmark, [], 1, seed, path, title=f"{system} {seed}")
     return score(path, benchmark, select([benchmark.manifest.kind]))
 
 
@@ -100,7 +101,9 @@ def test_absent_knowledge_likewise(tmp_path: Path) -> None:
 
     def of(system: str, seed: int = 0) -> ScoreFile:
         path = tmp_path / f"{system}-{seed}.jsonl"
-        run_system(system, benchmark, ["absent_1"], 1, seed, path, title=f"{system} {seed}")
+        run_system(
+            system_of(system), benchmark, ["absent_1"], 1, seed, path, title=f"{system} {seed}"
+        )
         return score(path, benchmark, measures, tools=tools)
 
     blind, aware, null = of("absent-blind"), of("absent-aware"), of("absent-blind", 1)
@@ -148,7 +151,7 @@ def test_controls_of_another_bundle_are_refused(bundles: dict[str, Path], tmp_pa
         scored(bundles["deflection"], "label-blind", tmp_path)
     benchmark = Benchmark(bundles["deflection"])
     path = tmp_path / "d.jsonl"
-    run_system("deflection-blind", benchmark, [], 1, 0, path)
+    run_system(system_of("deflection-blind"), benchmark, [], 1, 0, path)
     with refused("wrong-kind"):
         score(path, benchmark, select(["position"]))
     with refused("conflicting-options"):

@@ -25,12 +25,12 @@ Habit = Callable[[Cells, str, int, Random], Answer]
 
 def _make_control(name: str, family: str, what: str, habit: Habit) -> System:
     """Declare a control system for one kind of bundle; ``habit`` is the function that answers."""
-    make = partial(_answer_cells, family=family, habit=habit)
+    make = partial(_answer_cells, name=name, family=family, habit=habit)
     return System(name, "", f"{family}: {what}", make, family=family, design=True, is_control=True)
 
 
 def _answer_cells(
-    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, family: str,
+    benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, name: str, family: str,
     habit: Habit,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Yield the lines of a submission to a bundle; ``habit`` makes each answer.

@@ -1,10 +1,10 @@
 """Systems that answer benchmarks: what is declared of one, and what it may be called."""
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from citeforge.schemas.choices import Choice
 from citeforge.schemas.recipes.base import Part
@@ -15,8 +15,8 @@ class System(Choice):
     """Declaration of a system that answers benchmarks.
 
     Attributes:
-        factory: without an LLM, a function of (name, benchmark, context sets, runs,
-            seed) to the lines of a submission; with one, of a setting to what answers a task.
+        factory: without an LLM, a function of (benchmark, context sets, runs, seed) to the lines
+            of a submission; with one, of a setting to what answers a task.
         options: the class of the record of its options.
         family: whose it is: the name of a benchmark family.
         paper: source whose paper describes it; empty for none.
@@ -32,6 +32,7 @@ class System(Choice):
             tables show it apart and never rank it.
     """
 
+    factory: Callable[..., Any]
     options: type[Part] = Part
     family: str = ""
     paper: str = ""
