@@ -297,9 +297,15 @@ SECRET = ("secret_from",)
 GRAPH = ("kg_store", "kg_batch", "kg_timeout", "kg_seconds")
 SETTINGS = (
     *("concurrency", "timeout", "max_retries", "rpm", "tpm", "price", "max_cost"),
-    *("kg_batch", "kg_timeout", "kg_seconds", *LOCAL, *RUNNER),
+    *("thinking_tokens", "compute", "kg_batch", "kg_timeout", "kg_seconds", *LOCAL, *RUNNER),
 )
-"""Fields that a file of settings may hold: none names an endpoint, a file, or what is made."""
+"""Fields that citeforge.toml or the environment may set.
+
+None names an endpoint or a file, which a cloned folder must not choose, and none decides a verdict
+or a reply: a score would depend on a file that it does not name.
+"""
+STORES = ("store", "verdicts")
+"""Fields that the environment may set, and citeforge.toml may not."""
 
 IfExists = Literal["refuse", "overwrite", "resume"]
 
