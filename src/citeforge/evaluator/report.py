@@ -10,7 +10,7 @@ from typing import Protocol, cast
 from citeforge.engines import plugins
 from citeforge.engines.files import write_bytes, write_text
 from citeforge.engines.report_table import Table, comment
-from citeforge.evaluator.audited import audit_for, told_of_negatives
+from citeforge.evaluator.audited import audit_for, describe_negatives
 from citeforge.evaluator.compare import (
     BY_QUERY_NOTE,
     Comparison,
@@ -238,7 +238,7 @@ def make_report(
     else:
         content, n_beside = find_pages().report(files, form, out, options, audit)
     if is_table and audit is not None:
-        content += "".join(["\n", *(f"- {line}\n" for line in told_of_negatives(audit))]).encode()
+        content += "".join(["\n", *(f"- {line}\n" for line in describe_negatives(audit))]).encode()
     if out is not None:
         write_bytes(out, content)
     return content, n_beside

@@ -33,7 +33,7 @@ class MetaEvalOptions(LabelFiles):
     preferences: tuple[Path, ...] = ()
     """Which of two answers people prefer, one file per annotator: compares them with --measure."""
     people: str = "preference"
-    """Field of people's two values in --preferences."""
+    """Field of --preferences with the human scores of both answers."""
     tie_threshold: float | None = None
     """Difference up to which the measure calls two answers equal (default: that at which it does so
     as often as people)."""

@@ -104,7 +104,7 @@ def add(
         allow_judge_failures=allow_judge_failures,
         run=run_options(parameters),
     )
-    for line in done.lines():
+    for line in done.to_text_lines():
         click.echo(line)
     _report_refused(done.refused)
 

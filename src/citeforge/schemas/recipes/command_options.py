@@ -104,9 +104,9 @@ class ScoreOptions(JudgeOptions):
                 "--at-most-citations: strict looks at every citation; give --protocol reference"
             )
         if self.only_asked and self.only_answered:
-            raise ValueError("--only-asked and --only-answered: which of the two? Give one")
+            raise ValueError("--only-asked and --only-answered exclude each other")
         if self.judge_repeats > 1 and self.judge is None:
-            raise ValueError("--judge-repeats: of which judge? Name it with --judge")
+            raise ValueError("--judge-repeats requires --judge")
         if self.labels and self.judge is None:
             raise ValueError("--labels correct the scores of a judge; name it with --judge")
         if self.labels and self.protocol != "strict":
@@ -177,7 +177,7 @@ class TableOptions(Part):
     def _require_baseline(self) -> Self:
         """Refuse a mark of significant differences without a baseline."""
         if self.significance is not None and self.against is None:
-            raise ValueError("--significance: from what? Name a baseline with --against")
+            raise ValueError("--significance requires a baseline: --against SYSTEM")
         return self
 
     @property
@@ -207,7 +207,7 @@ class ReportOptions(TableOptions):
     by: Annotated[Words, Option(joined=True, metavar="FIELD[,FIELD]")] = ()
     """Fields whose slices are shown (default: all that the files were scored by)."""
     plot: str | None = None
-    """Plot to draw, where the file is a plot (default: intervals; a wrong name lists all)."""
+    """Plot to draw in a file that is a plot (default: intervals; a wrong name lists all)."""
     benchmark: Annotated[Path | None, Option(input=True)] = None
     """Tell what its audit found among the negatives (pages, md)."""
     robustness: bool = False
