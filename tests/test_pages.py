@@ -22,6 +22,7 @@ BLOCKS = re.DOTALL | re.MULTILINE
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "RELEASING.md",
     ROOT / "examples" / "README.md",
     *(p for p in sorted(ROOT.glob("docs/*.md")) if p.name not in GENERATED),
 ]
