@@ -207,7 +207,7 @@ def summary(out: Path, ran: Any) -> str:
 @click.command(cls=ManyOptions)
 @benchmark_option
 @click.option("--systems", required=True, help="Names, separated by commas.")
-@click.option("--llm", help=f"What systems ask: {listed(ANSWERING)}.")
+@click.option("--llm", help=f"LLM that systems ask: {listed(ANSWERING)}.")
 @path_option("--out", help="Folder to write.")
 @_dry_run
 @click.option("--context", help="Context set (default: all that a system answers).")

@@ -38,7 +38,7 @@ class MetaEvalOptions(LabelFiles):
     """Difference up to which the measure calls two answers equal (default: that at which it does so
     as often as people)."""
     agreed: bool = False
-    """Only comparisons that all annotators decide alike."""
+    """Use only comparisons that all annotators decide alike."""
     measure: str | None = None
     """Measure that orders systems (--against), or is compared with people (--preferences): in the
     score files of --scores, else a field of the preferences."""
