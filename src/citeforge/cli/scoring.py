@@ -84,7 +84,7 @@ _OTHER_OPTIONS = [
     multiple=True,
     help="Name of the system (default: the submission's, else the file's); one a submission.",
 )
-@path_option("--gold", "gold_half", help="Gold half of publish --hide-gold, also hub:.")
+@path_option("--gold", help="Gold half of publish --hide-gold, also hub:.")
 @add_options(field_options(ScoreOptions, _MAIN_OPTIONS))
 @verdicts_option
 @add_options(field_options(ScoreOptions, _OTHER_OPTIONS))
@@ -107,7 +107,7 @@ def score(
     submissions: tuple[Path, ...],
     benchmark: Path,
     names: tuple[str, ...],
-    gold_half: Path | None,
+    gold: Path | None,
     out: Path | None,
     private: bool,
     dry_run: bool,
@@ -128,9 +128,7 @@ def score(
 
     options = record_from(ScoreOptions, parameters)
     if dry_run:
-        plan = plan_scores(
-            submissions, benchmark, options, gold=gold_half, run=run_options(parameters)
-        )
+        plan = plan_scores(submissions, benchmark, options, gold=gold, run=run_options(parameters))
         click.echo("\n".join(plan.to_text_lines()))
         return
     scored = score_files(
@@ -138,7 +136,7 @@ def score(
         benchmark,
         options,
         names=names,
-        gold=gold_half,
+        gold=gold,
         out=out,
         private=private,
         run=run_options(parameters),

@@ -36,7 +36,7 @@ SECTIONS = {
     ),
     "How measures are computed": (
         "segmenter bertscore_model mauve_model qa_model max_row only_asked only_answered cot "
-        "at_most_citations assessments details gold_half private"
+        "at_most_citations assessments details private"
     ),
     "How an LLM is prompted": (
         "title top_p logprobs window tokenizer template rerank post_cite post_cite_over over "
