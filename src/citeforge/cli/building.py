@@ -50,7 +50,7 @@ def confirmation(trust: bool) -> Callable[[Sequence[str]], None]:
     "inputs",
     multiple=True,
     metavar="[FIELD=]VALUE",
-    help="Where an input lies now, when it is not where it was; repeatable.",
+    help="New location of an input that has moved; repeatable.",
 )
 @trusting
 @add_options(field_options(RunOptions, _RUN))
@@ -231,7 +231,7 @@ def _run(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
 
     if run.dry_run:
         check_options(recipe, run)
-        click.echo("\n".join(kind.plan(recipe, run).lines()))
+        click.echo("\n".join(kind.plan(recipe, run).to_text_lines()))
         return
     manifest = kind.build(recipe, run)
     summarise(run.folder, manifest)
