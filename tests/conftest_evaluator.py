@@ -18,7 +18,7 @@ from citeforge.evaluator.measures.reading import compute
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.items import Gold, GoldRows, Passage
 from citeforge.schemas.citations.grammar import Grammar
 from stand_ins import RuleJudge, RuleLlm
@@ -102,7 +102,7 @@ def measure() -> Measure:
             [items],
             Grammar(),
             task,
-            Tools(JudgeSession(judge or Facts()), splitter).with_options(
+            ScoringTools(JudgeSession(judge or Facts()), splitter).with_options(
                 protocol=protocol, cot=cot, at_most_citations=at_most_citations
             ),
         )

@@ -23,7 +23,7 @@ from citeforge.evaluator.measures.kalma_graphs import (
 )
 from citeforge.evaluator.statistics.estimates import Sample, estimate_value
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.package import Package
 from citeforge.schemas.kg import Key, Triple
 from conftest import Inline, refused, write_jsonl
@@ -56,7 +56,9 @@ def inputs(
     ]
     if protocol == "reference":
         readings = [r for r in readings if not r.is_missing]
-    own = Tools(**{"segmenter": SentenceSegmenter(), **tools}).with_options(protocol=protocol)
+    own = ScoringTools(**{"segmenter": SentenceSegmenter(), **tools}).with_options(
+        protocol=protocol
+    )
     return KalmaInputs(world, [readings], frozenset(), own)
 
 

@@ -15,7 +15,7 @@ from citeforge.evaluator.measures.kalma_graphs import (
 from citeforge.evaluator.measures.kalma_judged import align_micro, mean_mark, reference_mark
 from citeforge.evaluator.measures.kalma_reference import SENTENCES, read_brackets
 from citeforge.evaluator.statistics.estimates import estimate_value
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.kg import Key, Triple
 from conftest_evaluator import Facts, World, graph_samples, marking_llm
 
@@ -39,7 +39,9 @@ def figures(
         [read(i, each[i], outputs[run * n + i], ()) for i in range(n)] for run in range(runs)
     ]
     world: Any = World([f"q{i}" for i in range(n)], [[] for _ in range(n)])
-    inputs = KalmaInputs(world, readings, frozenset(), Tools().with_options(protocol=protocol))
+    inputs = KalmaInputs(
+        world, readings, frozenset(), ScoringTools().with_options(protocol=protocol)
+    )
     found = graph_samples(inputs, *(m.name for m in kalma_citations.MEASURES))
     return {n: estimate_value(s).value for n, s in found.items() if not isinstance(s, str)}
 
@@ -159,7 +161,7 @@ def test_alignment_leaves_empty_graphs_out() -> None:
     each = [graph, empty]
     readings = [read_reference(i, s, "Of B. [Q1, spouse: A]", ()) for i, s in enumerate(each)]
     world: Any = World(["q0", "q1"], [[], []])
-    tools = Tools(judge=JudgeSession(Facts())).with_options(protocol="reference")
+    tools = ScoringTools(judge=JudgeSession(Facts())).with_options(protocol="reference")
     result = align_micro(KalmaInputs(world, [readings], frozenset(), tools))
     # The second would have been 0 of 1 like the first; it is not there at all.
     assert result.sums[0].tolist() == [[0, 1], [0, 0]]
@@ -181,7 +183,7 @@ def test_the_first_hundred_answers_with_a_graph() -> None:
     readings = [read_reference(i, s, "Good [Q1].", ()) for i, s in enumerate(each)]
     world: Any = World([f"q{i}" for i in range(104)], [[] for _ in range(104)])
     llm = marking_llm({"Good.": "4"})
-    tools = Tools(llm=llm).with_options(protocol="reference")
+    tools = ScoringTools(llm=llm).with_options(protocol="reference")
     inputs = KalmaInputs(world, [readings], frozenset(), tools)
     result = mean_mark(inputs, "fluency")
     assert len(llm.asked) == 100

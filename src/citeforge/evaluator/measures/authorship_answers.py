@@ -18,14 +18,13 @@ from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.reading import (
     NumberColumns,
     Reading,
-    Tally,
     answers_by_cell,
     require_cells_alone,
 )
 from citeforge.evaluator.submissions.benchmark import ContextTable
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import CitationRange
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.package import short_answers
 from citeforge.schemas.authorship import design_of
 from citeforge.schemas.citations.grammar import (
@@ -264,7 +263,9 @@ CONTEXT = "design"
 """``context`` of score files that cover all cells."""
 
 
-def read_design(submission: Submission, measures: Sequence[Measure], tools: Tools) -> Reading:
+def read_design(
+    submission: Submission, measures: Sequence[Measure], tools: ScoringTools
+) -> Reading:
     """Read a submission to an authorship benchmark and compute its measures, cell by cell.
 
     Raises:
@@ -291,7 +292,7 @@ def read_design(submission: Submission, measures: Sequence[Measure], tools: Tool
     gold = short_answers(benchmark.queries, benchmark.mappings[RELEVANT], benchmark.gold)
     protocol, n = tools.options.protocol, len(benchmark.query_ids)
     cells = {c.context: CellScores(grammar, table, gold, protocol) for c in design.cells}
-    tally, reach = Tally(), CitationRange()
+    tally, reach = AnswerCounts(), CitationRange()
     for cell, row, answer in answers_by_cell(cells, submission):
         values = cells[cell].add(row, answer)
         tally.add(answer, values.distinct, values.n_out_of_range, values.n_unparsed)

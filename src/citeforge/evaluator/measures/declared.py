@@ -15,7 +15,7 @@ from citeforge.evaluator.submissions.inputs import Inputs
 from citeforge.schemas.errors import CiteforgeError, UsageError
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.submissions.tools import Tools
+    from citeforge.evaluator.submissions.tools import ScoringTools
 
 Answers = TypeVar("Answers")
 """Answers of a submission as some measures read them."""
@@ -89,7 +89,7 @@ class Measure:
     edge_cases: str = field(default="", kw_only=True)
     reads: ClassVar[str]
     parameters: Mapping[str, object] = field(default_factory=dict, compare=False)
-    options: Callable[[Tools, str], str | None] | None = None
+    options: Callable[[ScoringTools, str], str | None] | None = None
     gold: Mapping[str, str] = field(default_factory=dict, compare=False)
     origin: str | None = None
     higher_is_better: bool | None = True

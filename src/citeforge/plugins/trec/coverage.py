@@ -71,12 +71,12 @@ def as_labelled(value: Value) -> Value:
     return value
 
 
-def supportive(value: Value) -> Value:
+def support_degree(value: Value) -> Value:
     """Map a label to its degree of support; a contradiction (below 0) becomes 0."""
     return Value(max(value.low, 0.0), max(value.high, 0.0))
 
 
-def contradictory(value: Value) -> Value:
+def contradiction_degree(value: Value) -> Value:
     """Map a label to its degree of contradiction, from 0 to 1; support becomes 0."""
     return Value(max(-value.high, 0.0), max(-value.low, 0.0))
 
@@ -310,9 +310,9 @@ MEASURES = (
             "averaged over each question's and weighted by its importance 4, 2, 1",
             formula="`Σ weight · (mean v of the question's short answers) / Σ weights`, v = 1, 1/2 "
             "or 0 for support, partial, none",
-            compute=_of(_DRAGUN, partial(dragun_score, map_label=supportive))),
+            compute=_of(_DRAGUN, partial(dragun_score, map_label=support_degree))),
     _dragun("DRAGUN.Contradictory", definition="the same of contradictions; lower is better",
             formula="the same with v = 1 for a contradiction, else 0", higher_is_better=False,
-            compute=_of(_DRAGUN, partial(dragun_score, map_label=contradictory),
+            compute=_of(_DRAGUN, partial(dragun_score, map_label=contradiction_degree),
                         of_contradictions=True)),
 )  # fmt: skip
