@@ -16,6 +16,7 @@ from citeforge.evaluator.measures.authorship import (
 )
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.reading import (
+    AnswerCounts,
     NumberColumns,
     Reading,
     answers_by_cell,

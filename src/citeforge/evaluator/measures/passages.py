@@ -8,6 +8,7 @@ from citeforge.evaluator.measures.details import answer_details
 from citeforge.evaluator.measures.judging import NO_PASSAGES
 from citeforge.evaluator.measures.rage_citations import RageMeasure, RageScores
 from citeforge.evaluator.measures.reading import (
+    AnswerCounts,
     Reading,
     Results,
     answers_to,
@@ -68,7 +69,7 @@ def read_passages(
         theirs = (v for start, v in verdicts.items() if measure.name.startswith(start))
         return next(theirs, options)
 
-    results = _compute_results(scores, inputs, measures, tools)
+    results = _compute_results(scores, inputs, measures)
     runs = scores.runs if scores is not None else [] if items is None else sorted(items.runs)
     return Reading(
         context,
@@ -105,10 +106,7 @@ def _closed_book_hint(tally: AnswerCounts, context: str) -> Iterator[Finding]:
 
 
 def _compute_results(
-    scores: RageScores | None,
-    inputs: Inputs | None,
-    measures: Sequence[Measure],
-    tools: ScoringTools,
+    scores: RageScores | None, inputs: Inputs | None, measures: Sequence[Measure]
 ) -> Results:
     """Compute measures from kept numbers or kept answers; return them in the given order.
 
@@ -119,11 +117,11 @@ def _compute_results(
     samples, missing = (
         ([], not_computed(of_numbers, NO_PASSAGES))
         if scores is None
-        else compute(scores, of_numbers, tools.judge)
+        else compute(scores, of_numbers, None)
     )
     if inputs is not None:
         of_items = [m for m in measures if isinstance(m, PassageMeasure)]
-        computed, others = compute(inputs, of_items, tools.judge)
+        computed, others = compute(inputs, of_items, inputs.tools.judge)
         for measure, sample in computed:
             if measure.origin is not None:
                 _require_range(measure, sample, inputs.benchmark.query_ids)
