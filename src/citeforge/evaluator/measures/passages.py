@@ -126,8 +126,7 @@ def _compute_results(
             if measure.origin is not None:
                 _require_range(measure, sample, inputs.benchmark.query_ids)
         samples, missing = samples + computed, missing + others
-    order = {m.name: i for i, m in enumerate(measures)}
-    return sorted(samples, key=lambda row: order[row[0].name]), missing
+    return sorted(samples, key=lambda row: measures.index(row[0])), missing
 
 
 def _require_range(measure: Measure, sample: Sample, query_ids: Sequence[str]) -> None:
