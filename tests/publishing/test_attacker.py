@@ -190,8 +190,8 @@ def test_chance_is_what_arithmetic_says() -> None:
 
 @EACH_KIND
 def test_every_attack_opens_a_careless_package(careless: Targets, root: Path, kind: str) -> None:
-    for name, attack, kinds in attacks_of(root):
-        if kind in kinds:
+    for name, attack, opened in attacks_of(root):
+        if kind in opened:
             result, by_luck = careless(kind).hits(attack)
             assert by_luck < SURE, (name, result)
     if kind == "rage":
