@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from operator import attrgetter
 
 import numpy as np
 
@@ -76,20 +77,9 @@ class Values:
     n_unparsed: float = 0.0
     n_out_of_range: float = 0.0
 
-    @property
-    def numbers(self) -> tuple[float, ...]:
-        """Values that are kept of each answer, in the order of :class:`CellColumns`."""
-        return (
-            self.precision,
-            self.recall,
-            self.em,
-            self.cited_relevant,
-            self.distinct,
-            self.relevant_sum,
-            self.relevant_n,
-            self.other_sum,
-            self.other_n,
-        )
+
+_numbers = attrgetter(*(column.name for column in fields(CellColumns)))
+"""Takes the values of an answer that are kept."""
 
 
 def measure_strict(
@@ -243,12 +233,12 @@ class CellScores:
         values = self._measure(
             answer, self._grammar, self._sizes[row], self._relevant[row], self._gold[row]
         )
-        self._kept.add(answer.run, row, values.numbers)
+        self._kept.add(answer.run, row, _numbers(values))
         return values
 
     def fill(self) -> None:
         """Fill in the worst values for every missing answer."""
-        self._kept.fill(lambda row: worst_values(self._relevant[row], self._gold[row]).numbers)
+        self._kept.fill(lambda row: _numbers(worst_values(self._relevant[row], self._gold[row])))
 
     @property
     def runs(self) -> list[int]:

@@ -22,6 +22,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
+from operator import attrgetter
 
 import numpy as np
 
@@ -229,9 +230,8 @@ class RageScores:
         return size, relevant, {i: texts for i, texts in short.items() if texts is not None}
 
 
-def _numbers(values: AnswerValues) -> tuple[float, ...]:
-    """List the values of an answer that are kept, in the order of :class:`RageColumns`."""
-    return values.precision, values.recall, values.distinct, values.length, values.short_em
+_numbers = attrgetter(*(column.name for column in fields(RageColumns)))
+"""Takes the values of an answer that are kept."""
 
 
 def _short_em(scores: RageScores) -> Sample:
