@@ -1,7 +1,7 @@
 """``citeforge publish DIR``, and the publishing commands of plugins."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -67,15 +67,7 @@ def publish() -> None:
     "repeatable (default: none).",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would change; change nothing.")
-def publish_package(
-    folder: Path,
-    repo_id: str,
-    private: bool,
-    revision: str,
-    hide_gold: bool,
-    metadata: tuple[str, ...],
-    dry_run: bool,
-) -> None:
+def publish_package(folder: Path, repo_id: str, **options: Any) -> None:
     """Publish a package to the Hugging Face Hub.
 
     Verifies, creates the repository, uploads, commits once, tags the version, downloads it again
@@ -85,10 +77,7 @@ def publish_package(
     from citeforge.library.publishing import publish
     from citeforge.publishing.hub_changes import PublishPlan
 
-    done = publish(
-        folder, repo_id, private=private, revision=revision, hide_gold=hide_gold,
-        metadata=metadata, dry_run=dry_run,
-    )  # fmt: skip
+    done = publish(folder, repo_id, **options)
     for line in done.notes:
         click.echo(f"note: {line}", err=True)
     if isinstance(done.package, PublishPlan):

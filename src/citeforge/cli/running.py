@@ -130,45 +130,24 @@ def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
         raise UsageError("give --out FILE, or --dry-run", code="missing-option")
     if getattr(options, "rerank", None) is not None:
         judge = judge_session(options.judging, how, store=replay_store(how, parameters["llm"]))
-    ran = run_one(
-        system,
-        parameters["benchmark"],
-        out,
-        llm=parameters.get("llm"),
-        contexts=parameters["contexts"],
-        runs=parameters["runs"],
-        seed=parameters["seed"],
-        limit=parameters["limit"],
-        options=options,
-        judge=judge,
-        title=parameters["title"],
-        endpoint=how,
-    )
-    print_outcome(out, ran)
+    names = ("benchmark", "out", "llm", "contexts", "title", *AmountOptions.model_fields)
+    given = {name: parameters.get(name) for name in names}
+    print_outcome(out, run_one(system, **given, options=options, judge=judge, endpoint=how))
 
 
 def _print_plans(
-    systems: Sequence[str | System],
-    parameters: dict[str, Any],
-    how: RunOptions,
+    systems: Sequence[str | System], parameters: dict[str, Any], how: RunOptions,
     options: dict[str, Any],
-) -> None:
+) -> None:  # fmt: skip
     """Print the LLM requests that systems would send; stored replies are subtracted."""
     from citeforge.engines.running.setup import replay_path
     from citeforge.library.systems import plan_run
 
-    store = replay_path(how, parameters["llm"] or "")
-    plans = plan_run(
-        systems,
-        parameters["benchmark"],
-        llm=parameters["llm"],
-        contexts=parameters.get("contexts") or [c for c in [parameters.get("context")] if c],
-        runs=parameters["runs"],
-        seed=parameters["seed"],
-        limit=parameters["limit"],
-        options=options,
-        endpoint=how.model_copy(update={"store": store}),
-    )
+    names = ("benchmark", "llm", *AmountOptions.model_fields)
+    given = {name: parameters[name] for name in names}
+    contexts = parameters.get("contexts") or [c for c in [parameters.get("context")] if c]
+    how = how.model_copy(update={"store": replay_path(how, parameters["llm"] or "")})
+    plans = plan_run(systems, **given, contexts=contexts, options=options, endpoint=how)
     for name, plan in plans.items():
         if len(systems) > 1:
             click.echo(f"{name}:")
@@ -204,6 +183,11 @@ def summary(out: Path, ran: Any) -> str:
     return f"{out}: {ran.answers:,} answers of {ran.system}" + (f" ({notes})" if notes else "")
 
 
+def _split(text: str) -> list[str]:
+    """List the names in a text that are separated by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 @click.command(cls=ManyOptions)
 @benchmark_option
 @click.option("--systems", required=True, help="Names, separated by commas.")
@@ -232,8 +216,7 @@ def bench(**parameters: Any) -> None:
     from citeforge.library.systems import bench as make
     from citeforge.schemas.errors import FailuresError
 
-    names = [n.strip() for n in parameters["systems"].split(",") if n.strip()]
-    out = parameters["out"]
+    names, out = _split(parameters["systems"]), parameters["out"]
     if out is None and not parameters["dry_run"]:
         raise UsageError("give --out FOLDER, or --dry-run", code="missing-option")
     if parameters["store"] is None and out is not None:
@@ -246,19 +229,14 @@ def bench(**parameters: Any) -> None:
         return
     out.mkdir(parents=True, exist_ok=True)
     judging = record_from(Judging, parameters | {"judge": parameters["judge_name"]})
+    passed = ("benchmark", "out", "llm", "context", *AmountOptions.model_fields)
     result = make(
-        parameters["benchmark"],
-        names,
-        out,
-        llm=parameters["llm"],
-        measures=[m.strip() for m in (parameters["measures"] or "").split(",") if m.strip()],
-        context=parameters["context"],
-        runs=parameters["runs"],
-        seed=parameters["seed"],
-        limit=parameters["limit"],
+        systems=names,
+        measures=_split(parameters["measures"] or ""),
         judge=judge_session(judging, how),
         endpoint=how,
         tell=lambda name, ran: click.echo(summary(out / f"{name}.jsonl", ran)),
+        **{name: parameters[name] for name in passed},
     )
     width = shutil.get_terminal_size().columns
     click.echo(render_scores([s.file for s in result.scores], width, parameters["verbose"]))
