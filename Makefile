@@ -63,7 +63,7 @@ peers: $(STAMP)  ## run the papers' own code in checkouts, and see whether its s
 	CITEFORGE_PEERS=$(abspath $(DIR)) CITEFORGE_PEERS_WRITE=$(WRITE) $(BIN)/python -m pytest -q tests/peers
 
 test-ray: $(STAMP)  ## run the tests that start a Ray cluster on loopback (minutes)
-	CITEFORGE_RAY=1 $(BIN)/python -m pytest -q -m ray tests/plugins/ray tests/test_docs.py
+	CITEFORGE_RAY=1 $(BIN)/python -m pytest -q -m ray tests/engines/running tests/test_docs.py
 
 processors: $(STAMP)  ## run the numeric tests in every kind of arithmetic that this processor has
 	PYTHONPATH=tests $(BIN)/python -m processors

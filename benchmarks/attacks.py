@@ -201,7 +201,7 @@ def main() -> None:
     if __name__ == "__main__" and len(sys.argv) == 3:
         compare_all(*sys.argv[1:])
         return
-    from citeforge.plugins.offline_models.smollm import model_folder
+    from citeforge.engines.llm.smollm import model_folder
     from servers.running import transformers_server
 
     os.environ["OPENAI_API_KEY"] = "sk-none"

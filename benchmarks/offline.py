@@ -18,8 +18,8 @@ def questions() -> list[str]:
 
 def prepare_ours() -> Any:
     from citeforge.engines.llm.records import Request
-    from citeforge.plugins.offline_models import smollm
-    from citeforge.plugins.offline_models.offline import OfflineLlm
+    from citeforge.engines.llm import smollm
+    from citeforge.engines.llm.offline import OfflineLlm
 
     params = {"temperature": 0.0, "max_tokens": TOKENS}
     smollm.loaded()
@@ -32,7 +32,7 @@ def run_ours(state: Any) -> int:
 
 
 def prepare_peer() -> Any:
-    from citeforge.plugins.offline_models import smollm
+    from citeforge.engines.llm import smollm
 
     return smollm.loaded()
 

@@ -12,7 +12,6 @@ from citeforge.engines import plugins
 from citeforge.engines.judge.records import verdict_key
 from citeforge.engines.judge.registry import JUDGES, make_judge
 from citeforge.engines.models.embed import make_embedder
-from citeforge.engines.text.segmenters import make_segmenter
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.recipes.base import Judging
@@ -133,10 +132,6 @@ class Length:
         found = np.array([[len(t), 1] for t in texts], np.float32)
         return found / np.linalg.norm(found, axis=1, keepdims=True)
 
-class Lines:
-    signature = "lines@1"
-    def split(self, text): return [(0, len(text))]
-
 class Nothing:
     def info(self): return SourceInfo(spec="nothing:x", kind="nothing")
     passages = queries = relevant = gold = mined = locate_judgement = None
@@ -146,7 +141,6 @@ NOTHING = Declaration(name="nothing", title="", factory=lambda *_: Nothing(), ar
 PLUGINS = {
     "judges": [VERBATIM],
     "embedders": [Choice("length", "", "by length", lambda settings: Length())],
-    "segmenters": [Choice("lines", "", "the whole", Lines)],
     "sources": [NOTHING],
     "systems": [Choice("mute", "", "says nothing", lambda *_: iter(()))],
 }
@@ -156,9 +150,8 @@ __version__ = "3"
     plugins.add_file(file)
     assert make_judge("verbatim").signature == "verbatim@1(mine.py 3)"
     assert make_embedder("length").fingerprint() == {"name": "length", "plugin": "mine.py 3"}
-    assert make_segmenter("lines").signature == "lines@1(mine.py 3)"
     assert open_source("nothing:x", None, ReadOptions()).info().plugin == "mine.py 3"
-    assert list(SYSTEMS.factory("mute")("mute", None, [], 1, 0)) == []
+    assert list(SYSTEMS.declaration("mute").factory("mute", None, [], 1, 0)) == []
 
 
 def test_a_broken_file_is_named_where_its_things_are_missed(
@@ -169,7 +162,7 @@ def test_a_broken_file_is_named_where_its_things_are_missed(
     plugins.add_file(broken)
     assert f"warning: the plugin {broken} is broken (ModuleNotFoundError" in capsys.readouterr().err
     assert make_judge("lexical")
-    for missed in (lambda: make_judge("verbatim"), lambda: SYSTEMS.factory("mute")):
+    for missed in (lambda: make_judge("verbatim"), lambda: SYSTEMS.declaration("mute")):
         with refused("unknown-name") as caught:
             missed()
         assert "broken.py is broken" in str(caught.value)

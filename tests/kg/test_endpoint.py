@@ -21,7 +21,7 @@ from citeforge.kg.endpoint import (
     ReplayEngine,
     ReplyStore,
 )
-from citeforge.kg.engines import GRAPHS, StoreEngine
+from citeforge.kg.engines import StoreEngine, make_engine
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.kg import Graph
 from conftest import EXAMPLES, refused
@@ -272,7 +272,7 @@ def test_replies_are_kept_and_replayed(
     assert result == again == expected
     store.close()
     replay = KnowledgeGraph(
-        GRAPHS.make(f"replay:{tmp_path / 'replies.db'}", cf.RunOptions()), load_domain("people")
+        make_engine(f"replay:{tmp_path / 'replies.db'}", cf.RunOptions()), load_domain("people")
     )
     assert replay.subgraphs(PEOPLE) == expected
     with refused("not-stored", path=tmp_path / "replies.db"):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import citeforge as cf
 from citeforge.kg.domain import Domain, load_domain
 from citeforge.kg.endpoint import TooLongError
-from citeforge.kg.engines import GRAPHS, StoreEngine
+from citeforge.kg.engines import StoreEngine, make_engine
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.link import Linker, linking_quality
 from citeforge.kg.snapshot import write_snapshot
@@ -217,7 +217,7 @@ def test_bad_graph_files_are_refused(
 
 def test_a_graph_without_a_scheme_is_refused() -> None:
     with refused("unknown-name", cf.UsageError) as caught:
-        GRAPHS.make("wikidata", cf.RunOptions())
+        make_engine("wikidata", cf.RunOptions())
     assert "expected file:PATH" in str(caught.value)
 
 

@@ -19,7 +19,7 @@ from citeforge.kg.endpoint import (
     TruncatedError,
     parse_rows,
 )
-from citeforge.kg.engines import GRAPHS
+from citeforge.kg.engines import make_engine
 from citeforge.kg.graph import KnowledgeGraph
 from conftest import EXAMPLES, Inline, refused
 from servers.sparql import Faults, Proxy, proxy
@@ -145,7 +145,7 @@ def test_a_damaged_reply_in_the_store(server: Proxy, tmp_path: Path) -> None:
         engine.select(query)
     store.close()
     with refused("bad-reply", path=path):
-        GRAPHS.make(f"replay:{path}", cf.RunOptions()).select(query)
+        make_engine(f"replay:{path}", cf.RunOptions()).select(query)
 
 
 def changed(name: str, value: str) -> Mutate:

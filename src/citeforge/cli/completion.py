@@ -82,9 +82,9 @@ def _measures() -> list[str]:
 
 def _runners() -> list[str]:
     """List the names of runners."""
-    from citeforge.engines.running.setup import runner_names
+    from citeforge.engines.running.setup import RUNNERS
 
-    return runner_names()
+    return list(RUNNERS)
 
 
 NAMED = {

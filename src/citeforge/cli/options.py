@@ -95,7 +95,7 @@ def field_options(
 
 
 def _list_flags(record: type[BaseModel], only: Collection[str] | None) -> list[Flag]:
-    """List the flags of a record, with those of plugins' runners for run options."""
+    """List the flags of a record, with those of all runners for run options."""
     flags = [f for f in flags_of(record) if only is None or f.place[0] in only]
     if record is RunOptions and (only is None or _RUNNER in only):
         from citeforge.engines.running.setup import runner_flags

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 GROUPS = tuple(
     (
-        "sources measures formats exports judges embedders retrievers llms perplexity segmenters "
-        "graphs systems kinds commands runners doctor corrections negatives reports plots compute"
+        "sources measures formats exports judges embedders llms systems kinds commands "
+        "corrections negatives reports plots"
     ).split()
 )
 VARIABLE = "CITEFORGE_PLUGINS"
@@ -281,11 +281,11 @@ class PluginProxy:
 
     @property
     def signature(self) -> str:
-        """Signature of the wrapped judge or segmenter, with the plugin's name."""
+        """Signature of the wrapped judge, with the plugin's name."""
         return f"{self._inner.signature}({self._origin})"
 
     def identity(self) -> dict[str, Any]:
-        """Describe the wrapped judge, LLM, perplexity model or graph, with the plugin's name."""
+        """Describe the wrapped judge or LLM, with the plugin's name."""
         return {**self._inner.identity(), "plugin": self._origin}
 
     def fingerprint(self) -> dict[str, Any]:

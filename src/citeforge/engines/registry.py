@@ -28,7 +28,7 @@ class Declared(Protocol):
 
     @property
     def factory(self) -> Callable[..., Any] | None:
-        """Function that makes the object; None until the declaration is completed."""
+        """Function that makes the object; None in a declaration that a registry completes."""
 
 
 D = TypeVar("D", bound=Declared)
@@ -87,17 +87,8 @@ class Registry(Generic[D, T]):
             return self._make_declared(self._ours[""], spec, settings)
         raise self._unknown_name_error(spec)
 
-    def factory(self, name: str) -> Callable[..., T]:
-        """Get the function that makes the objects of a name.
-
-        Raises:
-            UsageError: nothing has such a name.
-            InputError: the plugin that gives it is broken.
-        """
-        return cast(Callable[..., T], self.complete_declaration(name).factory)
-
-    def complete_declaration(self, name: str) -> D:
-        """Look up a declaration with its factory, importing a built-in plugin's.
+    def declaration(self, name: str) -> D:
+        """Look up a declaration, built-in or a plugin's.
 
         Raises:
             UsageError: nothing has such a name.
@@ -106,7 +97,7 @@ class Registry(Generic[D, T]):
         declared = self.get(name)
         if declared is None:
             raise self._unknown_name_error(name)
-        return self._complete(declared)
+        return declared
 
     def get(self, name: str) -> D | None:
         """Look up a declaration, built-in or a plugin's; None for an unknown name."""
@@ -128,17 +119,11 @@ class Registry(Generic[D, T]):
 
     def _make_declared(self, declared: D, argument: str, settings: tuple[Any, ...]) -> T:
         """Make the object of a declaration, after checking that its libraries are there."""
-        factory: Any = self._complete(declared).factory
+        factory: Any = declared.factory
         if needed := getattr(declared, "needs", ""):
             require(needed)
         product: T = factory(*([argument] if declared.argument else []), *settings)
         return product
-
-    def _complete(self, declared: D) -> D:
-        """Add the factory to a declaration; a built-in plugin is imported for it."""
-        if declared.factory:
-            return declared
-        return cast(D, plugins.built_in(self.group, declared.name))
 
     def _unknown_name_error(self, spec: str) -> UsageError:
         """Make the error for an unknown name, with the plugin files that failed to load."""
@@ -169,6 +154,22 @@ class Registry(Generic[D, T]):
         if lacking:
             raise plugins.broken_plugin(label, origin, TypeError(f"it lacks {', '.join(lacking)}"))
         return cast(T, plugins.PluginProxy(product, origin)) if origin else product
+
+
+def parse_choice(option: str, spec: str, choices: Sequence[Choice]) -> tuple[str, str]:
+    """Split ``name:argument`` into both, if it is a choice and its libraries are installed.
+
+    Raises:
+        UsageError: no choice has this form.
+        MissingExtraError: a library that it needs is not installed.
+    """
+    name, _, argument = spec.partition(":")
+    choice = next((c for c in choices if c.name == name), None)
+    if choice is None or bool(choice.argument) != bool(argument):
+        raise unknown_choice_error(option, choices)(spec)
+    if choice.needs:
+        require(choice.needs)
+    return name, argument
 
 
 def unknown_choice_error(option: str, choices: Sequence[Choice]) -> Callable[[str], UsageError]:

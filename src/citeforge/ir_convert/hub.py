@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.files import digest, digest_folder
-from citeforge.engines.models.files import error_reason, http_errors
+from citeforge.engines.model_files import error_reason, http_errors
 from citeforge.engines.tables import rows_with
 from citeforge.ir_convert.source import (
     Place,

@@ -2,7 +2,7 @@
 
 import codecs
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -12,13 +12,12 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store, parse
 
 from citeforge.engines.files import sha256_file
 from citeforge.engines.jsonlines import open_bytes, raw_lines, read_errors
-from citeforge.engines.registry import Registry, unknown_choice_error
+from citeforge.engines.registry import parse_choice, unknown_choice_error
 from citeforge.kg.endpoint import EndpointEngine, EndpointOptions, Limits, ReplayEngine, ReplyStore
 from citeforge.kg.plain import PlainModel
 from citeforge.kg.translation import Translated, Translation
 from citeforge.kg.values import WIKIBASE, Row, Term
 from citeforge.schemas.choices import GRAPHS as CHOICES
-from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.text import printable
@@ -214,15 +213,20 @@ def open_endpoint(url: str, run: RunOptions) -> SparqlEngine:
     return EndpointEngine(url, options, store)
 
 
-GRAPHS: Registry[Choice, SparqlEngine] = Registry(
-    "graph",
-    "graphs",
-    CHOICES,
-    {
-        "file": lambda path, run: StoreEngine(Path(path)),
-        "sparql": open_endpoint,
-        "replay": lambda path, run: ReplayEngine(Path(path)),
-    },
-    "select identity",
-    unknown_choice_error("--kg", CHOICES),
-)
+GRAPHS: dict[str, Callable[[str, RunOptions], SparqlEngine]] = {
+    "file": lambda path, _: StoreEngine(Path(path)),
+    "sparql": open_endpoint,
+    "replay": lambda path, _: ReplayEngine(Path(path)),
+}
+"""SPARQL engines: name to the function that makes one from its argument and the run options."""
+
+
+def make_engine(spec: str, run: RunOptions) -> SparqlEngine:
+    """Make the SPARQL engine that ``--kg`` names.
+
+    Raises:
+        UsageError: another name, or an endpoint that is no URL.
+        InputError: a store of replies that cannot be read.
+    """
+    name, argument = parse_choice("--kg", spec, CHOICES)
+    return GRAPHS[name](argument, run)

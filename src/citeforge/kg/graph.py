@@ -9,7 +9,7 @@ from citeforge.engines.progress import progress
 from citeforge.engines.textfiles import yaml_line
 from citeforge.kg.domain import Domain, load_domain
 from citeforge.kg.endpoint import TooLongError
-from citeforge.kg.engines import GRAPHS, SparqlEngine, StoreEngine
+from citeforge.kg.engines import SparqlEngine, StoreEngine, make_engine
 from citeforge.kg.facts import COUNT, FactReader, by_number
 from citeforge.kg.plain import PlainModel
 from citeforge.kg.translation import Translated
@@ -347,7 +347,7 @@ def open_graph(
     """Open the knowledge graph that ``--kg`` names, with its domain and languages.
 
     Args:
-        name: ``file:PATH``, ``sparql:URL``, ``replay:FILE``, or a graph of a plugin.
+        name: ``file:PATH``, ``sparql:URL`` or ``replay:FILE``.
         domain: built-in name, YAML file, or the content of one.
         languages: languages of labels, the best first.
         run: batch size and endpoint options.
@@ -360,7 +360,7 @@ def open_graph(
     if name is None:
         raise UsageError("give --kg file:PATH, sparql:URL or replay:FILE", code="missing-option")
     record = load_domain(domain)
-    engine = GRAPHS.make(name, run)
+    engine = make_engine(name, run)
     loaded: Counter[str] = Counter()
     if isinstance(engine, StoreEngine):
         engine.skip_malformed = skip_malformed

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from citeforge.engines.models.files import http_errors
+from citeforge.engines.model_files import http_errors
 from citeforge.schemas.errors import InputError
 
 _MOST_SAID = 600

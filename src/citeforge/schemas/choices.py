@@ -5,7 +5,7 @@ Help texts, error messages and lookups all come from these declarations.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ class Choice:
         name: part before the colon; empty for names of any other form.
         argument: part after the colon; empty where nothing follows.
         what: description.
-        factory: makes it, if a plugin brings it; registries make the built-in ones.
+        factory: function that makes it; None in this file, whose choices the engines make.
         needs: module of :data:`citeforge.schemas.errors.EXTRAS` without which it cannot be made.
     """
 
@@ -32,12 +32,6 @@ class Choice:
     def form(self) -> str:
         """Form in which it is typed: ``name`` or ``name:ARGUMENT``."""
         return ":".join(filter(None, (self.name, self.argument)))
-
-
-def choice_made_by(choices: Iterable[Choice], name: str, factory: Callable[..., Any]) -> Choice:
-    """Find the choice of this name, and return it with the factory of a built-in plugin."""
-    (declared,) = (choice for choice in choices if choice.name == name)
-    return replace(declared, factory=factory)
 
 
 def listed(choices: Iterable[Choice]) -> str:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from jinja2 import Template
 
 from citeforge.builders.prompts import FOLDER, load_template, render_template
-from citeforge.engines.models.files import loading_errors
+from citeforge.engines.model_files import loading_errors
 from citeforge.schemas.errors import UsageError, require
 
 T = TypeVar("T")

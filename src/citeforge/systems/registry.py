@@ -155,10 +155,7 @@ def system_of(name: str) -> System:
         UnknownValueError: no such system.
         InputError: its plugin is broken.
     """
-    declared = SYSTEMS.get(name)
-    if declared is None:
-        raise _unknown(name)
-    return as_system(declared)
+    return as_system(SYSTEMS.declaration(name))
 
 
 def systems() -> dict[str, System]:

@@ -11,10 +11,10 @@ import pytest
 from citeforge.builders.authorship.twins import build_twins
 from citeforge.builders.rage.build import build_rage
 from citeforge.builders.verify import verify
+from citeforge.engines.llm import smollm
 from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.models.embed import make_embedder
-from citeforge.plugins.offline_models import smollm
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.rage import Mixture, RageRecipe
 from citeforge.schemas.recipes.twins import Attempts, TwinsRecipe

@@ -14,8 +14,9 @@ from citeforge.engines.judge.nli_models import (
 )
 from citeforge.engines.judge.profiles import fill_messages
 from citeforge.engines.judge.records import Pair
+from citeforge.engines.model_files import loading_errors, quiet_transformers
+from citeforge.engines.models import openvino
 from citeforge.engines.models.compute import require_openvino
-from citeforge.engines.models.files import loading_errors, quiet_transformers
 from citeforge.schemas.errors import UsageError
 
 
@@ -112,12 +113,11 @@ class ClassifierModel(NliModel):
         dtype = "float64" if settings.dtype == "float64" else "float32"
         super().__init__(settings, self._load(settings, config), dtype)
         if settings.runtime == "openvino":
-            openvino = require_openvino(settings.device, "--runtime openvino")
             # Two pairs of different lengths.
             texts = ["one premise", "another one"], ["a text", "a longer second text"]
             example = self.tokenizer(*texts, padding=True, return_tensors="pt")
-            self.model = openvino.compile(settings.folder, self.model, example)
-            self.engine = openvino.version()
+            self.model = openvino.compile_module(settings.folder, self.model, example)
+            self.engine = openvino.engine_version()
 
     def _load(self, settings: NliSettings, config: Any) -> Any:
         """Load the classifier from its folder."""

@@ -24,9 +24,9 @@ from citeforge.engines.judge.records import (
     Pair,
     Verdict,
 )
+from citeforge.engines.model_files import Located, find_model, loading_errors, model_title
 from citeforge.engines.models.compute import device_of
-from citeforge.engines.models.files import Located, find_model, loading_errors, model_title
-from citeforge.engines.models.parallel import one_thread_each
+from citeforge.engines.parallel import one_thread_each
 from citeforge.engines.plugins import warn
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.judge_profile import JudgeProfile

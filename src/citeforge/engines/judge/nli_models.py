@@ -9,7 +9,7 @@ from typing import Any
 from citeforge.engines.judge.chunks import parts
 from citeforge.engines.judge.profiles import fill_prompt
 from citeforge.engines.judge.records import Pair
-from citeforge.engines.models.parallel import in_halves
+from citeforge.engines.parallel import in_halves
 from citeforge.schemas.judge_profile import JudgeProfile
 from citeforge.schemas.recipes.base import Runtime
 

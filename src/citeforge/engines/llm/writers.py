@@ -8,10 +8,11 @@ from typing import Any
 from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
-from citeforge.engines import plugins
 from citeforge.engines.files import digest
+from citeforge.engines.llm import smollm
 from citeforge.engines.llm.budget import Bound, RunPlan, bound_call, estimate_prompt_tokens
 from citeforge.engines.llm.endpoint import Endpoint, Route
+from citeforge.engines.llm.offline import OfflineLlm
 from citeforge.engines.llm.options import BATCH_PRICE
 from citeforge.engines.llm.reading import Completion, read_completion
 from citeforge.engines.llm.records import Llm, LlmReply, Request, Result
@@ -112,8 +113,8 @@ class ReplayLlm(ChatLlm):
     def identity(self) -> dict[str, Any]:
         """Describe the model whose replies are stored."""
         # Not the file name: a rebuild from the store equals the build that wrote it.
-        if (self.model, "") in plugins.entry_names("llms"):
-            return LLMS.factory(self.model)(LlmSettings()).identity()
+        if self.model == smollm.NAME:
+            return smollm.identity()
         return super().identity()
 
     def send(self, route: Route, waiting: dict[str, Request], take: Take) -> None:
@@ -239,6 +240,7 @@ LLMS: Registry[Choice, Llm] = Registry(
     CHOICES,
     {
         "openai": lambda model, settings: OpenAiLlm(model, settings.store, settings.options),
+        "offline": lambda settings: OfflineLlm(settings.store),
         "replay": _replay_llm,
         "template": _template_writer,
     },

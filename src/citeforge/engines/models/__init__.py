@@ -1,4 +1,4 @@
-"""Local models: their files, numeric formats, embedders and their vectors on disk.
+"""Embedders, their vectors on disk, perplexity models, and the numeric formats of local models.
 
-May import schemas, `engines` and `engines.llm`. Begin at `files`, then `embed` and `vectors`.
+May import schemas, `engines` and `engines.llm`. Begin at `embedder`, then `embed` and `vectors`.
 """

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from citeforge.engines.models.files import find_model, quiet_transformers
-from citeforge.engines.models.parallel import batched, one_thread_each
+from citeforge.engines.model_files import find_model, quiet_transformers
+from citeforge.engines.parallel import batched, one_thread_each
 from citeforge.schemas.errors import InputError, extras_named, require
 from citeforge.schemas.recipes.command_options import BERTSCORE_LAYER, BERTSCORE_MODEL, MAUVE_MODEL
 

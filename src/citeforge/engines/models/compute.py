@@ -2,16 +2,9 @@
 
 import os
 import platform
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, cast
 
-from citeforge.engines import plugins
-from citeforge.engines.models.embedder import Quantizable
-from citeforge.engines.models.files import Located
-from citeforge.engines.models.prefixes import Prefixes
 from citeforge.schemas.errors import UsageError, require
 from citeforge.schemas.recipes.base import Chosen, Compute
 
@@ -25,26 +18,6 @@ _INTEGERS = ("avx512_vnni", "avx_vnni", "amx_int8")
 _LIBRARIES = ("openvino", "nncf")
 _GPUS = "nvidia[0-9]*", "kfd", "dxg"
 """Devices of NVIDIA, of AMD, and of Windows below Linux."""
-
-Compile = Callable[[str | Path, Any, Mapping[str, Any]], Any]
-"""(name of a model for errors, torch module in float32 on the CPU, tokenised batch of two different
-lengths) to a torch module with the same outputs, for several threads at once."""
-
-
-@dataclass(frozen=True)
-class Accelerator:
-    """Library (OpenVINO) that computes local models on a CPU faster than torch.
-
-    Attributes:
-        version: name and version, as identities have it.
-        embedder: (name, function that locates the model, prefixes) to an embedder in float32
-            that has one in int8 beside it.
-        compile: compiles a model of transformers in float32.
-    """
-
-    version: Callable[[], str]
-    embedder: Callable[[str, Callable[[], Located], Prefixes | None], Quantizable]
-    compile: Compile
 
 
 def choose_compute(compute: Compute, device: str) -> Chosen:
@@ -78,8 +51,8 @@ def choose_compute(compute: Compute, device: str) -> Chosen:
     return "int8" if on_cpu and cpu_has_vnni() and _has_openvino() else "fp32"
 
 
-def require_openvino(device: str, option: str) -> Accelerator:
-    """Load OpenVINO; refuse devices that it does not compute on.
+def require_openvino(device: str, option: str) -> None:
+    """Refuse devices that OpenVINO does not compute on, and an installation without it.
 
     Args:
         device: device of the model.
@@ -94,16 +67,13 @@ def require_openvino(device: str, option: str) -> Accelerator:
             f"{option} runs on a CPU, not on {device}; add --device cpu, or drop {option}",
             code="conflicting-options",
         )
-    openvino = cast(Accelerator, plugins.built_in("compute", "openvino"))
     for module in _LIBRARIES:
         require(module)
-    return openvino
 
 
 def _has_openvino() -> bool:
-    """Whether the OpenVINO plugin and its libraries are installed."""
-    is_declared = ("openvino", "") in plugins.entry_names("compute")
-    return is_declared and all(find_spec(m) is not None for m in _LIBRARIES)
+    """Whether OpenVINO and what it needs here are installed."""
+    return all(find_spec(module) is not None for module in _LIBRARIES)
 
 
 def device_of(device: str) -> str:

@@ -1,49 +1,36 @@
-"""Embedders made by name, and the ones that compute on this machine."""
+"""Embedders made by name, and local models in any numeric format."""
 
 import importlib.util
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from citeforge.engines.files import read_json, sha256_file
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.models.compute import choose_compute, device_of, require_openvino
+from citeforge.engines.model_files import Located, find_model
+from citeforge.engines.models.compute import require_openvino
 from citeforge.engines.models.embedder import Embedder, Kind, Vectors
-from citeforge.engines.models.files import (
-    Located,
-    find_model,
-    loading_errors,
-    model_title,
-    quiet_transformers,
-)
-from citeforge.engines.models.parallel import batched, in_halves, one_thread_each
+from citeforge.engines.models.openvino import OpenVinoEmbedder
 from citeforge.engines.models.prefixes import Prefixes, prefixes_of
-from citeforge.engines.progress import Advance
+from citeforge.engines.models.served import ServedEmbedder
+from citeforge.engines.models.transformer import Load, TransformerEmbedder
+from citeforge.engines.parallel import batched
 from citeforge.engines.registry import Registry, unknown_choice_error
 from citeforge.schemas.choices import EMBEDDERS as CHOICES
 from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.base import Chosen, Compute, RunOptions
+from citeforge.schemas.recipes.base import Compute, RunOptions
 
 DEFAULT_EMBEDDER = "intfloat/multilingual-e5-small"
 OFFLINE = "offline"
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-BATCH_SIZE = 32
-_DTYPES: dict[Chosen, str] = {
-    "fp32": "float32", "bf16": "bfloat16", "int8": "int8", "fp64": "float64"
-}  # fmt: skip
 _TOKENISED_AT_ONCE = 256
 """Number of texts whose tokens are counted at once: a whole shard would take 200 MB."""
-_WIDER: dict[Chosen, int] = {"int8": 1, "bf16": 1, "fp32": 2, "fp64": 4}
-"""Size of a number, relative to bfloat16."""
-Load = Callable[[Path, str], Any]
-"""Function that loads the model of a folder on a device."""
 Place = Callable[[Callable[[], Embedder], str, Compute], Embedder]
 """Function that makes a local embedder where it is to compute; see ``Runner.embedder``."""
 
@@ -106,6 +93,11 @@ def make_local_embedder(name: str, settings: EmbedderSettings) -> Embedder:
         raise unknown_choice_error("--embedder", CHOICES)(name)
     locate = partial(find_model, name, settings.revision, f"--embedder {OFFLINE}")
     return LocalEmbedder(name, locate, partial(locate, weights=""), settings)
+
+
+def make_served_embedder(model: str, settings: EmbedderSettings) -> Embedder:
+    """Make the embedder ``openai:MODEL``: a model behind an OpenAI-compatible endpoint."""
+    return ServedEmbedder(model, settings.prefixes, settings.store, settings.options)
 
 
 @dataclass(eq=False)
@@ -198,164 +190,8 @@ def _load_int8(
     name: str, locate: Callable[[], Located], device: str, prefixes: Prefixes | None
 ) -> Embedder:
     """Make the int8 embedder of a model, by OpenVINO."""
-    return require_openvino(device, "--compute int8").embedder(name, locate, prefixes)
-
-
-class TransformerEmbedder:
-    """Embedder of any sentence-transformers model, in one numeric format.
-
-    Texts are sorted by length and cut into batches, each of which is computed on one thread: many
-    small products on one thread each take less time than one after another on all.
-    """
-
-    batch_size = BATCH_SIZE
-
-    def __init__(
-        self,
-        name: str,
-        locate: Callable[[], Located],
-        device: str,
-        prefixes: Prefixes | None = None,
-        compute: Compute = "fp32",
-        load: Load | None = None,
-    ) -> None:
-        """Set model, device and format; the model is loaded at the first use."""
-        self.name = name
-        self._locate = locate
-        self._device = device
-        self._prefixes = prefixes
-        self._compute = compute
-        self._load = load or _load_any
-
-    @cached_property
-    def _located(self) -> Located:
-        """Find the files of the model, once."""
-        return self._locate()
-
-    @cached_property
-    def prefixes(self) -> Prefixes:
-        """Prefixes that the user gave, or those of the model."""
-        return self._prefixes or prefixes_of(self.name, self._located.folder)
-
-    @cached_property
-    def device(self) -> str:
-        """Device that computes; float64 of Apple's GPUs falls back to the CPU."""
-        device = device_of(self._device)
-        return "cpu" if device == "mps" and self._compute == "fp64" else device
-
-    @cached_property
-    def compute(self) -> Chosen:
-        """Numeric format of the model's weights."""
-        if self._compute == "auto":
-            return "bf16" if choose_compute("auto", self.device) == "bf16" else "fp32"
-        return choose_compute(self._compute, self.device)
-
-    def fingerprint(self) -> dict[str, Any]:
-        """Describe everything a vector depends on: model, files, prefixes, format and device."""
-        return {
-            "name": model_title(self.name),
-            **self._located.identity,
-            **self.prefixes.facts(),
-            "computed": self.computed(),
-        }
-
-    def computed(self) -> dict[str, Any]:
-        """Describe how vectors are computed: format, device and batch size."""
-        return {
-            "dtype": _DTYPES[self.compute],
-            "device": self.device.split(":")[0],
-            "batch_size": self._texts_at_once,
-        }
-
-    @property
-    def _texts_at_once(self) -> int:
-        """Number of texts per batch; on a CPU all formats take about equal memory."""
-        return max(1, self.batch_size // (_WIDER[self.compute] if self.device == "cpu" else 1))
-
-    @cached_property
-    def _model(self) -> Any:
-        """Load the model in its numeric format."""
-        import torch
-
-        allowed = f"a model folder or Hub id, or --embedder {OFFLINE}"
-        with loading_errors("is not a sentence-transformers model", self.name, allowed):
-            model = self._load(self._located.folder, self.device)
-        return model.to(getattr(torch, _DTYPES[self.compute].replace("int8", "float32"))).eval()
-
-    def release(self) -> None:
-        """Free the memory of the model; it is loaded again when texts are encoded."""
-        self.__dict__.pop("_model", None)
-
-    def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        """Embed texts: unit vectors, one row per text, in order."""
-        return self.encode_watched(texts, kind, lambda *_: None)
-
-    def encode_watched(self, texts: Sequence[str], kind: Kind, advance: Advance) -> Vectors:
-        """Embed texts as ``encode`` does; call ``advance`` after every batch."""
-        prefix = self.prefixes.of(kind)
-        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        order = np.argsort(-lengths, kind="stable")
-        batches = batched(order.tolist(), self._texts_at_once)
-        if not batches:
-            return np.empty((0, 0), np.float32)
-        advance(0, "loading the model")
-        vectors: Vectors | None = None
-        tokens = (self._tokenise([prefix + texts[i] for i in rows]) for rows in batches)
-        results = one_thread_each(self._embed_batch, tokens, self.device)
-        for rows, unit in zip(batches, results, strict=True):
-            if vectors is None:
-                vectors = np.empty((len(texts), unit.shape[1]), unit.dtype)
-            vectors[rows] = unit
-            advance(len(rows))
-        assert vectors is not None
-        return vectors
-
-    def _tokenise(self, texts: list[str]) -> dict[str, Any]:
-        """Tokenise texts as the model does."""
-        model = self._model
-        tokens: dict[str, Any] = (getattr(model, "preprocess", None) or model.tokenize)(texts)
-        return tokens
-
-    def _embed_batch(self, tokens: dict[str, Any]) -> Vectors:
-        """Embed one tokenised batch, in halves if memory runs out.
-
-        Halves have the width of the whole; the last bits of their vectors may differ from its.
-        """
-        features = {k: v for k, v in tokens.items() if hasattr(v, "to")}
-        size = len(next(iter(features.values())))
-
-        def embed_rows(rows: slice) -> Vectors:
-            """Embed some rows of the batch."""
-            return self._forward({name: values[rows] for name, values in features.items()})
-
-        pieces = [v for v in in_halves(embed_rows, slice(0, size), self.device) if v is not None]
-        if sum(map(len, pieces)) < size:
-            raise InputError(
-                "out of memory while embedding one text",
-                path=self.device,
-                allowed="--device cpu, or a device that nothing else uses",
-                code="out-of-memory",
-            )
-        return np.concatenate(pieces)
-
-    def _forward(self, features: dict[str, Any]) -> Vectors:
-        """Run the model on token tensors; return unit vectors."""
-        import torch
-
-        with torch.inference_mode():
-            placed = {name: values.to(self.device) for name, values in features.items()}
-            output = self._model(placed)["sentence_embedding"]
-            wide = output if output.dtype == torch.float64 else output.float()
-            unit: Vectors = torch.nn.functional.normalize(wide, dim=1).cpu().numpy()
-        return unit
-
-
-def _load_any(folder: Path, device: str) -> Any:
-    """Load the sentence-transformers model of a folder onto a device."""
-    from sentence_transformers import SentenceTransformer
-
-    quiet_transformers()
-    return SentenceTransformer(str(folder), device=device, local_files_only=True)
+    require_openvino(device, "--compute int8")
+    return OpenVinoEmbedder(name, locate, prefixes)
 
 
 def _offline_model() -> Located:
@@ -380,7 +216,7 @@ EMBEDDERS: Registry[Choice, Embedder] = Registry(
     "embedder",
     "embedders",
     CHOICES,
-    {"offline": make_offline_embedder, "": make_local_embedder},
+    {"offline": make_offline_embedder, "": make_local_embedder, "openai": make_served_embedder},
     "fingerprint encode",
     unknown_choice_error("--embedder", CHOICES),
 )

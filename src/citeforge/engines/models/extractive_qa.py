@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from citeforge.engines.model_files import loading_errors, quiet_transformers
 from citeforge.engines.models.answer_models import locate
-from citeforge.engines.models.files import loading_errors, quiet_transformers
-from citeforge.engines.models.parallel import one_thread_each
+from citeforge.engines.parallel import one_thread_each
 from citeforge.schemas.recipes.command_options import QA_MODEL
 
 _LONGEST_INPUT = 384

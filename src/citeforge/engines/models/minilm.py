@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from citeforge.engines.models.files import quiet_transformers
+from citeforge.engines.model_files import quiet_transformers
 
 if TYPE_CHECKING:
     import torch

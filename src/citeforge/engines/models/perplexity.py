@@ -5,7 +5,7 @@ The embedded model is interpolated trigrams with Witten-Bell smoothing, through 
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
@@ -14,9 +14,10 @@ from typing import Any, Protocol
 
 from citeforge.engines.files import digest
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.registry import Registry, unknown_choice_error
+from citeforge.engines.models.causal import embedded_model, find_causal_model
+from citeforge.engines.models.served import ServedPerplexity
+from citeforge.engines.registry import parse_choice
 from citeforge.schemas.choices import PERPLEXITY as CHOICES
-from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import RunOptions
 
@@ -115,9 +116,11 @@ def make_perplexity(name: str, training: Iterable[str], **settings: Any) -> Perp
 
     Raises:
         UsageError: another name.
-        InputError: a broken plugin.
+        MissingExtraError: a library that it needs is not installed.
+        InputError: no text to train ``ngram`` on.
     """
-    return PERPLEXITY.make(name, PerplexitySettings(training, **settings))
+    kind, argument = parse_choice("--perplexity", name, CHOICES)
+    return PERPLEXITY[kind](argument, PerplexitySettings(training, **settings))
 
 
 def perplexity_name(name: str) -> str:
@@ -125,11 +128,10 @@ def perplexity_name(name: str) -> str:
     return f"hf:{Path(name).name}" if name.startswith("hf:") else name
 
 
-PERPLEXITY: Registry[Choice, Perplexity] = Registry(
-    "perplexity model",
-    "perplexity",
-    CHOICES,
-    {"ngram": lambda settings: NgramModel(settings.training)},
-    "identity of",
-    unknown_choice_error("--perplexity", CHOICES),
-)
+PERPLEXITY: dict[str, Callable[[str, PerplexitySettings], Perplexity]] = {
+    "ngram": lambda _, s: NgramModel(s.training),
+    "offline": lambda _, s: embedded_model(s.device),
+    "hf": lambda model, s: find_causal_model(model, s.revision, s.device),
+    "openai": lambda model, s: ServedPerplexity(model, s.store, s.options),
+}
+"""Perplexity models: name to the function that makes one from its argument and settings."""

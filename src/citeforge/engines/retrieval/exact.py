@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.engines.models.parallel import in_halves
 from citeforge.engines.models.vectors import VectorShard, gather, iter_blocks
+from citeforge.engines.parallel import in_halves
 from citeforge.engines.progress import Advance
 from citeforge.schemas.errors import InputError, extras_named
 

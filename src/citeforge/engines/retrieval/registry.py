@@ -1,4 +1,4 @@
-"""The registry of retrievers, and their settings."""
+"""Retrievers made by name, and their settings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,14 +6,14 @@ from pathlib import Path
 
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.models.vectors import SHARD_ROWS
-from citeforge.engines.registry import Registry, unknown_choice_error
+from citeforge.engines.registry import parse_choice
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.corpus import CorpusModel
 from citeforge.engines.retrieval.dense import DenseCorpus
 from citeforge.engines.retrieval.exact import FirstStage, retrieve_candidates
 from citeforge.engines.retrieval.records import Retriever
+from citeforge.engines.retrieval.trec_run import TrecRun
 from citeforge.schemas.choices import RETRIEVERS as CHOICES
-from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Compute
 
@@ -44,17 +44,26 @@ class RetrieverSettings:
     first_stage: FirstStage = retrieve_candidates
 
 
-RETRIEVERS: Registry[Choice, Retriever] = Registry(
-    "retriever",
-    "retrievers",
-    CHOICES,
-    {
-        "bm25": lambda s: Bm25.of(s.corpus),
-        "dense": lambda s: DenseCorpus(
-            CorpusModel(s.embedder(), s.corpus, s.folder, s.compute, s.shard_rows, s.first_stage)
-        ),
-    },
-    "identity rank",
-    unknown_choice_error("--retriever", CHOICES),
-)
-make_retriever = RETRIEVERS.make
+def _make_dense(_: str, s: RetrieverSettings) -> Retriever:
+    """Make the retriever by cosines of an embedder's vectors."""
+    model = CorpusModel(s.embedder(), s.corpus, s.folder, s.compute, s.shard_rows, s.first_stage)
+    return DenseCorpus(model)
+
+
+RETRIEVERS: dict[str, Callable[[str, RetrieverSettings], Retriever]] = {
+    "bm25": lambda _, settings: Bm25.of(settings.corpus),
+    "dense": _make_dense,
+    "run": lambda file, settings: TrecRun(Path(file), settings.corpus),
+}
+"""Retrievers: name to the function that makes one from its argument and settings."""
+
+
+def make_retriever(spec: str, settings: RetrieverSettings) -> Retriever:
+    """Make the retriever that ``--retriever`` names.
+
+    Raises:
+        UsageError: another name, or ``dense`` without an embedder.
+        MissingExtraError: a library that it needs is not installed.
+    """
+    name, argument = parse_choice("--retriever", spec, CHOICES)
+    return RETRIEVERS[name](argument, settings)

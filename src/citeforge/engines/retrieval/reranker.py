@@ -6,15 +6,16 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, ClassVar, Protocol
 
-from citeforge.engines.models.compute import device_of, require_openvino
-from citeforge.engines.models.files import (
+from citeforge.engines.model_files import (
     Located,
     find_model,
     loading_errors,
     model_title,
     quiet_transformers,
 )
-from citeforge.engines.models.parallel import batched, one_thread_each
+from citeforge.engines.models import openvino
+from citeforge.engines.models.compute import device_of, require_openvino
+from citeforge.engines.parallel import batched, one_thread_each
 from citeforge.schemas.errors import InputError, require
 from citeforge.schemas.recipes.base import Runtime
 
@@ -129,12 +130,13 @@ class CrossEncoderReranker(_LocalReranker):
     ) -> None:
         """Set the model and its runtime (torch or OpenVINO)."""
         super().__init__(name, located, device)
-        is_asked = runtime == "openvino"
-        self._openvino = require_openvino(device, "--runtime openvino") if is_asked else None
+        self._by_openvino = runtime == "openvino"
+        if self._by_openvino:
+            require_openvino(device, "--runtime openvino")
 
     def identity(self) -> dict[str, Any]:
         """Describe the model, and OpenVINO's version if it computes."""
-        engine = {} if self._openvino is None else {"engine": self._openvino.version()}
+        engine = {"engine": openvino.engine_version()} if self._by_openvino else {}
         return super().identity() | engine
 
     @cached_property
@@ -151,9 +153,9 @@ class CrossEncoderReranker(_LocalReranker):
                 allowed=_ALLOWED,
                 code="bad-model",
             )
-        if self._openvino is not None:
+        if self._by_openvino:
             example = model.preprocess([("a query", "a text"), ("another", "a longer text")])
-            model[0].model = self._openvino.compile(self.name, model[0].model, example)
+            model[0].model = openvino.compile_module(self.name, model[0].model, example)
         return model
 
     def _tokens(self, pairs: Pairs) -> Any:

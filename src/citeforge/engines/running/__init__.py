@@ -1,4 +1,4 @@
 """Engines as options of commands ask for them: models, judges and stores, here or on a cluster.
 
-May import all of `engines`. Begin at `setup`, then `doctor`.
+May import all of `engines`. Begin at `setup`, then `runner` and `ray_runner`.
 """

@@ -2,15 +2,14 @@
 
 import os
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from citeforge.engines import plugins
 from citeforge.engines.event_loop import run_async
-from citeforge.engines.models.files import http_errors
-from citeforge.schemas.errors import EXTRAS, CiteforgeError, InputError
+from citeforge.engines.model_files import http_errors
+from citeforge.schemas.errors import EXTRAS, CiteforgeError, InputError, require
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.version import __version__
 
@@ -34,19 +33,6 @@ class Finding:
     advice: str = ""
 
 
-@dataclass(frozen=True)
-class Examination:
-    """Further check of the installation, declared by a plugin (``citeforge.doctor``).
-
-    Attributes:
-        name: subject of the check.
-        look: makes the check, given whether it may use the network.
-    """
-
-    name: str
-    look: Callable[[bool], Finding]
-
-
 def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list[Finding]:
     """Check libraries, models, endpoint, Hub and store; return one finding each.
 
@@ -60,10 +46,8 @@ def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list
         *_libraries(),
         *_models(),
         *_endpoint(base_url, ask_network),
+        _embedded_llm(),
     ]
-    for entry in plugins.load_entries("doctor"):
-        look = plugins.require_type(entry, Examination, "an examination").look
-        findings.append(look(ask_network))
     if ask_network:
         findings.append(_hub())
     if store is not None:
@@ -145,6 +129,19 @@ def _endpoint(address: str | None, ask_network: bool) -> Iterator[Finding]:
     else:
         names = ", ".join(models[:3]) + (", …" if len(models) > 3 else "")
         yield Finding("LLM endpoint", True, f"answers; {len(models)} models: {names}")
+
+
+def _embedded_llm() -> Finding:
+    """Report whether the embedded LLM is installed and its weights are whole."""
+    from citeforge.engines.llm.smollm import INSTALL, MODEL, gguf_file
+
+    try:
+        for module in ("transformers", "gguf", "accelerate"):
+            require(module)
+        gguf_file()
+    except CiteforgeError as error:
+        return Finding("offline LLM", None, str(error), INSTALL)
+    return Finding("offline LLM", True, f"{MODEL}, weights verified (small: it shows the way)")
 
 
 def _hub() -> Finding:

@@ -5,15 +5,13 @@ NLTK carries the algorithm and not the English parameters. Those are taken from 
 """
 
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from citeforge.engines.files import digest
-from citeforge.engines.registry import Registry
 from citeforge.engines.text.segment import Segmenter, Span
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.schemas.choices import SEGMENTERS as CHOICES
-from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError, UnknownValueError
 
 ENGLISH = "269319e5d73ea2264fa17aeaba3e461399dd5e288aaff2f10a98ae2f88f571a3"
@@ -97,12 +95,19 @@ def _missing_error(what: str) -> InputError:
     )
 
 
-SEGMENTERS: Registry[Choice, Segmenter] = Registry(
-    "segmenter",
-    "segmenters",
-    CHOICES,
-    {"nupunkt": SentenceSegmenter, "punkt": PunktSegmenter},
-    "signature split",
-    lambda name: UnknownValueError("segmenter", name, [c.name for c in CHOICES]),
-)
-make_segmenter = SEGMENTERS.make
+SEGMENTERS: dict[str, Callable[[], Segmenter]] = {
+    "nupunkt": SentenceSegmenter,
+    "punkt": PunktSegmenter,
+}
+
+
+def make_segmenter(name: str) -> Segmenter:
+    """Make the segmenter that ``--segmenter`` names.
+
+    Raises:
+        UnknownValueError: another name.
+        InputError: the segmenter's library is not installed.
+    """
+    if name not in SEGMENTERS:
+        raise UnknownValueError("segmenter", name, SEGMENTERS)
+    return SEGMENTERS[name]()

@@ -15,7 +15,7 @@ from citeforge.builders.derive import Base, Docs, mapped_negatives
 from citeforge.builders.package import WordLengths
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.models.files import find_model
+from citeforge.engines.model_files import find_model
 from citeforge.engines.retrieval.reranker import CrossEncoderReranker
 from citeforge.engines.tables import rows_of, rows_with
 from citeforge.engines.text.overlap import shared, shingles

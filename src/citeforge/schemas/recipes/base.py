@@ -361,7 +361,7 @@ class RunOptions(Part):
     secret_from: Path | None = None
     """With --hidden: take the secret of this package or gold half, not a new one."""
     engine: str = "local"
-    """Where models run and vectors are searched: local (in this process), or a plugin's runner."""
+    """Where models run and vectors are searched: local (in this process) or ray (a Ray cluster)."""
     engine_options: dict[str, dict[str, Any]] = {}
     """Name of that runner to its options by name."""
     kg_store: Path | None = None

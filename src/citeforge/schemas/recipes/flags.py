@@ -64,7 +64,7 @@ class Flag:
 def flags_of(record: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator[Flag]:
     """Yield all options of a record; a field that is a record is replaced by its options.
 
-    A field that is a dictionary holds options of plugins, which are not the record's.
+    A field that is a dictionary holds options of runners, which are not the record's.
     """
     for name, field in record.model_fields.items():
         kind = _bare(field.annotation)

@@ -15,8 +15,7 @@ from citeforge.engines.models.embedder import Kind, Vectors
 from citeforge.engines.models.vectors import VectorShard, unit_rows
 from citeforge.engines.progress import Advance
 from citeforge.engines.retrieval.exact import Floats, TopScores, choose_first_stage
-from citeforge.plugins.ray.cluster import LoadedModel, Pool
-from citeforge.plugins.ray.options import RayOptions
+from citeforge.engines.running.ray_cluster import LoadedModel, Pool, RayOptions
 
 _PAIRS = 128
 """Pairs per block: batches of 8 and of 32 are cut in it where they would be cut here."""

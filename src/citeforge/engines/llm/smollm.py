@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.engines.files import remove_tree, sha256_file, storage_errors
-from citeforge.engines.models.files import Located, loading_errors, quiet_transformers
+from citeforge.engines.model_files import Located, loading_errors, quiet_transformers
 from citeforge.schemas.errors import InputError, UsageError, require
 
 NAME = "offline"

@@ -7,11 +7,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from citeforge.engines.llm import smollm
+from citeforge.engines.model_files import Located, find_model, loading_errors
 from citeforge.engines.models.compute import device_of
-from citeforge.engines.models.files import Located, find_model, loading_errors
-from citeforge.engines.models.parallel import batched, one_thread_each
-from citeforge.engines.models.perplexity import PerplexitySettings
-from citeforge.plugins.offline_models import smollm
+from citeforge.engines.parallel import batched, one_thread_each
 
 _BATCH_TOKENS = 512
 """Most tokens of a batch, with padding: each has a logit for every word of the vocabulary."""
@@ -81,12 +80,12 @@ class CausalModel:
         return [math.exp(-mean) for mean in means]
 
 
-def hub_or_folder(name: str, settings: PerplexitySettings) -> CausalModel:
+def find_causal_model(name: str, revision: str | None, device: str) -> CausalModel:
     """Make the perplexity model of a folder or a Hub repository; it is loaded on first use."""
-    locate = partial(find_model, name, settings.revision, "--perplexity ngram")
-    return CausalModel(name, locate, f"hf:{Path(name).name}", settings.device)
+    locate = partial(find_model, name, revision, "--perplexity ngram")
+    return CausalModel(name, locate, f"hf:{Path(name).name}", device)
 
 
-def embedded_model(settings: PerplexitySettings) -> CausalModel:
+def embedded_model(device: str) -> CausalModel:
     """Make the perplexity model of the embedded LLM; it is loaded on first use."""
-    return CausalModel("offline", smollm.locate_model, "offline", settings.device)
+    return CausalModel("offline", smollm.locate_model, "offline", device)

@@ -10,11 +10,11 @@ from itertools import groupby
 from threading import Lock
 from typing import Any
 
+from citeforge.engines.llm import smollm
 from citeforge.engines.llm.records import TRUNCATED, Failure, LlmReply, Request, Result, Token
 from citeforge.engines.llm.replay import ReplayStore, SentRequest, Take, ask_once
-from citeforge.engines.models.parallel import one_thread_each
+from citeforge.engines.parallel import one_thread_each
 from citeforge.engines.progress import progress
-from citeforge.plugins.offline_models import smollm
 from citeforge.schemas.errors import UsageError
 
 BATCH_ROWS, BATCH_TOKENS = 8, 8_192

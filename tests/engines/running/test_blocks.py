@@ -13,17 +13,17 @@ import pytest
 import citeforge as cf
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.engines.models.vectors import VectorShard
-from citeforge.engines.running.setup import make_runner
-from citeforge.plugins.ray.cluster import (
+from citeforge.engines.running.ray_cluster import (
     AttemptCounter,
     Pool,
+    RayOptions,
     Worker,
     divide_machines,
     make_windows,
     require_reachable,
 )
-from citeforge.plugins.ray.options import RayOptions
-from citeforge.plugins.ray.work import ClusterEmbedder, ClusterJudge, search_shards
+from citeforge.engines.running.ray_work import ClusterEmbedder, ClusterJudge, search_shards
+from citeforge.engines.running.setup import make_runner
 from citeforge.schemas import errors
 from citeforge.schemas.version import __version__
 from conftest import EXAMPLES, Inline, refused

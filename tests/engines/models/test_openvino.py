@@ -10,11 +10,11 @@ import pytest
 
 from citeforge.engines.judge.records import CLOSE_CALL, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.model_files import find_model
+from citeforge.engines.models import openvino
 from citeforge.engines.models.embed import make_embedder
-from citeforge.engines.models.files import find_model
+from citeforge.engines.models.openvino import OpenVinoEmbedder
 from citeforge.engines.retrieval.reranker import CrossEncoderReranker
-from citeforge.plugins.offline_models import openvino
-from citeforge.plugins.offline_models.openvino import OpenVinoEmbedder
 from conftest import refused
 from servers import tiny_rerankers
 from servers.tiny_embedder import make_embedder_folder, passages

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from citeforge.engines.models.parallel import one_thread_each, return_free_memory
+from citeforge.engines.parallel import one_thread_each, return_free_memory
 from patience import patience
 from servers.float_work import WORK, make_models
 

@@ -25,9 +25,9 @@ from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.models.vectors import VectorShard, ensure_shards, unit_rows
 from citeforge.engines.retrieval.exact import retrieve_candidates
-from citeforge.plugins.ray.options import RayOptions
-from citeforge.plugins.ray.runner import RayRunner
-from citeforge.plugins.ray.work import ClusterEmbedder, ClusterJudge, search_shards
+from citeforge.engines.running.ray_cluster import RayOptions
+from citeforge.engines.running.ray_runner import RayRunner
+from citeforge.engines.running.ray_work import ClusterEmbedder, ClusterJudge, search_shards
 from citeforge.schemas.recipes.base import Judging, RunOptions
 from conftest import EXAMPLES, content, refused, run_inline, write_beir
 from servers.dying import FATAL, ONCE, DyingEmbedder

@@ -14,11 +14,11 @@ from citeforge.engines.llm.endpoint import Endpoint, Route
 from citeforge.engines.llm.options import shown_address
 from citeforge.engines.llm.reading import Usage
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
-from citeforge.engines.models.embed import EmbedderSettings
+from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.models.embedder import Kind, Vectors
-from citeforge.engines.models.parallel import batched
-from citeforge.engines.models.perplexity import PerplexitySettings
-from citeforge.engines.models.prefixes import prefixes_of
+from citeforge.engines.models.prefixes import Prefixes, prefixes_of
+from citeforge.engines.parallel import batched
+from citeforge.schemas.recipes.base import RunOptions
 
 _LARGEST_MEAN = 700.0
 """Largest mean negative log probability whose exponential is finite."""
@@ -77,13 +77,13 @@ def _read_perplexity(body: Mapping[str, Any], completion: _Completion) -> Result
 _COMPLETIONS = Route("perplexity", "/completions", _Completion, _read_perplexity)
 
 
-class EndpointModel:
+class ServedPerplexity:
     """Computes perplexities by the endpoint ``/completions``; replies are stored."""
 
-    def __init__(self, model: str, settings: PerplexitySettings) -> None:
+    def __init__(self, model: str, store: ReplayStore | None, options: RunOptions) -> None:
         """Make the client of the endpoint."""
         self.model = model
-        self._endpoint = Endpoint(model, settings.store, settings.options)
+        self._endpoint = Endpoint(model, store, options)
 
     def identity(self) -> dict[str, Any]:
         """Identity of the model for manifests."""
@@ -149,14 +149,16 @@ def _read_embeddings(body: Mapping[str, Any], reply: _Embeddings) -> Result:
 _EMBEDDINGS = Route("embedding", "/embeddings", _Embeddings, _read_embeddings)
 
 
-class OpenAiEmbedder:
+class ServedEmbedder:
     """Embeds texts by calls of an endpoint; replies are stored."""
 
-    def __init__(self, model: str, settings: EmbedderSettings) -> None:
+    def __init__(
+        self, model: str, prefixes: Prefixes | None, store: ReplayStore | None, options: RunOptions
+    ) -> None:
         """Make the client of the endpoint."""
         self.model = model
-        self.prefixes = settings.prefixes or prefixes_of(model)
-        self._endpoint = Endpoint(model, settings.store, settings.options)
+        self.prefixes = prefixes or prefixes_of(model)
+        self._endpoint = Endpoint(model, store, options)
         self._size = _BATCH_SIZE
 
     def fingerprint(self) -> dict[str, Any]:

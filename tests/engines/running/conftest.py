@@ -11,8 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from citeforge.plugins.ray.cluster import connect
-from citeforge.plugins.ray.options import RayOptions
+from citeforge.engines.running.ray_cluster import RayOptions, connect
 from conftest import ROOT
 from patience import patience
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.models.embedder import Embedder
-from citeforge.engines.running.setup import Runner
-from citeforge.plugins.ray.options import RayOptions
+from citeforge.engines.running.ray_cluster import RayOptions, require_reachable
+from citeforge.engines.running.runner import Runner
 from citeforge.schemas.recipes.base import Compute, RunOptions
 
 if TYPE_CHECKING:
@@ -25,24 +25,22 @@ class RayRunner(Runner):
 
     def require(self) -> None:
         """Refuse to start when Ray is not installed or the cluster does not answer."""
-        from citeforge.plugins.ray.cluster import require_reachable
-
         require_reachable(self.settings.address)
 
     def embedder(self, make: Callable[[], Embedder], device: str, compute: Compute) -> Embedder:
         """Make an embedder whose model runs in the cluster."""
-        from citeforge.plugins.ray.work import ClusterEmbedder
+        from citeforge.engines.running.ray_work import ClusterEmbedder
 
         return ClusterEmbedder(make, device, self.settings)
 
     def judge(self, make: Callable[[], Judge], run: RunOptions) -> Judge:
         """Make a judge whose model runs in the cluster."""
-        from citeforge.plugins.ray.work import ClusterJudge
+        from citeforge.engines.running.ray_work import ClusterJudge
 
         return ClusterJudge(make, run.device, self.settings, run.batch_size)
 
     def first_stage(self, device: str) -> FirstStage:
         """Make the function that searches shards of vectors in the cluster."""
-        from citeforge.plugins.ray.work import search_shards
+        from citeforge.engines.running.ray_work import search_shards
 
         return partial(search_shards, self.settings, device)

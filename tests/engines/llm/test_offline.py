@@ -12,11 +12,11 @@ import pytest
 import torch
 
 import citeforge as cf
+from citeforge.engines.llm import offline, smollm
+from citeforge.engines.llm.offline import OfflineLlm
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
-from citeforge.plugins.offline_models import offline, smollm
-from citeforge.plugins.offline_models.offline import OfflineLlm
 from conftest import ROOT, refused
 
 pytestmark = pytest.mark.slow
@@ -122,7 +122,7 @@ def test_an_answer_depends_on_no_thread_and_no_order(
 def test_another_processor_writes_the_same(together: list[Result]) -> None:
     script = (
         "import sys; sys.path[:0] = ['tests', '.']\n"
-        "from plugins.offline_models.test_offline import OfflineLlm, asked_together, text_of\n"
+        "from engines.llm.test_offline import OfflineLlm, asked_together, text_of\n"
         "print(ascii([text_of(r) for r in OfflineLlm().complete(asked_together())]))"
     )
     env = {**os.environ, "ATEN_CPU_CAPABILITY": "avx2", "DNNL_MAX_CPU_ISA": "AVX2"}

@@ -14,10 +14,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from citeforge.engines.files import digest
-from citeforge.engines.models.compute import Accelerator
-from citeforge.engines.models.embed import TransformerEmbedder
-from citeforge.engines.models.files import Located, quiet_transformers
+from citeforge.engines.model_files import Located, quiet_transformers
 from citeforge.engines.models.prefixes import Prefixes
+from citeforge.engines.models.transformer import TransformerEmbedder
 from citeforge.schemas.errors import InputError, extras_named
 from citeforge.schemas.recipes.base import Chosen
 
@@ -26,6 +25,11 @@ _TOLERANCE = 1e-3
 """Largest error of float32, relative to the largest value (measured: 2e-6)."""
 
 Tokens = Mapping[str, Any]
+
+
+def engine_version() -> str:
+    """Get OpenVINO's name and version, as identities of models have it."""
+    return f"openvino {version('openvino')}"
 
 
 class OpenVinoEmbedder(TransformerEmbedder):
@@ -52,7 +56,7 @@ class OpenVinoEmbedder(TransformerEmbedder):
         """Facts about the computation, for fingerprints: engine, versions, calibration."""
         return {
             **super().computed(),
-            "engine": OPENVINO.version(),
+            "engine": engine_version(),
             "nncf": version("nncf"),
             "calibration_sha256": digest(self._calibration),
         }
@@ -155,6 +159,3 @@ def _conversion_error(name: str | Path, reason: str) -> InputError:
         allowed="a run without --compute int8 and --runtime openvino",
         code="unsupported",
     )
-
-
-OPENVINO = Accelerator(lambda: f"openvino {version('openvino')}", OpenVinoEmbedder, compile_module)

@@ -10,9 +10,7 @@ import pyarrow as pa
 from citeforge.engines.corpus import find_rows
 from citeforge.engines.files import sha256_file
 from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
-from citeforge.engines.retrieval.registry import RetrieverSettings
 from citeforge.engines.textfiles import text_lines
-from citeforge.schemas.choices import RETRIEVERS, choice_made_by
 from citeforge.schemas.errors import InputError
 
 
@@ -63,14 +61,14 @@ def read_run(
 class TrecRun:
     """Retriever that takes its rankings of a corpus of Parquet shards from a TREC run."""
 
-    def __init__(self, file: str, settings: RetrieverSettings) -> None:
+    def __init__(self, path: Path, corpus: list[Path]) -> None:
         """Store the paths; the run is read when queries are ranked.
 
         Args:
-            file: path of the run.
-            settings: settings with the shards of the corpus.
+            path: file of the run.
+            corpus: shards of the corpus.
         """
-        self.path, self._corpus = Path(file), settings.corpus
+        self.path, self._corpus = path, corpus
 
     def identity(self) -> dict[str, Any]:
         """Identity for manifests: the sha256 of the run's file."""
@@ -99,6 +97,3 @@ class TrecRun:
             )
             for query, scores in by_query.items()
         }
-
-
-RUN = choice_made_by(RETRIEVERS, "run", TrecRun)

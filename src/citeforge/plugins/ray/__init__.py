@@ -1,1 +1,0 @@
-"""``--engine ray``: work in a Ray cluster. Begin at `runner`, then `cluster`."""
