@@ -67,7 +67,7 @@ def read_passages(submission: Submission, measures: Sequence[Measure], tools: To
             inside, beyond, unparsed = grammar.cited(answer.output, len(item.passages))
             tally.add(answer, len(inside) + beyond, beyond, unparsed)
         if is_strict:
-            tally.listed += grammar.has_list(answer.output)
+            tally["n_listed"] += grammar.has_list(answer.output)
         if table is not None and submission.is_anonymous:
             reach.observe(answer, grammar, table.sizes[row])
     for one in scores.values() if is_strict else ():
@@ -107,10 +107,11 @@ def read_passages(submission: Submission, measures: Sequence[Measure], tools: To
 
 def _closed_book_hint(tally: Tally, context: str) -> Iterator[Finding]:
     """Hint at the option for closed-book systems if no answer cites anything."""
-    if tally.n > tally.empty and tally.uncited == tally.n:
+    n = tally["n_answered"]
+    if n > tally["n_empty"] and tally["n_uncited"] == n:
         yield Finding(
             "no-citations",
-            f"none of the {tally.n:,} answers cites a passage, and they are scored on the context "
+            f"none of the {n:,} answers cites a passage, and they are scored on the context "
             f"set {context!r}; for a system that was shown no passages, give --context "
             f"{CLOSED_BOOK}",
         )
