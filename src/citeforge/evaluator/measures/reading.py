@@ -4,10 +4,11 @@ A way of reading is one function: it goes through the lines of a submission, kee
 need, computes them, and counts answers and faults. A kind has one for each of its ``readings``.
 """
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -15,15 +16,13 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.progress import ProgressLines
 from citeforge.evaluator.measures.declared import Answers, CannotError, Measure, MeasureOf
 from citeforge.evaluator.statistics.estimates import Floats, Sample, join_repeats
-from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.inputs import Inputs
-from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import Places
 from citeforge.evaluator.submissions.tools import Tools
 from citeforge.schemas.authorship import Design
-from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import AnswerDetail, Counts, NotComputed
 from citeforge.schemas.submission import SubmissionLine
@@ -187,48 +186,36 @@ class Scored(Protocol):
         """Get some of the numbers, as a slice of a tuple."""
 
 
-class AnswerScorer(Protocol):
-    """Computes the numbers of one answer at a time.
+class PerAnswerScores(ABC):
+    """Numbers of the answers to one context set, of which nothing else is kept.
 
     Attributes:
-        columns: names of those that are kept: the first ones of each answer's.
+        columns: names of the numbers that are kept: the first ones of each answer's.
     """
 
-    columns: tuple[str, ...]
+    columns: ClassVar[tuple[str, ...]]
 
-    @property
-    def unjudged(self) -> str:
-        """Reason why relevance of the shown passages is unknown; empty where it is known."""
+    def __init__(self, n_queries: int) -> None:
+        """Prepare to keep the numbers of answers to ``n_queries`` queries."""
+        self._n = n_queries
+        self._runs: dict[int, tuple[Floats, bytearray]] = {}
 
+    @abstractmethod
     def of(self, row: int, answer: SubmissionLine) -> Scored:
         """Compute the raw values of one answer to the query in this row; NaN where undefined."""
 
+    @abstractmethod
     def worst(self, row: int) -> Scored:
         """Get the raw values of a missing answer to the query in this row."""
-
-
-class PerAnswerScores:
-    """Numbers of the answers to one context set.
-
-    Attributes:
-        numbers: makes them.
-    """
-
-    def __init__(self, numbers: AnswerScorer, n_queries: int) -> None:
-        """Prepare to keep the numbers of answers to ``n_queries`` queries."""
-        self.numbers = numbers
-        self._n = n_queries
-        self._k = len(numbers.columns)
-        self._runs: dict[int, tuple[Floats, bytearray]] = {}
 
     def add(self, row: int, answer: SubmissionLine) -> Scored:
         """Compute, store and return the raw values of one answer to the query in this row."""
         run = self._runs.get(answer.run)
         if run is None:
-            values = np.full((self._n, self._k), np.nan)
+            values = np.full((self._n, len(self.columns)), np.nan)
             run = self._runs[answer.run] = values, bytearray(self._n)
-        scored = self.numbers.of(row, answer)
-        run[0][row] = scored[: self._k]
+        scored = self.of(row, answer)
+        run[0][row] = scored[: len(self.columns)]
         run[1][row] = 1
         return scored
 
@@ -236,7 +223,7 @@ class PerAnswerScores:
         """Fill in the worst value for every missing answer."""
         for values, answered in self._runs.values():
             for row in np.flatnonzero(np.frombuffer(answered, np.uint8) == 0).tolist():
-                values[row] = self.numbers.worst(row)[: self._k]
+                values[row] = self.worst(row)[: len(self.columns)]
 
     @property
     def runs(self) -> list[int]:
@@ -245,29 +232,8 @@ class PerAnswerScores:
 
     def column(self, name: str) -> Floats:
         """Get one of the kept numbers of all answers, shape (runs, queries)."""
-        at = self.numbers.columns.index(name)
+        at = self.columns.index(name)
         return np.stack([self._runs[number][0][:, at] for number in self.runs])
-
-
-MakeScorer = Callable[
-    [Benchmark, Grammar, str, ContextTable | None, ProvidedPassages | None], AnswerScorer
-]
-"""(benchmark, grammar, protocol, frozen context set, passages that answers bring) to a scorer.
-
-Either of the last two is None.
-"""
-
-
-@dataclass(frozen=True)
-class NumberMeasure(MeasureOf[PerAnswerScores]):
-    """A measure that needs a few numbers of each answer to passages; nothing else is kept.
-
-    Attributes:
-        numbers: makes what computes them.
-    """
-
-    reads = "passages"
-    numbers: MakeScorer = field(kw_only=True)
 
 
 def compute(
