@@ -38,9 +38,9 @@ def prepare_ours(folder: str, n: int = QUERIES) -> Any:
 
     from citeforge.builders.rage.exclusions import Exclusions
     from citeforge.builders.rage.mining import SeeminglyRelevant
-    from citeforge.engines.tables import shard_paths
     from citeforge.engines.models.vectors import VectorShard
     from citeforge.engines.retrieval.certain import CertainSearch
+    from citeforge.engines.tables import shard_paths
     from citeforge.schemas.recipes.rage import Mining
 
     base = Path(folder)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,8 +14,8 @@ from citeforge.builders.rage.hidden_contexts import freeze_hidden
 from citeforge.builders.rage.mixture import Mappings, OneSize, Pools, freeze, short_mappings
 from citeforge.builders.rage.negatives import make_mappings
 from citeforge.builders.rage.sources import EmbedderMaker, Material, open_sources, read_material
+from citeforge.builders.rage.suspects import drop_decided, drop_suspects
 from citeforge.engines.draws import mix_secret
-from citeforge.engines.plugins import built_in
 from citeforge.engines.tables import rows_of
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import RunOptions
@@ -28,9 +28,6 @@ from citeforge.schemas.tables import (
     RELEVANT,
     SEEMINGLY_RELEVANT,
 )
-
-DropNegatives = Callable[[Material, Mappings], Mappings]
-"""Removes negatives that may be relevant, and counts them in the material."""
 
 
 def build_rage(
@@ -49,7 +46,6 @@ def build_rage(
     Raises:
         InputError: the source, a file in it, or the output folder is at fault.
     """
-    _filters(recipe)  # missing plugins are reported before any work
     with open_build(recipe, run) as build:
         sources = open_sources(recipe, run, build.workspace, embedder)
         draft = sources.draft(build)
@@ -69,18 +65,13 @@ def build_rage(
         )  # fmt: skip
 
 
-def _filters(recipe: RageRecipe) -> list[DropNegatives]:
-    """Load the filters that the recipe asks for: of suspects, and of human decisions."""
-    options = (("suspects", recipe.drop_suspects), ("decided", recipe.decided is not None))
-    return [
-        cast(DropNegatives, built_in("negatives", name)) for name, is_asked in options if is_asked
-    ]
-
-
 def drop_negatives(material: Material, mappings: Mappings) -> Mappings:
-    """Apply the recipe's filters to the mined negatives."""
-    for drop in _filters(material.recipe):
-        mappings = drop(material, mappings)
+    """Remove the negatives that the recipe drops: suspects, and those decided to be relevant."""
+    recipe = material.recipe
+    if recipe.drop_suspects:
+        mappings = drop_suspects(material, mappings)
+    if recipe.decided is not None:
+        mappings = drop_decided(recipe.decided, material, mappings)
     return mappings
 
 
