@@ -131,7 +131,7 @@ def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
     if getattr(options, "rerank", None) is not None:
         judge = judge_session(options.judging, how, store=replay_store(how, parameters["llm"]))
     names = ("benchmark", "out", "llm", "contexts", "title", *AmountOptions.model_fields)
-    given = {name: parameters.get(name) for name in names}
+    given: dict[str, Any] = {name: parameters.get(name) for name in names}
     print_outcome(out, run_one(system, **given, options=options, judge=judge, endpoint=how))
 
 

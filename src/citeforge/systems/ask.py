@@ -2,8 +2,8 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -29,35 +29,6 @@ from citeforge.systems.system import MakeSteps, Reply, Setting, Task
 from citeforge.systems.writing import answer_line, count_endings
 
 _BYTES_PER_TOKEN = 4
-
-
-@dataclass(frozen=True)
-class SystemAnswers:
-    """Answers of a system to every query.
-
-    Attributes:
-        tasks: queries that were asked, run by run and context set by context set.
-        replies: the reply to each task.
-        recipe: fields of the submission's header about how the answers were made.
-        counts: figures of the run, by name.
-    """
-
-    tasks: Sequence[Task]
-    replies: Sequence[Reply | Failure]
-    recipe: dict[str, Any]
-    counts: Counter[str]
-
-    @property
-    def failures(self) -> list[tuple[str, Failure]]:
-        """List (query id, failure) of every task without a reply."""
-        pairs = zip(self.tasks, self.replies, strict=True)
-        return [(t.item.query_id, r) for t, r in pairs if isinstance(r, Failure)]
-
-    def lines(self) -> Iterator[dict[str, Any]]:
-        """Yield the lines of the submission; failures are left out, and scored as missing."""
-        for task, reply in zip(self.tasks, self.replies, strict=True):
-            if isinstance(reply, Reply):
-                yield _line(task, reply)
 
 
 Jobs = list[tuple[Task, MakeSteps]]
@@ -115,8 +86,12 @@ def prepare(
 def ask(
     system: System, benchmark: Benchmark, contexts: Sequence[str], runs: int, seed: int,
     llm: Llm, options: Part, limit: int | None, judge: JudgeSession | None = None,
-) -> SystemAnswers:  # fmt: skip
+) -> tuple[list[tuple[Task, Reply | Failure]], dict[str, Any], Counter[str]]:  # fmt: skip
     """Ask an LLM for a system's answers; see :func:`citeforge.systems.run.run_system`.
+
+    Returns:
+        Queries with their replies, run by run and context set by context set; fields of the
+        submission's header about how they were made; figures of the run, by name.
 
     Raises:
         UsageError: see :func:`prepare`; or a reranking that could not choose.
@@ -148,7 +123,7 @@ def ask(
         **setting.facts,
         **({} if limit is None else {"limit": limit}),
     }
-    return SystemAnswers(tasks, replies, recipe, +counts)
+    return list(zip(tasks, replies, strict=True)), recipe, +counts
 
 
 def plan_jobs(jobs: Jobs, options: LlmOptions, llm: Llm) -> RunPlan:
@@ -182,7 +157,7 @@ def plan_jobs(jobs: Jobs, options: LlmOptions, llm: Llm) -> RunPlan:
     return replace(plan, most=plan.most + later, notes=notes)
 
 
-def _line(task: Task, reply: Reply) -> dict[str, Any]:
+def reply_line(task: Task, reply: Reply) -> dict[str, Any]:
     """Make the line of a submission from a task and its reply."""
     place: dict[str, Any] = {"context": task.item.context}
     if reply.passages is not None:

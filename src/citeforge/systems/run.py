@@ -19,8 +19,9 @@ from citeforge.schemas.recipes.base import Part, checked
 from citeforge.schemas.recipes.command_options import AmountOptions
 from citeforge.schemas.recipes.systems import System, name_problem
 from citeforge.schemas.submission import CONTROL, SubmissionLine, make_header
-from citeforge.systems.ask import ask, plan_jobs, prepare
+from citeforge.systems.ask import ask, plan_jobs, prepare, reply_line
 from citeforge.systems.registry import refusal
+from citeforge.systems.system import Reply
 from citeforge.systems.writing import write_submission
 
 
@@ -92,18 +93,19 @@ def run_system(
         header = start(name, contexts=sets, **more)
         return Outcome(name, write_submission(out, header, chain([first], rows)))
     settings = options if options is not None else system.options()
-    answers = ask(system, benchmark, sets, runs, seed, llm, settings, limit, judge)
-    if answers.failures and len(answers.failures) == len(answers.tasks):
-        query, failure = answers.failures[0]
+    answers, recipe, counts = ask(system, benchmark, sets, runs, seed, llm, settings, limit, judge)
+    failures = [(task.item.query_id, r) for task, r in answers if isinstance(r, Failure)]
+    if failures and len(failures) == len(answers):
+        query, failure = failures[0]
         raise FailuresError(
-            f"none of {len(answers.tasks):,} prompts has an answer, so nothing is written; query "
+            f"none of {len(answers):,} prompts has an answer, so nothing is written; query "
             f"{query!r}: {failure.reason}: {failure.message}",
             code="no-answers",
         )
     title = title or f"{system.name} ({llm.identity()['name']})"
-    header = start(title, contexts=sets, **answers.recipe)
-    count = write_submission(out, header, answers.lines())
-    return Outcome(title, count, answers.failures, answers.counts)
+    header = start(title, contexts=sets, **recipe)
+    written = (reply_line(task, reply) for task, reply in answers if isinstance(reply, Reply))
+    return Outcome(title, write_submission(out, header, written), failures, counts)
 
 
 def plan_system(
