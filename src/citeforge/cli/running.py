@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from citeforge.cli.command import path_option
+from citeforge.cli.command import NamedCommands, path_option
 from citeforge.cli.options import (
     add_options,
     benchmark_option,
@@ -26,30 +26,20 @@ from citeforge.schemas.recipes.command_options import AmountOptions
 from citeforge.schemas.recipes.systems import System
 
 
-def _describe_systems() -> dict[str, str]:
-    """Map the name of every system to its description, built-in ones first."""
-    from citeforge.systems.registry import systems
-
-    return {name: system.what for name, system in systems().items()}
-
-
-class Systems(click.Group):
+class Systems(NamedCommands):
     """Group with one command per system, built-in or a plugin's."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """List the names of all systems."""
-        return list(_describe_systems())
+    def sections(self) -> dict[str, dict[str, str]]:
+        """Map the name of every system to its description, built-in ones first."""
+        from citeforge.systems.registry import systems
+
+        return {"Systems": {name: system.what for name, system in systems().items()}}
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Make the command of a system."""
         from citeforge.systems.registry import system_of
 
         return _command(system_of(name))
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the description of every system."""
-        with formatter.section("Systems"):
-            formatter.write_dl(list(_describe_systems().items()))
 
 
 @click.group(cls=Systems, subcommand_metavar="SYSTEM [OPTIONS]")
