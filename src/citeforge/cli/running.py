@@ -37,9 +37,9 @@ class Systems(NamedCommands):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Make the command of a system."""
-        from citeforge.systems.registry import system_of
+        from citeforge.systems.registry import get_system
 
-        return _command(system_of(name))
+        return _command(get_system(name))
 
 
 @click.group(cls=Systems, subcommand_metavar="SYSTEM [OPTIONS]")
@@ -141,7 +141,7 @@ def _print_plans(
     for name, plan in plans.items():
         if len(systems) > 1:
             click.echo(f"{name}:")
-        click.echo("\n".join(plan.lines()))
+        click.echo("\n".join(plan.to_text_lines()))
 
 
 def print_outcome(out: Path, ran: Any, what: str = "queries") -> None:
@@ -181,7 +181,7 @@ def _split(text: str) -> list[str]:
 @click.command(cls=ManyOptions)
 @benchmark_option
 @click.option("--systems", required=True, help="Names, separated by commas.")
-@click.option("--llm", help=f"What systems ask: {listed(ANSWERING)}.")
+@click.option("--llm", help=f"LLM that systems ask: {listed(ANSWERING)}.")
 @path_option("--out", help="Folder to write.")
 @_dry_run
 @click.option("--context", help="Context set (default: all that a system answers).")

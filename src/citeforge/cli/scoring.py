@@ -123,7 +123,7 @@ def score(
         "run": run_options(parameters),
     }
     if dry_run:
-        click.echo("\n".join(plan_scores(submissions, **given).lines()))
+        click.echo("\n".join(plan_scores(submissions, **given).to_text_lines()))
         return
     scored = score_files(submissions, **given, names=parameters["names"], out=out, private=private)
     files = [s.file if private else withhold_scores(s.file) for s in scored.scores]
