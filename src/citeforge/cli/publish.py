@@ -88,10 +88,10 @@ def publish_package(folder: Path, repo_id: str, **options: Any) -> None:
         click.echo(f"read back and compared; score with --benchmark hub:{name}")
     if (gold := done.gold) is None:
         return
-    if gold.commit is None:
-        click.echo(f"{gold.repo_id} (private): {len(gold.sizes)} files")
-        for path, size in gold.sizes.items():
-            click.echo(f"{size:>21,} B  {path}")
+    if isinstance(gold, PublishPlan):
+        click.echo(f"{gold.repo_id} (private): {len(gold.changes)} files")
+        for change in gold.changes:
+            click.echo(f"{change.size:>21,} B  {change.path}")
         return
     click.echo(
         f"{gold.repo_id} (private): commit {gold.commit[:12]}; score with --gold hub:{gold.repo_id}"
