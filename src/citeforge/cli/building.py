@@ -182,7 +182,7 @@ class Builds(NamedCommands):
         """Make the build command of a kind; None for an unknown one."""
         if name in _OTHER_COMMANDS:
             return _OTHER_COMMANDS[name]
-        kind = kinds.find_kind(name)
+        kind = kinds.KINDS.find(name)
         return None if kind is None or kind.recipe is None else _command(kind, kind.recipe)
 
     def sections(self) -> dict[str, dict[str, str]]:
@@ -194,7 +194,8 @@ class Builds(NamedCommands):
             "Commands": {str(c.name): c.get_short_help_str(LONGEST_HELP) for c in own},
             "Kinds of plugins": {
                 name: f"A kind of the plugin {origin}."
-                for name, origin in kinds.third_party_kinds()
+                for name, origin in kinds.KINDS.names().items()
+                if origin
             },
         }
 

@@ -8,7 +8,7 @@ import click
 from citeforge.cli.command import NamedCommands, path_argument, path_option
 from citeforge.cli.options import add_options, field_options, record_from
 from citeforge.cli.terminal import write_data
-from citeforge.publishing.export import Export, find_export, origins, write_export
+from citeforge.publishing.export import EXPORTS, Export, write_export
 
 
 @click.command()
@@ -90,13 +90,13 @@ class Exports(NamedCommands):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Make the command of a format; None for an unknown one."""
-        return _OWN.get(name) or (_command(find_export(name)) if name in origins() else None)
+        return _OWN.get(name) or (_command(EXPORTS.get(name)) if name in EXPORTS.names() else None)
 
     def sections(self) -> dict[str, dict[str, str]]:
         """Map the formats to their descriptions, without importing plugins."""
         others = {
-            name: f"An export of the plugin {origin}." if origin else find_export(name).about
-            for name, origin in origins().items()
+            name: f"An export of the plugin {origin}." if origin else EXPORTS.get(name).about
+            for name, origin in EXPORTS.names().items()
         }
         own = {name: command.get_short_help_str(90) for name, command in _OWN.items()}
         return {"Prompts and card": own, "Formats of other tools": others}
