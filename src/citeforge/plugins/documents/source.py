@@ -31,9 +31,9 @@ from citeforge.plugins.documents.formats import (
     read_pdf,
     read_plain,
 )
-from citeforge.plugins.documents.limits import MOST_MEGABYTES, PASSAGE_SIZE
 from citeforge.plugins.documents.office import read_docx, read_pptx
 from citeforge.plugins.documents.passages import cut_page
+from citeforge.plugins.documents.recipe import MOST_MEGABYTES, PASSAGE_SIZE
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.sources import Declaration, SourceInfo
 
