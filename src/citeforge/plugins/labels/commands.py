@@ -125,11 +125,7 @@ def meta_eval(**parameters: Any) -> None:
         return
     from citeforge.library.benchmarks import load
     from citeforge.plugins.labels.judging import require_judge
-    from citeforge.plugins.labels.meta_eval import (
-        hagrid_pairs,
-        judge_quality,
-        labelled_pairs,
-    )
+    from citeforge.plugins.labels.meta_eval import hagrid_pairs, judge_quality, labelled_pairs
 
     if (options.benchmark is None) == (not options.labels):
         raise UsageError(
