@@ -80,7 +80,7 @@ class Notes(RageKind):
     recipe = None
     about = "notes"
 
-    def problems(self, package):
+    def check_consistency(self, package):
         yield "notes", f"are missing in {package.name}"
 
 

@@ -56,7 +56,7 @@ def publish() -> None:
 @publish.command(PACKAGE)
 @path_argument("folder", metavar="")
 @click.option("--repo-id", required=True, metavar="ORG/NAME", help="Dataset repository.")
-@click.option("--private", is_flag=True, help="Create it private.")
+@click.option("--private", is_flag=True, help="Create a private repository.")
 @click.option("--revision", default="main", show_default=True, help="Branch to publish to.")
 @click.option("--hide-gold", is_flag=True, help="Keep labels and gold in ORG/NAME-gold, private.")
 @click.option(

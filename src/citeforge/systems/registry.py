@@ -148,7 +148,7 @@ def as_system(declared: Choice) -> System:
     return System(declared.name, "", declared.what, declared.factory, family="plugin")
 
 
-def system_of(name: str) -> System:
+def get_system(name: str) -> System:
     """Look up the declaration of a system.
 
     Raises:

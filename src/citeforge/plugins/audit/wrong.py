@@ -21,7 +21,7 @@ from citeforge.evaluator.measures.judging import Claim, premise, premise_text, r
 from citeforge.evaluator.statistics.estimates import ratio_sample, sample_between
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import CiteforgeError
 
@@ -205,7 +205,7 @@ def _open_corpus(
 
     from citeforge.engines.models.embed import make_embedder
     from citeforge.engines.models.embedder import model_of
-    from citeforge.engines.retrieval.corpus import CorpusModel
+    from citeforge.engines.retrieval.certain import CorpusModel
     from citeforge.engines.retrieval.dense import DenseCorpus
 
     with storage_errors(Path(constants.HF_ASSETS_CACHE)):
@@ -220,7 +220,7 @@ def _open_corpus(
     return DenseCorpus(searched), scratch
 
 
-def _options(tools: Tools, protocol: str) -> str:
+def _options(tools: ScoringTools, protocol: str) -> str:
     """Write the options of these measures for signatures: number of candidates, and embedder."""
     return f"candidates:{CANDIDATES},{tools.options.embedder}"
 
