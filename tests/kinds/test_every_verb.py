@@ -17,7 +17,7 @@ from citeforge.plugins.labels.sheets import TASKS, benchmark_items
 from citeforge.plugins.leaderboard.build import build_site
 from citeforge.plugins.leaderboard.query_pages import query_pages
 from citeforge.plugins.responses.inspect_scoring import Scoring, Settings
-from citeforge.publishing.export import export, exports, write_export
+from citeforge.publishing.export import EXPORTS, export, write_export
 from citeforge.publishing.hidden import join_package, split_package
 from citeforge.schemas.manifest import SECRET
 from citeforge.schemas.recipes.base import Part
@@ -71,7 +71,7 @@ def test_every_verb_or_a_reason(
 
 
 def _exports(folder: Path, package: Package, tmp_path: Path) -> None:
-    for declared in exports():
+    for declared in EXPORTS.all().values():
         name, out = declared.name, tmp_path / declared.name
         if declared.of == "scores":
             continue

@@ -19,7 +19,7 @@ from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
-from citeforge.package.kinds import kinds, require_base
+from citeforge.package.kinds import KINDS, require_base
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.command_options import ScoreOptions
@@ -199,7 +199,7 @@ def _require_fitting(benchmark: Benchmark, measures: Sequence[Measure]) -> None:
         return
     reads, default = foreign[0].reads, kind.default_measures
     names = ",".join(m.name for m in foreign[:3]) + ",…" * (len(foreign) > 3)
-    owners = ", ".join(k.name for k in kinds().values() if reads in k.readings)
+    owners = ", ".join(k.name for k in KINDS.all().values() if reads in k.readings)
     raise UsageError(
         f"--measures {names}: needs {reads}{owners and f' (kinds: {owners})'}, and "
         f"{benchmark.manifest.name} shows {kind.shows}; use --measures {','.join(default)}, or any "
