@@ -13,10 +13,9 @@ from citeforge.cli.options import (
     benchmark_option,
     endpoint_options,
     field_options,
-    model_options,
+    judging_options,
     record_from,
     run_options,
-    verdicts_option,
 )
 from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.choices import ANSWERING, JUDGES, listed
@@ -188,9 +187,7 @@ def _split(text: str) -> list[str]:
 @add_options(field_options(AmountOptions))
 @click.option("--measures", help="Measures or families, with commas between.")
 @click.option("--judge", "judge_name", help=f"{listed(JUDGES)}.")
-@verdicts_option
-@model_options
-@endpoint_options
+@judging_options
 @click.option("--verbose", is_flag=True, help="Print all counts and signatures.")
 def bench(**parameters: Any) -> None:
     """Run, score and compare several systems, and make a report.
