@@ -100,11 +100,15 @@ class BoardCheck:
         self._history = read_history(board.history_file)
         folder = board.submissions_folder
         scored = latest_events(self._history)
-        self._accepted = {n: e for n, e in scored.items() if (folder / n).is_file()}
+        self._scored = {n: e for n, e in scored.items() if (folder / n).is_file()}
+        self._systems = {n: e.system for n, e in self._scored.items()}
+        self._names = {
+            (normalise_name(e.system), c): n for n, e in self._scored.items() for c in e.contexts
+        }
 
     def is_scored(self, path: Path) -> bool:
         """Whether the board has scored a file of this name with this content."""
-        event = self._accepted.get(path.name)
+        event = self._scored.get(path.name)
         return event is not None and event.sha256 == sha256_file(path)
 
     def check_file(self, path: Path) -> tuple[Findings, Event | None]:
@@ -121,7 +125,9 @@ class BoardCheck:
             findings.errors.append(Finding.from_error(error))
         if findings.errors:
             return findings, None
-        self._accepted[event.submission] = event
+        for context in event.contexts:
+            self._names[normalise_name(event.system), context] = event.submission
+        self._systems[event.submission] = event.system
         self._history.append(event)
         return findings, event
 
@@ -150,24 +156,24 @@ class BoardCheck:
 
     def _find_faults(self, event: Event, findings: Findings) -> Iterator[Finding]:
         """Find faults by the board's rules on names, files and quotas; add warnings to findings."""
-        key = normalise_name(event.system)
-        others = [e for n, e in self._accepted.items() if n != event.submission]
-        namesakes = (
-            (e.submission, context)
-            for context in event.contexts
-            for e in others
-            if context in e.contexts and normalise_name(e.system) == key
-        )
-        if (namesake := next(namesakes, None)) is not None:
-            yield Finding(
-                "duplicate-id",
-                f"{event.system!r} comes twice: it is the system of {namesake[0]} (context "
-                f"{namesake[1]}); another name for another system, or replace that file",
-            )
-        elif (twin := find_lookalike(event.system, [e.system for e in others])) is not None:
+        key, holder = normalise_name(event.system), event.submission
+        for context in event.contexts:
+            holder = self._names.get((key, context), event.submission)
+            if holder != event.submission:
+                yield Finding(
+                    "duplicate-id",
+                    f"{event.system!r} comes twice: it is the system of {holder} (context "
+                    f"{context}); another name for another system, or replace that file",
+                )
+                break
+        others = [s for n, s in self._systems.items() if n != event.submission]
+        if (
+            holder == event.submission
+            and (twin := find_lookalike(event.system, others)) is not None
+        ):
             text = f"{event.system!a} looks like {twin!a}, which is there; another name"
             yield Finding("bad-name", text)
-        before = self._accepted.get(event.submission)
+        before = self._scored.get(event.submission)
         if before is not None and before.sha256 != event.sha256:
             if before.system != event.system and not self._replace:
                 yield Finding(
