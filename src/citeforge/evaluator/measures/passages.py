@@ -56,7 +56,7 @@ def read_passages(
             inside, beyond, unparsed = grammar.cited(answer.output, len(item.passages))
             tally.add(answer, len(inside) + beyond, beyond, unparsed)
         if is_strict:
-            tally.listed += grammar.has_list(answer.output)
+            tally["n_listed"] += grammar.has_list(answer.output)
         if table is not None and submission.is_anonymous:
             reach.observe(answer, grammar, table.sizes[row])
     if scores is not None and is_strict:
@@ -69,17 +69,12 @@ def read_passages(
         theirs = (v for start, v in verdicts.items() if measure.name.startswith(start))
         return next(theirs, options)
 
-    results = _compute_results(scores, inputs, measures)
-    runs = scores.runs if scores is not None else [] if items is None else sorted(items.runs)
+    n_runs = len(scores.runs) if scores is not None else 0 if items is None else len(items.runs)
+    relevance = _relevance(benchmark, table, scores is not None)
     return Reading(
         context,
-        results,
-        tally.counts(
-            benchmark,
-            len(runs),
-            len(benchmark.query_ids) * len(runs),
-            **_relevance(benchmark, table, scores is not None),
-        ),
+        _compute_results(scores, inputs, measures),
+        tally.counts(benchmark, n_runs, len(benchmark.query_ids) * n_runs, **relevance),
         tools,
         lambda measure: grammar.signature if is_strict else f"1,{measure.family}",
         options_of,
@@ -96,10 +91,11 @@ def read_passages(
 
 def _closed_book_hint(tally: AnswerCounts, context: str) -> Iterator[Finding]:
     """Hint at the option for closed-book systems if no answer cites anything."""
-    if tally.n > tally.empty and tally.uncited == tally.n:
+    n = tally["n_answered"]
+    if n > tally["n_empty"] and tally["n_uncited"] == n:
         yield Finding(
             "no-citations",
-            f"none of the {tally.n:,} answers cites a passage, and they are scored on the context "
+            f"none of the {n:,} answers cites a passage, and they are scored on the context "
             f"set {context!r}; for a system that was shown no passages, give --context "
             f"{CLOSED_BOOK}",
         )

@@ -4,6 +4,7 @@ A way of reading is one function: it goes through the lines of a submission, kee
 need, computes them, and counts answers and faults. A kind has one for each of its ``readings``.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -71,17 +72,8 @@ none of that name; InputError: an unknown or duplicate key, or no answer at all.
 """
 
 
-@dataclass
-class AnswerCounts:
-    """Counts of answers, and of those with anomalies (empty, uncited, out of range, …)."""
-
-    n: int = 0
-    unparsed: int = 0
-    empty: int = 0
-    uncited: int = 0
-    beyond: int = 0
-    listed: int = 0
-    truncated: int = 0
+class AnswerCounts(Counter[str]):
+    """Counts of answers, and of those with anomalies, by the fields of :class:`Counts`."""
 
     def add(
         self, answer: SubmissionLine, n_cited: float, n_beyond: float, n_unparsed: float
@@ -94,28 +86,17 @@ class AnswerCounts:
             n_beyond: citations of what was not shown.
             n_unparsed: marks that could not be read.
         """
-        self.n += 1
-        self.unparsed += n_unparsed > 0
-        self.empty += not answer.output.strip()
-        self.uncited += n_cited == 0
-        self.beyond += n_beyond > 0
-        self.truncated += answer.is_truncated
+        self["n_answered"] += 1
+        self["n_unparsed"] += n_unparsed > 0
+        self["n_empty"] += not answer.output.strip()
+        self["n_uncited"] += n_cited == 0
+        self["n_out_of_range"] += n_beyond > 0
+        self["n_truncated"] += answer.is_truncated
 
     def counts(self, benchmark: Benchmark, n_runs: int, n_keys: int, **more: int) -> Counts:
         """Make the counts of a score file; ``n_keys`` answers were expected."""
-        return Counts(
-            n_queries=len(benchmark.query_ids),
-            n_runs=n_runs,
-            n_answered=self.n,
-            n_missing=n_keys - self.n,
-            n_unparsed=self.unparsed,
-            n_empty=self.empty,
-            n_uncited=self.uncited,
-            n_out_of_range=self.beyond,
-            n_listed=self.listed,
-            n_truncated=self.truncated,
-            **more,
-        )
+        n_queries, n_missing = len(benchmark.query_ids), n_keys - self["n_answered"]
+        return Counts(n_queries=n_queries, n_runs=n_runs, n_missing=n_missing, **self, **more)
 
 
 def answers_to(context: str, submission: Submission) -> Iterator[tuple[int, SubmissionLine]]:

@@ -41,14 +41,13 @@ from functools import partial
 from typing import Any
 
 from citeforge.engines.judge.records import Pair, Verdict
-from citeforge.evaluator.measures.columns import Compute, Key, Value, bounded
+from citeforge.evaluator.measures.columns import NOTHING, Compute, Key, Value, bounded
 from citeforge.evaluator.measures.declared import CannotError, PassageMeasure
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.evaluator.submissions.tools import NO_JUDGE
 from citeforge.plugins.trec.assessments import (
     VITAL,
-    ZERO,
     Point,
     Points,
     full_support,
@@ -66,11 +65,6 @@ MapLabel = Callable[[Value], Value]
 """Maps a label's value to the value that a measure counts."""
 
 
-def as_labelled(value: Value) -> Value:
-    """Return a label's value unchanged, also of a contradiction (below 0)."""
-    return value
-
-
 def support_degree(value: Value) -> Value:
     """Map a label to its degree of support; a contradiction (below 0) becomes 0."""
     return Value(max(value.low, 0.0), max(value.high, 0.0))
@@ -81,15 +75,17 @@ def contradiction_degree(value: Value) -> Value:
     return Value(max(-value.high, 0.0), max(-value.low, 0.0))
 
 
-def nugget_share(points: ValuedPoints, vital: bool, map_label: MapLabel) -> Value:
+def nugget_share(points: ValuedPoints, vital: bool, only_full: bool) -> Value:
     """Compute the share of nuggets (all, or only vital ones) in an answer; 0 without nuggets."""
-    return _mean(map_label(v or ZERO) for p, v in points if not vital or p.group == VITAL)
+    values = [v or NOTHING for p, v in points if not vital or p.group == VITAL]
+    return Value.mean([full_support(v) if only_full else v for v in values])
 
 
-def rubric_score(points: ValuedPoints, map_label: MapLabel) -> Value | None:
+def rubric_score(points: ValuedPoints, only_full: bool) -> Value | None:
     """Compute the weighted share of criteria that an answer meets; None without weights above 0."""
     total = math.fsum(p.weight for p, _ in points if p.weight > 0)
-    return _weighted_mean([(p.weight, map_label(v or ZERO)) for p, v in points], total)
+    values = [(p.weight, v or NOTHING) for p, v in points]
+    return _weighted_mean([(w, full_support(v) if only_full else v) for w, v in values], total)
 
 
 def dragun_score(points: ValuedPoints, map_label: MapLabel) -> Value | None:
@@ -103,14 +99,8 @@ def dragun_score(points: ValuedPoints, map_label: MapLabel) -> Value | None:
     for point, value in points:
         _, values = questions.setdefault(point.group, (point.weight, []))
         values += [] if value is None else [map_label(value)]
-    means = [(weight, _mean(values)) for weight, values in questions.values()]
+    means = [(weight, Value.mean(values)) for weight, values in questions.values()]
     return _weighted_mean(means, sum(weight for weight, _ in means))
-
-
-def _mean(values: Iterable[Value]) -> Value:
-    """Average some values; 0 if there are none."""
-    several = list(values)
-    return sum(several, ZERO) / (len(several) or 1)
 
 
 def _weighted_mean(values: Iterable[tuple[float, Value]], total: float) -> Value | None:
@@ -196,7 +186,7 @@ def _of(family: _Family, formula: Formula, of_contradictions: bool = False) -> C
             value = formula(points)
             if value is not None:
                 worst = value.high if of_contradictions else value.low
-                values[key] = Value(worst, worst) if item.is_missing else value
+                values[key] = Value.exact(worst) if item.is_missing else value
         return bounded(inputs, values)
 
     return compute
@@ -254,7 +244,7 @@ def _add_values(
             support = decision.level if decision.support is None else decision.support
             support = max(support, family.lowest)
         if support is not None:
-            return Value(support, support)
+            return Value.exact(support)
         is_open = decision is not None or inputs.protocol == "strict"
         return anything if is_open else None
 
@@ -293,19 +283,19 @@ _SHARE = "`Σ v / number of nuggets`, of vital ones or all"
 _SHARE_STRICT = "the same with partial support as 0"
 MEASURES = (
     _nuggets("Nuggets.Vital", definition="share of vital nuggets that the answer has, partial 0.5",
-             formula=_SHARE, compute=_of(_NUGGETS, partial(_vital, map_label=as_labelled))),
+             formula=_SHARE, compute=_of(_NUGGETS, partial(_vital, only_full=False))),
     _nuggets("Nuggets.All", definition="the same of all nuggets", formula=_SHARE,
-             compute=_of(_NUGGETS, partial(_all, map_label=as_labelled))),
+             compute=_of(_NUGGETS, partial(_all, only_full=False))),
     _nuggets("Nuggets.VitalStrict", definition="Nuggets.Vital with partial support as none",
-             formula=_SHARE_STRICT, compute=_of(_NUGGETS, partial(_vital, map_label=full_support))),
+             formula=_SHARE_STRICT, compute=_of(_NUGGETS, partial(_vital, only_full=True))),
     _nuggets("Nuggets.AllStrict", definition="Nuggets.All with partial support as none",
-             formula=_SHARE_STRICT, compute=_of(_NUGGETS, partial(_all, map_label=full_support))),
+             formula=_SHARE_STRICT, compute=_of(_NUGGETS, partial(_all, only_full=True))),
     _rubric("Rubric.Score", definition="weights of the criteria that hold, partial 0.5, "
             "to the sum of positive weights", formula="`Σ weight · v / Σ positive weights`",
-            compute=_of(_RUBRIC, partial(rubric_score, map_label=as_labelled))),
+            compute=_of(_RUBRIC, partial(rubric_score, only_full=False))),
     _rubric("Rubric.Binary", definition="Rubric.Score with partial fulfilment as none",
             formula="the same with partial as 0",
-            compute=_of(_RUBRIC, partial(rubric_score, map_label=full_support))),
+            compute=_of(_RUBRIC, partial(rubric_score, only_full=True))),
     _dragun("DRAGUN.Supportive", definition="support of a topic's short answers, partial 0.5, "
             "averaged over each question's and weighted by its importance 4, 2, 1",
             formula="`Σ weight · (mean v of the question's short answers) / Σ weights`, v = 1, 1/2 "

@@ -23,7 +23,14 @@ from functools import partial
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.evaluator.measures.alce_citations import strict_claims
-from citeforge.evaluator.measures.columns import Compute, Key, Value, bounded_mean_of, segmenter_of
+from citeforge.evaluator.measures.columns import (
+    NOTHING,
+    Compute,
+    Key,
+    Value,
+    bounded_mean_of,
+    segmenter_of,
+)
 from citeforge.evaluator.measures.declared import (
     CannotError,
     CitationQuality,
@@ -34,7 +41,6 @@ from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.evaluator.submissions.split import strict_statements
 from citeforge.evaluator.submissions.tools import NO_JUDGE
 from citeforge.plugins.trec.assessments import (
-    ZERO,
     SentenceLabels,
     find_labels,
     full_support,
@@ -83,7 +89,7 @@ def _mean_weight(weights: Weights) -> Value | None:
 
 def strict_shares(sentences: Sequence[Weights]) -> Shares:
     """Compute precision over all citations, and recall by each sentence's best citation."""
-    weights = [[weight or ZERO for weight in row] for row in sentences]
+    weights = [[weight or NOTHING for weight in row] for row in sentences]
     every = [weight for row in weights for weight in row]
     best = [Value(max(w.low for w in row), max(w.high for w in row)) for row in weights if row]
     return Shares(_ratio(every, len(every)), _ratio(best, len(weights)))
@@ -91,7 +97,7 @@ def strict_shares(sentences: Sequence[Weights]) -> Shares:
 
 def _ratio(weights: Sequence[Value], n: int) -> Value:
     """Divide the sum of weights by a count; 0 if the count is 0."""
-    return sum(weights, ZERO) / n if n else ZERO
+    return sum(weights, NOTHING) / n if n else NOTHING
 
 
 def _shares(inputs: Inputs) -> dict[Key, Shares]:
@@ -149,13 +155,13 @@ def _citation_weights(inputs: Inputs) -> dict[Key, Sequence[Weights]]:
         for pairs in sentences for pair in pairs if pair is not None
     )  # fmt: skip
     values = {
-        pair: Value(0.0, 1.0) if isinstance(d, JudgeFailure) else Value(d.level, d.level)
+        pair: Value(0.0, 1.0) if isinstance(d, JudgeFailure) else Value.exact(d.level)
         for pair, d in decisions.items()
     }
     return {
         key: [[None if p is None else values[p] for p in pairs] for pairs in sentences]
         if labels is None
-        else [[None if w is None else Value(w, w) for w in row] for row in labels]
+        else [[None if w is None else Value.exact(w) for w in row] for row in labels]
         for key, labels, sentences in rows
     }
 
