@@ -258,23 +258,22 @@ class EndpointEngine:
                 raise TooLongError(str(error)) from error
             except OSError as error:
                 if not left:
-                    raise InputError(
-                        f"cannot be reached ({error})",
-                        path=self.url,
-                        allowed="check the address and the network, or use --kg file:PATH",
-                        code="endpoint-failed",
-                    ) from error
+                    advice = "check the address and the network, or use --kg file:PATH"
+                    message = f"cannot be reached ({error})"
+                    raise self._error(message, advice, "endpoint-failed") from error
             finally:
                 self.budget.settle(start, failed=rows is None)
             if left:
                 time.sleep(pause if wait is None else wait)
             pause *= 2
-        raise InputError(
+        raise self._error(
             f"throttled the query {self.options.attempts} times",
-            path=self.url,
-            allowed="try again later; what was answered is kept with --kg-store",
-            code="endpoint-refused",
+            "try again later; what was answered is kept with --kg-store",
         )
+
+    def _error(self, message: str, allowed: str, code: str = "endpoint-refused") -> InputError:
+        """Make the error for an endpoint that does not answer."""
+        return InputError(message, path=self.url, allowed=allowed, code=code)
 
     def _send(self, query: str, timeout: float) -> HttpReply:
         """Send a query once: a short one by GET, which caches can answer, a long one by POST."""
@@ -298,31 +297,21 @@ class EndpointEngine:
         if refusal.status in (500, 502, 504, 408):
             raise TooLongError(f"the endpoint answered {refusal.status}")
         if refusal.status == 403:
-            raise InputError(
+            raise self._error(
                 "refuses us (403): Wikimedia bans clients without a contact, or that were too fast",
-                path=self.url,
-                allowed=f"set {CONTACT_VARIABLE} to a mail address or page, and wait",
-                code="endpoint-refused",
+                f"set {CONTACT_VARIABLE} to a mail address or page, and wait",
             )
         if refusal.status not in (429, 503):
             verb = "refused the query:" if refusal.status in (400, 414) else "answered"
-            raise InputError(
-                f"{verb} {refusal.status}{_first_line(refusal)}",
-                path=self.url,
-                allowed="an address that answers SPARQL 1.1 queries",
-                code="endpoint-refused",
-            )
+            message = f"{verb} {refusal.status}{_first_line(refusal)}"
+            raise self._error(message, "an address that answers SPARQL 1.1 queries")
         if "retry-after" not in refusal.headers:
             return None
         wait = retry_after(refusal.headers)
         seconds = _UNREADABLE_WAIT if wait is None else wait
         if seconds > self.options.longest_wait:
-            raise InputError(
-                f"asks us to wait {seconds:,.0f} s",
-                path=self.url,
-                allowed="try again then; what was answered is kept with --kg-store",
-                code="endpoint-refused",
-            )
+            advice = "try again then; what was answered is kept with --kg-store"
+            raise self._error(f"asks us to wait {seconds:,.0f} s", advice)
         return seconds
 
 
