@@ -17,12 +17,12 @@ from benchmarks.crossed import CROSSED, crossed_coverage, difference_over_runs
 from benchmarks.gate import gate_figures
 from benchmarks.simulated import LEVELS, World, chosen, labelled_runs, truth, world
 from citeforge.evaluator.ranks import rank_intervals
+from citeforge.evaluator.statistics.error_rates import compute_rates, rogan_gladen
 from citeforge.evaluator.statistics.estimates import Floats, estimate_value, mean_sample
 from citeforge.evaluator.statistics.intervals import Range
+from citeforge.evaluator.statistics.ppi import Units, estimate_ppi, t_test
 from citeforge.evaluator.statistics.significance import holm, paired_t, permutation_tests
 from citeforge.plugins.audit.cascade import Stratum, pooled_share
-from citeforge.plugins.labels.calibration import compute_rates, rogan_gladen
-from citeforge.plugins.labels.ppi import Units, estimate_ppi, t_test
 
 SIZES = (30, 100, 300)
 GOOD, BAD, HARSH = (0.95, 0.95), (0.6, 0.7), (0.6, 0.9)

@@ -70,8 +70,8 @@ def prepare_ours(model: str, benchmark: str, path: str, store: str, names: str) 
     from citeforge.engines.text.sentences import SentenceSegmenter
     from citeforge.evaluator.measures.registry import select
     from citeforge.evaluator.score import ScoringSetup, score
-    from citeforge.evaluator.submissions.tools import Tools
     from citeforge.evaluator.submissions.benchmark import Benchmark
+    from citeforge.evaluator.submissions.tools import Tools
     from citeforge.schemas.recipes.base import Judging, RunOptions
 
     judge = None
@@ -100,10 +100,10 @@ def prepare_peer(model: str, benchmark: str, path: str, store: str, names: str) 
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
     from citeforge.engines.text.sentences import SentenceSegmenter
-    from citeforge.evaluator.submissions.inputs import ItemReader
-    from citeforge.evaluator.submissions.tools import Tools
     from citeforge.evaluator.submissions.benchmark import Benchmark
+    from citeforge.evaluator.submissions.inputs import ItemReader
     from citeforge.evaluator.submissions.reader import read_answers
+    from citeforge.evaluator.submissions.tools import Tools
 
     opened = Benchmark(Path(benchmark))
     answers = read_answers(Path(path))

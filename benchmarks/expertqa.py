@@ -12,18 +12,18 @@ import numpy as np
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.records import Judge, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.corrected_ranks import rank_by_intervals
+from citeforge.evaluator.label_files import EXPERTQA, FULL
 from citeforge.evaluator.ranks import LEVEL
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.intervals import Range
-from citeforge.plugins.labels.files import EXPERTQA, FULL
-from citeforge.plugins.labels.ppi import (
+from citeforge.evaluator.statistics.ppi import (
     LEAST_LABELS,
     PpiEstimate,
     Units,
     compute_interval,
     estimate_ppi,
 )
-from citeforge.plugins.labels.ranks import rank_by_intervals
 
 SHARE = Range(0, 1)
 _MARK = re.compile(r"\s*\[\d+\]")

@@ -17,9 +17,9 @@ def questions() -> list[str]:
 
 
 def prepare_ours() -> Any:
-    from citeforge.engines.llm.records import Request
     from citeforge.engines.llm import smollm
     from citeforge.engines.llm.offline import OfflineLlm
+    from citeforge.engines.llm.records import Request
 
     params = {"temperature": 0.0, "max_tokens": TOKENS}
     smollm.loaded()

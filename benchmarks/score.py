@@ -36,8 +36,8 @@ def make_package(
     from citeforge.builders.package import PackageWriter
     from citeforge.engines.files import sha256_file
     from citeforge.schemas.manifest import SECRET, ContextSet, Manifest
-    from citeforge.schemas.tables import CONTEXTS, CORPUS, LABELS, MAPPING, QUERIES
     from citeforge.schemas.recipes.rage import RageRecipe
+    from citeforge.schemas.tables import CONTEXTS, CORPUS, LABELS, MAPPING, QUERIES
 
     rng = random.Random(0)
     words = vocabulary(1)
@@ -89,8 +89,8 @@ def make_package(
 def prepare_ours(folder: str, by: tuple[str, ...] = ()) -> Any:
     from citeforge.evaluator import score
     from citeforge.evaluator.measures.registry import select
-    from citeforge.evaluator.submissions.tools import Tools
     from citeforge.evaluator.submissions import benchmark
+    from citeforge.evaluator.submissions.tools import Tools
 
     tools = Tools().with_options(by=by)
     return benchmark.Benchmark, score, select(["rage"]), Path(folder), tools

@@ -29,13 +29,13 @@ from citeforge.ir_convert.registry import SOURCES
 from citeforge.kg.domain import Domain
 from citeforge.plugins.audit.run import KnownFlaw
 from citeforge.plugins.leaderboard.boards import BOARDS_VERSION, Boards
-from citeforge.schemas.authorship import LabelSet
 from citeforge.schemas.audit import AUDIT_VERSION, Audit
+from citeforge.schemas.authorship import LabelSet
 from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.tables import BY_CONFIG, KG_BY_CONFIG, SCHEMA_VERSION
 from citeforge.schemas.recipes.gate import POLICY_VERSION, GatePolicy
 from citeforge.schemas.scores import SCORES_VERSION, ScoreFile
 from citeforge.schemas.submission import Header, SubmissionLine
+from citeforge.schemas.tables import BY_CONFIG, KG_BY_CONFIG, SCHEMA_VERSION
 from citeforge.systems.answering import PromptRow
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -174,11 +174,6 @@ def test_a_broken_file_is_named_where_its_things_are_missed(
     assert "has the group 'jugdes'; known: sources, measures" in capsys.readouterr().err
 
 
-def test_what_nothing_makes_is_said() -> None:
-    with pytest.raises(LookupError, match="judges: no Registry and no installed"):
-        plugins.built_in("judges", "nobody")
-
-
 def test_help_imports_no_plugin_without_commands(site: Path) -> None:
     install(
         site, "cf-loud", "raise SystemExit('imported')\n", "[citeforge.judges]\nx = cf_loud:X\n"

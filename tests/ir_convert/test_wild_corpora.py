@@ -9,10 +9,9 @@ import pyarrow.compute as pc
 import pytest
 
 import citeforge as cf
-from citeforge.engines.corpus import join_titles
-from citeforge.engines.duplicates import DuplicateFinder
+from citeforge.engines.retrieval.certain import join_titles
 from citeforge.ir_convert.registry import open_source
-from citeforge.ir_convert.source import ReadOptions, Source
+from citeforge.ir_convert.source import DuplicateFinder, ReadOptions, Source
 from conftest import refused, write_beir, write_jsonl
 
 TITLE = {"_id": "d1", "title": "Masks and spread", "text": ""}

@@ -85,7 +85,6 @@ WRITERS = (
     "engines/tables.py",
     "package/package.py",
     "builders/alce/build.py",
-    "builders/corpus.py",
     "builders/hiding.py",
     "builders/package.py",
     "builders/rage/negatives.py",

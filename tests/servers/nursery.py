@@ -26,7 +26,7 @@ from citeforge.schemas.recipes.base import RunOptions
 FORKS = get_context("forkserver")
 FORKS.set_forkserver_preload(
     ["torch", "tokenizers", "citeforge.cli.main", "citeforge.builders.rage.build",
-     "citeforge.engines.models.minilm", "transformers.models.t5.modeling_t5",
+     "citeforge.engines.models.transformer", "transformers.models.t5.modeling_t5",
      "transformers.models.auto.modeling_auto", "citeforge.engines.judge.hf",
      "openai.resources.chat.completions", "citeforge.engines.llm.writers"]
 )  # fmt: skip

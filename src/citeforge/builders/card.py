@@ -20,7 +20,7 @@ from citeforge.engines.files import read_json
 from citeforge.engines.report_table import MarkedCell, Table
 from citeforge.engines.textfiles import validated
 from citeforge.ir_convert.registry import citation_of
-from citeforge.package.kinds import kind_of
+from citeforge.package.kinds import Kind, kind_of
 from citeforge.package.manifest import AUDIT, BY_HAND, SCORES
 from citeforge.schemas.audit import Audit, Exploits, checks_made
 from citeforge.schemas.manifest import Manifest
@@ -86,15 +86,14 @@ def render_card(
         stats: content of ``stats.json``.
         beside: audit, reference scores and hand-written text.
     """
-    beside = beside or SidecarFiles()
-    front = yaml.safe_dump(
-        _make_header(manifest, splits, stats, beside), sort_keys=False, allow_unicode=True
-    )
+    beside, kind = beside or SidecarFiles(), kind_of(manifest)
+    header = _make_header(manifest, kind, splits, stats, beside)
+    front = yaml.safe_dump(header, sort_keys=False, allow_unicode=True)
     audit = beside.audit
     rows = [(k, _format(v)) for k, v in stats.items() if isinstance(v, int | float | str | dict)]
     body = _card_template().render(
         manifest=manifest,
-        kind=kind_of(manifest),
+        kind=kind,
         is_hidden=bool(manifest.config.get("hidden_gold")),
         by_hand=beside.by_hand,
         command=command_of(manifest),
@@ -115,14 +114,18 @@ def render_card(
         ],
         binding=most_restrictive(manifest),
         scores=_score_table(beside.scores),
-        citations=_list_citations(manifest),
+        citations=_list_citations(manifest, kind),
         table=lambda heads, rows: Table(tuple(heads), list(rows)).markdown(),
     )
     return f"---\n{front}---\n\n{body}"
 
 
 def _make_header(
-    manifest: Manifest, splits: dict[str, list[str]], stats: dict[str, object], beside: SidecarFiles
+    manifest: Manifest,
+    kind: Kind,
+    splits: dict[str, list[str]],
+    stats: dict[str, object],
+    beside: SidecarFiles,
 ) -> dict[str, object]:
     """Make the metadata of a card: licence, languages, size, tags and data files."""
     header: dict[str, object] = {"pretty_name": manifest.name}
@@ -136,7 +139,7 @@ def _make_header(
     n = stats.get("queries")
     if isinstance(n, int):
         header["size_categories"] = [next((w for top, w in _SIZES if n < top), "n>100M")]
-    header["task_categories"] = list(kind_of(manifest).task_categories)
+    header["task_categories"] = list(kind.task_categories)
     header["tags"] = [
         *("citation", "attribution", "retrieval-augmented-generation", "citeforge"), manifest.kind
     ]  # fmt: skip
@@ -258,7 +261,7 @@ def _format_measure(measure: dict[str, Any] | None) -> str:
     return f"{value} [{measure['low']:.2f}, {measure['high']:.2f}]"
 
 
-def _list_citations(manifest: Manifest) -> str:
+def _list_citations(manifest: Manifest, kind: Kind) -> str:
     """Join the BibTeX entries of the kind's paper and of the sources."""
-    names = [kind_of(manifest).paper, *(s.kind for s in manifest.sources)]
+    names = [kind.paper, *(s.kind for s in manifest.sources)]
     return "\n".join(dict.fromkeys(c for n in names if (c := citation_of(n))))

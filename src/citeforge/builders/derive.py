@@ -7,8 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.builders.corpus import copy_corpus
-from citeforge.builders.package import PackageWriter
+from citeforge.builders.package import PackageWriter, copy_corpus
 from citeforge.engines.tables import rows_of, rows_with
 from citeforge.package.package import Package, short_answers
 from citeforge.schemas.errors import InputError

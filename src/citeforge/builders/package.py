@@ -1,9 +1,12 @@
 """Writing of a package: tables, statistics, card and manifest."""
 
 import hashlib
+import os
 import re
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.builders.card import SidecarFiles, render_card
-from citeforge.engines.files import digest, sha256_file, write_text
+from citeforge.engines.files import digest, sha256_file, storage_errors, write_text
 from citeforge.engines.folders import amending
 from citeforge.engines.progress import progress
-from citeforge.engines.tables import iter_batches, shard_paths, write_table
+from citeforge.engines.tables import TableWriter, iter_batches, rows_with, shard_paths, write_table
+from citeforge.ir_convert.source import Source
 from citeforge.package.kinds import plugin_of
 from citeforge.package.manifest import (
     BESIDE,
@@ -27,8 +31,9 @@ from citeforge.package.manifest import (
     splits_of,
 )
 from citeforge.package.package import Package
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest, benchmark_hash
-from citeforge.schemas.tables import CONTEXTS
+from citeforge.schemas.tables import CONTEXTS, CORPUS
 
 
 def corpus_stats(folder: Path) -> dict[str, object]:
@@ -187,6 +192,98 @@ class PackageWriter:
         for name, text in files.items():
             write_text(self.folder / name, text)
         return manifest
+
+
+def write_corpus(
+    folder: Path,
+    batches: Iterable[pa.RecordBatch],
+    source: Source,
+    stage: str = "reading the corpus",
+) -> dict[str, str]:
+    """Write batches of passages as a corpus; refuse an empty one.
+
+    Args:
+        folder: folder for the tables.
+        batches: schema CORPUS.
+        source: source of the batches.
+        stage: description of the work, for the progress line.
+
+    Returns:
+        File names with sha256.
+
+    Raises:
+        InputError: there are none.
+    """
+    files = _write_passages(folder, batches, stage)
+    if not files:
+        raise InputError(
+            "the corpus is empty",
+            path=source.info().spec,
+            allowed="at least one passage",
+            code="empty-file",
+        )
+    return files
+
+
+def _write_passages(
+    folder: Path, batches: Iterable[pa.RecordBatch | pa.Table], stage: str
+) -> dict[str, str]:
+    """Write a corpus table; return its file names with sha256."""
+    with (
+        progress(stage, None, "passages") as advance,
+        TableWriter(folder, "corpus", CORPUS) as writer,
+    ):
+        for batch in batches:
+            writer.write(batch)
+            advance(batch.num_rows)
+    return writer.files
+
+
+def copy_corpus(
+    folder: Path,
+    corpus: list[Path],
+    only: Iterable[str] | None = None,
+    extra: pa.Table | None = None,
+) -> dict[str, str]:
+    """Write the corpus of a package from the files of another one: all or some passages.
+
+    Args:
+        folder: folder of the package.
+        corpus: Parquet files of the passages; their order is kept.
+        only: ids of those that the package needs; None for all.
+        extra: further passages, schema CORPUS, written after them.
+
+    Returns:
+        File names with sha256.
+    """
+    batches = iter_batches(corpus)
+    if only is not None:
+        ids = pa.array(sorted(set(only)), pa.string())
+        batches = (rows_with(b, "_id", ids) for b in batches)
+    further = [] if extra is None else [extra]
+    written = (batch.cast(CORPUS) for batch in chain(batches, further))
+    return _write_passages(folder / "corpus", written, "writing the corpus")
+
+
+def link_corpus(folder: Path, corpus: list[Path]) -> dict[str, str]:
+    """Link the corpus files of a stage into a package; copy them if links are not possible.
+
+    Args:
+        folder: folder of the package.
+        corpus: files of the stage, which goes when the build ends.
+
+    Returns:
+        File names with sha256.
+    """
+    target = folder / "corpus"
+    with storage_errors(target):
+        target.mkdir(parents=True, exist_ok=True)
+        for path in corpus:
+            try:
+                os.link(path, target / path.name)
+            except OSError:  # a file system without links
+                shutil.copyfile(path, target / path.name)
+    return {path.name: sha256_file(path) for path in corpus}
 
 
 def amend_stats(folder: Path, extra: dict[str, object]) -> Manifest:

@@ -166,7 +166,7 @@ def rebuild(
     if isinstance(recipe, Hideable) and recipe.hidden and run.secret_from is None:
         stores["secret_from"] = folder
     run = run.model_copy(update=stores)
-    return Rebuilt(old, kind_of_recipe(recipe).check_and_build(recipe, run))
+    return Rebuilt(old, kind_of_recipe(recipe).build(recipe, run))
 
 
 def _split_assignment(recipe: Recipe, text: str) -> tuple[str, str]:

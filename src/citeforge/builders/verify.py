@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import ValidationError
 
-from citeforge.engines.duplicates import DuplicateFinder, first_duplicate
 from citeforge.engines.tables import read_schema, rows_of, rows_with
+from citeforge.ir_convert.source import DuplicateFinder
 from citeforge.package.manifest import Problem, damaged_files, load_manifest
 from citeforge.package.package import Package
 from citeforge.schemas.authorship import design_of
@@ -88,7 +88,7 @@ def _duplicate_passages(package: Package) -> Problems:
         finder.add(batch["_id"].to_pylist())
     if suspects := finder.suspects():
         ids = (name for b in package.passages(["_id"]) for name in b["_id"].to_pylist())
-        if duplicate := first_duplicate(ids, suspects):
+        if duplicate := _first_duplicate(ids, suspects):
             yield "corpus", f"duplicate _id {duplicate[0]!r}"
 
 
@@ -220,3 +220,19 @@ def wrong_cells(package: Package) -> Problems:
             ):
                 yield place, "a passage carries a label of the wrong side"
                 break
+
+
+def _first_duplicate(ids: Iterable[str], suspects: frozenset[int]) -> tuple[str, int, int] | None:
+    """Find the first id that comes twice, with both 0-based positions; None without duplicates.
+
+    Args:
+        ids: all ids again, in the same order.
+        suspects: result of ``DuplicateFinder.suspects``.
+    """
+    place_of: dict[str, int] = {}
+    for position, name in enumerate(ids):
+        if hash(name) in suspects:
+            if name in place_of:
+                return name, place_of[name], position
+            place_of[name] = position
+    return None

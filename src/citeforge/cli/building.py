@@ -225,13 +225,15 @@ def _command(kind: kinds.Kind, recipe: type[Recipe]) -> click.Command:
 
 def _run(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
     """Build a package and print its summary, or print the plan of its LLM requests."""
+    from citeforge.builders.build import check_options
     from citeforge.builders.licences import conflicts
     from citeforge.cli.lookup import summarise
 
     if run.dry_run:
-        click.echo("\n".join(kind.check_and_plan(recipe, run).lines()))
+        check_options(recipe, run)
+        click.echo("\n".join(kind.plan(recipe, run).lines()))
         return
-    manifest = kind.check_and_build(recipe, run)
+    manifest = kind.build(recipe, run)
     summarise(run.folder, manifest)
     if problems := "; ".join(conflicts(manifest)):
         click.echo(f"warning: publish will refuse this package: {problems}", err=True)

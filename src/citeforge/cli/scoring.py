@@ -218,7 +218,8 @@ def report(scores: tuple[Path, ...], out: Path | None, kind: str | None, **param
     The HTML report is one file that needs no network. It shows answers when the scores were made
     with --details.
     """
-    from citeforge.evaluator.report import format_of, make_report
+    from citeforge.evaluator.pages.report import make_report
+    from citeforge.evaluator.report import format_of
     from citeforge.library.benchmarks import package_folder
     from citeforge.library.scores import listed, score_file_of
 

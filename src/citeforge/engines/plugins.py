@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 GROUPS = tuple(
-    (
-        "sources measures formats exports judges embedders llms systems kinds commands "
-        "corrections negatives reports plots"
-    ).split()
+    "sources measures formats exports judges embedders llms systems kinds commands".split()
 )
 VARIABLE = "CITEFORGE_PLUGINS"
 _NAMESPACE = "citeforge"
@@ -127,19 +124,6 @@ def entries_of(group: str) -> tuple[PluginEntry, ...]:
     """List all entries of a group, of packages and plugin files, without importing packages."""
     entries = [*_package_entries(), *(e for found, _ in _file_entries() for e in found)]
     return tuple(e for e in entries if e.group == group)
-
-
-def built_in(group: str, name: str) -> object:
-    """Load what a built-in plugin declares under a name in a group.
-
-    Raises:
-        InputError: its import fails.
-        LookupError: it declares nothing, and neither does a registry.
-    """
-    for entry in _package_entries():
-        if (entry.group, entry.name, entry.origin) == (group, name, ""):
-            return _load_value(entry)
-    raise LookupError(f"{group}: no Registry and no installed entry point makes {name!r}")
 
 
 def _in_one_line(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from citeforge.engines import plugins
@@ -65,13 +66,12 @@ class Registry(Generic[D, T]):
         self._requires = requires.split()
         self._unknown = unknown
 
-    def make(self, spec: str, *settings: Any) -> T:
-        """Make the object that ``name:argument`` or ``name`` stands for, with its settings.
-
-        Its factory is given the argument, where there is one, and the settings.
+    def find(self, spec: str) -> Callable[..., T]:
+        """Find the function that makes what ``name:argument`` or ``name`` stands for, of settings.
 
         Raises:
             UsageError: nothing has such a name.
+            MissingExtraError: a library that it needs is not installed.
             InputError: the plugin that gives it is broken.
         """
         name, _, argument = spec.partition(":")
@@ -79,12 +79,12 @@ class Registry(Generic[D, T]):
         if ours is not None and name and bool(ours.argument) == bool(argument):
             for origin in (o for n, o in plugins.entry_names(self.group) if o and n == name):
                 plugins.warn(f"{origin}: there is a {self.what} {name!r} already; ours is used")
-            return self._make_declared(ours, argument, settings)
+            return self._bind_argument(ours, argument)
         theirs = None if ours is not None else plugins.find_entry(self.group, name)
         if theirs is not None:
-            return self._from_plugin(cast(D, theirs[0]), theirs[1], argument, settings)
+            return self._check_products(cast(D, theirs[0]), theirs[1], argument)
         if "" in self._ours and ours is None:
-            return self._make_declared(self._ours[""], spec, settings)
+            return self._bind_argument(self._ours[""], spec)
         raise self._unknown_name_error(spec)
 
     def declaration(self, name: str) -> D:
@@ -117,13 +117,12 @@ class Registry(Generic[D, T]):
                 plugins.warn(f"{origin}: there is a {self.what} {declared.name!r} already")
         return entries
 
-    def _make_declared(self, declared: D, argument: str, settings: tuple[Any, ...]) -> T:
-        """Make the object of a declaration, after checking that its libraries are there."""
-        factory: Any = declared.factory
+    def _bind_argument(self, declared: D, argument: str) -> Callable[..., T]:
+        """Bind the argument of a declaration's factory, after checking that its libraries exist."""
         if needed := getattr(declared, "needs", ""):
             require(needed)
-        product: T = factory(*([argument] if declared.argument else []), *settings)
-        return product
+        factory = cast(Callable[..., T], declared.factory)
+        return partial(factory, argument) if declared.argument else factory
 
     def _unknown_name_error(self, spec: str) -> UsageError:
         """Make the error for an unknown name, with the plugin files that failed to load."""
@@ -133,27 +132,32 @@ class Registry(Generic[D, T]):
             UsageError("; ".join([str(error), *broken]), code="unknown-name") if broken else error
         )
 
-    def _from_plugin(self, declared: D, origin: str, argument: str, settings: tuple[Any, ...]) -> T:
-        """Make the object of a plugin's declaration, and check its attributes.
+    def _check_products(self, declared: D, origin: str, argument: str) -> Callable[..., T]:
+        """Wrap the factory of a plugin's declaration, to check the attributes of what it makes.
 
         Raises:
             UsageError: an argument that it does not take, or none where it takes one.
-            InputError: its code fails, or makes something without those methods.
         """
         label = f"the {self.what} {declared.name!r}"
         if bool(declared.argument) != bool(argument):
             form = f"{declared.name}:{declared.argument}" if declared.argument else declared.name
             raise UsageError(f"{label} of {origin} is written {form}", code="bad-option")
-        try:
-            product = self._make_declared(declared, argument, settings)
-        except (CiteforgeError, KeyboardInterrupt):
-            raise
-        except BaseException as error:  # a stranger's code may raise anything
-            raise plugins.broken_plugin(label, origin, error) from error
-        lacking = [name for name in self._requires if not hasattr(product, name)]
-        if lacking:
-            raise plugins.broken_plugin(label, origin, TypeError(f"it lacks {', '.join(lacking)}"))
-        return cast(T, plugins.PluginProxy(product, origin)) if origin else product
+
+        def make(*settings: Any) -> T:
+            """Make the object; InputError if its code fails, or it lacks a method."""
+            try:
+                product = self._bind_argument(declared, argument)(*settings)
+            except (CiteforgeError, KeyboardInterrupt):
+                raise
+            except BaseException as error:  # a stranger's code may raise anything
+                raise plugins.broken_plugin(label, origin, error) from error
+            lacking = [name for name in self._requires if not hasattr(product, name)]
+            if lacking:
+                problem = TypeError(f"it lacks {', '.join(lacking)}")
+                raise plugins.broken_plugin(label, origin, problem)
+            return cast(T, plugins.PluginProxy(product, origin)) if origin else product
+
+        return make
 
 
 def parse_choice(option: str, spec: str, choices: Sequence[Choice]) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,7 +15,10 @@ import pyarrow.parquet as pq
 
 from citeforge.engines.files import sha256_file, storage_errors
 from citeforge.engines.pages import unpacked
+from citeforge.engines.progress import progress
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.tables import CORPUS
+from citeforge.schemas.text import normalise_passages
 
 T = TypeVar("T", pa.Table, pa.RecordBatch)
 P = TypeVar("P", pa.Array, pa.RecordBatch, "npt.NDArray[Any]")
@@ -322,6 +326,62 @@ def count_rows(paths: Iterable[Path]) -> int:
         with parquet_errors(path):
             total += pq.read_metadata(path).num_rows
     return total
+
+
+def take_rows(corpus: list[Path], positions: npt.NDArray[np.int64], columns: list[str]) -> pa.Table:
+    """Read some columns of the corpus rows at sorted positions."""
+    pieces = []
+    start = at = 0
+    for batch in iter_batches(corpus, columns):
+        end = int(np.searchsorted(positions, start + batch.num_rows))
+        if end > at:
+            pieces.append(batch.take(pa.array(positions[at:end] - start)))
+        start, at = start + batch.num_rows, end
+    schema = pa.schema([CORPUS.field(c) for c in columns])
+    return pa.Table.from_batches(pieces, schema)
+
+
+def find_rows(
+    corpus: list[Path], column: str, values: pa.Array, stage: str = "looking passages up"
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Find the rows of a corpus with given ids or texts: (positions, indices of the values there).
+
+    Args:
+        corpus: Parquet files.
+        column: ``_id``, or ``text`` for equality under :func:`normalise_passages`.
+        values: distinct values to look for.
+        stage: description of the work, for the progress line.
+
+    Returns:
+        (positions in the corpus, index of the value found there), in corpus order.
+    """
+    positions, indices = [], []
+    start = 0
+    with progress(stage, None, "passages") as advance:
+        for batch in iter_batches(corpus, [column]):
+            data = batch[column] if column == "_id" else normalise_passages(batch[column])
+            matches = pc.index_in(data, value_set=values)
+            rows = np.flatnonzero(matches.is_valid().to_numpy(False))
+            positions.append(rows + start)
+            indices.append(matches.take(pa.array(rows)).to_numpy(False).astype(np.int64))
+            start += batch.num_rows
+            advance(batch.num_rows)
+    return np.concatenate(positions).astype(np.int64), np.concatenate(indices)
+
+
+def read_ids_and_ranks(
+    corpus: list[Path], positions: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.int64]]:
+    """Read the passage ids at corpus positions, and the rank of each id when sorted.
+
+    The ranks break ties.
+    """
+    unique, inverse = np.unique(positions, return_inverse=True)
+    ids = take_rows(corpus, unique, ["_id"])["_id"]
+    ranks = np.empty(len(unique), np.int64)
+    ranks[pc.sort_indices(ids).to_numpy()] = np.arange(len(unique))
+    names = np.array(ids.to_pylist(), dtype=object)
+    return names[inverse], ranks[inverse]
 
 
 def read_schema(path: Path) -> pa.Schema:

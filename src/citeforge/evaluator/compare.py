@@ -13,7 +13,7 @@ import numpy.typing as npt
 from citeforge.engines.files import read_json
 from citeforge.engines.jsonlines import read_start
 from citeforge.engines.textfiles import validated
-from citeforge.evaluator.corrections import CorrectedDifference, find_corrections
+from citeforge.evaluator.corrected_ranks import CorrectedDifference, corrected_difference
 from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.notes import limit_lines, scope_lines
 from citeforge.evaluator.rows import TRIVIAL, is_trivial, named_rows
@@ -374,7 +374,7 @@ def _rows(
             paired_t(tested[~np.isnan(tested)]), math.nan, math.nan, (_ALPHA + _POWER) * stderr,
             tuple(other.name for other, _ in others),
             tuple(differing_parts(a.signature, b.signature)),
-            find_corrections().difference(a, b, clusters) if a.corrected and b.corrected else None,
+            corrected_difference(a, b, clusters),
             by_query=tuple(x.name for x, y in group if not is_displayed(x, y)),
             trivial=tuple(
                 x.name for x, _ in group if any(is_trivial(f, x.name) for f in (first, second))

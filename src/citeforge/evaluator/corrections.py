@@ -1,46 +1,60 @@
-"""Interface of the plugin that corrects scores for the errors of a judge."""
+"""Correct a judge's scores: by labels of the same answers, or by the judge's error rates."""
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol, cast
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.engines import plugins
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.measures.reading import Reading
+from citeforge.evaluator.entries import displayed_value
+from citeforge.evaluator.human_labels import (
+    HumanLabels,
+    LabelJudge,
+    match_labels,
+    select_labels,
+)
+from citeforge.evaluator.label_files import Label
+from citeforge.evaluator.measures.declared import Measure, PassageMeasure
+from citeforge.evaluator.measures.reading import Reading, compute
+from citeforge.evaluator.statistics.error_rates import Rates, rogan_gladen, why_not_corrected
+from citeforge.evaluator.statistics.estimates import Floats, Sample
+from citeforge.evaluator.statistics.ppi import (
+    LEAST_LABELS,
+    PpiEstimate,
+    Units,
+    estimate_ppi,
+    linearise,
+)
 from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.inputs import Inputs
 from citeforge.package.manifest import read_stats
 from citeforge.package.package import Package
-from citeforge.schemas.scores import MeasureScore, ScoreFile
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.scores import Corrected, MeasureScore
 from citeforge.schemas.signature import Signature
+
+PPI, ROGAN_GLADEN = "ppi++", "rogan-gladen"
+_LEAST_DECIDED = 0.9
+"""Least share of labelled answers whose labels decide a measure; the others, which are left out,
+may differ from them."""
+_LEAST_P = 0.01
+"""p-value below which a difference between labelled and other answers is reported."""
+_DRIFT = 0.05
+"""p-value of equal accuracy on all systems below which a drift is reported."""
 
 
 @dataclass(frozen=True)
-class CorrectedDifference:
-    """Difference of two systems (second minus first), corrected by labels, as displayed.
+class LabelCorrection:
+    """Correction of scores by people's labels of the same answers (PPI++).
 
     Attributes:
-        value: mean paired difference by PPI++.
-        low: lower end of its 95 % interval.
-        high: upper end.
-        p: two-sided p-value (Student's t with Welch's degrees of freedom).
-        n_labels: number of queries whose answers by both systems are labelled.
-        tuning: weight of the judge, from 0 to 1.
+        labels: labels of all systems.
     """
 
-    value: float
-    low: float
-    high: float
-    p: float
-    n_labels: int
-    tuning: float
-
-
-class Correction(Protocol):
-    """A correction of scores: by labels of the same answers, or by a judge's error rates."""
+    labels: Sequence[Label]
 
     def require_known(self, systems: Sequence[tuple[str, str]]) -> None:
         """Refuse labels if none of the scored systems has one.
@@ -51,12 +65,21 @@ class Correction(Protocol):
         Raises:
             InputError: no system has a label; names the systems of the labels.
         """
+        if not any(select_labels(self.labels, *names) for names in systems):
+            labelled = dict.fromkeys(label.system for label in self.labels)
+            examples = ", ".join(map(repr, [*labelled][:5]))
+            names = ", ".join(repr(name) for name, _ in systems)
+            raise self.labels[0].error(
+                f"labels answers of {examples}",
+                f"labels of the answers that are scored: {names}",
+                code="wrong-benchmark",
+            )
 
     def correct(
         self, submission: Submission, reading: Reading, entries: Sequence[MeasureScore],
         signatures: Sequence[Signature],
     ) -> list[str]:  # fmt: skip
-        """Add corrected values to the entries of every judged measure.
+        """Add values corrected by people's labels to the entries of every judged measure.
 
         Args:
             submission: submission that is scored.
@@ -71,41 +94,106 @@ class Correction(Protocol):
             InputError: labels are of unknown answers, or contradict each other.
             UsageError: the answers do not cite passages.
         """
+        judged = _judged_entries(reading, entries, signatures)
+        if not judged:
+            return ["--labels correct nothing: no measure asks a judge"]
+        mine = select_labels(self.labels, submission.system, submission.path.name)
+        if not mine:
+            return [f"not corrected: there is no label of {submission.system}"]
+        benchmark, inputs = submission.benchmark, reading.inputs
+        if inputs is None:
+            raise UsageError(
+                "--labels is for statements that cite passages; "
+                f"{benchmark.manifest.name} shows {benchmark.kind.shows}",
+                code="wrong-kind",
+            )
+        people = match_labels(mine, inputs)
+        by_people = _compute_by_labels(inputs, judged, people)
+        unjudged = _compute_by_labels(inputs, judged, HumanLabels())
+        warnings = _label_warnings(people)
+        for name, (measure, sample, entry, signature) in judged.items():
+            if measure.unlabelled:
+                warnings.append(f"{name} is not corrected: {measure.unlabelled}")
+                continue
+            if name not in by_people or name not in unjudged:
+                continue
+            human = by_people[name]
+            units = _collect_units(sample, human, unjudged[name], people, benchmark.clusters)
+            why = _explain_failure(units, people, sample)
+            if why:
+                warnings.append(f"{name} is not corrected: {why}")
+                continue
+            warnings += _sampling_warnings(name, units, sample)
+            within = measure.range
+            value = estimate_ppi(units, sample.combine, within=within)
+            alone = estimate_ppi(units, sample.combine, tuning=0.0, within=within)
+            signed = replace(signature, correction=f"{PPI},n={value.n_labels}")
+            linear = {}
+            if entry.influence is not None:  # no mean: comparisons of systems need linear values
+                judged_parts, human_parts = linearise(units, sample.combine, value.tuning)
+                linear = {
+                    "linear_judged": judged_parts.tolist(),
+                    "linear_human": _labelled_values(human_parts, units),
+                }
+            entry.corrected = _make_corrected(
+                measure, value, PPI, signed,
+                tuning=round(value.tuning, 10),
+                labels_value=displayed_value(alone.value, entry.scale),
+                labels_low=_displayed(alone.low, measure),
+                labels_high=_displayed(alone.high, measure),
+                human=_labelled_values(human.per_query[0], units),
+                labelled=np.flatnonzero(units.labelled).tolist(),
+                **linear,
+            )  # fmt: skip
+        return list(dict.fromkeys(warnings))
 
 
-class Corrections(Protocol):
-    """Corrections of scores, implemented by the built-in plugin ``labels``."""
+@dataclass(frozen=True)
+class RateCorrection:
+    """Correction of scores by the judge's error rates on other answers.
 
-    def by_labels(self, paths: Sequence[Path]) -> Correction:
-        """Read files of labels, and make the correction by them.
+    Attributes:
+        rates: error rates of the judge, measured on other answers.
+        source: origin of the rates, for signatures.
+    """
 
-        Raises:
-            InputError: a file has no labels of statements.
-        """
+    rates: Rates
+    source: str
 
-    def by_calibration(
-        self, figures: Mapping[str, Any], judge: str
-    ) -> tuple[Correction | None, str]:
-        """Make the correction from a package's error rates of a judge; also a warning, or ""."""
+    def correct(
+        self, submission: Submission, reading: Reading, entries: Sequence[MeasureScore],
+        signatures: Sequence[Signature],
+    ) -> list[str]:  # fmt: skip
+        """Add values corrected by the judge's error rates to the entries; return warnings."""
+        judged = _judged_entries(reading, entries, signatures)
+        if not judged or reading.inputs is None:
+            return []
+        unjudged = _compute_by_labels(reading.inputs, judged, HumanLabels())
+        warnings = []
+        for name, (measure, sample, entry, signature) in judged.items():
+            if name not in unjudged:
+                continue
+            if not measure.linear:
+                why = measure.unlabelled or (
+                    "error rates correct shares of verdicts, and it is none; give labels of these "
+                    "answers (--labels)"
+                )
+                warnings.append(f"{name} is not corrected: {why}")
+                continue
+            no, yes = unjudged[name], unjudged[name].upper or unjudged[name]
+            extremes = np.stack([yes.sums.mean(axis=0), no.sums.mean(axis=0)])
+            estimate = rogan_gladen(
+                sample.sums.mean(axis=0), extremes, sample.combine, self.rates, measure.range
+            )
+            if why := why_not_corrected(estimate, self.rates, measure.range):
+                warnings.append(f"{name} is not corrected: {why}")
+                continue
+            signed = replace(signature, correction=f"{ROGAN_GLADEN},{self.source}")
+            entry.corrected = _make_corrected(measure, estimate, ROGAN_GLADEN, signed)
+        return warnings
 
-    def difference(
-        self, first: MeasureScore, second: MeasureScore, clusters: npt.NDArray[np.int64] | None
-    ) -> CorrectedDifference | None:
-        """Compute the corrected paired difference on one measure; None if labels do not allow it.
 
-        Args:
-            first: score of the first system.
-            second: score of the second system.
-            clusters: cluster of each query, if questions repeat.
-        """
-
-    def notes(self, files: Sequence[ScoreFile]) -> Sequence[str]:
-        """List how values were corrected, and the ranks that corrected values allow."""
-
-
-def find_corrections() -> Corrections:
-    """Load the corrections of the built-in plugin ``labels``."""
-    return cast(Corrections, plugins.built_in("corrections", "labels"))
+Correction = LabelCorrection | RateCorrection
 
 
 def calibration_key(judge: str) -> str:
@@ -113,8 +201,10 @@ def calibration_key(judge: str) -> str:
     return f"calibration of {judge}"
 
 
-def calibration_of(package: Package, judge: JudgeSession | None) -> tuple[Correction | None, str]:
-    """Make the correction by a package's calibration of a judge; also a warning, or "".
+def read_calibration(
+    package: Package, judge: JudgeSession | None
+) -> tuple[RateCorrection | None, str]:
+    """Read a package's error rates of a judge as a correction, with a warning if they drift, or "".
 
     Returns:
         (None, "") if the package has no calibration of this judge.
@@ -125,4 +215,180 @@ def calibration_of(package: Package, judge: JudgeSession | None) -> tuple[Correc
     figures = read_stats(package.folder).get(calibration_key(signature))
     if not isinstance(figures, dict):
         return None, ""
-    return find_corrections().by_calibration(figures, signature)
+    rates = Rates(
+        figures["sensitivity"],
+        figures["specificity"],
+        figures["sensitivity, standard error"],
+        figures["specificity, standard error"],
+        figures["covariance"],
+    )
+    drift, warning = figures["drift, p"], ""
+    if drift is not None and drift < _DRIFT:
+        warning = (
+            f"by the benchmark's calibration {signature} errs more in some systems "
+            f"than in others (p = {drift:.4f}): corrected values of several systems may be in the "
+            "wrong order; labels of these answers (--labels) correct each system by its own"
+        )
+    return RateCorrection(rates, f"n={figures['answers']}"), warning
+
+
+Judged = Mapping[str, tuple[Measure, Sample, MeasureScore, Signature]]
+"""Measures that a judge decides, by name, with their samples, entries and signatures."""
+
+
+def _judged_entries(
+    reading: Reading, entries: Sequence[MeasureScore], signatures: Sequence[Signature]
+) -> Judged:
+    """Select the judged measures that have intervals, with samples, entries and signatures."""
+    return {
+        m.name: (m, sample, entry, signature)
+        for (m, sample), entry, signature in zip(
+            reading.results[0], entries, signatures, strict=True
+        )
+        if "judge" in m.uses and sample.place is None and sample.has_interval
+    }
+
+
+def _compute_by_labels(inputs: Inputs, judged: Judged, people: HumanLabels) -> dict[str, Sample]:
+    """Compute judged measures with people's labels as verdicts; without one, a judge failure."""
+    session = JudgeSession(LabelJudge(people))
+    tools = replace(inputs.tools, judge=session, levels=people.levels)
+    measures = [m for m, *_ in judged.values() if isinstance(m, PassageMeasure)]
+    samples, _ = compute(replace(inputs, tools=tools), measures, session)
+    return {measure.name: sample for measure, sample in samples}
+
+
+def _label_warnings(people: HumanLabels) -> list[str]:
+    """List warnings about labels that cannot be used, or that are all the same."""
+    warnings = []
+    if people.n_undecided:
+        warnings.append(
+            f"{people.n_undecided:,} labels decide nothing (people did not agree, or could not "
+            "tell); answers that need them are left out of the correction"
+        )
+    if people.n_duplicates:
+        warnings.append(
+            f"{people.n_duplicates:,} labels repeat another one word for word; they are ignored"
+        )
+    labels = {*people.verdicts.values(), *people.levels.values()}
+    if len(labels) == 1 and not people.contested:
+        warnings.append(
+            f"all labels say {labels.pop()!r}: how the judge errs on statements of another sort is "
+            "not to be seen in them; label answers drawn at random (labels plan)"
+        )
+    if people.n_unplaced:
+        warnings.append(
+            f"{people.n_unplaced:,} labels are of texts that are no statement of the answer; "
+            "answers that need them are left out of the correction"
+        )
+    return warnings
+
+
+def _collect_units(
+    raw: Sample,
+    human: Sample,
+    unjudged: Sample,
+    people: HumanLabels,
+    clusters: npt.NDArray[np.int64] | None,
+) -> Units:
+    """Collect each answer's sums, by the judge and by people.
+
+    Labels are of the first run; for answers without labels, the mean of their runs is taken.
+    """
+    open_ = _lacks_verdict(unjudged).any(axis=0)
+    rows = np.isin(np.arange(raw.sums.shape[1]), sorted(people.rows))
+    labelled = rows & open_ & ~_lacks_verdict(human)[0]
+    first = raw.sums[: raw.repeats].mean(axis=0)
+    judged = np.where(labelled[:, None], first, raw.sums.mean(axis=0))
+    return Units(judged, human.sums[0], labelled, np.logical_not(open_), clusters)
+
+
+def _lacks_verdict(sample: Sample) -> npt.NDArray[np.bool_]:
+    """Return a mask, (runs, queries), of answers whose sums depend on missing verdicts."""
+    if sample.upper is None:
+        return np.zeros(sample.sums.shape[:2], bool)
+    differs: npt.NDArray[np.bool_] = (sample.sums != sample.upper.sums).any(axis=-1)
+    return differs
+
+
+def _explain_failure(units: Units, people: HumanLabels, sample: Sample) -> str:
+    """Explain why labels cannot correct a measure; empty if they can."""
+    if units.settled.all():
+        return "no answer of it depends on a verdict"
+    rows = [row for row in people.rows if not units.settled[row]]
+    n = int(units.labelled.sum())
+    if n < _LEAST_DECIDED * len(rows):
+        advice = (
+            f"people do not agree on {people.n_undecided:,} of the labels: adjudicate them"
+            if people.n_undecided
+            else "label every statement of an answer (and every citation, labels export --task "
+            "citation-support, for precision)"
+        )
+        return f"the labels decide {n:,} of {len(rows):,} labelled answers; {advice}"
+    if n < LEAST_LABELS:
+        return f"{n} labelled answers; {LEAST_LABELS} are needed"
+    values = sample.combine(units.human[units.labelled])
+    values = values[~np.isnan(values)]
+    if len(values) < 2 or np.ptp(values) < 1e-12:  # all (1 of 1, 2 of 2, …) are alike
+        return (
+            f"people say the same of all {n:,} labelled answers, which tells nothing of how "
+            "much they vary; label more"
+        )
+    return ""
+
+
+def _sampling_warnings(name: str, units: Units, sample: Sample) -> list[str]:
+    """Warn if the judge's values of labelled answers differ from those of the other answers.
+
+    Then the labelled answers are not a random sample.
+    """
+    from scipy import stats
+
+    rest = ~units.labelled & ~units.settled
+    if rest.sum() < 2:
+        return []
+    first, other = (sample.combine(units.judged[m]) for m in (units.labelled, rest))
+    first, other = first[~np.isnan(first)], other[~np.isnan(other)]
+    if len(first) < 2 or len(other) < 2:
+        return []
+    if np.ptp(first) == 0 and np.ptp(other) == 0:
+        p = float(first[0] == other[0])
+    else:
+        p = float(stats.ttest_ind(first, other, equal_var=False).pvalue)
+    if not p < _LEAST_P:
+        return []
+    return [
+        f"{name}: the judge finds the labelled answers unlike the others (means "
+        f"{first.mean():.3f} and {other.mean():.3f}, p = {p:.4f}); corrected values hold only "
+        "where the labelled answers were drawn at random (labels plan)"
+    ]
+
+
+def _make_corrected(
+    measure: Measure, estimate: PpiEstimate, method: str, signature: Signature, **more: Any
+) -> Corrected:
+    """Convert an estimate to a corrected value of a score file."""
+    return Corrected(
+        value=_displayed(estimate.value, measure),
+        low=_displayed(estimate.low, measure),
+        high=_displayed(estimate.high, measure),
+        stderr=displayed_value(estimate.stderr, measure.scale),
+        df=None if math.isinf(estimate.df) else displayed_value(estimate.df, 1),
+        method=method,
+        n_labels=estimate.n_labels,
+        signature=str(signature),
+        **more,
+    )
+
+
+def _displayed(value: float, measure: Measure) -> float | None:
+    """Clip an estimate to its measure's range, and scale it for display."""
+    high = math.inf if measure.high is None else measure.high
+    inside = value if math.isnan(value) else min(max(value, measure.low), high)
+    return displayed_value(inside, measure.scale)
+
+
+def _labelled_values(values: Floats, units: Units) -> list[float | None]:
+    """List each answer's value, None unless labels decide it or no verdict is needed."""
+    defined = (units.labelled | units.settled) & ~np.isnan(values)
+    return [v if k else None for v, k in zip(values.tolist(), defined.tolist(), strict=True)]

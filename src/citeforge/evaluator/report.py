@@ -1,22 +1,18 @@
-"""Write reports and comparisons as plain tables and data; a plugin makes pages and plots."""
+"""Write scores as plain tables and data, and comparisons of systems in any format."""
 
 import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Protocol, cast
 
-from citeforge.engines import plugins
-from citeforge.engines.files import write_bytes, write_text
+from citeforge.engines.files import write_text
 from citeforge.engines.report_table import Table, comment
-from citeforge.evaluator.audited import audit_for, told_of_negatives
 from citeforge.evaluator.compare import (
     BY_QUERY_NOTE,
     Comparison,
     Difference,
     compare_many,
-    parts_across,
 )
 from citeforge.evaluator.markup import page_templates
 from citeforge.evaluator.measures.authorship_tables import signature_lines, tables
@@ -29,11 +25,10 @@ from citeforge.evaluator.rows import (
     of_cells,
     references_last,
 )
-from citeforge.evaluator.slices import NOTE, slice_fields, slice_tables, with_slices
+from citeforge.evaluator.slices import NOTE, slice_fields, slice_tables
 from citeforge.evaluator.table import difference_tables, scores_table
-from citeforge.schemas.audit import Audit
-from citeforge.schemas.errors import UnknownValueError, UsageError
-from citeforge.schemas.recipes.command_options import CompareOptions, ReportOptions
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes.command_options import CompareOptions
 from citeforge.schemas.scores import ScoreFile
 
 PICTURES = ("svg", "png", "pdf")
@@ -59,46 +54,6 @@ def format_of(out: str | Path | None) -> str:
             code="bad-option",
         )
     return ENDINGS[ending]
-
-
-class Pages(Protocol):
-    """Pages, plots and tables for papers, implemented by the built-in plugin ``plots``."""
-
-    def report(
-        self, files: Sequence[ScoreFile], form: str, out: Path | None, options: ReportOptions,
-        audit: Audit | None,
-    ) -> tuple[bytes, int]:  # fmt: skip
-        """Render a page, a plot, the report of a plot in any format, or a table with marks.
-
-        Args:
-            files: score files.
-            form: format of the file.
-            out: path beside which large data files of a page are written; None to embed them.
-            options: content and layout.
-            audit: audit of the benchmark.
-
-        Returns:
-            Content of the file, and the number of files written beside it.
-
-        Raises:
-            UsageError: an option is for another kind of file, or the files lack the data.
-            MissingExtraError: a plot without the extra ``report``.
-        """
-
-    def explorer(self, files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
-        """Render a page's part in which all answers can be filtered and compared.
-
-        Returns:
-            (the part of the page, files beside the page: name to content).
-        """
-
-
-def find_pages() -> Pages:
-    """Load the pages of the built-in plugin ``plots``."""
-    return cast(Pages, plugins.built_in("reports", "pages"))
-
-
-FOR_AN_AUDIT = "--benchmark is for pages and Markdown"
 
 
 def signatures(files: Sequence[ScoreFile]) -> list[str]:
@@ -193,56 +148,7 @@ TABLES: dict[str, Callable[[Sequence[ScoreFile], Sequence[str]], str]] = {
     "csv": render_csv,
     "latex": render_latex,
 }
-
-
-def make_report(
-    files: Sequence[ScoreFile], form: str, out: Path | None, options: ReportOptions
-) -> tuple[bytes, int]:
-    """Render a report, and write it where a file is named.
-
-    Args:
-        files: score files.
-        form: a key of :data:`TABLES`, ``html``, or one of :data:`PICTURES`.
-        out: file to write; None to write none.
-        options: content and layout.
-
-    Returns:
-        The report, and the number of files written beside it.
-
-    Raises:
-        UnknownValueError: no such format.
-        UsageError: an option is for another kind of file, the files lack the data, or a picture has
-            no file.
-        InputError: this installation lacks the plugin for pages, plots and tables with marks.
-        MissingExtraError: a plot without the extra ``report``.
-    """
-    files = with_slices(files, options.by)
-    formats = (*TABLES, "html", *PICTURES)
-    if form not in formats:
-        raise UnknownValueError("format", form, formats)
-    if out is None and form in ("png", "pdf"):
-        raise UsageError(
-            f"a picture ({form}) is written to a file: name it with --out", code="missing-option"
-        )
-    audit = None if options.benchmark is None else audit_for(options.benchmark, files)
-    is_table, n_beside = form in TABLES and not options.is_plot, 0
-    if is_table and options.title is not None:
-        raise UsageError(
-            "--title: a table has none; leave it out, or write --out PAGE.html",
-            code="option-without-effect",
-        )
-    if is_table and audit is not None and form != "md":
-        raise UsageError(FOR_AN_AUDIT, code="option-without-effect")
-    if is_table and options.is_plain:
-        content = TABLES[form](files, parts_across(options.across)).encode()
-    else:
-        content, n_beside = find_pages().report(files, form, out, options, audit)
-    if is_table and audit is not None:
-        content += "".join(["\n", *(f"- {line}\n" for line in told_of_negatives(audit))]).encode()
-    if out is not None:
-        write_bytes(out, content)
-    return content, n_beside
-
+"""Format to the function that renders score files as a plain table in it."""
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _NOTE = (

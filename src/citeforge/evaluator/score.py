@@ -6,9 +6,10 @@ from pathlib import Path
 
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.running.setup import judge_session, replay_store
-from citeforge.evaluator.corrections import Correction, calibration_of, find_corrections
+from citeforge.evaluator.corrections import Correction, LabelCorrection, read_calibration
 from citeforge.evaluator.entries import make_entries
 from citeforge.evaluator.kinds import ScoredKind
+from citeforge.evaluator.label_files import read_labels
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.reading import Reading
 from citeforge.evaluator.measures.registry import measures as known_measures
@@ -82,14 +83,14 @@ def setup_of(
     elif any("segmenter" in m.uses for m in measures) and (tools.judge or not is_of_graphs):
         tools = _with_segmenter(tools)  # of graphs, only a judge looks at sentences
     if options.labels:
-        correction = find_corrections().by_labels(options.labels)
-        return ScoringSetup(benchmark, measures, tools, correction)
+        labels = [label for path in options.labels for label in read_labels(path)]
+        return ScoringSetup(benchmark, measures, tools, LabelCorrection(labels))
     if tools.judge is not None and not _ask_judge(measures):
         hint = _hint_of_judged(benchmark, tools.judge)
         return ScoringSetup(benchmark, measures, tools, warning=hint)
     if options.protocol != "strict":
         return ScoringSetup(benchmark, measures, tools)
-    return ScoringSetup(benchmark, measures, tools, *calibration_of(benchmark, tools.judge))
+    return ScoringSetup(benchmark, measures, tools, *read_calibration(benchmark, tools.judge))
 
 
 def _ask_judge(measures: Iterable[Measure]) -> bool:

@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from citeforge.engines.report_table import MarkedCell, Table
 from citeforge.evaluator.compare import BY_QUERY_NOTE, Difference
-from citeforge.evaluator.corrections import find_corrections
+from citeforge.evaluator.corrected_ranks import correction_notes, order_notes
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.notes import judge_lines, rounding_lines
 from citeforge.evaluator.ranks import LEVEL
@@ -81,8 +81,7 @@ def render_scores(
     signatures = signature_notes(results)
     if not verbose:
         signatures = _first_signatures(signatures)
-    if any(m.corrected for r in results for m in r.measures):
-        missing += find_corrections().notes(results)
+    missing += correction_notes(results) + order_notes(results)
     slices: list[str] = []
     for table in slice_tables(results, measures=_names(results) if verbose else ()):
         slices += ["", table.title, *table.text(width)]

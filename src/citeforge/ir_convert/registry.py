@@ -123,7 +123,7 @@ def open_source(spec: str, split: str | None, options: ReadOptions) -> Source:
         UsageError: no colon, nothing behind it, or an unknown kind.
         InputError: the source cannot be read, or a broken plugin.
     """
-    return SOURCES.make(spec, split, options)
+    return SOURCES.find(spec)(split, options)
 
 
 def open_corpus(spec: str, split: str | None, options: ReadOptions, option: str) -> Source:
@@ -149,4 +149,4 @@ def open_corpus(spec: str, split: str | None, options: ReadOptions, option: str)
     if SOURCES.get(name) is None:
         error = _unknown(spec)
         raise UsageError(f"{option} {spec!r}: {error}", code=error.code)
-    return SOURCES.make(spec, split, replace(options, passages_only=True))
+    return SOURCES.find(spec)(split, replace(options, passages_only=True))

@@ -18,7 +18,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.engines.duplicates import DuplicateFinder
 from citeforge.engines.files import sha256_file
 from citeforge.engines.tables import batch_of, table_of
 from citeforge.schemas.errors import InputError
@@ -90,6 +89,52 @@ def corpus_batches(rows: Iterator[tuple[str, str, str, str | None]]) -> Iterator
     """Put (id, title, text, metadata) rows into Arrow batches of schema CORPUS."""
     while some := list(islice(rows, _BATCH)):
         yield batch_of(some, CORPUS)
+
+
+class DuplicateFinder:
+    """Collects 64-bit hashes of ids; ids with equal hashes are candidates, later compared as text.
+
+    Python's string hash has a new key in every process, so collisions cannot be crafted; it only
+    decides which ids are looked at again.
+    """
+
+    def __init__(self) -> None:
+        """Start without hashes."""
+        # Sorted, each longer than the next: an id is merged some log2(ids / block) times.
+        self._runs: list[npt.NDArray[np.int64]] = []
+
+    def add(self, ids: list[str]) -> bool:
+        """Add the hashes of a block of ids; return whether one of them was seen before.
+
+        Returns:
+            Whether the hash of one of them came before.
+        """
+        if not ids:
+            return False
+        new = np.sort(np.fromiter(map(hash, ids), np.int64, len(ids)))
+        is_repeated = bool((new[1:] == new[:-1]).any())
+        for run in self._runs:
+            at = np.minimum(np.searchsorted(run, new), len(run) - 1)
+            is_repeated = is_repeated or bool((run[at] == new).any())
+        while self._runs and len(self._runs[-1]) <= len(new):
+            new = _merge_sorted([self._runs.pop(), new])
+        self._runs.append(new)
+        return is_repeated
+
+    def suspects(self) -> frozenset[int]:
+        """Return the hashes that were added more than once, and forget all hashes."""
+        if not self._runs:
+            return frozenset()
+        hashes = _merge_sorted(self._runs)
+        self._runs = []
+        return frozenset(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
+
+
+def _merge_sorted(runs: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """Merge sorted arrays into one sorted array."""
+    hashes = np.concatenate(runs)
+    hashes.sort(kind="stable")  # linear, as it finds the runs again
+    return hashes
 
 
 def checked_passages(

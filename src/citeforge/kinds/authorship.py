@@ -21,7 +21,6 @@ class AuthorshipKind(TwinsKind):
 
     name = "authorship"
     recipe: type[Recipe] | None = AuthorshipRecipe
-    has_plan = False
     about = "the same passages under every label of authorship"
     is_design = True
     readings = ("cells", *TwinsKind.readings)

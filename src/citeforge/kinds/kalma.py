@@ -29,7 +29,6 @@ class KalmaKind(ScoredKind):
 
     name = "kalma"
     recipe = KalmaRecipe
-    has_plan = True
     about = "questions whose answers must cite triples of a knowledge graph (KaLMA)"
     paper = "kalma"
     task_categories = ("question-answering", "text-generation")

@@ -20,7 +20,6 @@ class TwinsKind(RageKind):
 
     name = "twins"
     recipe: type[Recipe] | None = TwinsRecipe
-    has_plan = True
     about = "passages with twins that a language model wrote"
     paper = "attrieval"
     annotation = (*RageKind.annotation, "twin-relevant", "twin-nonrelevant")

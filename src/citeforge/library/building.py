@@ -41,7 +41,7 @@ def build(
     """
     if not isinstance(recipe, Recipe):
         recipe = read_recipe(Path(recipe))
-    kind_of_recipe(recipe).check_and_build(recipe, _run(run, out, overwrite, resume))
+    kind_of_recipe(recipe).build(recipe, _run(run, out, overwrite, resume))
     return load(Path(out))
 
 

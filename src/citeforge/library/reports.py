@@ -7,8 +7,9 @@ from pathlib import Path
 from citeforge.engines.report_table import Displayed, Table
 from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.compare import Difference
+from citeforge.evaluator.pages.report import make_report
 from citeforge.evaluator.ranks import LEVEL
-from citeforge.evaluator.report import compare_files, format_of, make_report
+from citeforge.evaluator.report import compare_files, format_of
 from citeforge.evaluator.rows import named_rows, references_last
 from citeforge.evaluator.table import difference_tables, scores_table, signature_notes
 from citeforge.library.benchmarks import package_folder

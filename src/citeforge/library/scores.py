@@ -12,6 +12,7 @@ from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgePlan, JudgeSession
 from citeforge.engines.report_table import Displayed, Table
 from citeforge.evaluator.compare import load_scores
+from citeforge.evaluator.corrections import LabelCorrection
 from citeforge.evaluator.max_row import max_row
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.rows import caution_lines, missing_lines
@@ -359,7 +360,7 @@ def _require_distinct(
                 allowed="names that differ to the eye (--name)",
                 code="bad-option",
             )
-    if setup.correction is not None:
+    if isinstance(setup.correction, LabelCorrection):
         setup.correction.require_known([(s.system, s.path.name) for s in submissions])
 
 

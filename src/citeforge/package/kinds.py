@@ -11,7 +11,7 @@ import pyarrow as pa
 from citeforge.engines import plugins
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.recipes.base import Hideable, Recipe, RunOptions
+from citeforge.schemas.recipes.base import Recipe, RunOptions
 
 if TYPE_CHECKING:
     from citeforge.engines.llm.budget import RunPlan
@@ -28,7 +28,6 @@ class Kind(ABC):
         name: as in ``citeforge build NAME`` and in manifests.
         recipe: record of a build of it, whose ``kind`` is the name; None where its packages come
             from elsewhere.
-        has_plan: whether the requests of a build can be counted beforehand.
         about: what a benchmark of it consists of, in the words of cards.
         paper: source whose paper describes it; cards cite it.
         task_categories: of the Hub.
@@ -56,7 +55,6 @@ class Kind(ABC):
 
     name: str
     recipe: type[Recipe] | None = None
-    has_plan: bool = False
     about: str
     paper: str
     task_categories: tuple[str, ...] = ("question-answering", "text-retrieval")
@@ -84,56 +82,25 @@ class Kind(ABC):
                 "recipe=… with that name, or None"
             )
 
-    def check_and_build(self, recipe: Recipe, run: RunOptions) -> Manifest:
-        """Build a package, or continue an interrupted build, if the options go together.
+    @abstractmethod
+    def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
+        """Build a package, or continue an interrupted build; starts with ``open_build``.
 
         Returns:
             The manifest of the finished package.
 
         Raises:
             InputError: a source, a model, a plugin or the output folder is at fault.
-            UsageError: a kind that cannot be built, or options that do not go together.
+            UsageError: options that do not go together.
         """
-        from citeforge.engines.running.setup import make_runner
 
-        if self.recipe is None:
-            raise UsageError(f"{self.name} benchmarks cannot be built", code="wrong-kind")
-        make_runner(run).require()
-        self._refuse_batch(recipe, run)
-        if run.secret_from is not None and not (isinstance(recipe, Hideable) and recipe.hidden):
-            raise UsageError("--secret-from requires --hidden", code="missing-option")
-        return self.build(recipe, run)
-
-    def check_and_plan(self, recipe: Recipe, run: RunOptions) -> RunPlan:
-        """Count the LLM requests of a build, and their cost, without sending any.
+    def plan(self, recipe: Recipe, run: RunOptions) -> RunPlan:
+        """Count the LLM requests of a build, without sending any; for recipes with ``--dry-run``.
 
         Raises:
             InputError: a source or a plugin is at fault.
-            UsageError: builds of this kind send no requests, or not to this model.
+            UsageError: the build sends no requests, or not to this model.
         """
-        if not self.has_plan:
-            kinds_with_plan = ", ".join(k.name for k in kinds().values() if k.has_plan)
-            raise UsageError(
-                f"--dry-run works for builds of {kinds_with_plan} only", code="wrong-kind"
-            )
-        self._refuse_batch(recipe, run)
-        return self.plan(recipe, run)
-
-    def _refuse_batch(self, recipe: Recipe, run: RunOptions) -> None:
-        """Refuse ``--batch`` for recipes that cannot use it."""
-        if run.batch and recipe.no_batch:
-            raise UsageError(
-                f"--batch: not for build {self.name}: {recipe.no_batch}, and a batch may take a "
-                "day",
-                code="option-without-effect",
-            )
-
-    @abstractmethod
-    def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
-        """Build a package by a recipe of this kind; called by :meth:`check_and_build`."""
-
-    def plan(self, recipe: Recipe, run: RunOptions) -> RunPlan:
-        """Count the LLM requests of a build; kinds with ``has_plan`` override it."""
         raise UsageError(f"--dry-run: not for build {self.name}", code="wrong-kind")
 
     def blind(self, config: str, table: pa.Table) -> pa.Table:
@@ -193,10 +160,13 @@ def kind_of_recipe(recipe: Recipe) -> Kind:
 
     Raises:
         UnknownValueError: no such kind is installed.
+        UsageError: benchmarks of the kind are not built.
     """
     kind = find_kind(recipe.kind)
     if kind is None:
         raise UnknownValueError("benchmark kind", recipe.kind, kinds())
+    if kind.recipe is None:
+        raise UsageError(f"{kind.name} benchmarks cannot be built", code="wrong-kind")
     return kind
 
 

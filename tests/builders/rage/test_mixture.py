@@ -11,10 +11,13 @@ from citeforge.schemas.recipes.rage import PRESETS, Mixture
 
 def pools(n_queries: int, sizes: dict[str, int]) -> Pools:
     names = [f"q{i}" for i in range(n_queries)]
-    result = Pools(names)
-    for label, size in sizes.items():
-        result.by_label[label] = {q: [f"{label[0]}{q}-{i}" for i in range(size)] for q in names}
-    return result
+    return Pools(
+        names,
+        {
+            label: {q: [f"{label[0]}{q}-{i}" for i in range(size)] for q in names}
+            for label, size in sizes.items()
+        },
+    )
 
 
 FULL = {"relevant": 5, "irrelevant": 10, "seemingly_relevant": 10}

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from citeforge.engines.models.embed import make_embedder
-from citeforge.engines.models.minilm import load_minilm
+from citeforge.engines.models.transformer import load_minilm
 
 TEXTS = [
     "word " * 300,  # beyond the 256 tokens

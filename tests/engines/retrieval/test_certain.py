@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.builders.rage import mining
-from citeforge.builders.rage.exclusions import Exclusions
-from citeforge.builders.rage.mining import SeeminglyRelevant
+from citeforge.builders.rage.mining import Exclusions, SeeminglyRelevant
 from citeforge.engines.models.vectors import VectorShard
 from citeforge.engines.retrieval.certain import CertainSearch, best_first, undecided
 from citeforge.engines.retrieval.dense import nearest

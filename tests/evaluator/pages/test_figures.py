@@ -16,7 +16,7 @@ from scipy.stats import binomtest
 
 from citeforge.evaluator.pages import palette
 from citeforge.evaluator.pages import scatter_chart as scatter
-from citeforge.evaluator.pages.choose import page_figures, plot, plots
+from citeforge.evaluator.pages.choose import PLOTS, page_figures, plot
 from citeforge.evaluator.statistics.intervals import wilson
 from citeforge.schemas.authorship import PLACEBO, Design, LabelSet, make_cells
 from citeforge.schemas.scores import Corrected, ScoreFile, Slice
@@ -215,7 +215,7 @@ def test_specifications_are_valid() -> None:
     """By the schema of Vega-Lite."""
     drawn = set()
     own = {"calibration": [labelled()], "bias": cells(), "slices": [*map(in_slices, many(3))]}
-    for name, declared in plots().items():
+    for name, declared in PLOTS.items():
         result = declared.make(own.get(name) or many(3), "CiteP")
         assert result is not None, name
         drawn.add(result.spec["$schema"])

@@ -9,7 +9,7 @@ import pytest
 
 from citeforge.evaluator.compare import compare_many
 from citeforge.evaluator.pages.paper import WRITERS, paper_table
-from citeforge.evaluator.report import make_report
+from citeforge.evaluator.pages.report import make_report
 from citeforge.evaluator.rows import not_comparable
 from citeforge.schemas.recipes.command_options import ReportOptions, TableOptions
 from citeforge.schemas.scores import ScoreFile

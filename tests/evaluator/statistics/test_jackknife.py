@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from citeforge.evaluator.compare import compare_many
+from citeforge.evaluator.corrected_ranks import corrected_difference
 from citeforge.evaluator.entries import make_entry
 from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.ranks import ranks_of
@@ -16,8 +17,7 @@ from citeforge.evaluator.statistics.estimates import (
     mean_sample,
     ratio_sample,
 )
-from citeforge.plugins.labels.ppi import Units, estimate_ppi, linearise
-from citeforge.plugins.labels.ranks import corrected_difference
+from citeforge.evaluator.statistics.ppi import Units, estimate_ppi, linearise
 from citeforge.schemas.scores import Corrected, Counts, MeasureScore, ScoreFile
 from citeforge.schemas.signature import Signature
 

@@ -10,7 +10,7 @@ from scipy import stats
 import citeforge as cf
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.corrections import calibration_of
+from citeforge.evaluator.corrections import read_calibration
 from citeforge.package.package import Package
 from citeforge.plugins.labels.calibration import (
     calibrate,
@@ -81,11 +81,11 @@ def test_a_package_with_a_calibration_corrects(
     assert precision.corrected is None
     # The judge is wrong with one system alone.
     assert any("errs more in some systems" in w for w in file.warnings)
-    correction, _ = calibration_of(Package(folder), JudgeSession(LexicalJudge()))
+    correction, _ = read_calibration(Package(folder), JudgeSession(LexicalJudge()))
     assert correction is not None
     assert correction.rates is not None
     assert correction.rates.specificity == pytest.approx(105 / 120)
-    assert calibration_of(Package(package), JudgeSession(LexicalJudge())) == (None, "")
+    assert read_calibration(Package(package), JudgeSession(LexicalJudge())) == (None, "")
     again = ("labels", "calibrate", "facts", "--labels", "e.jsonl", "--judge", "lexical")
     assert "replaces" not in inline(*again).stderr
     write_jsonl(tmp_path / "e.jsonl", expertqa(60, wrong=1))

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from citeforge.evaluator.statistics.ppi import Units, estimate_ppi
 from citeforge.plugins.labels.options import LabelPlanOptions
 from citeforge.plugins.labels.planning import (
     half_width,
@@ -14,7 +15,6 @@ from citeforge.plugins.labels.planning import (
     plan_labels,
     render_label_plan,
 )
-from citeforge.plugins.labels.ppi import Units, estimate_ppi
 from citeforge.schemas.scores import Corrected, ScoreFile
 from conftest import Inline, refused
 from conftest_plots import scored

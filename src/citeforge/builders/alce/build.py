@@ -32,8 +32,13 @@ from citeforge.builders.alce.questions import (
 )
 from citeforge.builders.alce.writing import condense, sub_claims
 from citeforge.builders.build import Stats, Workspace, open_build
-from citeforge.builders.corpus import copy_corpus, link_corpus, write_batches
-from citeforge.builders.package import corpus_stats, mapping_stats
+from citeforge.builders.package import (
+    copy_corpus,
+    corpus_stats,
+    link_corpus,
+    mapping_stats,
+    write_corpus,
+)
 from citeforge.builders.writer_prompts import writer_prompt
 from citeforge.engines.files import sha256_file
 from citeforge.engines.folders import beside
@@ -218,7 +223,7 @@ def _write_corpus(recipe: AlceRecipe, source: Source, place: Workspace) -> list[
     else:
         chunk = recipe.chunk
         batches = source.passages() if chunk is None else passage_chunks(source, chunk)
-        files = write_batches(place.start("corpus"), batches, source)
+        files = write_corpus(place.start("corpus"), batches, source)
         place.finish("corpus", key, files, {"counts": source.info().counts})
     return shard_paths(place.stage("corpus"), "corpus")
 

@@ -19,8 +19,7 @@ from citeforge.builders.alce.coverage import (
 from citeforge.builders.alce.writing import condensed_stats, usable_texts
 from citeforge.builders.build import Stats
 from citeforge.builders.package import PackageWriter
-from citeforge.engines.corpus import find_rows
-from citeforge.engines.tables import rows_of
+from citeforge.engines.tables import find_rows, rows_of
 from citeforge.package.items import GoldRows
 from citeforge.schemas.manifest import ContextSet
 from citeforge.schemas.tables import MAPPING, RELEVANT, UNJUDGED

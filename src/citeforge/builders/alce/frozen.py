@@ -2,8 +2,7 @@
 
 from citeforge.builders.alce.build import build_retrieved
 from citeforge.builders.build import Stats, open_build
-from citeforge.builders.corpus import write_batches
-from citeforge.builders.package import corpus_stats, mapping_stats
+from citeforge.builders.package import corpus_stats, mapping_stats, write_corpus
 from citeforge.engines.tables import rows_of
 from citeforge.ir_convert.alce import load_alce, passage_id
 from citeforge.ir_convert.registry import info_of, open_source
@@ -90,7 +89,7 @@ def _build(
         if (finished := build.finished(draft)) is not None:
             return finished
         writer = build.package()
-        files = write_batches(writer.folder / "corpus", source.passages(), source)
+        files = write_corpus(writer.folder / "corpus", source.passages(), source)
         writer.add_shards("corpus", "corpus", files)
         queries, relevant, gold = source.queries(), source.relevant(), source.gold()
         writer.add("queries", "queries", queries.cast(QUERIES))

@@ -1,36 +1,40 @@
 """``build rage``: from a source to a packaged RAGE benchmark (Penzkofer & Baumann 2024)."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
 from citeforge.builders.build import Stats, open_build
-from citeforge.builders.corpus import copy_corpus, link_corpus
-from citeforge.builders.package import PackageWriter, corpus_stats, mapping_stats
+from citeforge.builders.package import (
+    PackageWriter,
+    copy_corpus,
+    corpus_stats,
+    link_corpus,
+    mapping_stats,
+)
 from citeforge.builders.rage.hidden_contexts import freeze_hidden
-from citeforge.builders.rage.mixture import Mappings, OneSize, Pools, freeze, short_mappings
+from citeforge.builders.rage.mixture import (
+    Contexts,
+    Mappings,
+    OneSize,
+    Pools,
+    freeze,
+    short_mappings,
+)
 from citeforge.builders.rage.negatives import make_mappings
 from citeforge.builders.rage.sources import EmbedderMaker, Material, open_sources, read_material
+from citeforge.builders.rage.suspects import drop_decided, drop_suspects
 from citeforge.engines.draws import mix_secret
-from citeforge.engines.plugins import built_in
 from citeforge.engines.tables import rows_of
-from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.manifest import ContextSet, Manifest
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.rage import Mixture, RageRecipe
-from citeforge.schemas.tables import (
-    GOLD,
-    IRRELEVANT,
-    MAPPING,
-    QUERIES,
-    RELEVANT,
-    SEEMINGLY_RELEVANT,
-)
-
-DropNegatives = Callable[[Material, Mappings], Mappings]
-"""Removes negatives that may be relevant, and counts them in the material."""
+from citeforge.schemas.tables import GOLD, LABELS, MAPPING, QUERIES, SEEMINGLY_RELEVANT
 
 
 def build_rage(
@@ -49,38 +53,33 @@ def build_rage(
     Raises:
         InputError: the source, a file in it, or the output folder is at fault.
     """
-    _filters(recipe)  # missing plugins are reported before any work
     with open_build(recipe, run) as build:
         sources = open_sources(recipe, run, build.workspace, embedder)
         draft = sources.draft(build)
         if (finished := build.finished(draft)) is not None:
             return finished
         material = read_material(sources, build.workspace)
-        draw_seed = mix_secret(recipe.seed, build.secret())
-        made = make_mappings(material, build.workspace, draw_seed)
+        seed = mix_secret(recipe.seed, build.secret())
+        made = make_mappings(material, build.workspace, seed)
+        mappings = drop_negatives(material, made.tables)
+        frozen = freeze_contexts(material, mappings, seed)
         writer = build.package()
-        tables = drop_negatives(material, made.tables)
-        stats, learnt = write_rage_tables(writer, material, tables, draw_seed)
+        stats, learnt = write_rage_tables(writer, material, frozen)
         if not recipe.hidden:  # that only mined passages have a cosine would tell them apart
-            write_cosines(writer, made.cosines, tables)
+            write_cosines(writer, made.cosines, mappings)
         return build.finish(
             draft, writer, stats, sources=material.infos, models=sources.models | made.models,
             computed=made.computed and {**made.computed, "libraries": _libraries()}, **learnt,
         )  # fmt: skip
 
 
-def _filters(recipe: RageRecipe) -> list[DropNegatives]:
-    """Load the filters that the recipe asks for: of suspects, and of human decisions."""
-    options = (("suspects", recipe.drop_suspects), ("decided", recipe.decided is not None))
-    return [
-        cast(DropNegatives, built_in("negatives", name)) for name, is_asked in options if is_asked
-    ]
-
-
 def drop_negatives(material: Material, mappings: Mappings) -> Mappings:
-    """Apply the recipe's filters to the mined negatives."""
-    for drop in _filters(material.recipe):
-        mappings = drop(material, mappings)
+    """Remove the negatives that the recipe drops: suspects, and those decided to be relevant."""
+    recipe = material.recipe
+    if recipe.drop_suspects:
+        mappings = drop_suspects(material, mappings)
+    if recipe.decided is not None:
+        mappings = drop_decided(recipe.decided, material, mappings)
     return mappings
 
 
@@ -93,57 +92,78 @@ def write_cosines(writer: PackageWriter, cosines: pa.Table, mappings: Mappings) 
         writer.add("cosines", SEEMINGLY_RELEVANT, still)
 
 
-def write_rage_tables(
-    writer: PackageWriter,
+@dataclass(frozen=True)
+class FrozenContexts:
+    """Mappings of a build, and the contexts that were drawn from them.
+
+    Attributes:
+        mappings: label to rows, schema MAPPING.
+        docs: context set to the passages of each query.
+        sets: context set to its description in the manifest.
+        short_mappings: queries with fewer negatives than asked; empty for hidden labels, where the
+            number of near ones would tell that of relevant ones.
+    """
+
+    mappings: Mappings
+    docs: dict[str, Contexts]
+    sets: dict[str, ContextSet]
+    short_mappings: dict[str, dict[str, int]]
+
+
+def freeze_contexts(
     material: Material,
     mappings: Mappings,
-    draw_seed: int,
-    one_size: Callable[[Pools, Mixture], OneSize | None] | None = None,
-) -> tuple[Stats, dict[str, Any]]:
-    """Write all tables of the package; return statistics and fields for the manifest.
+    seed: int,
+    choose_size: Callable[[Pools, Mixture], OneSize | None] | None = None,
+) -> FrozenContexts:
+    """Draw the contexts of every mixture; hidden labels also get other irrelevant passages.
 
     Args:
-        writer: writer of the package.
         material: material of the build.
         mappings: rows of each label.
-        draw_seed: seed of the contexts.
-        one_size: gives the common size of a mixture's contexts; None for as many passages as each
-            query has. Contexts of hidden benchmarks have all that the mixture names.
+        seed: seed of the draws.
+        choose_size: chooses the common size of a mixture's contexts; None for as many passages as
+            each query has. Contexts of hidden benchmarks have all that the mixture names.
     """
-    recipe, n = material.recipe, material.queries.num_rows
-    hidden = None
+    recipe = material.recipe
     if recipe.hidden:
-        mappings, docs, info = freeze_hidden(
-            material, mappings, recipe.mixtures[0], draw_seed,
-            lambda some: drop_negatives(material, some),
-        )  # fmt: skip
-        hidden = docs, info
-    if recipe.corpus == "pool":
-        pool = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()}
+        mixture = recipe.mixtures[0]
+        drop = partial(drop_negatives, material)
+        mappings, shown, info = freeze_hidden(material, mappings, mixture, seed, drop)
+        return FrozenContexts(mappings, {mixture.name: shown}, {mixture.name: info}, {})
+    pools = Pools.of(material.ids, mappings)
+    docs, sets = {}, {}
+    for mixture in recipe.mixtures:
+        size = None if choose_size is None else choose_size(pools, mixture)
+        docs[mixture.name], sets[mixture.name] = freeze(pools, mixture, seed, size)
+    return FrozenContexts(mappings, docs, sets, short_mappings(pools, recipe.mining))
+
+
+def write_rage_tables(
+    writer: PackageWriter, material: Material, frozen: FrozenContexts
+) -> tuple[Stats, dict[str, Any]]:
+    """Write all tables of the package; return statistics and fields for the manifest."""
+    n = material.queries.num_rows
+    if material.recipe.corpus == "pool":
+        pool = {i for t in frozen.mappings.values() for i in t["corpus-id"].to_pylist()}
         files = copy_corpus(writer.folder, material.corpus, pool)
     else:
         files = link_corpus(writer.folder, material.corpus)
     writer.add_shards("corpus", "corpus", files)
     writer.add("queries", "queries", material.queries.cast(QUERIES))
     stats: Stats = {"queries": n, **corpus_stats(writer.folder)}
-    pools = Pools(material.ids)
-    for label in (RELEVANT, IRRELEVANT, SEEMINGLY_RELEVANT):
-        table = mappings.get(label, MAPPING.empty_table())
+    for label in LABELS:
+        table = frozen.mappings.get(label, MAPPING.empty_table())
         writer.add("mapping", label, table.cast(MAPPING))
-        pools.add(label, table)
         stats |= mapping_stats(label, table, n)
-    contexts = {}
-    for mixture in recipe.mixtures:
-        size = None if one_size is None else one_size(pools, mixture)
-        docs, contexts[mixture.name] = hidden or freeze(pools, mixture, draw_seed, size)
-        stats |= writer.add_contexts(mixture.name, docs)
+    for name, docs in frozen.docs.items():
+        stats |= writer.add_contexts(name, docs)
     writer.add("gold", "gold", material.gold.cast(GOLD))
     stats["gold rows"] = material.gold.num_rows
     return stats, {
-        "contexts": contexts,
+        "contexts": frozen.sets,
         "counts": material.counts,
-        # Of hidden contexts, the number of near ones follows from that of relevant ones.
-        "short_mappings": {} if recipe.hidden else short_mappings(pools, recipe.mining),
+        "short_mappings": frozen.short_mappings,
     }
 
 

@@ -15,9 +15,8 @@ from citeforge.builders.rage.hidden_negatives import (
 )
 from citeforge.builders.rage.mixture import Contexts, Mappings, Pools, too_few_error
 from citeforge.builders.rage.sources import Material
-from citeforge.engines.corpus import find_rows
 from citeforge.engines.draws import generator
-from citeforge.engines.tables import rows_of, table_of
+from citeforge.engines.tables import find_rows, rows_of, table_of
 from citeforge.engines.textfiles import count_text
 from citeforge.package.package import texts_of
 from citeforge.schemas.manifest import ContextSet
@@ -49,9 +48,7 @@ def freeze_hidden(
     Raises:
         InputError: a query has fewer passages than the mixture names.
     """
-    pools = Pools(material.ids)
-    for label in (RELEVANT, IRRELEVANT, SEEMINGLY_RELEVANT):
-        pools.add(label, mappings.get(label, MAPPING.empty_table()))
+    pools = Pools.of(material.ids, mappings)
     candidates = _collect_candidates(material, pools, mixture, seed)
     n_near = mixture.relevant + mixture.seemingly_relevant
     refused = _Refusals(material, mappings, drop)

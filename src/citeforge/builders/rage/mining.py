@@ -1,30 +1,179 @@
-"""Mining of seemingly relevant passages, and drawing of irrelevant ones (RAGE, section 3.1)."""
+"""Mining of seemingly relevant passages (RAGE, section 3.1), and which passages are excluded."""
 
 from collections import Counter
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from citeforge.builders.rage.exclusions import FINE, Exclusions
-from citeforge.engines.corpus import find_rows, read_ids_and_ranks
-from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.retrieval.certain import TIE, CertainSearch, best_first, undecided
-from citeforge.engines.retrieval.records import Rankings
-from citeforge.engines.tables import count_rows
+from citeforge.engines.tables import find_rows, read_ids_and_ranks, take_rows
+from citeforge.engines.text.overlap import Shingles, shared, shingles
+from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
 
+FINE, ANSWER, PIECE = 0, 1, 2
+"""Verdicts of the text rules on a candidate."""
+WORDS = {ANSWER: "contain an answer", PIECE: "share text with a relevant passage"}
+"""Descriptions of the verdicts, for counts."""
 _RESERVE_NOMINATIONS = 32
 """Nominations beyond what is asked, so that most queries are settled in one pass."""
-
 _MATRIX_ENTRIES = 1 << 23
 """Entries of a nomination matrix (queries times k) that are held at once."""
-
 _SKIPPED, _CHOSEN, _OTHER = range(3)
 """Classes of candidates: nearer than the chosen ones, chosen, and farther."""
 
 Floats = npt.NDArray[np.float64]
+
+
+@dataclass
+class Exclusions:
+    """Passages that must not be negatives of each query, by position and by text.
+
+    Texts are read, and cut into shingles, once a call; those of relevant passages once in all.
+
+    Attributes:
+        corpus: Parquet files.
+        mining: options of the mining, with the rules on texts.
+        relevant: positions of the query's relevant passages, in the order of the judgements.
+        forbidden: those; passages with the same normalised text as one of them; and, unless they
+            are wanted, the query itself: passages with its id or its text.
+        answers: gold short answers of the query; empty when they are not to be looked for.
+        counts: how many passages each rule excluded.
+    """
+
+    corpus: list[Path]
+    mining: Mining
+    relevant: list[list[int]]
+    forbidden: list[set[int]]
+    answers: list[list[str]]
+    counts: dict[str, int] = field(default_factory=dict)
+    _shingles: dict[int, Shingles] = field(default_factory=dict)
+
+    @property
+    def reads_texts(self) -> bool:
+        """Whether a rule looks at the texts of passages."""
+        return self.mining.exclude_answers or self.mining.exclude_contained
+
+    def verdicts(
+        self, rows: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int8]:
+        """Classify (query row, corpus position) pairs as FINE, ANSWER or PIECE."""
+        verdicts = np.zeros(len(rows), np.int8)
+        if not self.reads_texts or not len(rows):
+            return verdicts
+        unique, inverse = np.unique(positions, return_inverse=True)
+        texts: list[str] = take_rows(self.corpus, unique, ["text"])["text"].to_pylist()
+        pairs = list(zip(rows.tolist(), inverse.tolist(), strict=True))
+        if self.mining.exclude_answers:
+            forms = [normalise_answer(t) for t in texts]
+            for i, (row, at) in enumerate(pairs):
+                if contains_answer(forms[at], self.answers[row]):
+                    verdicts[i] = ANSWER
+        if self.mining.exclude_contained:
+            self._add_shingles({p for row, _ in pairs for p in self.relevant[row]})
+            cut = [shingles(t) for t in texts]
+            least = self.mining.contained
+            assert least is not None
+            for i, (row, at) in enumerate(pairs):
+                if verdicts[i] == FINE and any(
+                    shared(cut[at], self._shingles[p]) >= least for p in self.relevant[row]
+                ):
+                    verdicts[i] = PIECE
+        return verdicts
+
+    def _add_shingles(self, positions: set[int]) -> None:
+        """Compute and keep the shingles of relevant passages at some positions."""
+        if new := sorted(positions - self._shingles.keys()):
+            texts = take_rows(self.corpus, np.array(new, np.int64), ["text"])["text"].to_pylist()
+            self._shingles.update(zip(new, map(shingles, texts), strict=True))
+
+    def note_dropped(self, what: str, dropped: Counter[int]) -> None:
+        """Record how many candidates each text rule dropped, zero included."""
+        rules = {ANSWER: self.mining.exclude_answers, PIECE: self.mining.exclude_contained}
+        for verdict, words in WORDS.items():
+            if rules[verdict]:
+                self.counts[f"{what} candidates dropped: {words}"] = dropped[verdict]
+
+
+def find_exclusions(
+    corpus: list[Path],
+    mining: Mining,
+    queries: pa.Table,
+    relevant: pa.Table,
+    relevant_positions: npt.NDArray[np.int64],
+    answers: list[list[str]],
+) -> Exclusions:
+    """Find the passages that must not be mined as negatives of each query, and the rule for each.
+
+    Args:
+        corpus: Parquet files of the corpus.
+        mining: options of the mining, which exclude further passages.
+        queries: schema QUERIES.
+        relevant: schema MAPPING, only queries of ``queries``.
+        relevant_positions: corpus position of each row of ``relevant``.
+        answers: short answers of each query whose carriers are excluded; empty lists for none.
+    """
+    row_of = {name: row for row, name in enumerate(queries["_id"].to_pylist())}
+    result = Exclusions(corpus, mining, [[] for _ in row_of], [set() for _ in row_of], answers)
+    for name, position in zip(
+        relevant["query-id"].to_pylist(), relevant_positions.tolist(), strict=True
+    ):
+        result.relevant[row_of[name]].append(position)
+    for row, positions in enumerate(result.relevant):
+        result.forbidden[row].update(positions)
+    _exclude_equal_texts(result)
+    if not mining.keep_self:
+        _exclude_queries(queries, result)
+    return result
+
+
+def _exclude_equal_texts(result: Exclusions) -> None:
+    """Exclude passages with the same normalised text as a relevant one."""
+    unique = np.unique([p for positions in result.relevant for p in positions]).astype(np.int64)
+    if not len(unique):
+        return
+    texts = normalise_passages(
+        pa.concat_arrays(take_rows(result.corpus, unique, ["text"])["text"].chunks)
+    )
+    carriers = _find_all(result.corpus, "text", texts, "looking for copies of relevant passages")
+    twins = dict(zip(unique.tolist(), carriers, strict=True))
+    added = sum(
+        _add_new(result.forbidden[row], (p for r in relevant for p in twins[r]))
+        for row, relevant in enumerate(result.relevant)
+    )
+    result.counts["negatives excluded: same text as a relevant passage"] = added
+
+
+def _exclude_queries(queries: pa.Table, result: Exclusions) -> None:
+    """Exclude passages that are the query itself, by text or id."""
+    texts = normalise_passages(pa.concat_arrays(queries["text"].chunks))
+    ids = pa.concat_arrays(queries["_id"].chunks)
+    for column, values, what in (("text", texts, "text"), ("_id", ids, "id")):
+        carriers = _find_all(result.corpus, column, values, f"looking for the queries' own {what}s")
+        added = sum(map(_add_new, result.forbidden, carriers))
+        result.counts[f"negatives excluded: the query's own {what}"] = added
+
+
+def _find_all(corpus: list[Path], column: str, values: pa.Array, stage: str) -> list[list[int]]:
+    """Find the corpus positions of each value of a column; a value may have several."""
+    distinct = values.unique()
+    positions_of: list[list[int]] = [[] for _ in distinct]
+    positions, indices = find_rows(corpus, column, distinct, stage)
+    for position, index in zip(positions.tolist(), indices.tolist(), strict=True):
+        positions_of[index].append(position)
+    return [positions_of[i] for i in pc.index_in(values, value_set=distinct).to_pylist()]
+
+
+def _add_new(forbidden: set[int], positions: Iterable[int]) -> int:
+    """Add positions to a set; return how many were new."""
+    before = len(forbidden)
+    forbidden.update(positions)
+    return len(forbidden) - before
 
 
 @dataclass(frozen=True)
@@ -272,92 +421,3 @@ class SeeminglyRelevant:
             for i in chosen[np.argsort(pairs.positions[mine[chosen]])].tolist()
         ]
         return _MinedQuery(passages, dropped, above, least, mine[is_open], 0 < wide >= widest)
-
-
-def mine_ranked(rankings: Rankings, exclusions: Exclusions) -> list[list[Mined]]:
-    """Take the best ranked non-relevant passages of every query from given rankings.
-
-    Args:
-        rankings: rankings of all queries, in the order of ``exclusions``; passages of the corpus.
-        exclusions: passages that must not be negatives.
-
-    Returns:
-        Passages of each query, best first: the score is the ranking's, the rank counts candidates
-        that are no exclusions. Those passed over for their text are counted.
-    """
-    mining, number = exclusions.mining, exclusions.mining.seemingly_relevant
-    names = list({r.docid for row in rankings.values() for r in row})
-    positions, indices = find_rows(exclusions.corpus, "_id", pa.array(names, pa.string()))
-    at = {names[i]: p for p, i in zip(positions.tolist(), indices.tolist(), strict=True)}
-    candidates = [
-        iter(
-            [
-                Mined(at[r.docid], r.score, rank)
-                for rank, r in enumerate((r for r in row if at[r.docid] not in forbidden), 1)
-            ][mining.skip_top :]
-        )
-        for row, forbidden in zip(rankings.values(), exclusions.forbidden, strict=True)
-    ]
-    best: list[list[Mined]] = [[] for _ in candidates]
-    dropped: Counter[int] = Counter()
-    while block := [
-        (row, one)
-        for row, following in enumerate(candidates)
-        if len(best[row]) < number
-        for one in islice(following, number)
-    ]:
-        rows = np.array([row for row, _ in block], np.int64)
-        verdicts = exclusions.verdicts(rows, np.array([m.position for _, m in block], np.int64))
-        for (row, one), verdict in zip(block, verdicts.tolist(), strict=True):
-            if len(best[row]) == number:
-                continue
-            if verdict == FINE:
-                best[row].append(one)
-            else:
-                dropped[verdict] += 1
-    exclusions.note_dropped("seemingly relevant", dropped)
-    return best
-
-
-def draw_irrelevant(
-    query_ids: list[str], exclusions: Exclusions, mined: list[list[Mined]], seed: int
-) -> list[list[Mined]]:
-    """Draw passages uniformly, except relevant and seemingly relevant ones.
-
-    Args:
-        query_ids: ids, which key the draws.
-        exclusions: passages that must not be drawn.
-        mined: seemingly relevant passages of each query.
-        seed: seed of the draws.
-
-    Returns:
-        Passages of each query in the order drawn. Those dropped for their text are counted.
-    """
-    number = exclusions.mining.irrelevant
-    size = count_rows(exclusions.corpus)
-    drawn: list[list[Mined]] = [[] for _ in query_ids]
-    dropped: Counter[int] = Counter()
-    open_rows = list(range(len(query_ids)))
-    ask = 2 * number + 6 if exclusions.reads_texts else number
-    while open_rows and number:
-        candidates = []
-        for row in open_rows:
-            barred = exclusions.forbidden[row] | {m.position for m in mined[row]}
-            rng = generator(seed, "irrelevant", query_ids[row])
-            candidates.append(distinct_below(size, ask, rng, barred))
-        sizes = [len(positions) for positions in candidates]
-        rows = np.repeat(np.array(open_rows, np.int64), sizes)
-        positions = np.array([p for mine in candidates for p in mine], np.int64)
-        verdicts = np.split(exclusions.verdicts(rows, positions), np.cumsum(sizes)[:-1])
-        still_open = []
-        for row, mine, verdict in zip(open_rows, candidates, verdicts, strict=True):
-            fitting = [Mined(p) for p, v in zip(mine, verdict, strict=True) if v == FINE]
-            drawn[row] = fitting[:number]
-            if len(fitting) < number and len(mine) == ask:
-                still_open.append(row)
-            else:
-                dropped.update(verdict[verdict != FINE].tolist())
-        open_rows = still_open
-        ask *= 4
-    exclusions.note_dropped("irrelevant", dropped)
-    return drawn

@@ -1,7 +1,7 @@
 """Frozen contexts: the passages, in order, that systems are shown (RAGE, section 3.2)."""
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Self
 
 import pyarrow as pa
 
@@ -10,7 +10,7 @@ from citeforge.engines.tables import rows_of
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import ContextSet
 from citeforge.schemas.recipes.rage import Mining, Mixture
-from citeforge.schemas.tables import IRRELEVANT, RELEVANT, SEEMINGLY_RELEVANT
+from citeforge.schemas.tables import IRRELEVANT, LABELS, MAPPING, RELEVANT, SEEMINGLY_RELEVANT
 
 Mappings = dict[str, pa.Table]
 """Label to the rows of that label, schema MAPPING."""
@@ -18,7 +18,7 @@ Contexts = dict[str, list[dict[str, str]]]
 """Query to ``corpus-id`` and ``label`` of the passages that it is shown, in order."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Pools:
     """Passages of each query by label, each list in mapping order.
 
@@ -28,14 +28,18 @@ class Pools:
     """
 
     query_ids: list[str]
-    by_label: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    by_label: dict[str, dict[str, list[str]]]
 
-    def add(self, label: str, mapping: pa.Table) -> None:
-        """Add the passages of a mapping table (schema MAPPING) under a label."""
-        pool: dict[str, list[str]] = {name: [] for name in self.query_ids}
-        for query, passage in rows_of(mapping, "query-id", "corpus-id"):
-            pool[query].append(passage)
-        self.by_label[label] = pool
+    @classmethod
+    def of(cls, query_ids: list[str], mappings: Mappings) -> Self:
+        """Collect the passages of each query by label; empty lists for labels without rows."""
+        by_label: dict[str, dict[str, list[str]]] = {}
+        for label in LABELS:
+            pool = by_label[label] = {name: [] for name in query_ids}
+            rows = mappings.get(label, MAPPING.empty_table())
+            for query, passage in rows_of(rows, "query-id", "corpus-id"):
+                pool[query].append(passage)
+        return cls(query_ids, by_label)
 
     def smallest_pool(self, mixture: Mixture) -> int:
         """Compute the largest context size for which every query has enough passages."""
@@ -48,7 +52,8 @@ class Pools:
         return min(sum(count_usable(label, q) for label in self.by_label) for q in self.query_ids)
 
 
-class OneSize(NamedTuple):
+@dataclass(frozen=True)
+class OneSize:
     """Common size of all contexts, for unequal sizes reveal how many passages are relevant.
 
     Attributes:
@@ -86,7 +91,7 @@ def freeze(
     for query in pools.query_ids:
         docs: list[dict[str, str]] = []
         for label, size in mixture.sizes.items():
-            pool = pools.by_label[label][query] if label in pools.by_label else []
+            pool = pools.by_label[label][query]
             rng = generator(seed, "mixture", mixture.name, query, label)
             docs.extend(
                 {"corpus-id": passage, "label": label}

@@ -1,8 +1,10 @@
 """The mapping stage: irrelevant and seemingly relevant passages of each query."""
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +13,23 @@ import pyarrow as pa
 
 from citeforge.builders.build import Workspace
 from citeforge.builders.rage.hidden_negatives import near_numbers
-from citeforge.builders.rage.mining import Mined, SeeminglyRelevant, draw_irrelevant, mine_ranked
+from citeforge.builders.rage.mining import FINE, Exclusions, Mined, SeeminglyRelevant
 from citeforge.builders.rage.sources import Material
-from citeforge.engines.corpus import read_ids_and_ranks
 from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.models.compute import choose_compute
 from citeforge.engines.models.embedder import Refinable
 from citeforge.engines.models.precomputed import PrecomputedVectors, passage_shards, query_rows
 from citeforge.engines.progress import progress
-from citeforge.engines.retrieval.certain import CertainSearch
-from citeforge.engines.retrieval.corpus import CorpusModel
+from citeforge.engines.retrieval.certain import CertainSearch, CorpusModel
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
 from citeforge.engines.running.runner import Runner
 from citeforge.engines.running.setup import make_runner
 from citeforge.engines.tables import (
     count_rows,
+    find_rows,
     iter_batches,
+    read_ids_and_ranks,
     read_table,
     rows_with,
     shard_paths,
@@ -198,6 +200,95 @@ def _mine(
     files |= write_table(folder, "cosines", _cosine_table(corpus, ids, cosines))
     # In the order in which a resumed build reads it back.
     return files, {"counts": dict(sorted(counts.items())), "computed": computed}
+
+
+def mine_ranked(rankings: Rankings, exclusions: Exclusions) -> list[list[Mined]]:
+    """Take the best ranked non-relevant passages of every query from given rankings.
+
+    Args:
+        rankings: rankings of all queries, in the order of ``exclusions``; passages of the corpus.
+        exclusions: passages that must not be negatives.
+
+    Returns:
+        Passages of each query, best first: the score is the ranking's, the rank counts candidates
+        that are no exclusions. Those passed over for their text are counted.
+    """
+    mining, number = exclusions.mining, exclusions.mining.seemingly_relevant
+    names = list({r.docid for row in rankings.values() for r in row})
+    positions, indices = find_rows(exclusions.corpus, "_id", pa.array(names, pa.string()))
+    at = {names[i]: p for p, i in zip(positions.tolist(), indices.tolist(), strict=True)}
+    candidates = [
+        iter(
+            [
+                Mined(at[r.docid], r.score, rank)
+                for rank, r in enumerate((r for r in row if at[r.docid] not in forbidden), 1)
+            ][mining.skip_top :]
+        )
+        for row, forbidden in zip(rankings.values(), exclusions.forbidden, strict=True)
+    ]
+    best: list[list[Mined]] = [[] for _ in candidates]
+    dropped: Counter[int] = Counter()
+    while block := [
+        (row, one)
+        for row, following in enumerate(candidates)
+        if len(best[row]) < number
+        for one in islice(following, number)
+    ]:
+        rows = np.array([row for row, _ in block], np.int64)
+        verdicts = exclusions.verdicts(rows, np.array([m.position for _, m in block], np.int64))
+        for (row, one), verdict in zip(block, verdicts.tolist(), strict=True):
+            if len(best[row]) == number:
+                continue
+            if verdict == FINE:
+                best[row].append(one)
+            else:
+                dropped[verdict] += 1
+    exclusions.note_dropped("seemingly relevant", dropped)
+    return best
+
+
+def draw_irrelevant(
+    query_ids: list[str], exclusions: Exclusions, mined: list[list[Mined]], seed: int
+) -> list[list[Mined]]:
+    """Draw passages uniformly, except relevant and seemingly relevant ones.
+
+    Args:
+        query_ids: ids, which key the draws.
+        exclusions: passages that must not be drawn.
+        mined: seemingly relevant passages of each query.
+        seed: seed of the draws.
+
+    Returns:
+        Passages of each query in the order drawn. Those dropped for their text are counted.
+    """
+    number = exclusions.mining.irrelevant
+    size = count_rows(exclusions.corpus)
+    drawn: list[list[Mined]] = [[] for _ in query_ids]
+    dropped: Counter[int] = Counter()
+    open_rows = list(range(len(query_ids)))
+    ask = 2 * number + 6 if exclusions.reads_texts else number
+    while open_rows and number:
+        candidates = []
+        for row in open_rows:
+            barred = exclusions.forbidden[row] | {m.position for m in mined[row]}
+            rng = generator(seed, "irrelevant", query_ids[row])
+            candidates.append(distinct_below(size, ask, rng, barred))
+        sizes = [len(positions) for positions in candidates]
+        rows = np.repeat(np.array(open_rows, np.int64), sizes)
+        positions = np.array([p for mine in candidates for p in mine], np.int64)
+        verdicts = np.split(exclusions.verdicts(rows, positions), np.cumsum(sizes)[:-1])
+        still_open = []
+        for row, mine, verdict in zip(open_rows, candidates, verdicts, strict=True):
+            fitting = [Mined(p) for p, v in zip(mine, verdict, strict=True) if v == FINE]
+            drawn[row] = fitting[:number]
+            if len(fitting) < number and len(mine) == ask:
+                still_open.append(row)
+            else:
+                dropped.update(verdict[verdict != FINE].tolist())
+        open_rows = still_open
+        ask *= 4
+    exclusions.note_dropped("irrelevant", dropped)
+    return drawn
 
 
 def _open_search(material: Material, place: Workspace) -> tuple[CertainSearch, dict[str, Any]]:

@@ -62,7 +62,7 @@ def make_judge(name: str, **settings: Any) -> Judge:
     if judge is not None and judge.argument in ("", "FILE"):
         unused = ("judge_profile", *_FOR_LOCAL_MODELS)
         _require_unset(made.judging, unused, f"{name} is not a model")
-    return JUDGES.make(name, made)
+    return JUDGES.find(name)(made)
 
 
 def _require_unset(judging: Judging, names: Sequence[str], reason: str) -> None:

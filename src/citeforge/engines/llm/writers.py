@@ -197,7 +197,7 @@ def make_llm(name: str, **settings: Any) -> Llm:
         UsageError: another name, or a template writer where no templates exist.
         InputError: a replay store that cannot be read, or a broken plugin.
     """
-    return LLMS.make(name, LlmSettings(**settings))
+    return LLMS.find(name)(LlmSettings(**settings))
 
 
 def llm_for_dry_run(

@@ -18,7 +18,7 @@ from citeforge.engines.models.embedder import Embedder, Kind, Vectors
 from citeforge.engines.models.openvino import OpenVinoEmbedder
 from citeforge.engines.models.prefixes import Prefixes, prefixes_of
 from citeforge.engines.models.served import ServedEmbedder
-from citeforge.engines.models.transformer import Load, TransformerEmbedder
+from citeforge.engines.models.transformer import Load, TransformerEmbedder, load_minilm
 from citeforge.engines.parallel import batched
 from citeforge.engines.registry import Registry, unknown_choice_error
 from citeforge.schemas.choices import EMBEDDERS as CHOICES
@@ -72,13 +72,11 @@ def make_embedder(name: str, **settings: Any) -> Embedder:
         MissingExtraError: an embedder that runs here, without the libraries for it.
         InputError: a broken plugin, or a cluster that does not answer.
     """
-    return EMBEDDERS.make(name, EmbedderSettings(**settings))
+    return EMBEDDERS.find(name)(EmbedderSettings(**settings))
 
 
 def make_offline_embedder(settings: EmbedderSettings) -> Embedder:
     """Make the embedder ``offline``: all-MiniLM-L6-v2 from an installed package."""
-    from citeforge.engines.models.minilm import load_minilm
-
     return LocalEmbedder(OFFLINE, _offline_model, _offline_model, settings, load_minilm)
 
 

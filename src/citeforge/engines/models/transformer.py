@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -16,12 +16,18 @@ from citeforge.engines.progress import Advance
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Chosen, Compute
 
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
 BATCH_SIZE = 32
 _DTYPES: dict[Chosen, str] = {
     "fp32": "float32", "bf16": "bfloat16", "int8": "int8", "fp64": "float64"
 }  # fmt: skip
 _WIDER: dict[Chosen, int] = {"int8": 1, "bf16": 1, "fp32": 2, "fp64": 4}
 """Size of a number, relative to bfloat16."""
+_MINILM_TOKENS = 256
+"""Tokens of a text that all-MiniLM-L6-v2 reads."""
 Load = Callable[[Path, str], Any]
 """Function that loads the model of a folder on a device."""
 
@@ -181,3 +187,54 @@ def _load_any(folder: Path, device: str) -> Any:
 
     quiet_transformers()
     return SentenceTransformer(str(folder), device=device, local_files_only=True)
+
+
+class MiniLmEncoder:
+    """Encoder of all-MiniLM-L6-v2, with the methods of a sentence-transformers model.
+
+    ``sentence_transformers`` would compute the same, and takes three seconds longer to import
+    (docs/performance.md).
+
+    Attributes:
+        tokenizer: tokenizer of transformers; cuts texts at _MINILM_TOKENS.
+        bert: torch module.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Load tokenizer and weights from a folder."""
+        transformers = quiet_transformers()
+        self.tokenizer = transformers.AutoTokenizer.from_pretrained(
+            folder, model_max_length=_MINILM_TOKENS, local_files_only=True
+        )
+        self.bert = transformers.BertModel.from_pretrained(folder, local_files_only=True)
+
+    def to(self, placement: "torch.dtype | str") -> Self:
+        """Move the weights to a type or a device; return the same encoder."""
+        self.bert = self.bert.to(placement)
+        return self
+
+    def eval(self) -> Self:
+        """Turn dropout off; return the same encoder."""
+        self.bert = self.bert.eval()
+        return self
+
+    def preprocess(self, texts: Sequence[str]) -> dict[str, "Tensor"]:
+        """Tokenise a batch: ids and attention mask, padded to its longest text."""
+        tokens = self.tokenizer(list(texts), padding=True, truncation=True, return_tensors="pt")
+        return dict(tokens)
+
+    def __call__(self, features: dict[str, "Tensor"]) -> dict[str, "Tensor"]:
+        """Compute unit vectors of a tokenised batch: the mean over its tokens, normalised."""
+        import torch
+
+        hidden = self.bert(**features).last_hidden_state
+        present = features["attention_mask"].unsqueeze(-1).to(hidden.dtype)
+        wide = torch.promote_types(hidden.dtype, torch.float32)  # bfloat16 sums in float32
+        total = (hidden * present).sum(dim=1, dtype=wide)
+        mean = (total / present.sum(dim=1, dtype=wide)).to(hidden.dtype)
+        return {"sentence_embedding": torch.nn.functional.normalize(mean, dim=1)}
+
+
+def load_minilm(folder: Path, device: str) -> Any:
+    """Load all-MiniLM-L6-v2 from a folder onto a device."""
+    return MiniLmEncoder(folder).to(device)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -115,7 +115,7 @@ def ensure_shards(
     dtype = _FORMATS.get(fingerprint.get("computed", {}).get("dtype"), "<f4")
     recipe: dict[str, object] = {"embedder": fingerprint, "kind": kind, "format": dtype}
     shards: dict[int, VectorShard] = {}
-    missing: list[_Missing] = []
+    missing: list[tuple[int, Path, str, int]] = []  # number, file, key, first text
 
     def to_embed() -> Iterator[pa.Array]:
         """Yield the texts of missing shards, and collect the stored shards."""
@@ -127,24 +127,15 @@ def ensure_shards(
                 shards[number] = stored
                 advance(len(texts))
             else:
-                missing.append(_Missing(number, path, key, start))
+                missing.append((number, path, key, start))
                 yield texts
             start += len(texts)
 
     for index, vectors in _embed_each(embedder, to_embed(), kind, advance):
-        place = missing[index]
-        _require_directions(vectors, place.start, kind, name_of, fingerprint)
-        shards[place.number] = _write(place.path, vectors, place.key, recipe)
+        number, path, key, start = missing[index]
+        _require_directions(vectors, start, kind, name_of, fingerprint)
+        shards[number] = _write(path, vectors, key, recipe)
     return [shards[number] for number in sorted(shards)]
-
-
-class _Missing(NamedTuple):
-    """Shard that has yet to be made: its number, file, key and first text."""
-
-    number: int
-    path: Path
-    key: str
-    start: int
 
 
 def _embed_each(

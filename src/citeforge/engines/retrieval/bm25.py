@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.engines.corpus import embedding_texts
 from citeforge.engines.models.vectors import SHARD_ROWS
 from citeforge.engines.progress import progress
+from citeforge.engines.retrieval.certain import embedding_texts
 from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
 from citeforge.engines.tables import iter_batches
 from citeforge.schemas.errors import extras_named

@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from citeforge.engines.corpus import read_ids_and_ranks
 from citeforge.engines.models.embedder import model_of
-from citeforge.engines.retrieval.certain import TIE, CertainSearch
-from citeforge.engines.retrieval.corpus import CorpusModel
+from citeforge.engines.retrieval.certain import TIE, CertainSearch, CorpusModel
 from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
+from citeforge.engines.tables import read_ids_and_ranks
 
 _RESERVE_NOMINATIONS = 6
 """Nominations beyond what is asked, so that most queries are settled in one pass."""

@@ -8,7 +8,7 @@ from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.models.vectors import SHARD_ROWS
 from citeforge.engines.registry import parse_choice
 from citeforge.engines.retrieval.bm25 import Bm25
-from citeforge.engines.retrieval.corpus import CorpusModel
+from citeforge.engines.retrieval.certain import CorpusModel
 from citeforge.engines.retrieval.dense import DenseCorpus
 from citeforge.engines.retrieval.exact import FirstStage, retrieve_candidates
 from citeforge.engines.retrieval.records import Retriever

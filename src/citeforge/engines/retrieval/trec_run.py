@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.engines.corpus import find_rows
 from citeforge.engines.files import sha256_file
 from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
+from citeforge.engines.tables import find_rows
 from citeforge.engines.textfiles import text_lines
 from citeforge.schemas.errors import InputError
 

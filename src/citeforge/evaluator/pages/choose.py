@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from citeforge.engines import plugins
 from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.pages.charts import entries, entry
 from citeforge.evaluator.pages.figure import Figure, Plot
@@ -19,7 +18,7 @@ from citeforge.evaluator.pages.queries_chart import (
     distribution,
 )
 from citeforge.evaluator.pages.robustness import compare_definitions
-from citeforge.evaluator.pages.robustness_report import ranks_figure, write_robustness
+from citeforge.evaluator.pages.robustness_report import ranks_figure
 from citeforge.evaluator.pages.scatter_chart import PAIRS, cost, precision_recall
 from citeforge.evaluator.rows import (
     is_trivial,
@@ -50,74 +49,43 @@ def _main_and_shares(files: Sequence[ScoreFile], main: str) -> list[str]:
     return [main, *[n for n in names if n != main and _is_share(n)][: _MOST_INTERVALS - 1]]
 
 
-_BUILT_IN = (
+_DECLARED = (
+    Plot("intervals", "no system has values of the measure", intervals, _main_and_shares),
     Plot(
-        "intervals", "values with intervals, and the ranks that systems may have",
-        "no system has values of the measure", intervals, 10, _main_and_shares,
-    ),
-    Plot(
-        "precision-recall", "precision against recall of each system",
-        "no system has both measures of a pair: " + "; ".join(", ".join(pair) for pair in PAIRS),
-        _precision_recall, 20,
-        lambda some, _: [p for p, r in PAIRS if any(entry(f, p) and entry(f, r) for f in some)],
-    ),
-    Plot(
-        "calibration", "what people find in answers, by what the judge finds",
-        "score with --labels", calibration, 40,
-        lambda files, main: labelled_measures(files)[:_MOST_CALIBRATIONS],
-    ),
-    Plot(
-        "slices", "values of the queries that share the value of a field",
-        "score with --by FIELD", slices, 30,
-    ),
-    Plot(
-        "cost", "score against what the answers cost",
-        'two submissions are needed whose headers say "cost" (US dollars)', cost, 90,
-    ),
-    Plot(
-        "bias", "citation bias towards an author, beside that of the placebo",
-        "scores of an authorship benchmark are needed", bias, 10,
+        "bias", "scores of an authorship benchmark are needed", bias,
         lambda files, main: ("CAB.P", "CAB.R"), of_cells=True,
     ),
     Plot(
-        "differences", "differences of the two best systems, query by query",
-        "two systems are needed that were scored on the same queries", best_differences, 50,
+        "precision-recall",
+        "no system has both measures of a pair: " + "; ".join(", ".join(pair) for pair in PAIRS),
+        _precision_recall,
+        lambda some, _: [p for p, r in PAIRS if any(entry(f, p) and entry(f, r) for f in some)],
+    ),
+    Plot("slices", "score with --by FIELD", slices),
+    Plot(
+        "calibration", "score with --labels", calibration,
+        lambda files, main: labelled_measures(files)[:_MOST_CALIBRATIONS],
     ),
     Plot(
-        "distribution", "values of single queries, as histograms",
-        "no system has values of the measure", distribution, 60,
+        "differences", "two systems are needed that were scored on the same queries",
+        best_differences,
     ),
+    Plot("distribution", "no system has values of the measure", distribution),
     Plot(
-        "position", "score by the position of the first relevant passage",
-        "score with --details, on a benchmark whose passages are labelled",
-        partial(by_property, POSITION), 70,
+        "position", "score with --details, on a benchmark whose passages are labelled",
+        partial(by_property, POSITION),
     ),
+    Plot("citations", "score with --details", partial(by_property, CITATIONS)),
+    Plot("cost", 'two submissions are needed whose headers say "cost" (US dollars)', cost),
+    Plot("length", "score with --details", lambda files, measure: answer_lengths(files)),
     Plot(
-        "citations", "score by the number of passages that an answer cites",
-        "score with --details", partial(by_property, CITATIONS), 80,
-    ),
-    Plot(
-        "length", "words of answers, as histograms",
-        "score with --details", lambda files, measure: answer_lengths(files), 100,
-    ),
-    Plot(
-        "robustness", "ranks of systems under every definition of citation quality",
-        "two systems or more, scored by two definitions or more",
+        "robustness", "two systems or more, scored by two definitions or more",
         lambda files, measure: ranks_figure(compare_definitions(files)),
-        page_measures=lambda files, main: (), write=write_robustness,
+        page_measures=lambda files, main: (),
     ),
 )  # fmt: skip
-
-
-def plots() -> dict[str, Plot]:
-    """List built-in and plugins' plots by name, in the order of their ranks."""
-    by_name = {p.name: p for p in _BUILT_IN}
-    for value, origin in plugins.load_entries("plots"):
-        if not isinstance(value, Plot):
-            plugins.warn(f"{origin}: {value!r} is no plot")
-        elif by_name.setdefault(value.name, value) is not value:
-            plugins.warn(f"{origin}: there is a plot {value.name!r} already")
-    return dict(sorted(by_name.items(), key=lambda item: item[1].rank))
+PLOTS = {one.name: one for one in _DECLARED}
+"""All plots by name, in the order of a page."""
 
 
 def find_plot(name: str) -> Plot:
@@ -126,10 +94,9 @@ def find_plot(name: str) -> Plot:
     Raises:
         UnknownValueError: no such plot.
     """
-    listed = plots()
-    if name not in listed:
-        raise UnknownValueError("plot", name, listed)
-    return listed[name]
+    if name not in PLOTS:
+        raise UnknownValueError("plot", name, PLOTS)
+    return PLOTS[name]
 
 
 def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> Figure:
@@ -137,7 +104,7 @@ def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> F
 
     Args:
         files: score files.
-        name: a key of :func:`plots`.
+        name: a key of :data:`PLOTS`.
         measure: measure to draw; None for :func:`main_measure`.
 
     Raises:
@@ -156,12 +123,12 @@ def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> F
 
 
 def page_figures(files: Sequence[ScoreFile]) -> Iterator[Figure]:
-    """Draw all plots of a report page that the score files allow, in the order of their ranks."""
+    """Draw all plots of a report page that the score files allow, in the order of PLOTS."""
     main = main_measure(files)
     if not main:
         return
     files = _best_first(files)
-    for one in plots().values():
+    for one in PLOTS.values():
         if one.of_cells == of_cells(files):
             figures = (one.make(files, measure) for measure in one.page_measures(files, main))
             yield from (_mark_trivial(figure, files) for figure in figures if figure is not None)

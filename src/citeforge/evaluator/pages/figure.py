@@ -222,23 +222,16 @@ class Plot:
 
     Attributes:
         name: its name for ``--plot``.
-        shows: what it shows, in one line.
         needs: data that it needs in score files, for the error when they are missing.
         make: draws (score files, the best first; name of a measure) as a figure; returns None where
             the files do not contain its data.
-        rank: place among the plots of a page; the lowest is first.
         page_measures: selects, from (score files, their main measure), the measures that a page
             draws; the main measure by default.
-        write: writes (score files, format, title or None, measures or families) as the content of
-            a file in any format; None where the plot is only a picture.
         of_cells: whether it shows scores of authorship benchmarks, whose pages have no other plots.
     """
 
     name: str
-    shows: str
     needs: str
     make: Callable[[Sequence[ScoreFile], str], Figure | None]
-    rank: int = 1000
     page_measures: Callable[[Sequence[ScoreFile], str], Sequence[str]] = lambda files, main: (main,)
     of_cells: bool = False
-    write: Callable[[Sequence[ScoreFile], str, str | None, Sequence[str]], bytes] | None = None

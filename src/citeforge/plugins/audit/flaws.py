@@ -1,32 +1,25 @@
 """Flaws of a benchmark, each with the rows that have it."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.builders.authorship.facts import language_of
-from citeforge.builders.derive import Base, Docs, mapped_negatives
+from citeforge.builders.derive import Base, mapped_negatives
 from citeforge.builders.package import WordLengths
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.model_files import find_model
 from citeforge.engines.retrieval.reranker import CrossEncoderReranker
 from citeforge.engines.tables import rows_of, rows_with
-from citeforge.engines.text.overlap import shared, shingles
 from citeforge.package.package import Package
 from citeforge.plugins.audit.options import AuditOptions
 from citeforge.schemas.audit import Flaw
 from citeforge.schemas.errors import require
-from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
-
-NEAR = 0.8
-"""Estimated Jaccard similarity of word trigrams from which two passages are near-duplicates."""
+from citeforge.schemas.text import normalise_passages
 
 LONG = 1000
 """Words from which a passage counts as very long."""
@@ -37,24 +30,6 @@ _PERSONAL = {
     "e-mail addresses": r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}",
     "phone numbers": r"(\+\d{1,3}[ .-]?)?(\(\d{2,4}\)[ .-]?|\d{2,4}[ .-])\d{3,4}[ .-]\d{3,4}\b",
 }
-_PERMUTATIONS = 128
-_SHINGLE_WORDS = 3
-_WORD = re.compile(r"\w+")
-
-
-@dataclass(frozen=True)
-class DraftBase:
-    """Relevant passages, negatives and answers of a benchmark that is not finished yet.
-
-    Attributes:
-        relevant: query to its relevant passages.
-        negatives: query to its negatives.
-        answers: query to its gold short answers.
-    """
-
-    relevant: dict[str, list[str]]
-    negatives: dict[str, Docs]
-    answers: dict[str, list[str]]
 
 
 @dataclass(frozen=True)
@@ -118,51 +93,6 @@ def survey_corpus(package: Package, passages: Iterable[str]) -> CorpusSurvey:
         dict(languages.most_common()),
         lengths.table() if has_corpus else {},
     )
-
-
-def find_suspects(base: Base | DraftBase, texts: dict[str, str], least: float) -> Iterator[Flaw]:
-    """Find negatives that are probably relevant, by comparing texts without a model.
-
-    They nearly repeat a relevant passage of their query (MinHash), share text with one literally,
-    or contain a gold short answer.
-
-    Args:
-        base: relevant passages, negatives and gold answers.
-        texts: passages by id.
-        least: share of the shorter text's runs of five words, from which a negative is suspect; see
-            engines.text.overlap.
-    """
-    sketch = cache(lambda name: _sketch(texts[name]))
-    cut = cache(lambda name: shingles(texts[name]))
-    form = cache(lambda name: normalise_answer(texts[name]))
-    for query, passage in mapped_negatives(base.negatives):
-        if passage not in texts:
-            continue
-        relevant = [name for name in base.relevant[query] if name in texts]
-        for name in relevant:
-            if (likeness := sketch(passage).jaccard(sketch(name))) >= NEAR:
-                yield Flaw("near-duplicate", query, passage, f"{likeness:.2f} like {name}")
-                break
-        share, name = max(((shared(cut(passage), cut(r)), r) for r in relevant), default=(0.0, ""))
-        if share >= least:
-            yield Flaw("shared-text", query, passage, f"{share:.2f} shared with {name}")
-        answers = (a for a in base.answers[query] if contains_answer(form(passage), [a]))
-        if (hit := next(answers, None)) is not None:
-            yield Flaw("answer-in-negative", query, passage, f"holds {hit!r}")
-
-
-def _sketch(text: str) -> Any:
-    """Compute the MinHash sketch of a text's word trigrams, to estimate Jaccard similarity."""
-    from datasketch import MinHash
-
-    words = _WORD.findall(text.lower())
-    grams = {
-        " ".join(words[i : i + _SHINGLE_WORDS])
-        for i in range(max(1, len(words) - _SHINGLE_WORDS + 1))
-    }
-    sketch = MinHash(num_perm=_PERMUTATIONS, seed=1)
-    sketch.update_batch([s.encode() for s in sorted(grams)])
-    return sketch
 
 
 def judge_negatives(

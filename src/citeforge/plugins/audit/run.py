@@ -10,6 +10,7 @@ import msgspec
 from citeforge.builders.card import exploits_table
 from citeforge.builders.derive import Base, mapped_negatives
 from citeforge.builders.kalma.question_check import make_question_check
+from citeforge.builders.rage.suspects import NEAR, find_suspects
 from citeforge.engines.files import write_bytes
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.session import JudgeSession
@@ -164,7 +165,7 @@ def _list_checks(base: Base, options: AuditOptions) -> dict[str, str]:
     beside = "relevant against negative passages"
     has_answers = any(base.answers.values())
     checks = {
-        "near-duplicates": f"MinHash of word trigrams, {flaws.NEAR} and more, {beside}",
+        "near-duplicates": f"MinHash of word trigrams, {NEAR} and more, {beside}",
         "shared text": f"runs of five words, {options.contained} and more of the shorter text, "
         + beside,
         "answers in negatives": "gold short answers, normalised"
@@ -185,7 +186,9 @@ def _find_passage_flaws(
     run: RunOptions,
 ) -> Iterator[Flaw]:
     """Find negatives that are probably relevant, and leaks between splits."""
-    yield from flaws.find_suspects(base, texts, options.contained)
+    negatives = mapped_negatives(base.negatives)
+    least = options.contained
+    yield from find_suspects(negatives, base.relevant, base.answers, texts, least)
     if judge is not None:
         yield from flaws.find_entailing(base, texts, judge)
     if options.cross_encoder is not None:

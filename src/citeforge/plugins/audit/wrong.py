@@ -205,7 +205,7 @@ def _open_corpus(
 
     from citeforge.engines.models.embed import make_embedder
     from citeforge.engines.models.embedder import model_of
-    from citeforge.engines.retrieval.corpus import CorpusModel
+    from citeforge.engines.retrieval.certain import CorpusModel
     from citeforge.engines.retrieval.dense import DenseCorpus
 
     with storage_errors(Path(constants.HF_ASSETS_CACHE)):

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.builders.build import Build, open_build
-from citeforge.builders.rage.build import drop_negatives, write_rage_tables
+from citeforge.builders.rage.build import drop_negatives, freeze_contexts, write_rage_tables
 from citeforge.builders.rage.mixture import OneSize, Pools
 from citeforge.builders.rage.negatives import make_mappings
 from citeforge.builders.rage.sources import Material, RageSources, recipe_embedder
@@ -23,7 +23,7 @@ from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import replayed_note
 from citeforge.engines.llm.writers import llm_for_dry_run, make_llm
 from citeforge.engines.models.embedder import Embedder
-from citeforge.engines.retrieval.corpus import CorpusModel
+from citeforge.engines.retrieval.certain import CorpusModel
 from citeforge.engines.retrieval.dense import DenseCorpus
 from citeforge.engines.running.setup import judge_session, make_runner, replay_path, replay_store
 from citeforge.engines.tables import table_of
@@ -114,10 +114,11 @@ def build_documents(
         judged = made.tables[RELEVANT]
         sure, unsure = (judged.filter(pc.equal(judged["score"], s)) for s in (_SURE, _UNSURE))
         material.relevant = sure
+        mappings = drop_negatives(material, {**made.tables, RELEVANT: sure})
+        frozen = freeze_contexts(material, mappings, recipe.seed, _choose_size)
         writer = build.package()
         writer.add("mapping", UNSURE, unsure.cast(MAPPING))
-        mappings = drop_negatives(material, {**made.tables, RELEVANT: sure})
-        stats, learnt = write_rage_tables(writer, material, mappings, recipe.seed, _choose_size)
+        stats, learnt = write_rage_tables(writer, material, frozen)
         tables["questions"] = pa.Table.from_pylist([q.row() for q in questions], schema=QUESTIONS)
         for name, table in tables.items():
             writer.add(name, "all", table)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from citeforge.builders.build import Workspace
-from citeforge.builders.corpus import write_corpus
+from citeforge.builders.package import write_corpus
 from citeforge.engines.draws import generator
 from citeforge.engines.tables import iter_batches, read_table, rows_of, shard_paths, write_table
 from citeforge.ir_convert.registry import info_of, open_corpus
@@ -56,7 +56,7 @@ def read_documents(
     record = workspace.finished(STAGE, key)
     if record is None:
         folder = workspace.start(STAGE)
-        files = write_corpus(source, None, folder)
+        files = write_corpus(folder, source.passages(), source)
         if isinstance(source, DocumentFolder):
             rows = [asdict(d) for d in source.documents]
             files |= write_table(folder, "documents", pa.Table.from_pylist(rows, schema=DOCUMENTS))

@@ -22,7 +22,6 @@ class DocumentsKind(RageKind):
 
     name = "documents"
     recipe: type[Recipe] | None = DocumentsRecipe
-    has_plan = True
     about = "questions that an LLM wrote about documents, checked, with the passages that answer"
     tables = RageKind.tables | TABLES
     annotation = (*RageKind.annotation, "unsure-relevance")

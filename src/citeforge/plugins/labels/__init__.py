@@ -1,5 +1,5 @@
-"""Collect labels of people, measure judges by them, and correct scores by them (``labels …``).
+"""Collect labels of people, and measure judges by them (``labels …``).
 
-Reaches the core through ``evaluator.corrections`` and ``cli.command``. Begin at `declared`,
-then `files`, `people` and `correct`.
+Scores are corrected by ``evaluator.corrections``. Reaches the core through ``cli.command``. Begin
+at `commands`, then `sheets` and `meta_eval`.
 """

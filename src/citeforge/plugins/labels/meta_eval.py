@@ -10,11 +10,11 @@ from pathlib import Path
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.compare import load_scores
+from citeforge.evaluator.label_files import FULL, Label, LabelRegister, read_labels
 from citeforge.evaluator.measures.judging import premise, premise_text
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
 from citeforge.plugins.labels.annotators import cohen_kappa
-from citeforge.plugins.labels.files import FULL, Label, LabelRegister, read_labels
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import AnswerDetail
@@ -66,7 +66,7 @@ def labelled_pairs(
     """Read labelled statements with the texts that they cite, sorted.
 
     Args:
-        labels: files for :func:`~citeforge.plugins.labels.files.read_labels`.
+        labels: files for :func:`~citeforge.evaluator.label_files.read_labels`.
         scores: score files (``--details``) with the statements of labels that have no evidence.
         form: format of the labels.
 

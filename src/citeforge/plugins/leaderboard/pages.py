@@ -12,7 +12,7 @@ from citeforge.engines.files import write_text
 from citeforge.evaluator.audited import audit_of, told_of_negatives
 from citeforge.evaluator.markup import page_templates, script_json
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.report import find_pages
+from citeforge.evaluator.pages.explorer import make_explorer
 from citeforge.evaluator.rows import (
     caution_lines,
     counts_of,
@@ -143,7 +143,7 @@ def _write_answers_page(
     answered = named_rows(references_last([f for f in files if f.answers]))
     if not answered:
         return False
-    explorer, beside = find_pages().explorer(answered)
+    explorer, beside = make_explorer(answered)
     page = templates.get_template("answers.html.j2").render(
         site=site | {"answers": True}, explorer=explorer
     )

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from citeforge.engines.judge.records import Decision, JudgeFailure, Keep, Pair, Verdict
+from citeforge.evaluator.label_files import FULL, NOT, PARTIAL, Label, LabelRegister
 from citeforge.evaluator.measures.alce_citations import strict_claims
 from citeforge.evaluator.measures.judging import Claim, premise
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
-from citeforge.plugins.labels.files import FULL, NOT, PARTIAL, Label, LabelRegister
 from citeforge.schemas.text import normalise_answer
 
 _SUPPORT = {FULL: 1.0, PARTIAL: 0.5, NOT: 0.0}

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.segmenters import make_segmenter
+from citeforge.evaluator.corrections import LabelCorrection
+from citeforge.evaluator.human_labels import HumanLabels, match_labels
+from citeforge.evaluator.label_files import read_labels
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.inputs import Inputs, ItemReader
 from citeforge.evaluator.submissions.tools import Tools
-from citeforge.plugins.labels.correct import LabelCorrection
-from citeforge.plugins.labels.files import read_labels
-from citeforge.plugins.labels.people import HumanLabels, match_labels
 from citeforge.schemas.submission import OwnPassage, SubmissionLine
 from conftest import refused, write_jsonl
 from scoring import score

@@ -5,15 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from citeforge.evaluator.statistics.estimates import Floats, harmonic_sample, mean_sample
-from citeforge.evaluator.statistics.intervals import Range
-from citeforge.plugins.labels.calibration import (
+from citeforge.evaluator.statistics.error_rates import (
     Rates,
     compute_rates,
     rogan_gladen,
     why_not_corrected,
 )
-from citeforge.plugins.labels.ppi import Units, estimate_ppi, power_tuning
+from citeforge.evaluator.statistics.estimates import Floats, harmonic_sample, mean_sample
+from citeforge.evaluator.statistics.intervals import Range
+from citeforge.evaluator.statistics.ppi import Units, estimate_ppi, power_tuning
 
 SE = 0.9
 SP = 0.8

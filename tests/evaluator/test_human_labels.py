@@ -11,17 +11,16 @@ from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.segmenters import make_segmenter
 from citeforge.evaluator.compare import compare_many
-from citeforge.evaluator.corrections import Correction
+from citeforge.evaluator.corrected_ranks import corrected_ranks
+from citeforge.evaluator.corrections import Correction, LabelCorrection, RateCorrection
+from citeforge.evaluator.label_files import read_labels
 from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.statistics.error_rates import Rates
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.tools import Tools
 from citeforge.evaluator.table import render_differences, render_scores
-from citeforge.plugins.labels.calibration import Rates
-from citeforge.plugins.labels.correct import LabelCorrection, RateCorrection
-from citeforge.plugins.labels.files import read_labels
 from citeforge.plugins.labels.options import LabelPlanOptions
 from citeforge.plugins.labels.planning import plan_labelling
-from citeforge.plugins.labels.ranks import corrected_ranks
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from conftest import refused, write_jsonl
 from scoring import score

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.evaluator.corrections import CorrectedDifference
 from citeforge.evaluator.measures.registry import direction, find_measure
 from citeforge.evaluator.ranks import (
     LEVEL,
@@ -18,7 +17,7 @@ from citeforge.evaluator.ranks import (
 )
 from citeforge.evaluator.statistics.estimates import column, mean_sample
 from citeforge.evaluator.statistics.intervals import Range
-from citeforge.plugins.labels.ppi import (
+from citeforge.evaluator.statistics.ppi import (
     LEAST_LABELS,
     Units,
     compute_interval,
@@ -27,6 +26,27 @@ from citeforge.plugins.labels.ppi import (
 )
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from citeforge.schemas.signature import differing_parts
+
+
+@dataclass(frozen=True)
+class CorrectedDifference:
+    """Difference of two systems (second minus first), corrected by labels, as displayed.
+
+    Attributes:
+        value: mean paired difference by PPI++.
+        low: lower end of its 95 % interval.
+        high: upper end.
+        p: two-sided p-value (Student's t with Welch's degrees of freedom).
+        n_labels: number of queries whose answers by both systems are labelled.
+        tuning: weight of the judge, from 0 to 1.
+    """
+
+    value: float
+    low: float
+    high: float
+    p: float
+    n_labels: int
+    tuning: float
 
 
 def corrected_difference(
@@ -92,7 +112,7 @@ def corrected_ranks(files: Sequence[ScoreFile]) -> list[CorrectedRanks]:
     intervals may miss its value in 5 of 100 cases.
     """
     orders = []
-    for name in dict.fromkeys(m.name for f in files for m in f.measures):
+    for name in dict.fromkeys(m.name for f in files for m in f.measures if _is_corrected(m)):
         pairs = [(f, m) for f in files for m in f.measures
                  if m.name == name and _is_corrected(m) and not f.is_control]  # fmt: skip
         systems = [f.system for f, _ in pairs]

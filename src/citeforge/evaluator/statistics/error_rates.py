@@ -1,0 +1,151 @@
+"""Error rates of a judge, and the correction of shares by them (Rogan & Gladen 1978)."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from citeforge.evaluator.statistics.estimates import Floats
+from citeforge.evaluator.statistics.intervals import ANYTHING, Range
+from citeforge.evaluator.statistics.ppi import (
+    PpiEstimate,
+    compute_interval,
+    gradient,
+    undefined_estimate,
+)
+
+_Z = 1.959964
+"""Quantile of the normal distribution for 95 % on both sides."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Sensitivity and specificity of a judge, with their standard errors.
+
+    Attributes:
+        sensitivity: share of supported statements that the judge calls supported.
+        specificity: share of unsupported statements that the judge calls not supported.
+        sensitivity_stderr: standard error of the sensitivity, over answers.
+        specificity_stderr: standard error of the specificity, over answers.
+        covariance: covariance of the two estimates, if answers have statements of both sorts.
+    """
+
+    sensitivity: float
+    specificity: float
+    sensitivity_stderr: float
+    specificity_stderr: float
+    covariance: float = 0.0
+
+    @property
+    def youden(self) -> float:
+        """Youden's index, sensitivity + specificity − 1; 0 for a judge no better than chance."""
+        return self.sensitivity + self.specificity - 1
+
+    @property
+    def youden_stderr(self) -> float:
+        """Standard error of :attr:`youden`; NaN if the rates are from a single answer."""
+        variance = self.sensitivity_stderr**2 + self.specificity_stderr**2 + 2 * self.covariance
+        return math.nan if math.isnan(variance) else math.sqrt(max(0.0, variance))
+
+    def __str__(self) -> str:
+        """Write both rates, for messages."""
+        return f"sensitivity {self.sensitivity:.3f}, specificity {self.specificity:.3f}"
+
+
+def why_not_corrected(estimate: PpiEstimate, rates: Rates, within: Range) -> str:
+    """Explain why a share cannot be corrected by error rates; empty if it can.
+
+    Args:
+        estimate: result of :func:`rogan_gladen`.
+        rates: error rates of the judge.
+        within: range of the measure.
+    """
+    if not rates.youden - _Z * rates.youden_stderr > 0:
+        return (
+            f"the benchmark's calibration ({rates}) cannot tell the judge from chance; label more "
+            "answers, or take another judge"
+        )
+    if math.isnan(estimate.value):
+        return "it has no value on these answers"
+    beyond = max(estimate.value - within.high, within.low - estimate.value)
+    if beyond > _Z * estimate.stderr:
+        return (
+            f"with the calibration's error rates ({rates}) the judge would find between "
+            f"{1 - rates.specificity:.1%} and {rates.sensitivity:.1%}, whatever is true; these "
+            "answers are of another kind than those that were labelled: label some of these "
+            "(--labels)"
+        )
+    return ""
+
+
+def rogan_gladen(
+    verdicts: Floats,
+    extremes: Floats,
+    combine: Callable[[Floats], Floats],
+    rates: Rates,
+    within: Range = ANYTHING,
+) -> PpiEstimate:
+    """Correct a share by sensitivity and specificity (Rogan & Gladen 1978).
+
+    Args:
+        verdicts: sums of each answer under the judge's verdicts, shape (queries, k).
+        extremes: the same sums if the judge accepted everything, and if it rejected everything,
+            shape (2, queries, k).
+        combine: function of sums to values.
+        rates: error rates of the judge.
+        within: range of the measure, see :func:`estimate_ppi`.
+
+    Returns:
+        NaN where the judge is no better than chance (sensitivity + specificity ≤ 1).
+    """
+    youden = rates.youden
+    n = len(verdicts)
+    if youden <= 0 or n < 2:
+        return undefined_estimate(0)
+    yes, no = extremes
+    span = yes - no
+    false_alarm = 1 - rates.specificity
+    sums = no + (verdicts - no - false_alarm * span) / youden
+    mean = sums.mean(axis=0)
+    value = float(combine(mean))
+    if math.isnan(value):
+        return undefined_estimate(0)
+    slope = gradient(combine, mean)
+    over_answers = float(np.var(sums @ slope, ddof=1)) / n
+    # Derivatives of the corrected sums by sensitivity and by specificity.
+    corrected = (sums - no).mean(axis=0)
+    by_sensitivity = float(-corrected @ slope) / youden
+    by_specificity = float((span.mean(axis=0) - corrected) @ slope) / youden
+    of_rates = (
+        (by_sensitivity * rates.sensitivity_stderr) ** 2
+        + (by_specificity * rates.specificity_stderr) ** 2
+        + 2 * by_sensitivity * by_specificity * rates.covariance
+    )
+    stderr = math.sqrt(over_answers + max(0.0, of_rates))
+    df = stderr**4 / (over_answers**2 / (n - 1)) if over_answers > 0 else math.inf
+    low, high = compute_interval(value, stderr, df, n, within)
+    return PpiEstimate(value, low, high, stderr, math.nan, 0, df)
+
+
+def compute_rates(answers: Sequence[Sequence[tuple[bool, bool]]]) -> Rates:
+    """Compute a judge's sensitivity and specificity, with standard errors clustered by answer.
+
+    Args:
+        answers: (people say supported, judge says supported) of each statement of each answer.
+    """
+    # (both say supported, people do, neither does, people do not) of each answer
+    counts = np.array([
+        [pairs.count((True, True)), n_human := sum(h for h, _ in pairs),
+         pairs.count((False, False)), len(pairs) - n_human]
+        for pairs in answers
+    ], np.float64).reshape(-1, 4)  # fmt: skip
+    right, of_all = counts[:, ::2], counts[:, 1::2]
+    n = of_all.sum(axis=0)
+    rates = [float(r / t) if t else math.nan for r, t in zip(right.sum(axis=0), n, strict=True)]
+    if len(counts) < 2 or any(map(math.isnan, rates)):
+        return Rates(rates[0], rates[1], math.nan, math.nan)
+    influence = ((right - np.array(rates) * of_all) / n).T
+    covariance = influence @ influence.T * len(counts) / (len(counts) - 1)
+    errors = np.sqrt(np.diag(covariance)).tolist()
+    return Rates(rates[0], rates[1], errors[0], errors[1], float(covariance[0, 1]))
