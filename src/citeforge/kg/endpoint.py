@@ -4,7 +4,7 @@ import hashlib
 import os
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -22,15 +22,23 @@ from citeforge.schemas.version import __version__
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Query seconds and errors that a server allows within a window of time.
+class EndpointOptions:
+    """Options of requests to an endpoint: timeout, retries and the server's limits.
 
     Attributes:
-        seconds: query seconds.
-        errors: replies that are errors.
+        timeout: seconds before a query counts as timed out.
+        attempts: how often a throttled or broken query is sent.
+        longest_wait: longest ``Retry-After`` that is waited for.
+        pause: first pause after a broken connection; doubled each time.
+        seconds: query seconds that the server allows within a window of time.
+        errors: replies within a window that may be errors.
         window: length of the window in seconds.
     """
 
+    timeout: float = 60.0
+    attempts: int = 5
+    longest_wait: float = 300.0
+    pause: float = 1.0
     seconds: float = 60.0
     errors: int = 30
     window: float = 60.0
@@ -52,7 +60,7 @@ class QueryBudget:
     longest so far would stay within the limit; its timeout is the rest of the limit.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: EndpointOptions) -> None:
         """Start with a full budget."""
         self.limits = limits
         self._queries: list[_PastQuery] = []
@@ -161,25 +169,6 @@ _POST_FROM = 1500  # characters of a query
 _UNREADABLE_WAIT = 5.0  # seconds, where Retry-After is neither a number nor a date
 
 
-@dataclass(frozen=True)
-class EndpointOptions:
-    """Options of requests to an endpoint: timeout, retries and limits.
-
-    Attributes:
-        timeout: seconds before a query counts as timed out.
-        attempts: how often a throttled or broken query is sent.
-        longest_wait: longest ``Retry-After`` that is waited for.
-        limits: what the endpoint grants.
-        pause: first pause after a broken connection; doubled each time.
-    """
-
-    timeout: float = 60.0
-    attempts: int = 5
-    longest_wait: float = 300.0
-    limits: Limits = field(default_factory=Limits)
-    pause: float = 1.0
-
-
 class TooLongError(Exception):
     """The query timed out or its reply was cut; a smaller one may pass."""
 
@@ -203,7 +192,7 @@ class EndpointEngine:
         self.url = url
         self.options = options or EndpointOptions()
         self.store = store
-        self.budget = QueryBudget(self.options.limits)
+        self.budget = QueryBudget(self.options)
         self.requests = 0
 
     def identity(self) -> dict[str, Any]:
