@@ -107,7 +107,7 @@ class KnowledgeGraph:
         def ask(part: Sequence[str]) -> list[Row]:
             """Ask about one batch of ids."""
             asked = [self.domain.entity_iri + q for q in part]
-            entities = " ".join(map(iri, asked))
+            entities = self._entities(part)
             text = query(template, entities=entities, languages=self._languages, direct=direct)
             return _require_asked_values(self.engine.select(text), "entity", asked, variable)
 
@@ -116,7 +116,7 @@ class KnowledgeGraph:
 
     def _subgraph_rows(self, part: Sequence[str]) -> list[Row]:
         """Query the statements of entities; refuse a reply with fewer rows than it counts."""
-        entities = " ".join(self._entity(q) for q in part)
+        entities = self._entities(part)
         rows = self.engine.select(query("subgraphs", entities=entities, languages=self._languages))
         counted: dict[str, dict[str, int]] = {"count": {}, "labels": {}}
         received: Counter[tuple[str, str]] = Counter()
@@ -169,7 +169,7 @@ class KnowledgeGraph:
     def find(self, names: Iterable[str]) -> dict[str, list[str]]:
         """Map each name to the entities of the domain's class with that label or alias."""
         link = iri(self.domain.direct_iri + self.domain.instance_of)
-        condition = f"?entity {link} {self._entity(self.domain.entity_class)} ."
+        condition = f"?entity {link} {self._entities([self.domain.entity_class])} ."
         return self._ids_by_name("entities_by_name", names, "entity", {"class": condition})
 
     def properties(self, labels: Iterable[str]) -> dict[str, list[str]]:
@@ -204,11 +204,7 @@ class KnowledgeGraph:
 
     def pairs(self, properties: Iterable[str]) -> list[tuple[str, str, str]]:
         """List (entity, relation id, entity) of all connected pairs of the class, sorted."""
-        text = query(
-            "pairs",
-            properties=" ".join(self._entity(p) for p in properties),
-            **self._class,
-        )
+        text = query("pairs", properties=self._entities(properties), **self._class)
         names = ("first", "prop", "second")
         rows = self._ask_once(text, *names, ids=names)
         triples = {(self._id(r["first"]), self._id(r["prop"]), self._id(r["second"])) for r in rows}
@@ -220,12 +216,8 @@ class KnowledgeGraph:
         Returns:
             Relation id to label of the class to number of values; an empty label for no class.
         """
-        text = query(
-            "ends",
-            properties=" ".join(self._entity(p) for p in properties),
-            languages=self._languages,
-            **self._class,
-        )
+        iris = self._entities(properties)
+        text = query("ends", properties=iris, languages=self._languages, **self._class)
         groups: dict[tuple[str, str], list[Row]] = {}
         for row in self._ask_once(text, "prop", "entities", ids=("prop",)):
             name = self._id(row["class"]) if "class" in row else ""
@@ -308,9 +300,9 @@ class KnowledgeGraph:
         endpoint = self.engine.identity().get("endpoint")
         return InputError(message, path=endpoint, allowed=allowed, code="endpoint-failed")
 
-    def _entity(self, qid: str) -> str:
-        """Write the IRI of an id as in SPARQL."""
-        return iri(self.domain.entity_iri + qid)
+    def _entities(self, ids: Iterable[str]) -> str:
+        """Write the IRIs of ids as in SPARQL, with spaces between them."""
+        return " ".join(iri(self.domain.entity_iri + name) for name in ids)
 
     def _require_ids(self, rows: list[Row], *variables: str) -> list[Row]:
         """Refuse rows in which a variable has no id of the domain; return the rows.
