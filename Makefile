@@ -8,7 +8,7 @@ OUT := out/quickstart
 LOG := out/quickstart.log
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test test-all peers test-ray processors durations exhaustive coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check site bench wheel clean
+.PHONY: help install quickstart test-new test test-all peers test-ray processors durations exhaustive coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check site bench wheel clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -50,6 +50,11 @@ quickstart: $(READY)  ## build, check and score benchmarks from examples/
 	$(BIN)/citeforge score out/random.jsonl out/smollm.jsonl out/echo-relevant.jsonl --benchmark $(OUT) --measures CiteP,CiteR --details --out out/scores
 	@$(BIN)/citeforge report out/scores/*.scores.json --out out/report.html >> $(LOG)
 	@cat examples/quickstart.txt
+
+NEW := tests/test_architecture.py tests/test_layers.py tests/test_docs.py tests/test_definitions.py tests/test_fuzzing.py \
+  tests/cli/test_names.py tests/systems/test_run.py tests/evaluator/measures/test_measures.py
+test-new: $(STAMP)  ## run the tests that find what a new source, measure, system or command is missing (half a minute)
+	$(BIN)/python -m pytest -q -m 'not slow and not ray' $(NEW)
 
 test: $(STAMP)  ## run the quick tests (minutes)
 	CITEFORGE_HYPOTHESIS=quick $(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not slow and not ray'

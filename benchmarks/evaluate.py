@@ -71,7 +71,7 @@ def prepare_ours(model: str, benchmark: str, path: str, store: str, names: str) 
     from citeforge.evaluator.measures.registry import select
     from citeforge.evaluator.score import ScoringSetup, score
     from citeforge.evaluator.submissions.benchmark import Benchmark
-    from citeforge.evaluator.submissions.tools import Tools
+    from citeforge.evaluator.submissions.tools import ScoringTools
     from citeforge.schemas.recipes.base import Judging, RunOptions
 
     judge = None
@@ -82,7 +82,7 @@ def prepare_ours(model: str, benchmark: str, path: str, store: str, names: str) 
         )
     segmenter = SentenceSegmenter()
     segmenter.split("Loads the pipeline.")
-    tools = Tools(judge, segmenter)
+    tools = ScoringTools(judge, segmenter)
     measures = [m for m in select(names.split(",")) if m.name not in MODELS]
     tools = tools.with_options(details=False)
     return score, Path(path), ScoringSetup(Benchmark(Path(benchmark)), measures, tools)
@@ -103,13 +103,13 @@ def prepare_peer(model: str, benchmark: str, path: str, store: str, names: str) 
     from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.evaluator.submissions.inputs import ItemReader
     from citeforge.evaluator.submissions.reader import read_answers
-    from citeforge.evaluator.submissions.tools import Tools
+    from citeforge.evaluator.submissions.tools import ScoringTools
 
     opened = Benchmark(Path(benchmark))
     answers = read_answers(Path(path))
     segmenter = SentenceSegmenter()
     segmenter.split("Loads the pipeline.")
-    reader = ItemReader(opened, "own", "strict", opened.grammar, Tools(segmenter=segmenter))
+    reader = ItemReader(opened, "own", "strict", opened.grammar, ScoringTools(segmenter=segmenter))
     for _, answer in answers:
         reader.add(opened.row_of[answer.query_id], answer)
     loaded = AutoModelForSeq2SeqLM.from_pretrained(model).eval()

@@ -90,9 +90,9 @@ def prepare_ours(folder: str, by: tuple[str, ...] = ()) -> Any:
     from citeforge.evaluator import score
     from citeforge.evaluator.measures.registry import select
     from citeforge.evaluator.submissions import benchmark
-    from citeforge.evaluator.submissions.tools import Tools
+    from citeforge.evaluator.submissions.tools import ScoringTools
 
-    tools = Tools().with_options(by=by)
+    tools = ScoringTools().with_options(by=by)
     return benchmark.Benchmark, score, select(["rage"]), Path(folder), tools
 
 

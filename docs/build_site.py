@@ -14,7 +14,10 @@ from mkdocs.config import load_config
 from mkdocs.exceptions import MkDocsException
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "DATASETS.md", "docs", "examples")
+PAGES = (
+    *("README.md", "CONTRIBUTING.md", "RELEASING.md", "CHANGELOG.md", "DATASETS.md"),
+    *("docs", "examples"),
+)
 PARTS = (*PAGES, "LICENSE", "src")
 """Files and folders that pages are taken from, or that they link to."""
 

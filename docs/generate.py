@@ -9,19 +9,14 @@ import json
 import math
 import re
 import sys
-from collections import Counter
-from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import click
 import msgspec
 from api import api_page
-from python_calls import call_of
+from commands import cli_page
 
-from citeforge.cli.main import cli
-from citeforge.cli.short_help import SECTIONS, ManyOptions
 from citeforge.engines.llm.replay import ExportedRow
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.registry import measures
@@ -74,84 +69,6 @@ def datasets_page() -> str:
             + (f"\n```bibtex\n{source.citation}\n```\n" if source.citation else "")
         )
     return "".join(parts)
-
-
-Row = tuple[str, str]
-"""An option as help shows it: its flags with the kind of value, and its text."""
-
-
-def cli_page() -> str:
-    """Help of every command; options of several commands stand at the end, once."""
-    root = click.Context(cli, info_name="citeforge", terminal_width=100, max_content_width=100)
-    contexts = list(_contexts(cli, root))[1:]
-    places = Counter((title, row) for c in contexts for title, rows in _rest(c) for row in rows)
-    shared = {place for place, n in places.items() if n > 1}
-    parts = [
-        "# Command line\n\n" + NOTE,
-        "Exit codes: 0 fine, 1 the input is at fault, 2 wrong usage, 3 finished with counted "
-        "failures, 4 not enough evidence (`gate`).\n\n"
-        "Help of a command is what `--help` prints: the options that people need first. *More* "
-        "names the others, which `--help-all` explains, and which stand [below](#shared-options) "
-        "if several commands have them. Beneath each command stands what does its work in Python, "
-        "with the arguments it must have; [library.md](library.md) has examples.\n",
-        *(_help(context, shared) for context in contexts),
-        "\n## Shared options\n",
-    ]
-    for title in SECTIONS:
-        if rows := [row for of, row in places if (of, row) in shared and of == title]:
-            parts.append(f"\n### {title}\n\n```\n{_definitions(rows)}\n```\n")
-    return "".join(parts)
-
-
-def _contexts(command: click.Command, context: click.Context) -> Iterator[click.Context]:
-    """A command and all below it."""
-    yield context
-    if isinstance(command, click.Group):
-        for name in command.list_commands(context):
-            inner = command.get_command(context, name)
-            assert inner is not None
-            yield from _contexts(
-                inner,
-                click.Context(
-                    inner, info_name=name, parent=context, terminal_width=100, max_content_width=100
-                ),
-            )
-
-
-def _rest(context: click.Context) -> Iterator[tuple[str, list[Row]]]:
-    """Headings and options that the short help of a command leaves out."""
-    if isinstance(context.command, ManyOptions):
-        for title, options in context.command.sections()[1:]:
-            rows = [row for o in options if (row := o.get_help_record(context)) is not None]
-            if rows:
-                yield title, rows
-
-
-def _help(context: click.Context, shared: set[tuple[str, Row]]) -> str:
-    """Help of a command; of shared options the names alone."""
-    level = context.command_path.count(" ") + 1
-    # Sub-commands follow, with the same sentences.
-    shown = context.get_help().partition("\n\nCommands:\n")[0]
-    shown = re.sub(r"\n  --help(-all)? .*", "", shown).removesuffix("\n\nOptions:")
-    text = f"\n{'#' * level} {context.command_path}\n\n```\n{shown}\n"
-    rest = list(_rest(context))
-    for title, rows in rest:
-        if own := [row for row in rows if (title, row) not in shared]:
-            text += f"\n{title}:\n{_definitions(own)}\n"
-    text += "```\n"
-    if common := [row for title, rows in rest for row in rows if (title, row) in shared]:
-        text += f"\nMore: {' '.join(f'`{flags.split()[0]}`' for flags, _ in common)}\n"
-    if call := call_of(context.command_path):
-        text += f"\nFrom Python: `{call}`\n"
-    return text
-
-
-def _definitions(rows: Sequence[Row]) -> str:
-    """Options and their texts, as help prints them."""
-    formatter = click.HelpFormatter(width=100)
-    with formatter.indentation():
-        formatter.write_dl(rows)
-    return formatter.getvalue().rstrip("\n")
 
 
 def measures_page() -> str:
@@ -247,7 +164,7 @@ def pages() -> dict[str, str]:
     return {
         "DATASETS.md": datasets_page(),
         "docs/api.md": api_page(NOTE),
-        "docs/cli.md": cli_page(),
+        "docs/cli.md": cli_page(NOTE),
         "docs/definitions.md": definitions_page(),
         "docs/measures.md": measures_page(),
         "docs/schemas/tables.md": tables_page(),

@@ -15,7 +15,7 @@ from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.reading import compute
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.items import Gold, GoldRows, Passage
 from citeforge.schemas.citations.grammar import Grammar
 from stand_ins import RuleJudge, RuleLlm
@@ -99,7 +99,7 @@ def measure() -> Measure:
             [items],
             Grammar(),
             task,
-            Tools(JudgeSession(judge or Facts()), splitter).with_options(
+            ScoringTools(JudgeSession(judge or Facts()), splitter).with_options(
                 protocol=protocol, cot=cot, at_most_citations=at_most_citations
             ),
         )

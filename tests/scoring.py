@@ -9,7 +9,7 @@ from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.score import ScoringSetup
 from citeforge.evaluator.score import score as score_file
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.scores import ScoreFile
 
 
@@ -18,12 +18,12 @@ def score(
     benchmark: Benchmark,
     measures: Sequence[Measure],
     *,
-    tools: Tools | None = None,
+    tools: ScoringTools | None = None,
     correction: Correction | None = None,
     system: str | None = None,
     details: bool = False,
     **options: Any,
 ) -> ScoreFile:
     """Scores of a submission; answers are kept only where a test asks for them."""
-    chosen = (tools or Tools()).with_options(details=details, **options)
+    chosen = (tools or ScoringTools()).with_options(details=details, **options)
     return score_file(path, ScoringSetup(benchmark, measures, chosen, correction), system)

@@ -7,13 +7,16 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
 
+import click
 import pytest
 
 import citeforge
+from citeforge.cli.main import cli
 from conftest import ROOT, run_inline
 from servers.hub import hub_server
 from servers.manuals import replies
@@ -199,12 +202,56 @@ def test_no_command_stands_in_a_block_that_is_not_run(page: str) -> None:
             assert not re.search(r"^\s*(\$ )?citeforge ", block, re.MULTILINE), block
 
 
+def read_sections() -> dict[str, str]:
+    """Command, such as `run rage`, to its section of docs/cli.md."""
+    page = (ROOT / "docs" / "cli.md").read_text()
+    sections = {}
+    for heading, *texts in re.findall(r"^##+ citeforge (.*)\n((?:(?!#).*\n)*)", page, re.MULTILINE):
+        name, *others = heading.split(", ")
+        group = name.rpartition(" ")[0]
+        sections |= dict.fromkeys([name, *(f"{group} {other}" for other in others)], texts[0])
+    return sections
+
+
+def list_commands(context: click.Context) -> Iterator[click.Context]:
+    """Contexts of all commands below a group."""
+    group = context.command
+    assert isinstance(group, click.Group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        inner = click.Context(command, context, name)
+        yield inner
+        if isinstance(command, click.Group):
+            yield from list_commands(inner)
+
+
+def test_each_option_is_explained_where_the_section_of_its_command_says() -> None:
+    page = (ROOT / "docs" / "cli.md").read_text()
+    shared = page.partition("\n## Shared options\n")[2]
+    sections = read_sections()
+    root = click.Context(cli, info_name="citeforge")
+    contexts = {c.command_path.removeprefix("citeforge "): c for c in list_commands(root)}
+    assert contexts.keys() == sections.keys()
+    for name, context in contexts.items():
+        own = sections[name]
+        places = {"Group": sections.get(name.rpartition(" ")[0], ""), "More": shared}
+        links = dict(re.findall(r"^\[(Group|More)\]\(#.*\): (.*)$", own, re.MULTILINE))
+        for option in context.command.params:
+            if isinstance(option, click.Option) and (row := option.get_help_record(context)):
+                flag = option.opts[0]
+                title = next((x for x, names in links.items() if f"`{flag}`" in names), "")
+                place = places[title] if title else own
+                assert "".join("".join(row).split()) in "".join(place.split()), (name, flag)
+                assert len(re.findall(rf"^  {flag}(?![\w-])", place, re.MULTILINE)) == 1
+
+
 def test_every_command_has_its_equivalent_in_python() -> None:
     page = (ROOT / "docs" / "cli.md").read_text()
-    sections = re.split(r"^#{2,4} citeforge ", page, flags=re.MULTILINE)[1:]
-    named = {section.split("\n", 1)[0] for section in sections if "\nFrom Python: `" in section}
+    sections = read_sections()
+    named = {name for name, section in sections.items() if "\nFrom Python: `" in section}
     groups = {"labels", "list", "publish", "leaderboard", "kg", "llm"}
-    without = {section.split("\n", 1)[0] for section in sections} - named
+    without = {name for name in sections if not {name, name.rpartition(" ")[0]} & named}
     assert without == groups, "see docs/python_calls.py, then make docs"
     for call in re.findall(r"^From Python: `(.*)`$", page, re.MULTILINE):
         name, arguments = call.removesuffix(")").split("(")

@@ -21,13 +21,13 @@ def test_the_links_at_the_top_lead_into_the_package() -> None:
         assert link.readlink() == Path("src/citeforge") / name
 
 
-def test_contributing_names_the_rooms_that_there_are() -> None:
+def test_contributing_names_the_folders_that_there_are() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
     rows = dict(re.findall(r"^\| `(\w+)` \| .* \| ?(.*) \|$", text, re.MULTILINE))
     assert set(rows) == {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
-    for folder, rooms in rows.items():
+    for folder, inner in rows.items():
         there = {path.parent.name for path in (PACKAGE / folder).glob("*/__init__.py")}
-        assert set(re.findall(r"`(\w+)`", rooms)) == there, f"CONTRIBUTING.md, row `{folder}`"
+        assert set(re.findall(r"`(\w+)`", inner)) == there, f"CONTRIBUTING.md, row `{folder}`"
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
+from citeforge.cli.main import cli
 from citeforge.plugins.leaderboard.boards import Board, Boards
 from conftest import ROOT
 from conftest_pages import opened
@@ -16,9 +18,11 @@ MOST_WORDS = 23_420
 """Words of prose in all pages together; a page that grows makes another shorter."""
 
 GENERATED = {"api.md", "cli.md", "measures.md", "reproduced.md"}
+BLOCKS = re.DOTALL | re.MULTILINE
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "RELEASING.md",
     ROOT / "examples" / "README.md",
     *(p for p in sorted(ROOT.glob("docs/*.md")) if p.name not in GENERATED),
 ]
@@ -26,7 +30,7 @@ PAGES = [
 
 def words_of_prose(text: str) -> int:
     """Words outside of code blocks, tables and comments; a word has a letter or a digit."""
-    text = re.sub(r"^ *```.*?^ *```", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"^ *```.*?^ *```", "", text, flags=BLOCKS)
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
     lines = (line for line in text.splitlines() if not line.lstrip().startswith("|"))
     return sum(any(c.isalnum() for c in word) for line in lines for word in line.split())
@@ -41,6 +45,25 @@ def test_code_tables_and_comments_are_no_prose() -> None:
 def test_the_pages_are_short() -> None:
     counts = {p.relative_to(ROOT).as_posix(): words_of_prose(p.read_text()) for p in PAGES}
     assert sum(counts.values()) <= MOST_WORDS, counts
+
+
+def list_options(command: str) -> set[str]:
+    """Long names of the options of a command, or of all commands of a group."""
+    context = click.Context(cli)
+    found = cli.get_command(context, command)
+    commands = [found]
+    if isinstance(found, click.Group):
+        commands = [found.get_command(context, name) for name in found.list_commands(context)]
+    return {p.opts[0] for c in commands if c for p in c.params if isinstance(p, click.Option)}
+
+
+def test_each_option_of_score_and_run_has_a_sentence_in_a_page() -> None:
+    """A page says when to use it; an example, or a generated page, does not."""
+    texts = [re.sub(r"^ *```.*?^ *```", "", p.read_text(), flags=BLOCKS) for p in PAGES]
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", "\n".join(texts)))
+    options = list_options("score") | list_options("run")
+    assert len(options) > 60
+    assert options - named == set()
 
 
 def test_the_navigation_names_each_page_once() -> None:

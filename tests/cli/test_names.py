@@ -87,7 +87,7 @@ def test_all_that_is_declared_can_be_made() -> None:
     )  # fmt: skip
     for registry in registries:
         for name in registry.all():
-            assert callable(registry.declaration(name).factory), (registry.what, name)
+            assert callable(registry.get(name).factory), (registry.noun, name)
     for declared, made in (
         (choices.RETRIEVERS, RETRIEVERS),
         (choices.PERPLEXITY, PERPLEXITY),

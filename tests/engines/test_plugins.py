@@ -151,7 +151,7 @@ __version__ = "3"
     assert make_judge("verbatim").signature == "verbatim@1(mine.py 3)"
     assert make_embedder("length").fingerprint() == {"name": "length", "plugin": "mine.py 3"}
     assert open_source("nothing:x", None, ReadOptions()).info().plugin == "mine.py 3"
-    assert list(SYSTEMS.declaration("mute").factory("mute", None, [], 1, 0)) == []
+    assert list(SYSTEMS.get("mute").factory("mute", None, [], 1, 0)) == []
 
 
 def test_a_broken_file_is_named_where_its_things_are_missed(
@@ -162,7 +162,7 @@ def test_a_broken_file_is_named_where_its_things_are_missed(
     plugins.add_file(broken)
     assert f"warning: the plugin {broken} is broken (ModuleNotFoundError" in capsys.readouterr().err
     assert make_judge("lexical")
-    for missed in (lambda: make_judge("verbatim"), lambda: SYSTEMS.declaration("mute")):
+    for missed in (lambda: make_judge("verbatim"), lambda: SYSTEMS.get("mute")):
         with refused("unknown-name") as caught:
             missed()
         assert "broken.py is broken" in str(caught.value)

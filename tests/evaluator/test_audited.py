@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import citeforge as cf
-from citeforge.evaluator.audited import told_of_negatives
+from citeforge.evaluator.audited import describe_negatives
 from citeforge.evaluator.compare import load_scores
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.build import build_site
@@ -30,7 +30,7 @@ def audit(benchmark_hash: str = "0" * 64) -> Audit:
 
 def test_without_labels_it_says_so() -> None:
     bare = audit().model_copy(update={"false_negatives": None, "cascade": None})
-    assert "nobody labelled a sample" in told_of_negatives(bare)[0]
+    assert "no sample is labelled" in describe_negatives(bare)[0]
 
 
 def test_pages_tell_it(tmp_path: Path, package: Path, inline: Inline) -> None:

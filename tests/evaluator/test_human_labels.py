@@ -17,7 +17,7 @@ from citeforge.evaluator.label_files import read_labels
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statistics.error_rates import Rates
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.evaluator.table import render_differences, render_scores
 from citeforge.plugins.labels.options import LabelPlanOptions
 from citeforge.plugins.labels.planning import plan_labelling
@@ -74,7 +74,7 @@ def scored(
     result = []
     if rows is not None:
         result = read_labels(write_jsonl(tmp_path / "labels.jsonl", named(benchmark, rows)))
-    tools = Tools(JudgeSession(LexicalJudge()), make_segmenter("nupunkt"))
+    tools = ScoringTools(JudgeSession(LexicalJudge()), make_segmenter("nupunkt"))
     correction: Correction | None = None if rates is None else RateCorrection(rates, "test")
     if result:
         correction = LabelCorrection(result)
@@ -126,7 +126,7 @@ def test_measures_that_labels_of_statements_do_not_decide(
 ) -> None:
     scored(tmp_path, benchmark, labels(12))
     correction = LabelCorrection(read_labels(tmp_path / "labels.jsonl"))
-    tools = Tools(JudgeSession(LexicalJudge()), make_segmenter("nupunkt"))
+    tools = ScoringTools(JudgeSession(LexicalJudge()), make_segmenter("nupunkt"))
     wanted = select(["AutoAIS.psg", "TREC.WP", "TREC.WR"])
     file = score(tmp_path / "one.jsonl", benchmark, wanted, tools=tools, correction=correction)
     assert entry(file, "AutoAIS.psg").corrected is None
@@ -248,7 +248,7 @@ def test_labels_of_unknown_answers(tmp_path: Path, benchmark: Benchmark) -> None
     with refused("wrong-benchmark", path=path):
         LabelCorrection(result).require_known([("other", "other.jsonl")])
     LabelCorrection(result).require_known([("1", "one.jsonl"), ("other", "other.jsonl")])
-    tools = Tools(JudgeSession(LexicalJudge()), make_segmenter("nupunkt"))
+    tools = ScoringTools(JudgeSession(LexicalJudge()), make_segmenter("nupunkt"))
     scored(tmp_path, benchmark)
     with refused("unknown-query", path=path, line=2):
         score(
@@ -290,7 +290,7 @@ def test_answers_chosen_by_score_are_noticed(tmp_path: Path, benchmark: Benchmar
         for i, q in enumerate(benchmark.query_ids[:12])
     ]
     result = read_labels(write_jsonl(tmp_path / "labels.jsonl", rows))
-    tools = Tools(JudgeSession(LexicalJudge()), make_segmenter("nupunkt"))
+    tools = ScoringTools(JudgeSession(LexicalJudge()), make_segmenter("nupunkt"))
     file = score(
         path, benchmark, select(["NLI.rec"]), tools=tools, correction=LabelCorrection(result)
     )
@@ -338,7 +338,7 @@ def test_other_layouts(tmp_path: Path, benchmark: Benchmark) -> None:
     }
     (tmp_path / "alce.json").write_text(json.dumps(alce, indent=1))
     write_jsonl(tmp_path / "expertqa.jsonl", expertqa)
-    tools = Tools(JudgeSession(LexicalJudge()), make_segmenter("nupunkt"))
+    tools = ScoringTools(JudgeSession(LexicalJudge()), make_segmenter("nupunkt"))
     for name in ("expertqa.jsonl", "alce.json"):
         file = score(
             tmp_path / "one.jsonl", benchmark, select(["ALCE.CitRec", "ALCE.CitPrec"]),

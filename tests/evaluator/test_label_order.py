@@ -16,7 +16,7 @@ from citeforge.evaluator.label_files import read_labels
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.inputs import Inputs, ItemReader
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.submission import OwnPassage, SubmissionLine
 from conftest import refused, write_jsonl
 from scoring import score
@@ -43,7 +43,7 @@ def rows(benchmark: Benchmark) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def inputs(benchmark: Benchmark) -> Inputs:
-    tools = Tools(JudgeSession(LexicalJudge()), make_segmenter("nupunkt"))
+    tools = ScoringTools(JudgeSession(LexicalJudge()), make_segmenter("nupunkt"))
     reader = ItemReader(benchmark, "own", benchmark.grammar, tools)
     for row, query in enumerate(benchmark.query_ids[:N]):
         reader.add(row, SubmissionLine(query, OUTPUT, passages=PASSAGES))
@@ -87,7 +87,7 @@ def test_repeated_labels_are_told_and_change_nothing(tmp_path: Path, benchmark: 
     result = []
     for lines in (labels, labels[::-1] + labels[:7]):
         read = read_labels(write_jsonl(tmp_path / "labels.jsonl", lines))
-        tools = Tools(JudgeSession(LexicalJudge()), make_segmenter("nupunkt"))
+        tools = ScoringTools(JudgeSession(LexicalJudge()), make_segmenter("nupunkt"))
         result.append(score(path, benchmark, select(["ALCE.CitRec"]), tools=tools,
                            correction=LabelCorrection(read)))  # fmt: skip
     once, twice = result

@@ -8,7 +8,7 @@ import pytest
 
 import citeforge as cf
 from citeforge.evaluator.measures.registry import measures, select
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.evaluator.table import render_scores
 from citeforge.plugins.training.benchmark_reward import CitationReward
 from conftest import EXAMPLES, refused, write_jsonl
@@ -242,7 +242,7 @@ def test_signatures_name_the_options_that_move_a_measure(
     result = (
         None
         if measure.options is None
-        else measure.options(Tools().with_options(**options), protocol)
+        else measure.options(ScoringTools().with_options(**options), protocol)
     )
     assert result == expected
 

@@ -17,11 +17,11 @@ from citeforge.plugins.labels.sheets import TASKS, benchmark_items
 from citeforge.plugins.leaderboard.build import build_site
 from citeforge.plugins.leaderboard.query_pages import query_pages
 from citeforge.plugins.responses.inspect_scoring import Scoring, Settings
-from citeforge.publishing.export import export, exports, write_export
+from citeforge.publishing.export import EXPORTS, export, write_export
 from citeforge.publishing.hidden import join_package, split_package
 from citeforge.schemas.manifest import SECRET
 from citeforge.schemas.recipes.base import Part
-from citeforge.systems.registry import system_of
+from citeforge.systems.registry import get_system
 from citeforge.systems.run import run_system
 from conftest import refused
 from scoring import score
@@ -71,7 +71,7 @@ def test_every_verb_or_a_reason(
 
 
 def _exports(folder: Path, package: Package, tmp_path: Path) -> None:
-    for declared in exports():
+    for declared in EXPORTS.all().values():
         name, out = declared.name, tmp_path / declared.name
         if declared.of == "scores":
             continue
@@ -98,7 +98,7 @@ def _options(name: str, folder: Path, package: Package, tmp_path: Path) -> dict[
 def _answers(folder: Path, tmp_path: Path) -> Path:
     answers = tmp_path / "right.jsonl"
     if not answers.exists():
-        run_system(system_of("echo-relevant"), cf.load(folder), [], 1, 0, answers)
+        run_system(get_system("echo-relevant"), cf.load(folder), [], 1, 0, answers)
     return answers
 
 
@@ -110,7 +110,7 @@ def test_single_answers_score_as_among_all(
     folder, out = benchmarks[kind], tmp_path / "s.jsonl"
     benchmark, scoring = cf.load(folder), Scoring(Settings(str(folder)))
     context = None if benchmark.kind.is_design else benchmark.contexts[0]
-    run_system(system_of("random"), benchmark, [context] if context else [], 1, 0, out)
+    run_system(get_system("random"), benchmark, [context] if context else [], 1, 0, out)
     answers = [answer for _, answer in read_answers(out)]
     ours = score(out, benchmark, select(benchmark.kind.default_measures), context=context)
     (whole,) = scoring.all(answers)
@@ -162,7 +162,7 @@ def _scores_alike(folder: Path, public: Path, gold: Path, tmp_path: Path) -> Non
     """Answers to the public half score with the gold half what the whole package gives, to the
     last digit; a site of these scores shows no label."""
     seen, again = tmp_path / "seen.jsonl", tmp_path / "again.jsonl"
-    run_system(system_of("random"), cf.load(public), [], 1, 0, seen)
+    run_system(get_system("random"), cf.load(public), [], 1, 0, seen)
     hashes = (Package(public).hash, Package(folder).hash)
     again.write_text(seen.read_text().replace(*hashes))
     options = cf.ScoreOptions(judge="lexical", details=True)
@@ -183,8 +183,8 @@ def _scores_alike(folder: Path, public: Path, gold: Path, tmp_path: Path) -> Non
 def _runs(folder: Path, package: Package, tmp_path: Path) -> None:
     out = tmp_path / "s.jsonl"
     with refused("wrong-kind" if package.kind.refusal("run gold") else "no-answers"):
-        run_system(system_of("gold"), cf.load(folder), [], 1, 0, out)
-    ran = run_system(system_of("random"), cf.load(folder), [], 1, 0, out)
+        run_system(get_system("gold"), cf.load(folder), [], 1, 0, out)
+    ran = run_system(get_system("random"), cf.load(folder), [], 1, 0, out)
     assert ran.answers == len(package) * len(package.contexts)
     biased = not package.kind.refusal("run label-follower")
     assert biased == package.kind.is_design
@@ -196,7 +196,7 @@ def test_authorship_is_asked_in_every_cell_with_its_labels(
     """A model that cites whatever it is shown first answers each query of each cell once."""
     benchmark, out = cf.load(benchmarks["authorship"]), tmp_path / "s.jsonl"
     model = RuleLlm(lambda request: "It is so [1].")
-    ran = run_system(system_of("authorship"), benchmark, [], 1, 0, out, llm=model)
+    ran = run_system(get_system("authorship"), benchmark, [], 1, 0, out, llm=model)
     assert ran.answers == len(benchmark) * len(benchmark.contexts)
     for context in benchmark.contexts:
         wanted = set(dict(render_prompts(benchmark, context, load_template("authorship"))).values())
@@ -208,4 +208,4 @@ def test_authorship_is_asked_in_every_cell_with_its_labels(
     # Which passages are relevant it does not look at, and labels neither.
     assert scored.design is not None
     with refused("wrong-kind"):
-        run_system(system_of("authorship"), cf.load(benchmarks["rage"]), [], 1, 0, out, llm=model)
+        run_system(get_system("authorship"), cf.load(benchmarks["rage"]), [], 1, 0, out, llm=model)

@@ -15,7 +15,7 @@ from citeforge.builders.prompts import TEMPLATES
 from citeforge.evaluator.measures.registry import measures
 from citeforge.ir_convert.registry import citation_of
 from citeforge.kinds.rage import RageKind
-from citeforge.package.kinds import kind_of, kinds, recipes
+from citeforge.package.kinds import KINDS, kind_of, recipes
 from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.plugins.labels.sheets import TASKS
 from citeforge.schemas.manifest import Manifest
@@ -23,13 +23,13 @@ from citeforge.schemas.recipes.base import Recipe
 from citeforge.systems.registry import SYSTEMS
 from conftest import ROOT, Inline, refused
 
-EVERY = sorted(kinds())
+EVERY = sorted(KINDS.all())
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_whatever_a_kind_reads_there_is_a_reading_of(name: str) -> None:
     """Signatures are the type checker's; what is imported inside methods is there."""
-    kind = kinds()[name]
+    kind = KINDS.all()[name]
     for reads in kind.readings:
         assert list(signature(kind.reading(reads)).parameters) == [
             "submission",
@@ -40,7 +40,7 @@ def test_whatever_a_kind_reads_there_is_a_reading_of(name: str) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_names_in_a_declaration_are_known(name: str) -> None:
-    kind = kinds()[name]
+    kind = KINDS.all()[name]
     assert kind.name == name
     assert kind.recipe is recipes()[name]
     assert kind.recipe.kind == name
@@ -58,7 +58,7 @@ def test_names_in_a_declaration_are_known(name: str) -> None:
 
 
 def test_every_task_is_of_some_kind() -> None:
-    asked = {t for kind in kinds().values() for t in kind.annotation}
+    asked = {t for kind in KINDS.all().values() for t in kind.annotation}
     assert asked == {t.name for t in TASKS.values() if t.of_benchmark}
 
 
@@ -80,7 +80,7 @@ class Notes(RageKind):
     recipe = None
     about = "notes"
 
-    def problems(self, package):
+    def check_consistency(self, package):
         yield "notes", f"are missing in {package.name}"
 
 
@@ -131,7 +131,7 @@ def test_kinds_that_cannot_be_built(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_kinds_import_nothing_that_only_their_methods_use() -> None:
-    code = "import sys; from citeforge.package.kinds import kinds; kinds(); print(*sys.modules)"
+    code = "import sys; from citeforge.package.kinds import KINDS; KINDS.all(); print(*sys.modules)"
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )

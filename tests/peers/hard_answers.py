@@ -18,7 +18,7 @@ from citeforge.engines.text.segmenters import PunktSegmenter
 from citeforge.evaluator.measures.reading import compute
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.items import Gold, Passage
 from citeforge.schemas.citations.grammar import Grammar
 from conftest_evaluator import World
@@ -150,7 +150,7 @@ def make_inputs(
         [items],
         Grammar(),
         task,
-        Tools(JudgeSession(judge or RuleJudge(entails)), _punkt()).with_options(
+        ScoringTools(JudgeSession(judge or RuleJudge(entails)), _punkt()).with_options(
             protocol="reference", **options
         ),
     )

@@ -14,7 +14,7 @@ from citeforge.engines.llm.records import Request
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item
 from citeforge.plugins.published_systems.alce_options import InteractOptions
-from citeforge.systems.registry import system_of
+from citeforge.systems.registry import get_system
 from citeforge.systems.run import run_system
 from peers.frozen import FrozenNumbers, Program
 from stand_ins import RuleLlm
@@ -107,7 +107,7 @@ def ours(benchmark: Benchmark, item: Item, replies: list[str], out: Path) -> Fou
         return next(coming, "End")
 
     run_system(
-        system_of("interact"), benchmark, ["mix"], 1, 0, out, llm=RuleLlm(reply),
+        get_system("interact"), benchmark, ["mix"], 1, 0, out, llm=RuleLlm(reply),
         options=InteractOptions(shots=0), limit=1,
     )  # fmt: skip
     seen = [

@@ -22,7 +22,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Request
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.publishing.export import export
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.kalma import KalmaRecipe
@@ -344,7 +344,7 @@ def ours(benchmark: Path, submission: Path) -> dict[str, float | None]:
         select(["kalma"]),
         context="full",
         protocol="reference",
-        tools=Tools(
+        tools=ScoringTools(
             JudgeSession(RuleJudge(entails)), llm=RuleLlm(mark)
         ),  # no segmenter: theirs is an expression
     )

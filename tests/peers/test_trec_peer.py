@@ -18,7 +18,7 @@ from citeforge.engines.judge.records import Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.text import premise_of
 from conftest import write_jsonl
@@ -86,7 +86,7 @@ def ragdoll(checkout: Path) -> Iterator[Callable[[str], ModuleType]]:
 def scored(
     path: Path, benchmark: Benchmark, names: Any, judge: Any = None, **options: Any
 ) -> ScoreFile:
-    measures, tools = select(list(names)), Tools(judge)
+    measures, tools = select(list(names)), ScoringTools(judge)
     return score(path, benchmark, measures, protocol="reference", tools=tools, **options)
 
 

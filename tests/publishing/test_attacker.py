@@ -31,7 +31,7 @@ from attacks import (
 )
 from citeforge.builders.hiding import write_secret
 from citeforge.builders.verify import verify
-from citeforge.package.kinds import find_kind
+from citeforge.package import kinds
 from citeforge.package.package import Package
 from citeforge.publishing.hidden import join_package, split_package
 from citeforge.publishing.hub import Publisher
@@ -190,8 +190,8 @@ def test_chance_is_what_arithmetic_says() -> None:
 
 @EACH_KIND
 def test_every_attack_opens_a_careless_package(careless: Targets, root: Path, kind: str) -> None:
-    for name, attack, kinds in attacks_of(root):
-        if kind in kinds:
+    for name, attack, opened in attacks_of(root):
+        if kind in opened:
             result, by_luck = careless(kind).hits(attack)
             assert by_luck < SURE, (name, result)
     if kind == "rage":
@@ -445,7 +445,7 @@ def test_what_cannot_be_hidden_says_why(root: Path, careless: Targets) -> None:
     # The command that would have been right.
     assert re.search("citeforge build rage .*--hidden", str(caught.value))
     for name in ("kalma", "authorship", "deflection", "faithfulness", "position"):
-        kind = find_kind(name)
+        kind = kinds.KINDS.find(name)
         assert kind is not None
         assert kind.refusal("hide-gold")
     with pytest.raises(ValueError, match="--hidden goes with one --mixture"):

@@ -7,7 +7,7 @@ from typing import Any
 import citeforge as cf
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.schemas.recipes.base import RunOptions
-from citeforge.systems.registry import system_of
+from citeforge.systems.registry import get_system
 from citeforge.systems.run import Outcome, run_system
 from servers.running import Running, openai_server
 
@@ -37,7 +37,7 @@ class Endpoint:
         known = {"limit": 3, "runs": 1, "contexts": ["mix"]} | more
         contexts, runs = known.pop("contexts"), known.pop("runs")
         return run_system(
-            system_of(system),
+            get_system(system),
             self.benchmark,
             contexts,
             runs,

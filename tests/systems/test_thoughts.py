@@ -8,7 +8,7 @@ import citeforge as cf
 from citeforge.engines.llm.records import Request
 from citeforge.plugins.published_systems.scenarios import read_queries
 from citeforge.systems.ask import answer_all
-from citeforge.systems.registry import system_of
+from citeforge.systems.registry import get_system
 from citeforge.systems.run import run_system
 from citeforge.systems.system import Reply, Steps, Task
 from stand_ins import RuleLlm
@@ -36,7 +36,7 @@ def test_sub_queries_are_read_of_the_answer() -> None:
 def test_answers_and_words_are_counted(package: Path, tmp_path: Path) -> None:
     out = tmp_path / "s.jsonl"
     ran = run_system(
-        system_of("rage"), cf.load(package), ["mix"], 1, 0, out,
+        get_system("rage"), cf.load(package), ["mix"], 1, 0, out,
         llm=thinking("It opened in 1964 [5]."), limit=2,
     )  # fmt: skip
     header, *lines = [json.loads(line) for line in out.read_text().splitlines()]

@@ -40,7 +40,7 @@ def verify(folder: Path) -> list[Problem]:
         return problems
     package = Package(folder, manifest, whole=False)
     return list(_wrong_schemas(package)) or [
-        Problem(*problem) for problem in package.kind.problems(package)
+        Problem(*problem) for problem in package.kind.check_consistency(package)
     ]
 
 

@@ -50,7 +50,7 @@ def confirmation(trust: bool) -> Callable[[Sequence[str]], None]:
     "inputs",
     multiple=True,
     metavar="[FIELD=]VALUE",
-    help="Where an input lies now, when it is not where it was; repeatable.",
+    help="New location of an input that has moved; repeatable.",
 )
 @trusting
 @add_options(field_options(RunOptions, _RUN))
@@ -182,7 +182,7 @@ class Builds(NamedCommands):
         """Make the build command of a kind; None for an unknown one."""
         if name in _OTHER_COMMANDS:
             return _OTHER_COMMANDS[name]
-        kind = kinds.find_kind(name)
+        kind = kinds.KINDS.find(name)
         return None if kind is None or kind.recipe is None else _command(kind, kind.recipe)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -193,7 +193,9 @@ class Builds(NamedCommands):
             own = (click.Command(name, help=texts[name]) for name in sorted(texts))
             formatter.write_dl([(c.name or "", c.get_short_help_str(LONGEST_HELP)) for c in own])
         theirs = [
-            (name, f"A kind of the plugin {origin}.") for name, origin in kinds.third_party_kinds()
+            (name, f"A kind of the plugin {origin}.")
+            for name, origin in kinds.KINDS.names().items()
+            if origin
         ]
         if theirs:
             with formatter.section("Kinds of plugins"):
@@ -231,7 +233,7 @@ def _run(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
 
     if run.dry_run:
         check_options(recipe, run)
-        click.echo("\n".join(kind.plan(recipe, run).lines()))
+        click.echo("\n".join(kind.plan(recipe, run).to_text_lines()))
         return
     manifest = kind.build(recipe, run)
     summarise(run.folder, manifest)

@@ -6,11 +6,14 @@ A plugin declares a command in an entry point of the group ``citeforge.commands`
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from citeforge.schemas.errors import UnknownValueError
+
+if TYPE_CHECKING:
+    from citeforge.engines.registry import Registry
 
 PATH = click.Path(path_type=Path)
 path_option = partial(click.option, type=PATH)
@@ -34,11 +37,11 @@ class Command(NamedTuple):
     group: str = "Advanced"
 
 
-def commands_of_plugins() -> list[Command]:
-    """List the commands that plugins declare, without importing their code."""
-    from citeforge.engines.plugins import load_entries
+def plugin_commands() -> "Registry[Command]":
+    """Make the registry of the commands that plugins declare; their code is not imported."""
+    from citeforge.engines.registry import Registry
 
-    return [command for command, _ in load_entries("commands") if isinstance(command, Command)]
+    return Registry("commands", "command", Command)
 
 
 def command_of_plugin(name: str) -> click.Command | None:
@@ -48,9 +51,7 @@ def command_of_plugin(name: str) -> click.Command | None:
         InputError: the plugin is broken.
         UsageError: two plugins give it.
     """
-    from citeforge.engines.plugins import find_typed
-
-    command = find_typed("commands", name, Command, f"{name!r} of commands")
+    command = plugin_commands().find(name)
     return None if command is None else command.load()
 
 

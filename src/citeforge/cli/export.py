@@ -8,7 +8,7 @@ import click
 from citeforge.cli.command import path_argument, path_option
 from citeforge.cli.options import add_options, field_options, record_from
 from citeforge.cli.terminal import write_data
-from citeforge.publishing.export import Export, find_export, origins, write_export
+from citeforge.publishing.export import EXPORTS, Export, write_export
 from citeforge.schemas.errors import UnknownValueError
 
 
@@ -89,16 +89,16 @@ class Exports(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the names of all formats."""
-        return [*_OWN, *origins()]
+        return [*_OWN, *EXPORTS.names()]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Make the command of a format."""
         if name in _OWN:
             return _OWN[name]
-        if ctx.resilient_parsing and name not in origins():
+        if ctx.resilient_parsing and name not in EXPORTS.names():
             return None  # completing a word
         try:
-            return _command(find_export(name))
+            return _command(EXPORTS.get(name))
         except UnknownValueError as error:
             raise UnknownValueError("format", name, self.list_commands(ctx)) from error
 
@@ -108,8 +108,8 @@ class Exports(click.Group):
             formatter.write_dl([(n, c.get_short_help_str(90)) for n, c in _OWN.items()])
         with formatter.section("Formats of other tools"):
             formatter.write_dl(
-                (name, f"An export of the plugin {origin}." if origin else find_export(name).about)
-                for name, origin in origins().items()
+                (name, f"An export of the plugin {origin}." if origin else EXPORTS.get(name).about)
+                for name, origin in EXPORTS.names().items()
             )
 
 

@@ -46,7 +46,7 @@ def run(prompts: Path, out: Path, dry_run: bool, **parameters: Any) -> None:
 
     options, how = record_from(PromptingOptions, parameters), run_options(parameters, out=out)
     if dry_run:
-        click.echo("\n".join(plan_prompts(prompts, options, how).lines()))
+        click.echo("\n".join(plan_prompts(prompts, options, how).to_text_lines()))
         return
     print_outcome(out, answer_prompts(prompts, options, how), "prompts")
 

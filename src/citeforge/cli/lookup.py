@@ -89,8 +89,8 @@ def _format_number(value: object) -> str:
 @path_argument("folder")
 @click.option("--query", help="Show this query with its labelled context.")
 @click.option("--context", help="Context set to show (default: all).")
-@click.option("--full", is_flag=True, help="Whole passages and lists, not their beginnings.")
-@click.option("--trace", is_flag=True, help="How a question of build kalma grew (--query).")
+@click.option("--full", is_flag=True, help="Show whole passages and lists, not their beginnings.")
+@click.option("--trace", is_flag=True, help="Show how a KaLMA question grew (with --query).")
 def show(folder: Path, query: str | None, context: str | None, full: bool, trace: bool) -> None:
     """Summarise a package, or show one query in context.
 

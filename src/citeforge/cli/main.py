@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from citeforge.cli.command import NamedCommands, command_of_plugin, commands_of_plugins
+from citeforge.cli.command import NamedCommands, command_of_plugin, plugin_commands
 from citeforge.cli.terminal import set_locale
 from citeforge.schemas.errors import CiteforgeError, extras_named
 from citeforge.schemas.version import __version__
@@ -107,7 +107,7 @@ class LazyGroup(NamedCommands):
 def grouped_helps() -> dict[str, dict[str, str]]:
     """Map command names to one-line helps, by groups; plugins are not imported."""
     groups = {group: {n: text for n, (_, text) in own.items()} for group, own in COMMANDS.items()}
-    for command in commands_of_plugins():
+    for command in plugin_commands().all().values():
         if command.name not in _MODULES and " " not in command.name:
             groups.setdefault(command.group, {}).setdefault(command.name, command.help)
     return groups

@@ -11,7 +11,15 @@ from pydantic import BaseModel, ValidationError
 from citeforge.cli.command import path_option
 from citeforge.cli.completion import NAMED
 from citeforge.schemas.errors import UsageError, field_message, suggestion
-from citeforge.schemas.recipes.base import ENDPOINT, LOCAL, RUNNER, SETTINGS, Judging, RunOptions
+from citeforge.schemas.recipes.base import (
+    ENDPOINT,
+    LOCAL,
+    RUNNER,
+    SETTINGS,
+    STORES,
+    Judging,
+    RunOptions,
+)
 from citeforge.schemas.recipes.flags import Flag, flags_of, nest_values
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -39,14 +47,15 @@ class _Option(click.Option):
 
 
 class _Setting(_Option):
-    """Option that the environment, or the settings file, may also give."""
+    """Option that the environment may set, and the settings file unless it is a store."""
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
         """Read the value from the environment, else from the settings file."""
         key = self.flag.name.removeprefix("--")
         if value := os.environ.get(f"CITEFORGE_{key.upper().replace('-', '_')}"):
             return value
-        if ctx.resilient_parsing:  # a shell completes the line
+        is_completing = ctx.resilient_parsing
+        if is_completing or self.flag.place[0] in STORES:
             return None
         path, settings = ctx.meta.get(_SETTINGS) or _read_settings(ctx)
         if key in settings:
@@ -108,7 +117,8 @@ def _make_option(flag: Flag, required: bool) -> click.Option:
     """Make the click option of a flag."""
     attributes: dict[str, Any] = {"metavar": flag.option.metavar}
     names = [flag.name, _parameter_name(flag)]
-    is_setting = flag.place[0] in SETTINGS and (flag.record is RunOptions or len(flag.place) > 1)
+    settings = (*SETTINGS, *STORES)
+    is_setting = flag.place[0] in settings and (flag.record is RunOptions or len(flag.place) > 1)
     make = _Setting if is_setting else _Option
     if flag.type is bool:
         if flag.field.get_default() is None:

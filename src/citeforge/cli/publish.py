@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from citeforge.cli.command import command_of_plugin, commands_of_plugins, path_argument
+from citeforge.cli.command import command_of_plugin, path_argument, plugin_commands
 
 if TYPE_CHECKING:
     from citeforge.publishing.hub_changes import PublishPlan
@@ -26,7 +26,7 @@ class Publications(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the names of the package's command and of those that plugins declare."""
-        names = (c.name.split() for c in commands_of_plugins())
+        names = (c.name.split() for c in plugin_commands().all().values())
         return [PACKAGE, *(name[1] for name in names if name[0] == "publish" and name[1:])]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
@@ -56,7 +56,7 @@ def publish() -> None:
 @publish.command(PACKAGE)
 @path_argument("folder", metavar="")
 @click.option("--repo-id", required=True, metavar="ORG/NAME", help="Dataset repository.")
-@click.option("--private", is_flag=True, help="Create it private.")
+@click.option("--private", is_flag=True, help="Create a private repository.")
 @click.option("--revision", default="main", show_default=True, help="Branch to publish to.")
 @click.option("--hide-gold", is_flag=True, help="Keep labels and gold in ORG/NAME-gold, private.")
 @click.option(

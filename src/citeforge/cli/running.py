@@ -42,9 +42,9 @@ class Systems(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Make the command of a system."""
-        from citeforge.systems.registry import system_of
+        from citeforge.systems.registry import get_system
 
-        return _command(system_of(name))
+        return _command(get_system(name))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the description of every system."""
@@ -172,7 +172,7 @@ def _print_plans(
     for name, plan in plans.items():
         if len(systems) > 1:
             click.echo(f"{name}:")
-        click.echo("\n".join(plan.lines()))
+        click.echo("\n".join(plan.to_text_lines()))
 
 
 def print_outcome(out: Path, ran: Any, what: str = "queries") -> None:
@@ -207,7 +207,7 @@ def summary(out: Path, ran: Any) -> str:
 @click.command(cls=ManyOptions)
 @benchmark_option
 @click.option("--systems", required=True, help="Names, separated by commas.")
-@click.option("--llm", help=f"What systems ask: {listed(ANSWERING)}.")
+@click.option("--llm", help=f"LLM that systems ask: {listed(ANSWERING)}.")
 @path_option("--out", help="Folder to write.")
 @_dry_run
 @click.option("--context", help="Context set (default: all that a system answers).")

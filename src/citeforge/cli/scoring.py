@@ -129,7 +129,7 @@ def score(
     options = record_from(ScoreOptions, parameters)
     if dry_run:
         plan = plan_scores(submissions, benchmark, options, gold=gold, run=run_options(parameters))
-        click.echo("\n".join(plan.lines()))
+        click.echo("\n".join(plan.to_text_lines()))
         return
     scored = score_files(
         submissions,

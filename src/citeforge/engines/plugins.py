@@ -13,14 +13,13 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.metadata import Distribution, entry_points
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from citeforge.schemas.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-T = TypeVar("T")
 GROUPS = tuple(
     "sources measures formats exports judges embedders llms systems kinds commands".split()
 )
@@ -86,38 +85,6 @@ def load_entries(group: str) -> Iterator[tuple[object, str]]:
             warn(str(error))
             continue
         yield value, entry.origin
-
-
-def require_type(entry: tuple[object, str], record: type[T], what: str) -> T:
-    """Return an entry's value if it is of the required type; else raise.
-
-    Args:
-        entry: the value, with its origin.
-        record: its type.
-        what: description of the value, for the error.
-
-    Raises:
-        InputError: it is of another type.
-    """
-    value, origin = entry
-    if isinstance(value, record):
-        return value
-    reason = TypeError(f"it is of type {type(value).__name__}, not {record.__name__}")
-    raise broken_plugin(what, origin, reason)
-
-
-def find_typed(group: str, name: str, record: type[T], what: str) -> T | None:
-    """Load what is declared under a name in a group, of one type; None for an unknown name.
-
-    Arguments and errors are those of :func:`find_entry` and :func:`require_type`.
-    """
-    theirs = find_entry(group, name)
-    return None if theirs is None else require_type(theirs, record, what)
-
-
-def entry_names(group: str) -> Iterator[tuple[str, str]]:
-    """List (name, plugin) of all entries of a group, without importing packages."""
-    return ((e.name, e.origin) for e in entries_of(group))
 
 
 def entries_of(group: str) -> tuple[PluginEntry, ...]:

@@ -1,6 +1,6 @@
-"""Registries: objects made by name, from built-in declarations or those of plugins."""
+"""Registries: what citeforge and plugins declare under names, one registry for each sort."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar, cast
@@ -9,6 +9,8 @@ from citeforge.engines import plugins
 from citeforge.schemas.choices import Choice, listed
 from citeforge.schemas.errors import (
     CiteforgeError,
+    InputError,
+    UnknownValueError,
     UsageError,
     require,
     suggestion,
@@ -16,12 +18,110 @@ from citeforge.schemas.errors import (
 )
 
 
-class Declared(Protocol):
-    """Attributes that a registry needs of a declaration: name, argument and factory."""
+class Named(Protocol):
+    """Attribute that a registry needs of a declaration: its name."""
 
     @property
     def name(self) -> str:
         """Name by which users choose it."""
+
+
+D = TypeVar("D", bound=Named)
+T = TypeVar("T")
+
+
+class Registry(Generic[D]):
+    """Declarations of one sort (such as formats), by name: built-in ones and those of plugins.
+
+    Built-in ones go before those of plugins. A plugin is imported when its name is looked up.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        noun: str,
+        record: type[D],
+        ours: Iterable[D] = (),
+        unknown: Callable[[str], UsageError] | None = None,
+    ) -> None:
+        """Set up the registry of a plugin group.
+
+        Args:
+            group: one of :data:`citeforge.engines.plugins.GROUPS`.
+            noun: noun for one declaration.
+            record: class of the declarations.
+            ours: built-in declarations that are no entry points.
+            unknown: makes the error for an unknown name; None for one that lists all names.
+        """
+        self.group, self.noun = group, noun
+        self._record = record
+        self._ours = {declared.name: declared for declared in ours}
+        self._unknown = unknown or (lambda name: UnknownValueError(noun, name, self.names()))
+
+    def get(self, name: str) -> D:
+        """Look up a declaration.
+
+        Raises:
+            UsageError: nothing has such a name, or two plugins give it.
+            InputError: the plugin that gives it is broken.
+        """
+        found = self.find(name)
+        if found is None:
+            raise self._unknown_name_error(name)
+        return found
+
+    def find(self, name: str) -> D | None:
+        """Look up a declaration; None for an unknown name.
+
+        Raises:
+            UsageError: two plugins give it.
+            InputError: the plugin that gives it is broken.
+        """
+        if name in self._ours:
+            return self._ours[name]
+        entry = plugins.find_entry(self.group, name)
+        return None if entry is None else self._require_record(*entry)
+
+    def all(self) -> dict[str, D]:
+        """Load all declarations, built-in ones first; a warning says which plugins are left out."""
+        found = dict(self._ours)
+        for value, origin in sorted(plugins.load_entries(self.group), key=lambda e: bool(e[1])):
+            try:
+                declared = self._require_record(value, origin)
+            except InputError as error:
+                plugins.warn(str(error))
+                continue
+            if declared.name not in found:
+                found[declared.name] = declared
+            else:
+                plugins.warn(f"{origin}: there is a {self.noun} {declared.name!r} already")
+        return found
+
+    def names(self) -> dict[str, str]:
+        """Map each name to its plugin (empty for built-in ones), without importing any."""
+        entries = sorted(plugins.entries_of(self.group), key=lambda entry: bool(entry.origin))
+        names = dict.fromkeys(self._ours, "")
+        for entry in entries:
+            names.setdefault(entry.name, entry.origin)
+        return names
+
+    def _require_record(self, value: object, origin: str) -> D:
+        """Return what a plugin declares if it is of the registry's class; else InputError."""
+        if isinstance(value, self._record):
+            return value
+        problem = TypeError(f"it is of type {type(value).__name__}, not {self._record.__name__}")
+        raise plugins.broken_plugin(f"a declaration of {self.group}", origin, problem)
+
+    def _unknown_name_error(self, name: str) -> UsageError:
+        """Make the error for an unknown name, with the plugin files that failed to load."""
+        error, broken = self._unknown(name), plugins.broken_files()
+        if not broken:
+            return error
+        return UsageError("; ".join([str(error), *broken]), code="unknown-name")
+
+
+class Makeable(Named, Protocol):
+    """Attributes of a declaration whose objects a registry makes."""
 
     @property
     def argument(self) -> str:
@@ -32,41 +132,36 @@ class Declared(Protocol):
         """Function that makes the object; None in a declaration that a registry completes."""
 
 
-D = TypeVar("D", bound=Declared)
-T = TypeVar("T")
+M = TypeVar("M", bound=Makeable)
 
 
-class Registry(Generic[D, T]):
-    """Declarations of one sort of object (such as judges), made by name."""
+class MakerRegistry(Registry[M], Generic[M, T]):
+    """Registry of what is made of ``name:argument`` or ``name``, such as judges."""
 
     def __init__(
         self,
-        what: str,
         group: str,
-        declared: Sequence[D],
+        noun: str,
+        record: type[M],
+        ours: Sequence[M],
         factories: Mapping[str, Callable[..., T]],
         requires: str,
         unknown: Callable[[str], UsageError],
     ) -> None:
-        """Set up the registry of one kind of plugin, with its built-in entries.
+        """Set up the registry; other arguments are those of :class:`Registry`.
 
         Args:
-            what: noun for one of them.
-            group: plugins that give more, see :data:`citeforge.engines.plugins.GROUPS`.
-            declared: built-in declarations; one without a name takes every name that no other has.
-            factories: functions that make the built-in ones, by name; a plugin's declaration has
-                its own.
+            ours: built-in declarations; one without a name takes every name that no other has.
+            factories: functions that make the built-in ones, by name; other declarations have
+                their own.
             requires: attributes that each object must have, separated by spaces.
-            unknown: makes the error for an unknown name.
         """
-        self.what, self.group = what, group
-        self._ours = {d.name: d for d in declared}
+        super().__init__(group, noun, record, ours, unknown)
         for name, factory in factories.items():
             self._ours[name] = replace(cast(Any, self._ours[name]), factory=factory)
         self._requires = requires.split()
-        self._unknown = unknown
 
-    def find(self, spec: str) -> Callable[..., T]:
+    def maker(self, spec: str) -> Callable[..., T]:
         """Find the function that makes what ``name:argument`` or ``name`` stands for, of settings.
 
         Raises:
@@ -77,68 +172,34 @@ class Registry(Generic[D, T]):
         name, _, argument = spec.partition(":")
         ours = self._ours.get(name)
         if ours is not None and name and bool(ours.argument) == bool(argument):
-            for origin in (o for n, o in plugins.entry_names(self.group) if o and n == name):
-                plugins.warn(f"{origin}: there is a {self.what} {name!r} already; ours is used")
+            for entry in plugins.entries_of(self.group):
+                if entry.origin and entry.name == name:
+                    plugins.warn(
+                        f"{entry.origin}: there is a {self.noun} {name!r} already; ours is used"
+                    )
             return self._bind_argument(ours, argument)
         theirs = None if ours is not None else plugins.find_entry(self.group, name)
         if theirs is not None:
-            return self._check_products(cast(D, theirs[0]), theirs[1], argument)
+            declared = self._require_record(*theirs)
+            return self._check_products(declared, theirs[1], argument)
         if "" in self._ours and ours is None:
             return self._bind_argument(self._ours[""], spec)
         raise self._unknown_name_error(spec)
 
-    def declaration(self, name: str) -> D:
-        """Look up a declaration, built-in or a plugin's.
-
-        Raises:
-            UsageError: nothing has such a name.
-            InputError: the plugin that gives it is broken.
-        """
-        declared = self.get(name)
-        if declared is None:
-            raise self._unknown_name_error(name)
-        return declared
-
-    def get(self, name: str) -> D | None:
-        """Look up a declaration, built-in or a plugin's; None for an unknown name."""
-        if name in self._ours:
-            return self._ours[name]
-        theirs = plugins.find_entry(self.group, name)
-        return None if theirs is None else cast(D, theirs[0])
-
-    def all(self) -> dict[str, D]:
-        """Get all declarations by name, built-in ones first; plugins' duplicates are left out."""
-        entries = dict(self._ours)
-        for value, origin in plugins.load_entries(self.group):
-            declared = cast(D, value)
-            if declared.name not in entries:
-                entries[declared.name] = declared
-            elif origin:
-                plugins.warn(f"{origin}: there is a {self.what} {declared.name!r} already")
-        return entries
-
-    def _bind_argument(self, declared: D, argument: str) -> Callable[..., T]:
+    def _bind_argument(self, declared: M, argument: str) -> Callable[..., T]:
         """Bind the argument of a declaration's factory, after checking that its libraries exist."""
         if needed := getattr(declared, "needs", ""):
             require(needed)
         factory = cast(Callable[..., T], declared.factory)
         return partial(factory, argument) if declared.argument else factory
 
-    def _unknown_name_error(self, spec: str) -> UsageError:
-        """Make the error for an unknown name, with the plugin files that failed to load."""
-        error = self._unknown(spec)
-        broken = plugins.broken_files()
-        return (
-            UsageError("; ".join([str(error), *broken]), code="unknown-name") if broken else error
-        )
-
-    def _check_products(self, declared: D, origin: str, argument: str) -> Callable[..., T]:
+    def _check_products(self, declared: M, origin: str, argument: str) -> Callable[..., T]:
         """Wrap the factory of a plugin's declaration, to check the attributes of what it makes.
 
         Raises:
             UsageError: an argument that it does not take, or none where it takes one.
         """
-        label = f"the {self.what} {declared.name!r}"
+        label = f"the {self.noun} {declared.name!r}"
         if bool(declared.argument) != bool(argument):
             form = f"{declared.name}:{declared.argument}" if declared.argument else declared.name
             raise UsageError(f"{label} of {origin} is written {form}", code="bad-option")

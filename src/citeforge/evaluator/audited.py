@@ -48,7 +48,7 @@ def audit_for(folder: Path, files: Sequence[ScoreFile]) -> Audit:
     return audit
 
 
-def told_of_negatives(audit: Audit) -> list[str]:
+def describe_negatives(audit: Audit) -> list[str]:
     """Describe a benchmark's negatives: share of relevant ones, flaws, who decided on suspects."""
     share, cascade = audit.false_negatives, audit.cascade
     lines = [
@@ -56,7 +56,7 @@ def told_of_negatives(audit: Audit) -> list[str]:
         f"labelled ones; 95 % interval: {share.method})."
         if share
         else f"What share of the {audit.negatives:,} negatives is relevant was not estimated: "
-        "nobody labelled a sample (labels export --task audit-negative)."
+        "no sample is labelled (labels export --task audit-negative)."
     ]
     flaws = [f"{len(rows):,} {kind}" for kind, rows in audit.flaws.items() if rows]
     lines.append(f"The audit lists: {', '.join(flaws) or 'no flaws'}.")

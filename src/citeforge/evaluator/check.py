@@ -15,11 +15,11 @@ from citeforge.evaluator.submissions.formats import OURS, find_format
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
-from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN, Places
+from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN, LineIndex
 from citeforge.evaluator.submissions.url_marks import Markup, has_text, read_markup
 from citeforge.package.items import Passage
 from citeforge.schemas.citations.grammar import Marker
-from citeforge.schemas.citations.urls import same_url
+from citeforge.schemas.citations.urls import normalise_url
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import CitedSpan, OwnPassage, SubmissionLine
 from citeforge.schemas.text import printable
@@ -104,7 +104,7 @@ class _Checker:
 
     def run(self, path: Path, file_format: str) -> Findings:
         """Check a submission from its first line to its last."""
-        self.places = Places(path, self.benchmark)
+        self.places = LineIndex(path, self.benchmark)
         submission = Submission(path, self.benchmark, file_format, on_error=self._record_error)
         self.submission, self.findings.form = submission, submission.form
         try:
@@ -302,9 +302,9 @@ def report_warnings(answer: SubmissionLine, markup: Markup) -> Iterator[Finding]
         numbers = ", ".join(map(str, dict.fromkeys(markup.twice)))
         text = f"the list of references has {numbers} several times; the first one counts"
         yield Finding("duplicate-id", text, field="output")
-    pages = {same_url(p.url) for p in answer.passages or () if p.url and has_text(p.text)}
+    pages = {normalise_url(p.url) for p in answer.passages or () if p.url and has_text(p.text)}
     cited = dict.fromkeys(k for m in markup.mentions for k in m.keys if not k.startswith("["))
-    absent = [url for url in cited if same_url(url) not in pages]
+    absent = [url for url in cited if normalise_url(url) not in pages]
     if absent:
         yield Finding(
             "empty-text",
@@ -430,7 +430,7 @@ class Triples:
             text = f"{incomplete} citations have no relation or no value"
             yield Finding("incomplete-citation", text, field="output")
         self.reach.add((), len({c.compared for c in complete} - graphs_shown.citable), 0)
-        strange = [c for c in complete if not graphs_shown.shows(c)]
+        strange = [c for c in complete if not graphs_shown.is_complete_and_shown(c)]
         if strange:
             c = strange[0]
             yield Finding(

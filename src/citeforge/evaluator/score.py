@@ -18,8 +18,8 @@ from citeforge.evaluator.slices import make_slices, query_labels
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.submissions.tools import Tools
-from citeforge.package.kinds import kinds, require_base
+from citeforge.evaluator.submissions.tools import ScoringTools
+from citeforge.package.kinds import KINDS, require_base
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.command_options import ScoreOptions
@@ -43,7 +43,7 @@ class ScoringSetup:
 
     benchmark: Benchmark
     measures: Sequence[Measure]
-    tools: Tools = field(default_factory=Tools)
+    tools: ScoringTools = field(default_factory=ScoringTools)
     correction: Correction | None = None
     warning: str = ""
 
@@ -76,7 +76,7 @@ def setup_of(
         UsageError: KaLMA's reference measures, which have a splitter of their own.
     """
     measures = select(options.measures or benchmark.kind.default_measures)
-    tools = Tools(judge, options=options) if run is None else _tools_of(options, run)
+    tools = ScoringTools(judge, options=options) if run is None else _tools_of(options, run)
     is_of_graphs = all(m.reads == "triples" for m in measures)
     if is_of_graphs and options.protocol == "reference":
         tools = _with_kalma_splitter(tools)
@@ -106,17 +106,17 @@ def _hint_of_judged(benchmark: Benchmark, judge: JudgeSession) -> str:
     return f"no measure here asks the judge {judge.judge.signature}{hint}"
 
 
-def _tools_of(options: ScoreOptions, run: RunOptions) -> Tools:
+def _tools_of(options: ScoreOptions, run: RunOptions) -> ScoringTools:
     """Make the judge and the LLM that options name."""
     judge, llm = judge_session(options, run, repeats=options.judge_repeats), None
     if options.llm is not None:
         from citeforge.engines.llm.writers import make_llm
 
         llm = make_llm(options.llm, store=replay_store(run), options=run)
-    return Tools(judge, llm=llm, options=options)
+    return ScoringTools(judge, llm=llm, options=options)
 
 
-def _with_segmenter(tools: Tools) -> Tools:
+def _with_segmenter(tools: ScoringTools) -> ScoringTools:
     """Add the segmenter of the options or protocol; or the reason why it is not installed."""
     from citeforge.engines.text.segmenters import make_segmenter
 
@@ -130,7 +130,7 @@ def _with_segmenter(tools: Tools) -> Tools:
         return replace(tools, why_no_segmenter=str(error))
 
 
-def _with_kalma_splitter(tools: Tools) -> Tools:
+def _with_kalma_splitter(tools: ScoringTools) -> ScoringTools:
     """Set KaLMA's own sentence splitter, which its reference measures need; refuse any other."""
     if (segmenter := tools.options.segmenter) is not None:
         raise UsageError(
@@ -199,7 +199,7 @@ def _require_fitting(benchmark: Benchmark, measures: Sequence[Measure]) -> None:
         return
     reads, default = foreign[0].reads, kind.default_measures
     names = ",".join(m.name for m in foreign[:3]) + ",…" * (len(foreign) > 3)
-    owners = ", ".join(k.name for k in kinds().values() if reads in k.readings)
+    owners = ", ".join(k.name for k in KINDS.all().values() if reads in k.readings)
     raise UsageError(
         f"--measures {names}: needs {reads}{owners and f' (kinds: {owners})'}, and "
         f"{benchmark.manifest.name} shows {kind.shows}; use --measures {','.join(default)}, or any "

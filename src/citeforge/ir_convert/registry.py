@@ -6,8 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from citeforge.engines import plugins
-from citeforge.engines.registry import Registry
+from citeforge.engines.registry import MakerRegistry
 from citeforge.ir_convert.alce import open_alce
 from citeforge.ir_convert.attrieval import open_attrieval
 from citeforge.ir_convert.beir import open_beir
@@ -64,7 +63,7 @@ DECLARATIONS = declared_sources(Path(__file__).parent / "data", _OPENERS)
 def _unknown(spec: str) -> UsageError:
     """Make the error for an unknown source, or a ``--source`` that is not ``KIND:ARGUMENT``."""
     name, _, argument = spec.partition(":")
-    names = [*DECLARATIONS, *dict(plugins.entry_names("sources"))]
+    names = list(SOURCES.names())
     if argument and name not in names:
         return UnknownValueError("source", name, names)
     kinds = ", ".join(names)
@@ -73,9 +72,10 @@ def _unknown(spec: str) -> UsageError:
     )
 
 
-SOURCES: Registry[Declaration, Source] = Registry(
-    "source",
+SOURCES: MakerRegistry[Declaration, Source] = MakerRegistry(
     "sources",
+    "source",
+    Declaration,
     list(DECLARATIONS.values()),
     {},
     "info passages queries relevant gold mined locate_judgement",
@@ -90,14 +90,14 @@ def info_of(source: Source, licence: str | None) -> SourceInfo:
         source: the source.
         licence: licence to record if neither the source nor its declaration names one.
     """
-    info, declared = source.info(), SOURCES.get(source.info().kind)
+    info, declared = source.info(), SOURCES.find(source.info().kind)
     info.licence = info.licence or (declared and declared.licence_id) or licence
     return info
 
 
 def citation_of(name: str) -> str:
     """Get the BibTeX entry of a source; empty for an unknown source."""
-    declared = SOURCES.get(name)
+    declared = SOURCES.find(name)
     return "" if declared is None else declared.citation
 
 
@@ -123,7 +123,7 @@ def open_source(spec: str, split: str | None, options: ReadOptions) -> Source:
         UsageError: no colon, nothing behind it, or an unknown kind.
         InputError: the source cannot be read, or a broken plugin.
     """
-    return SOURCES.find(spec)(split, options)
+    return SOURCES.maker(spec)(split, options)
 
 
 def open_corpus(spec: str, split: str | None, options: ReadOptions, option: str) -> Source:
@@ -146,7 +146,7 @@ def open_corpus(spec: str, split: str | None, options: ReadOptions, option: str)
             "`citeforge list sources`",
             code="bad-option",
         )
-    if SOURCES.get(name) is None:
+    if SOURCES.find(name) is None:
         error = _unknown(spec)
         raise UsageError(f"{option} {spec!r}: {error}", code=error.code)
-    return SOURCES.find(spec)(split, replace(options, passages_only=True))
+    return SOURCES.maker(spec)(split, replace(options, passages_only=True))

@@ -52,11 +52,11 @@ class AlceKind(RageKind):
         assert isinstance(recipe, AlceRecipe)
         return build_alce(recipe, run)
 
-    def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+    def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
         """Find wrong ids, contexts and candidates in a package."""
         from citeforge.builders.verify import wrong_candidates
 
-        yield from super().problems(package)
+        yield from super().check_consistency(package)
         yield from wrong_candidates(package)
 
 

@@ -50,11 +50,11 @@ class AuthorshipKind(TwinsKind):
 
         return read_design if reads == "cells" else read_passages
 
-    def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+    def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
         """Find what is wrong with twins, contexts and cells in a package."""
         from citeforge.builders.verify import wrong_cells
 
-        yield from super().problems(package)
+        yield from super().check_consistency(package)
         yield from wrong_cells(package)
 
     def labelling(self, package: Package, context: str) -> Labelling:

@@ -95,7 +95,7 @@ class KalmaKind(ScoredKind):
 
         return read_triples
 
-    def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+    def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
         """Find queries, contexts, gold and removed facts that do not fit together."""
         from citeforge.builders.kalma.package import wrong_kalma
 

@@ -74,7 +74,7 @@ class RageKind(ScoredKind):
 
         return read_passages
 
-    def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+    def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
         """Find wrong ids and contexts in a package."""
         from citeforge.builders.verify import wrong_contexts, wrong_ids
 

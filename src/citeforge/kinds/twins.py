@@ -38,11 +38,11 @@ class TwinsKind(RageKind):
         assert isinstance(recipe, TwinsRecipe)
         return plan_twins(recipe, run)
 
-    def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+    def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
         """Find wrong ids, contexts and twins in a package."""
         from citeforge.builders.verify import wrong_twins
 
-        yield from super().problems(package)
+        yield from super().check_consistency(package)
         yield from wrong_twins(package)
 
 

@@ -144,7 +144,7 @@ def report(
             ``pdf``; None for what the name of ``out`` says, else ``md``.
         title: title of a page.
         one_file: keep all data in a page; else those of many answers go to a folder beside it.
-        plot: of a file that is a plot: which; None for ``intervals``.
+        plot: plot to draw in a file that is a plot; None for ``intervals``.
         measure: what a plot shows; None for the main measure.
         robustness: of several score files a system: how each definition of citation quality ranks
             the systems.

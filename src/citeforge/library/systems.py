@@ -28,7 +28,7 @@ from citeforge.schemas.errors import UsageError, extras_named
 from citeforge.schemas.recipes.base import Part, RunOptions
 from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.schemas.recipes.systems import System
-from citeforge.systems.registry import refusal, system_of
+from citeforge.systems.registry import get_system, refusal
 from citeforge.systems.run import Outcome, plan_system, run_system
 
 Options = Mapping[str, Any] | Part | None
@@ -176,7 +176,7 @@ def bench(
     """
     opened = load(benchmark)
     unused = dict(options or {})
-    declared = [system_of(name) for name in systems]
+    declared = [get_system(name) for name in systems]
     records = {system.name: _options(system, unused.pop(system.name, None)) for system in declared}
     _require(declared, unused, opened, llm is not None)
     folder = Path(out)
@@ -243,7 +243,7 @@ def _differences(scores: Sequence[Scores]) -> Comparisons:
 
 def _declared(system: str | System) -> System:
     """Look up the declaration of a system that is given by name."""
-    return system_of(system) if isinstance(system, str) else system
+    return get_system(system) if isinstance(system, str) else system
 
 
 def _options(system: System, options: Options) -> Part:

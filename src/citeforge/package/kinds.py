@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 import pyarrow as pa
 
-from citeforge.engines import plugins
-from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.engines.plugins import broken_plugin
+from citeforge.engines.registry import Registry
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Recipe, RunOptions
 
@@ -117,20 +118,9 @@ class Kind(ABC):
         return None if reason is None else f"not for {self.name} benchmarks: {reason}"
 
 
-_GROUP, _WHAT = "kinds", "a kind of benchmark"
+KINDS = Registry("kinds", "benchmark kind", Kind)  # type: ignore[type-abstract]
+"""Kinds of benchmark by name; all are entry points, of citeforge or of plugins."""
 Base = TypeVar("Base", bound=Kind)
-
-
-def kinds() -> dict[str, Kind]:
-    """Get every kind by name, built-in ones first; clashing kinds of plugins are left out."""
-    by_name: dict[str, Kind] = {}
-    for entry in sorted(plugins.load_entries(_GROUP), key=lambda entry: bool(entry[1])):
-        kind = plugins.require_type(entry, Kind, _WHAT)  # type: ignore[type-abstract]
-        if kind.name not in by_name:
-            by_name[kind.name] = kind
-        else:
-            plugins.warn(f"{entry[1]}: there is a kind of benchmark {kind.name!r} already")
-    return by_name
 
 
 def kind_of(manifest: Manifest, path: object = None) -> Kind:
@@ -144,12 +134,12 @@ def kind_of(manifest: Manifest, path: object = None) -> Kind:
         InputError: this installation does not know it, or a plugin that should give it is broken.
         UsageError: two plugins give it.
     """
-    kind = find_kind(manifest.kind)
+    kind = KINDS.find(manifest.kind)
     if kind is None:
         raise InputError(
             f"has the unknown benchmark kind {manifest.kind!r}",
             path=path,
-            allowed=f"known: {', '.join(kinds())}; another may come with a plugin",
+            allowed=f"known: {', '.join(KINDS.names())}; another may come with a plugin",
             code="wrong-kind",
         )
     return kind
@@ -162,9 +152,7 @@ def kind_of_recipe(recipe: Recipe) -> Kind:
         UnknownValueError: no such kind is installed.
         UsageError: benchmarks of the kind are not built.
     """
-    kind = find_kind(recipe.kind)
-    if kind is None:
-        raise UnknownValueError("benchmark kind", recipe.kind, kinds())
+    kind = KINDS.get(recipe.kind)
     if kind.recipe is None:
         raise UsageError(f"{kind.name} benchmarks cannot be built", code="wrong-kind")
     return kind
@@ -176,17 +164,10 @@ def require_base(kind: Kind, base: type[Base]) -> Base:
     Raises:
         InputError: it is a plugin's, and of another class.
     """
-    return plugins.require_type((kind, plugin_of(kind.name) or ""), base, _WHAT)
-
-
-def find_kind(name: str) -> Kind | None:
-    """Look up a kind by name; None for an unknown one.
-
-    Raises:
-        InputError: the plugin that should give it is broken.
-        UsageError: two plugins give it.
-    """
-    return plugins.find_typed(_GROUP, name, Kind, _WHAT)  # type: ignore[type-abstract]
+    if isinstance(kind, base):
+        return kind
+    problem = TypeError(f"it is of type {type(kind).__name__}, not {base.__name__}")
+    raise broken_plugin(f"the kind {kind.name!r}", KINDS.names()[kind.name], problem)
 
 
 def recipe_named(name: str) -> type[Recipe] | None:
@@ -196,27 +177,20 @@ def recipe_named(name: str) -> type[Recipe] | None:
         InputError: the plugin that defines the kind is broken.
         UsageError: two plugins define it.
     """
-    kind = find_kind(name)
+    kind = KINDS.find(name)
     return None if kind is None else kind.recipe
 
 
 def recipes() -> dict[str, type[Recipe]]:
     """Get the recipes of all kinds that can be built, in the order of help pages."""
-    return {k.name: k.recipe for k in kinds().values() if k.recipe is not None}
+    return {k.name: k.recipe for k in KINDS.all().values() if k.recipe is not None}
 
 
 def built_in_kinds() -> list[Kind]:
     """List the built-in kinds."""
-    names = (name for name, origin in plugins.entry_names(_GROUP) if not origin)
-    return [kind for name in names if (kind := find_kind(name)) is not None]
-
-
-def third_party_kinds() -> Iterator[tuple[str, str]]:
-    """List (name, plugin) of third-party kinds, without importing any."""
-    return ((name, origin) for name, origin in plugins.entry_names(_GROUP) if origin)
+    return [KINDS.get(name) for name, origin in KINDS.names().items() if not origin]
 
 
 def plugin_of(name: str) -> str | None:
     """Get name and version of the plugin that defines a kind; None for a built-in one."""
-    entry = plugins.find_entry(_GROUP, name)
-    return None if entry is None else entry[1] or None
+    return KINDS.names().get(name) or None

@@ -408,8 +408,8 @@ class PackageKind(Kind):
         """Yield the queries of a context set, or one of them, with what systems are shown."""
 
     @abstractmethod
-    def problems(self, package: Package) -> Iterator[tuple[str, str]]:
-        """Yield what is wrong in a package beyond hashes and schemas: (table, problem)."""
+    def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
+        """Check a package beyond hashes and schemas, as its kind needs; yield (table, problem)."""
 
     def labelling(self, package: Package, context: str) -> Labelling | None:
         """Read the labels that prompts put on passages; None where they put none."""

@@ -3,19 +3,18 @@
 A plugin declares an :class:`Export` as an entry point of the group ``citeforge.exports``.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-from citeforge.engines import plugins
 from citeforge.engines.folders import atomic_directory
+from citeforge.engines.registry import Registry
 from citeforge.package.package import Package
-from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Part, checked
 
-_GROUP = "exports"
 DroppedFields = list[str]
 """Fields that a layout cannot contain, one line each."""
 Source = Literal["benchmarks", "passages", "triples", "scores"]
@@ -49,6 +48,10 @@ class Export:
     of: Source = "passages"
 
 
+EXPORTS = Registry("exports", "format", Export)
+"""Exports by name; all are entry points, of citeforge or of plugins."""
+
+
 def export(
     name: str, source: Package | str | PathLike[str], out: str | PathLike[str], **options: Any
 ) -> DroppedFields:
@@ -69,7 +72,7 @@ def export(
         UsageError: an option that this export does not have, or lacks.
         InputError: the folder exists, or the kind of benchmark is not exported so.
     """
-    target, path = find_export(name), source.folder if isinstance(source, Package) else Path(source)
+    target, path = EXPORTS.get(name), source.folder if isinstance(source, Package) else Path(source)
     return write_export(target, path, Path(out), checked(target.options, **options))
 
 
@@ -87,31 +90,10 @@ def _require_fit(export: Export, folder: Path) -> None:
     fit = ("benchmarks", kind.shows)
     if export.of not in fit:
         reason = kind.refusal("export") or f"which is of {export.of}"
+        formats = ", ".join(e.name for e in EXPORTS.all().values() if e.of in fit)
         raise InputError(
             f"cannot be exported to {export.name}, {reason}",
             path=folder,
-            allowed=f"its formats: {', '.join(e.name for e in exports() if e.of in fit)}",
+            allowed=f"its formats: {formats}",
             code="wrong-kind",
         )
-
-
-def find_export(name: str) -> Export:
-    """Look up an export by name.
-
-    Raises:
-        UnknownValueError: no such export.
-        InputError: the plugin that defines it is broken.
-    """
-    if (found := plugins.find_typed(_GROUP, name, Export, "an export")) is not None:
-        return found
-    raise UnknownValueError("format", name, origins())
-
-
-def exports() -> Iterator[Export]:
-    """Yield every export; broken ones are skipped with a warning."""
-    return (plugins.require_type(e, Export, "an export") for e in plugins.load_entries(_GROUP))
-
-
-def origins() -> dict[str, str]:
-    """Map every export's name to the third-party plugin that declares it, importing none."""
-    return dict(plugins.entry_names(_GROUP))

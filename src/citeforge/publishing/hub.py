@@ -396,7 +396,7 @@ def fetch_folder(name: Path) -> Path:
     """Return a local folder, or download the one that ``hub:ORG/NAME`` names.
 
     Raises:
-        InputError: it cannot be had.
+        InputError: it cannot be downloaded.
     """
     # click's Path keeps one slash of hub:ORG/NAME; nothing else begins with hub:.
     place = parse_hub(name.as_posix())
@@ -410,7 +410,7 @@ def local_folder(name: Path) -> Path:
     """Return a package's local folder, or download and verify the one that ``hub:ORG/NAME`` names.
 
     Raises:
-        InputError: it cannot be had, or does not verify.
+        InputError: it cannot be downloaded, or does not verify.
     """
     folder = fetch_folder(name)
     if folder == name:

@@ -103,13 +103,13 @@ class Cascade(Record):
     after: EstimatedShare | None = None
 
 
-NOT_MADE = "not made: "
-"""Begins what is said of a check that was not made; the reason follows."""
+SKIPPED_CHECK = "not made: "
+"""Prefix of the result of a check that was skipped; the reason follows."""
 
 
 def checks_made(checks: Mapping[str, str]) -> str:
-    """Say how many checks of an audit were made: ``3 of 5 checks made``."""
-    n_made = sum(not how.startswith(NOT_MADE) for how in checks.values())
+    """Count the checks of an audit that were made: ``3 of 5 checks made``."""
+    n_made = sum(not how.startswith(SKIPPED_CHECK) for how in checks.values())
     return f"{n_made} of {len(checks)} checks made"
 
 
@@ -174,7 +174,7 @@ class Audit(Record):
     Attributes:
         audit_version: version of this schema.
         benchmark_hash: of the tables that were looked at.
-        checks: check to how it was made; what begins with NOT_MADE says why it was not.
+        checks: check to how it was made; after the prefix SKIPPED_CHECK, why it was skipped.
         flaws: kind to the rows that have it.
         negatives: number of mapped negatives.
         personal_data: pattern to passages that match it.

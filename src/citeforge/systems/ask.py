@@ -284,6 +284,10 @@ def _without_thoughts(requests: Sequence[Request], results: Sequence[Result]) ->
 
 def _announce(what: str, llm: Llm, first: Sequence[Request], n_later: int) -> None:
     """Print the number of requests, and their cost, before the first round."""
-    lines = llm.plan(first).lines() if isinstance(llm, OpenAiLlm) else [f"requests {len(first):,}"]
+    lines = (
+        llm.plan(first).to_text_lines()
+        if isinstance(llm, OpenAiLlm)
+        else [f"requests {len(first):,}"]
+    )
     later = f"; later rounds: {n_later:,} requests at most" if n_later else ""
     sys.stderr.write(f"{what}; first round: {' '.join(', '.join(lines).split())}{later}\n")

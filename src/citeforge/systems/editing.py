@@ -15,7 +15,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.inputs import AnswerItem as Answered
 from citeforge.evaluator.submissions.inputs import Inputs
 from citeforge.evaluator.submissions.split import Statement, strict_statements
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.items import Passage
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import UsageError
@@ -74,7 +74,7 @@ def _recalls(
     tasks: Sequence[Task], replies: Replies, benchmark: Benchmark, judge: JudgeSession
 ) -> list[float]:
     """Compute ALCE.CitRec of every answer, in [0, 1]; failures rank below all."""
-    tools = Tools(judge, SentenceSegmenter())
+    tools = ScoringTools(judge, SentenceSegmenter())
     inputs = Inputs(benchmark, [], benchmark.grammar, benchmark.data_set, tools)
     recalls = [-math.inf] * len(tasks)
     places, answers = [], []

@@ -13,8 +13,8 @@ class LlmOptions(Part):
     """Options of every system that asks an LLM."""
 
     temperature: Temperature = 0.0
-    """0 takes the likeliest token; runs differ from 0.3 on or so; none leaves it
-    out of requests."""
+    """Sampling temperature: 0 takes the likeliest token; runs differ from 0.3 on or so; none
+    leaves it out of requests."""
     top_p: float | None = Field(None, gt=0, le=1)
     """Nucleus sampling (default: not sent)."""
     max_answer: int = Field(512, ge=1)

@@ -1,13 +1,11 @@
 """Systems by name: declarations of the built-in ones, and those of plugins."""
 
 from functools import partial
-from typing import Any
 
-from citeforge.engines import plugins
 from citeforge.engines.registry import Registry
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.choices import Choice
-from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.systems import System
 from citeforge.systems.asking import from_graphs, from_passages
 from citeforge.systems.baselines import (
@@ -122,13 +120,7 @@ DECLARED = (
 )
 
 
-def _unknown(name: str) -> UsageError:
-    """Make the error for an unknown system, which lists all names."""
-    others = dict(plugins.entry_names("systems"))
-    return UnknownValueError("system", name, [*(s.name for s in DECLARED), *others])
-
-
-SYSTEMS: Registry[Choice, Any] = Registry("system", "systems", DECLARED, {}, "", _unknown)
+SYSTEMS = Registry("systems", "system", Choice, DECLARED)
 
 
 def as_system(declared: Choice) -> System:
@@ -148,14 +140,14 @@ def as_system(declared: Choice) -> System:
     return System(declared.name, "", declared.what, declared.factory, family="plugin")
 
 
-def system_of(name: str) -> System:
+def get_system(name: str) -> System:
     """Look up the declaration of a system.
 
     Raises:
         UnknownValueError: no such system.
         InputError: its plugin is broken.
     """
-    return as_system(SYSTEMS.declaration(name))
+    return as_system(SYSTEMS.get(name))
 
 
 def systems() -> dict[str, System]:

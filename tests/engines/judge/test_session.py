@@ -91,7 +91,7 @@ def test_the_plan_asks_nothing(tmp_path: Path) -> None:
         assert (plan.pairs, plan.distinct, plan.stored, plan.tokens) == (4, 2, 1, len("a b"))
         assert plan.seconds is not None
         assert judge.asked == []
-        assert any("to judge           1" in line for line in plan.lines())
+        assert any("to judge           1" in line for line in plan.to_text_lines())
 
 
 @pytest.fixture

@@ -67,10 +67,10 @@ def test_the_plan_says_the_share_of_the_price(store: ReplayStore) -> None:
     half = llm(BatchServer(chat, complete), store, thinking_tokens=0)
     # 5 prompts of 2 bytes and 8 tokens of overhead, and 5 replies of 30 tokens
     most = 5 * (2 + 8) + 5 * 30
-    assert whole.plan(requests()).lines()[-1].endswith(f"at most {most:.4f}")
+    assert whole.plan(requests()).to_text_lines()[-1].endswith(f"at most {most:.4f}")
     assert (
         half.plan(requests())
-        .lines()[-1]
+        .to_text_lines()[-1]
         .endswith(f"at most {most / 2:.4f} (batches: 0.5 of --price)")
     )
 

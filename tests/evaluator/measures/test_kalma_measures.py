@@ -25,7 +25,7 @@ from citeforge.evaluator.measures.kalma_judged import align, marks, na
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statistics.estimates import estimate_value
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.package import Package
 from citeforge.schemas.kg import Key, Triple
 from conftest import Inline, refused, write_jsonl
@@ -58,7 +58,9 @@ def inputs(
     ]
     if protocol == "reference":
         readings = [r for r in readings if not r.is_missing]
-    own = Tools(**{"segmenter": SentenceSegmenter(), **tools}).with_options(protocol=protocol)
+    own = ScoringTools(**{"segmenter": SentenceSegmenter(), **tools}).with_options(
+        protocol=protocol
+    )
     return KalmaInputs(world, [readings], frozenset(), own)
 
 

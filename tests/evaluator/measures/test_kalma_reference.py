@@ -16,7 +16,7 @@ from citeforge.evaluator.measures.kalma_judged import align, marks, reference_ma
 from citeforge.evaluator.measures.kalma_reference import SENTENCES, read_brackets
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statistics.estimates import estimate_value
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.kg import Key, Triple
 from conftest_evaluator import Facts, World, marking_llm
 
@@ -40,7 +40,9 @@ def figures(
         [read(i, each[i], outputs[run * n + i], ()) for i in range(n)] for run in range(runs)
     ]
     world: Any = World([f"q{i}" for i in range(n)], [[] for _ in range(n)])
-    inputs = KalmaInputs(world, readings, frozenset(), Tools().with_options(protocol=protocol))
+    inputs = KalmaInputs(
+        world, readings, frozenset(), ScoringTools().with_options(protocol=protocol)
+    )
     return {name: estimate_value(sample).value for name, sample in triple_citation_samples(inputs)}
 
 
@@ -159,7 +161,7 @@ def test_alignment_leaves_empty_graphs_out() -> None:
     each = [graph, empty]
     readings = [read_reference(i, s, "Of B. [Q1, spouse: A]", ()) for i, s in enumerate(each)]
     world: Any = World(["q0", "q1"], [[], []])
-    tools = Tools(judge=JudgeSession(Facts())).with_options(protocol="reference")
+    tools = ScoringTools(judge=JudgeSession(Facts())).with_options(protocol="reference")
     result: Any = dict(align(KalmaInputs(world, [readings], frozenset(), tools), []))
     # The second would have been 0 of 1 like the first; it is not there at all.
     assert result["KaLMA.Align@micro"].sums[0].tolist() == [[0, 1], [0, 0]]
@@ -181,7 +183,7 @@ def test_the_first_hundred_answers_with_a_graph() -> None:
     readings = [read_reference(i, s, "Good [Q1].", ()) for i, s in enumerate(each)]
     world: Any = World([f"q{i}" for i in range(104)], [[] for _ in range(104)])
     llm = marking_llm({"Good.": "4"})
-    tools = Tools(llm=llm).with_options(protocol="reference")
+    tools = ScoringTools(llm=llm).with_options(protocol="reference")
     inputs = KalmaInputs(world, [readings], frozenset(), tools)
     ((_, result),) = marks(inputs, select(["GEval.fluency"]))
     assert not isinstance(result, str)

@@ -15,13 +15,13 @@ from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.compare import compare_many
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.plugins.bundles.build import build_bundle
 from citeforge.plugins.bundles.design import DeflectionRecipe, FaithfulnessRecipe, PositionRecipe
 from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.signature import parse_signature
-from citeforge.systems.registry import system_of
+from citeforge.systems.registry import get_system
 from citeforge.systems.run import run_system
 from conftest import refused
 from conftest_bundles import N
@@ -49,7 +49,7 @@ def bundles(base: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
 def scored(folder: Path, system: str, out: Path, seed: int = 0) -> ScoreFile:
     benchmark = Benchmark(folder)
     path = out / f"{system}-{seed}.jsonl"
-    run_system(system_of(system), benchmark, [], 1, seed, path, title=f"{system} {seed}")
+    run_system(get_system(system), benchmark, [], 1, seed, path, title=f"{system} {seed}")
     return score(path, benchmark, select([benchmark.manifest.kind]))
 
 
@@ -97,12 +97,12 @@ def test_absent_knowledge_likewise(tmp_path: Path) -> None:
     cf.build(cf.KalmaRecipe(source=f"kalma:{graphs}", gold=gold), tmp_path / "k")
     benchmark = Benchmark(tmp_path / "k")
     measures = select(["KaLMA.NA.P", "KaLMA.NA.R"])
-    tools = Tools(JudgeSession(LexicalJudge()), SentenceSegmenter())
+    tools = ScoringTools(JudgeSession(LexicalJudge()), SentenceSegmenter())
 
     def of(system: str, seed: int = 0) -> ScoreFile:
         path = tmp_path / f"{system}-{seed}.jsonl"
         run_system(
-            system_of(system), benchmark, ["absent_1"], 1, seed, path, title=f"{system} {seed}"
+            get_system(system), benchmark, ["absent_1"], 1, seed, path, title=f"{system} {seed}"
         )
         return score(path, benchmark, measures, tools=tools)
 
@@ -151,7 +151,7 @@ def test_controls_of_another_bundle_are_refused(bundles: dict[str, Path], tmp_pa
         scored(bundles["deflection"], "label-blind", tmp_path)
     benchmark = Benchmark(bundles["deflection"])
     path = tmp_path / "d.jsonl"
-    run_system(system_of("deflection-blind"), benchmark, [], 1, 0, path)
+    run_system(get_system("deflection-blind"), benchmark, [], 1, 0, path)
     with refused("wrong-kind"):
         score(path, benchmark, select(["position"]))
     with refused("conflicting-options"):
@@ -269,7 +269,7 @@ def test_refusals_by_a_judge(base: Path, tmp_path: Path) -> None:
     assert not submission(benchmark, answers, tmp_path).measures
     failure = JudgeFailure("x")
     judge = RuleJudge(lambda said, _: failure if "fail" in said else said.startswith("No"), "no")
-    tools = Tools(JudgeSession(judge))
+    tools = ScoringTools(JudgeSession(judge))
     file = score(tmp_path / "s.jsonl", benchmark, select(["deflection"]), tools=tools)
     assert values(file)["Refusal.F1"] == 100
     assert "judge:no@1" in file.measures[0].signature

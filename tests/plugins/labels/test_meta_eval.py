@@ -89,7 +89,7 @@ def test_both_commands_look_at_the_same_rows(inline: Inline, tmp_path: Path, pac
     shutil.copytree(package, tmp_path / "copy")
     kept = inline.ok("labels", "calibrate", "copy", "--labels", "e.jsonl", "--judge", "lexical")
     assert "against 20 statements of 10 answers" in kept.stdout
-    for line in result.lines():
+    for line in result.to_text_lines():
         assert line in measured.stdout
         assert line in kept.stdout
 

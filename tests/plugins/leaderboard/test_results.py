@@ -13,7 +13,7 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 import citeforge as cf
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.package.kinds import kinds
+from citeforge.package.kinds import KINDS
 from citeforge.package.manifest import load_manifest
 from citeforge.plugins.leaderboard.results import (
     PullRequest,
@@ -106,7 +106,7 @@ def test_eval_yaml_names_a_leaderboard_a_context_and_headline_measure(
     ]
     (tmp_path / "eval.yaml").write_text(text)
     assert read_tasks(tmp_path / "eval.yaml") == {t["id"] for t in result["tasks"]}
-    for kind in kinds().values():
+    for kind in KINDS.all().values():
         assert bool(kind.headline) != kind.is_design
         assert all(m.scale == 100 for m in select(kind.headline))
     hostile = load_manifest(package).model_copy(update={"name": "x: [y]\n- é '\""})

@@ -16,7 +16,7 @@ from citeforge.plugins.published_systems.demonstrations import (
     BUILT_IN_EXAMPLES,
     read_demonstrations,
 )
-from citeforge.systems.registry import system_of
+from citeforge.systems.registry import get_system
 from citeforge.systems.run import run_system
 from conftest import refused
 from servers.endpoint import Endpoint
@@ -216,7 +216,7 @@ def test_rerank_keeps_the_answer_with_the_best_citation_recall(endpoint: Endpoin
     out = endpoint.folder / "r.jsonl"
     options = o.AlceOptions(shots=0, rerank=4)
     ran = run_system(
-        system_of("vanilla"), endpoint.benchmark, ["mix"], 2, 0, out, llm=llm, judge=judge,
+        get_system("vanilla"), endpoint.benchmark, ["mix"], 2, 0, out, llm=llm, judge=judge,
         options=options, limit=1,
     )  # fmt: skip
     rows = [json.loads(x) for x in out.read_text().splitlines()[1:]]
@@ -227,8 +227,8 @@ def test_rerank_keeps_the_answer_with_the_best_citation_recall(endpoint: Endpoin
         cold = o.AlceOptions(rerank=4, temperature=heat)
         with refused(code, cf.UsageError):
             run_system(
-                system_of("vanilla"), endpoint.benchmark, ["mix"], 1, 0, out, llm=llm, options=cold,
-                judge=asked,
+                get_system("vanilla"), endpoint.benchmark, ["mix"], 1, 0, out, llm=llm,
+                options=cold, judge=asked,
             )  # fmt: skip
 
 
@@ -291,7 +291,7 @@ def test_a_run_says_which_demonstrations_it_draws_from(
     monkeypatch.setattr(cf.Benchmark, "data_set", data_set)
     llm = RuleLlm(lambda request: "So [1].")
     ran = run_system(
-        system_of("vanilla"), endpoint.benchmark, ["mix"], 1, 0, endpoint.folder / "d", llm=llm,
+        get_system("vanilla"), endpoint.benchmark, ["mix"], 1, 0, endpoint.folder / "d", llm=llm,
         options=o.AlceOptions(shots=1), limit=1,
     )  # fmt: skip
     hint = "; QAMPARI's are lists: see --demos" if data_set else ""
@@ -317,7 +317,7 @@ def test_a_benchmark_without_oracle_says_so(endpoint: Endpoint) -> None:
     llm = RuleLlm(lambda request: "x")
     with refused("unknown-context", cf.UsageError):
         run_system(
-            system_of("oracle"), endpoint.benchmark, [], 1, 0, endpoint.folder / "x", llm=llm,
+            get_system("oracle"), endpoint.benchmark, [], 1, 0, endpoint.folder / "x", llm=llm,
         )  # fmt: skip
 
 

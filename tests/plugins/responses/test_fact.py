@@ -16,7 +16,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import answers_of, detect
 from citeforge.evaluator.submissions.url_marks import read_markup
 from citeforge.plugins.responses.fact_pairs import as_written, statement_pairs
-from citeforge.schemas.citations.urls import same_url
+from citeforge.schemas.citations.urls import normalise_url
 from citeforge.schemas.submission import CitedFact, ReportLine
 from conftest import EXAMPLES, refused, write_jsonl
 from stand_ins import RuleJudge
@@ -27,7 +27,7 @@ A, B, C = "https://a.org/x", "https://b.org/y", "https://c.org/z_(moon)"
 
 
 def pairs(report: str, *shown: str) -> list[tuple[str, str]]:
-    result = statement_pairs(report, SEGMENTER, same_url, shown)
+    result = statement_pairs(report, SEGMENTER, normalise_url, shown)
     return [(p.statement, p.url) for p in result]
 
 
@@ -127,14 +127,14 @@ TOKENS = st.sampled_from(
 
 @given(st.lists(TOKENS, max_size=25).map("".join) | st.text(max_size=80))
 def test_any_text_is_read(report: str) -> None:
-    result = statement_pairs(report, SEGMENTER, same_url)
+    result = statement_pairs(report, SEGMENTER, normalise_url)
     assert len({(p.statement, p.url) for p in result}) == len(result)
     ends, mentions = [0], read_markup(report).mentions
     for mention in mentions:
         assert ends[-1] <= mention.start < mention.end <= len(report)
         assert mention.keys
         ends.append(mention.end)
-    assert {p.url for p in result} <= {same_url(k) for m in mentions for k in m.keys}
+    assert {p.url for p in result} <= {normalise_url(k) for m in mentions for k in m.keys}
 
 
 def test_the_example_by_hand(package: Path) -> None:

@@ -24,7 +24,7 @@ from citeforge.plugins.responses.placer import Matching
 from citeforge.plugins.responses.reader import read_responses
 from citeforge.plugins.responses.records import CitedSource, Response, errors_at
 from citeforge.plugins.responses.values import Node
-from citeforge.schemas.citations.urls import same_url
+from citeforge.schemas.citations.urls import normalise_url
 from citeforge.schemas.submission import SubmissionLine
 from citeforge.schemas.tables import CORPUS
 from conftest import EXAMPLES, Inline, refused, write_jsonl
@@ -275,8 +275,8 @@ def test_by_the_url_in_the_metadata(tmp_path: Path) -> None:
     ],
 )
 def test_urls_of_one_page(a: str, b: str, same: bool) -> None:
-    assert (same_url(a) == same_url(b)) is same
-    assert same_url(same_url(a)) == same_url(a)
+    assert (normalise_url(a) == normalise_url(b)) is same
+    assert normalise_url(normalise_url(a)) == normalise_url(a)
 
 
 @given(st.text(max_size=30), st.data())

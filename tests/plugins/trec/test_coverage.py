@@ -14,7 +14,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import LlmReply
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.scores import ScoreFile
 from conftest import Inline, refused, write_jsonl
 from scoring import score
@@ -41,7 +41,7 @@ def scored(
 ) -> ScoreFile:  # fmt: skip
     session = None if judge is None else JudgeSession(judge)
     return score(
-        path, benchmark, select(names), protocol=protocol, tools=Tools(session),
+        path, benchmark, select(names), protocol=protocol, tools=ScoringTools(session),
         assessments=tuple(files),
     )  # fmt: skip
 

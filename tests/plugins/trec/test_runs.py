@@ -16,7 +16,7 @@ from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import answers_of
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.plugins.trec.tracks import TRACKS, Track
 from conftest import refused, write_jsonl
 from scoring import score
@@ -35,7 +35,7 @@ def judge_lengths(premise: str, hypothesis: str) -> Verdict:
 
 
 def figures(path: Path, benchmark: Benchmark, form: str = "auto") -> list[Any]:
-    judge = Tools(judge=JudgeSession(RuleJudge(judge_lengths)))
+    judge = ScoringTools(judge=JudgeSession(RuleJudge(judge_lengths)))
     file = score(
         path, benchmark, select(NAMES), protocol="reference", tools=judge, file_format=form
     )

@@ -10,7 +10,7 @@ from citeforge.engines.judge.records import Decision, JudgeFailure, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.scores import ScoreFile
 from conftest import Inline, refused, write_jsonl
 from conftest_evaluator import Facts, Measure
@@ -108,7 +108,9 @@ def scored(
     path: Path, benchmark: Benchmark, names: Sequence[str] = TRACKS, protocol: Any = "reference",
     judge: JudgeSession | None = None, **options: Any,
 ) -> ScoreFile:  # fmt: skip
-    return score(path, benchmark, select(names), protocol=protocol, tools=Tools(judge), **options)
+    return score(
+        path, benchmark, select(names), protocol=protocol, tools=ScoringTools(judge), **options
+    )
 
 
 def test_labels_of_people_give_the_tracks_figures(tmp_path: Path, benchmark: Benchmark) -> None:

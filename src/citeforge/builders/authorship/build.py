@@ -26,7 +26,7 @@ from citeforge.schemas.tables import AUTHORS, MAPPING, QUERIES, RELEVANT, TWINS
 
 Twins = dict[str, str]
 """Id of a human passage to id of its twin."""
-_TOLD = {None: "nothing is told", "informed": "the true author", "cf": "the counterfactual author"}
+_STATED = {None: "no author", "informed": "the true author", "cf": "the counterfactual author"}
 
 
 def build_authorship(recipe: AuthorshipRecipe, run: RunOptions) -> Manifest:
@@ -172,7 +172,7 @@ def _swap_in_twins(docs: Docs, cell: Cell, twins: Twins) -> Docs:
 def _describe_cell(cell: Cell) -> str:
     """Describe a cell in words: real origins, stated authors, and label set."""
     description = (
-        f"relevant passages by {cell.relevant_origin}, others by {cell.other_origin}; told of "
-        f"the relevant: {_TOLD[cell.relevant_told]}, of the others: {_TOLD[cell.other_told]}"
+        f"relevant passages by {cell.relevant_origin}, others by {cell.other_origin}; authors "
+        f"stated: {_STATED[cell.relevant_told]} (relevant), {_STATED[cell.other_told]} (others)"
     )
     return description if cell.labels is None else f"{description} ({cell.labels})"

@@ -12,7 +12,7 @@ from citeforge.engines.judge.profiles import named_profile
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.llm.options import base_url
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.registry import Registry, unknown_choice_error
+from citeforge.engines.registry import MakerRegistry, unknown_choice_error
 from citeforge.schemas.choices import JUDGES as CHOICES
 from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import UsageError
@@ -58,11 +58,11 @@ def make_judge(name: str, **settings: Any) -> Judge:
         InputError: a table or profile that cannot be read, or a broken plugin.
     """
     made = JudgeSettings(**settings)
-    judge = JUDGES.get(name.partition(":")[0])
+    judge = JUDGES.find(name.partition(":")[0])
     if judge is not None and judge.argument in ("", "FILE"):
         unused = ("judge_profile", *_FOR_LOCAL_MODELS)
         _require_unset(made.judging, unused, f"{name} is not a model")
-    return JUDGES.find(name)(made)
+    return JUDGES.maker(name)(made)
 
 
 def _require_unset(judging: Judging, names: Sequence[str], reason: str) -> None:
@@ -95,9 +95,10 @@ def vllm_judge(model: str, settings: JudgeSettings) -> Judge:
     return llm_judge(model, replace(settings, run=run))
 
 
-JUDGES: Registry[Choice, Judge] = Registry(
-    "judge",
+JUDGES: MakerRegistry[Choice, Judge] = MakerRegistry(
     "judges",
+    "judge",
+    Choice,
     CHOICES,
     {
         "hf": lambda model, s: s.place(partial(HfJudge, model, s.judging, s.run), s.run),

@@ -97,7 +97,7 @@ class JudgePlan:
     seconds: float | None
     bill: RunPlan | None = None
 
-    def lines(self) -> list[str]:
+    def to_text_lines(self) -> list[str]:
         """Write the plan as lines for a terminal."""
         tokens = "not counted by this judge" if self.tokens is None else f"{self.tokens:,}"
         seconds = (
@@ -110,7 +110,7 @@ class JudgePlan:
             f"to judge           {self.distinct - self.stored:,}",
             f"tokens             {tokens}",
             f"time               {seconds}",
-            *([] if self.bill is None else self.bill.lines()[2:]),
+            *([] if self.bill is None else self.bill.to_text_lines()[2:]),
         ]
 
 

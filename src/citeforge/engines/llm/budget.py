@@ -113,7 +113,7 @@ class RunPlan:
     share: float = 1.0
     notes: tuple[str, ...] = ()
 
-    def lines(self) -> list[str]:
+    def to_text_lines(self) -> list[str]:
         """Describe requests, tokens and cost of the planned run, one line each."""
         about, most, price = self.about, self.most, self.price
 

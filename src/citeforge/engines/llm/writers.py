@@ -17,7 +17,7 @@ from citeforge.engines.llm.options import BATCH_PRICE
 from citeforge.engines.llm.reading import Completion, read_completion
 from citeforge.engines.llm.records import Llm, LlmReply, Request, Result
 from citeforge.engines.llm.replay import OnResult, ReplayStore, Take
-from citeforge.engines.registry import Registry, unknown_choice_error
+from citeforge.engines.registry import MakerRegistry, unknown_choice_error
 from citeforge.engines.textfiles import count_text
 from citeforge.schemas.choices import LLMS as CHOICES
 from citeforge.schemas.choices import Choice
@@ -197,7 +197,7 @@ def make_llm(name: str, **settings: Any) -> Llm:
         UsageError: another name, or a template writer where no templates exist.
         InputError: a replay store that cannot be read, or a broken plugin.
     """
-    return LLMS.find(name)(LlmSettings(**settings))
+    return LLMS.maker(name)(LlmSettings(**settings))
 
 
 def llm_for_dry_run(
@@ -234,9 +234,10 @@ def _replay_llm(argument: str, settings: LlmSettings) -> Llm:
     return ReplayLlm(Path(path), model or None, settings.options)
 
 
-LLMS: Registry[Choice, Llm] = Registry(
-    "LLM",
+LLMS: MakerRegistry[Choice, Llm] = MakerRegistry(
     "llms",
+    "LLM",
+    Choice,
     CHOICES,
     {
         "openai": lambda model, settings: OpenAiLlm(model, settings.store, settings.options),

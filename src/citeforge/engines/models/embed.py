@@ -20,7 +20,7 @@ from citeforge.engines.models.prefixes import Prefixes, prefixes_of
 from citeforge.engines.models.served import ServedEmbedder
 from citeforge.engines.models.transformer import Load, TransformerEmbedder, load_minilm
 from citeforge.engines.parallel import batched
-from citeforge.engines.registry import Registry, unknown_choice_error
+from citeforge.engines.registry import MakerRegistry, unknown_choice_error
 from citeforge.schemas.choices import EMBEDDERS as CHOICES
 from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError
@@ -72,7 +72,7 @@ def make_embedder(name: str, **settings: Any) -> Embedder:
         MissingExtraError: an embedder that runs here, without the libraries for it.
         InputError: a broken plugin, or a cluster that does not answer.
     """
-    return EMBEDDERS.find(name)(EmbedderSettings(**settings))
+    return EMBEDDERS.maker(name)(EmbedderSettings(**settings))
 
 
 def make_offline_embedder(settings: EmbedderSettings) -> Embedder:
@@ -210,9 +210,10 @@ def _offline_model() -> Located:
     return Located(folder, {"model": "all-MiniLM-L6-v2", "weights_sha256": OFFLINE_SHA256})
 
 
-EMBEDDERS: Registry[Choice, Embedder] = Registry(
-    "embedder",
+EMBEDDERS: MakerRegistry[Choice, Embedder] = MakerRegistry(
     "embedders",
+    "embedder",
+    Choice,
     CHOICES,
     {"offline": make_offline_embedder, "": make_local_embedder, "openai": make_served_embedder},
     "fingerprint encode",

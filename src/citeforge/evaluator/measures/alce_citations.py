@@ -20,7 +20,7 @@ from citeforge.evaluator.statistics.estimates import (
 )
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.evaluator.submissions.split import strict_statements
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.citations.grammar import read_number, without_markers
 from citeforge.schemas.recipes.command_options import MOST_CITATIONS
 
@@ -64,7 +64,7 @@ def strict_items(item: AnswerItem, inputs: Inputs) -> list[ListItem]:
     return list_items(text, inputs.grammar.parse(text, len(item.passages)).markers)
 
 
-def options(tools: Tools, protocol: str) -> str | None:
+def options(tools: ScoringTools, protocol: str) -> str | None:
     """Name the options, for the signature, that change scores of list answers."""
     return "cot" if tools.options.cot else None
 
@@ -151,7 +151,7 @@ def _add_overcited(sums: Floats, several: list[tuple[int, Value, float]], highes
             sums[row] += value, 1
 
 
-def _options(tools: Tools, protocol: str) -> str | None:
+def _options(tools: ScoringTools, protocol: str) -> str | None:
     """Name the options, for the signature, that change citation scores under a protocol."""
     if protocol == "strict":
         return options(tools, protocol)

@@ -17,7 +17,7 @@ from citeforge.evaluator.measures.declared import CannotError, Found, Measure, P
 from citeforge.evaluator.measures.rouge import rouge_lsum, rouge_scorer
 from citeforge.evaluator.statistics.estimates import Floats, Sample
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.errors import InputError, MissingExtraError
 
@@ -121,7 +121,7 @@ def bertscore(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Foun
     return means_of_columns(inputs, _names("BERTScore", single), dict(zip(rows, best, strict=True)))
 
 
-def _bert_model(tools: Tools, protocol: str) -> str:
+def _bert_model(tools: ScoringTools, protocol: str) -> str:
     """Name the model and layer of BERTScore, for the signature."""
     model, layer = tools.options.bertscore
     return f"{Path(model).name}/layer{layer}"

@@ -11,9 +11,9 @@ import numpy as np
 from citeforge.evaluator.measures.authorship import CellMeasure, Cells
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.reading import (
+    AnswerCounts,
     PerAnswerScores,
     Reading,
-    Tally,
     answers_by_cell,
     compute,
     require_cells_alone,
@@ -21,7 +21,7 @@ from citeforge.evaluator.measures.reading import (
 from citeforge.evaluator.submissions.benchmark import ContextTable
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import CitationRange
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.package import short_answers
 from citeforge.schemas.authorship import design_of
 from citeforge.schemas.citations.grammar import (
@@ -240,7 +240,9 @@ CONTEXT = "design"
 """``context`` of score files that cover all cells."""
 
 
-def read_design(submission: Submission, measures: Sequence[Measure], tools: Tools) -> Reading:
+def read_design(
+    submission: Submission, measures: Sequence[Measure], tools: ScoringTools
+) -> Reading:
     """Read a submission to an authorship benchmark and compute its measures, cell by cell.
 
     Raises:
@@ -268,7 +270,7 @@ def read_design(submission: Submission, measures: Sequence[Measure], tools: Tool
     makes_numbers = CellNumbers(grammar, table, gold, tools.options.protocol)
     n = len(benchmark.query_ids)
     cells = {c.context: PerAnswerScores(makes_numbers, n) for c in design.cells}
-    tally, reach = Tally(), CitationRange()
+    tally, reach = AnswerCounts(), CitationRange()
     for cell, row, answer in answers_by_cell(cells, submission):
         numbers = cells[cell].add(row, answer)
         tally.add(answer, numbers.distinct, numbers.n_out_of_range, numbers.n_unparsed)

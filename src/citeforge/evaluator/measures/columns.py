@@ -11,7 +11,7 @@ from citeforge.engines.text.segment import Segmenter
 from citeforge.evaluator.measures.declared import CannotError, Found, Measure
 from citeforge.evaluator.statistics.estimates import Sample, mean_sample, sample_between
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
-from citeforge.evaluator.submissions.tools import NO_JUDGE, Tools
+from citeforge.evaluator.submissions.tools import NO_JUDGE, ScoringTools
 from citeforge.schemas.errors import InputError
 
 Key = tuple[int, int]
@@ -57,7 +57,7 @@ class Value:
 NOTHING = Value(0.0, 0.0)
 
 
-def judge_of(tools: Tools) -> JudgeSession:
+def judge_of(tools: ScoringTools) -> JudgeSession:
     """Get the judge; raise CannotError without one.
 
     Raises:
@@ -68,7 +68,7 @@ def judge_of(tools: Tools) -> JudgeSession:
     return tools.judge
 
 
-def segmenter_of(tools: Tools) -> Segmenter:
+def segmenter_of(tools: ScoringTools) -> Segmenter:
     """Get the sentence segmenter; raise CannotError without one.
 
     Raises:

@@ -15,7 +15,7 @@ from citeforge.evaluator.submissions.inputs import Inputs
 from citeforge.schemas.errors import CiteforgeError, UsageError
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.submissions.tools import Tools
+    from citeforge.evaluator.submissions.tools import ScoringTools
 
 Found = Iterator[tuple[str, Sample | str]]
 """Names of measures with their samples; a text instead says why one cannot be computed."""
@@ -91,7 +91,7 @@ class Measure:
     edge_cases: str = field(default="", kw_only=True)
     reads: ClassVar[str]
     parameters: Mapping[str, object] = field(default_factory=dict, compare=False)
-    options: Callable[[Tools, str], str | None] | None = None
+    options: Callable[[ScoringTools, str], str | None] | None = None
     gold: Mapping[str, str] = field(default_factory=dict, compare=False)
     origin: str | None = None
     higher_is_better: bool | None = True

@@ -34,7 +34,7 @@ def strict_counts(reading: ParsedAnswer) -> dict[str, Counts]:
     """
     facts = reading.shown.facts
     gold = frozenset[Key]().union(*facts)
-    correct = [c.compared for c in reading.citations if reading.shown.shows(c)]
+    correct = [c.compared for c in reading.citations if reading.shown.is_complete_and_shown(c)]
     n = len(reading.citations)
     n_premises = sum(k in reading.shown.premises for k in correct)
     return {

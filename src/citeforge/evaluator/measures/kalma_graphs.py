@@ -14,14 +14,14 @@ from citeforge.evaluator.measures.kalma_reference import (
     read_brackets,
     without_brackets,
 )
-from citeforge.evaluator.measures.reading import Reading, Tally, answers_to, compute
+from citeforge.evaluator.measures.reading import AnswerCounts, Reading, answers_to, compute
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, FULL, OWN
 from citeforge.evaluator.submissions.split import strict_statements
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.items import by_query
 from citeforge.schemas.citations.triples import TripleGrammar
 from citeforge.schemas.errors import UnknownValueError, UsageError
@@ -87,7 +87,7 @@ class ShownGraphs:
         ids = {Key(t.qid, "qid", t.qid) for t in self.triples}
         return frozenset({*names, *ids, *self.blank, *(t.key for t in self.triples)})
 
-    def shows(self, citation: Key) -> bool:
+    def is_complete_and_shown(self, citation: Key) -> bool:
         """Whether a citation is complete and names a shown triple or entity."""
         return citation.complete and citation.compared in self.citable
 
@@ -146,7 +146,7 @@ class KalmaInputs:
     benchmark: Benchmark
     runs: list[list[ParsedAnswer]]
     relations: frozenset[str]
-    tools: Tools = field(default_factory=Tools)
+    tools: ScoringTools = field(default_factory=ScoringTools)
     n_failed: int = 0
     first_failure: str = ""
     _claims: dict[tuple[int, str], list[TripleClaim]] = field(default_factory=dict)
@@ -272,7 +272,9 @@ def read_reference(
     return ParsedAnswer(row, graphs, output, *read_brackets(output), 0)
 
 
-def read_triples(submission: Submission, measures: Sequence[Measure], tools: Tools) -> Reading:
+def read_triples(
+    submission: Submission, measures: Sequence[Measure], tools: ScoringTools
+) -> Reading:
     """Read a submission that cites triples and compute its measures."""
     benchmark, is_strict = submission.benchmark, tools.is_strict
     context = submission.choose_context(tools.options.context)
@@ -286,12 +288,12 @@ def read_triples(submission: Submission, measures: Sequence[Measure], tools: Too
     shown, relations = read_shown(benchmark, context)
     read = read_answer if is_strict else read_reference
     by_run: dict[int, dict[int, ParsedAnswer]] = {}
-    tally, reach = Tally(), CitationRange()
+    tally, reach = AnswerCounts(), CitationRange()
     for row, answer in answers_to(context, submission):
         parsed = read(row, shown[row], answer.output, relations)
         by_run.setdefault(answer.run, {})[row] = parsed
         cited = parsed.citations
-        n_beyond = sum(not shown[row].shows(c) for c in cited)
+        n_beyond = sum(not shown[row].is_complete_and_shown(c) for c in cited)
         tally.add(answer, len(cited), n_beyond, parsed.n_unparsed)
         complete = {c.compared for c in cited if c.complete}
         reach.add((), len(complete - shown[row].citable), 0)
@@ -365,7 +367,7 @@ def _answer_details(inputs: KalmaInputs) -> list[AnswerDetail]:
                     StatementDetail(
                         text=claim.text,
                         cited=[place[k] for c in claim.citations if (k := c.compared) in place],
-                        wrong=sum(not graphs.shows(c) for c in claim.citations),
+                        wrong=sum(not graphs.is_complete_and_shown(c) for c in claim.citations),
                         supported=_supported(claim, decisions),
                     )
                     for claim in claims

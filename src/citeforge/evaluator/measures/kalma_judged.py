@@ -43,7 +43,7 @@ from citeforge.evaluator.measures.kalma_graphs import (
 )
 from citeforge.evaluator.measures.kalma_reference import is_unreadable, without_brackets
 from citeforge.evaluator.statistics.estimates import mean_sample, sample_between
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.kg import Key, Triple
 from citeforge.schemas.text import normalise_em
 
@@ -176,7 +176,7 @@ def answers_prompt(question: str, sentence: str) -> str:
     )
 
 
-def _model(tools: Tools, protocol: str) -> str | None:
+def _model(tools: ScoringTools, protocol: str) -> str | None:
     """Name the LLM and the prompts, for signatures; None without an LLM."""
     if tools.llm is None:
         return None
@@ -313,7 +313,7 @@ def _judge(inputs: KalmaInputs) -> JudgeSession:
     return judge
 
 
-def _clause_option(tools: Tools, protocol: str) -> str:
+def _clause_option(tools: ScoringTools, protocol: str) -> str:
     """Name the LLM that decides whether [NA] statements answer at all; "off" without one."""
     name = "off" if tools.llm is None else tools.llm.identity()["name"]
     return f"answers-nothing clause {name}"

@@ -7,12 +7,12 @@ from citeforge.evaluator.measures.declared import Measure, PassageMeasure
 from citeforge.evaluator.measures.details import answer_details
 from citeforge.evaluator.measures.judging import NO_PASSAGES
 from citeforge.evaluator.measures.reading import (
+    AnswerCounts,
     MakeScorer,
     NumberMeasure,
     PerAnswerScores,
     Reading,
     Results,
-    Tally,
     answers_to,
     compute,
     not_computed,
@@ -26,13 +26,15 @@ from citeforge.evaluator.submissions.inputs import Inputs, ItemReader
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 
 Scores = Mapping[MakeScorer, PerAnswerScores]
 """Maker of scorers to the numbers of all answers."""
 
 
-def read_passages(submission: Submission, measures: Sequence[Measure], tools: Tools) -> Reading:
+def read_passages(
+    submission: Submission, measures: Sequence[Measure], tools: ScoringTools
+) -> Reading:
     """Read a submission that cites passages and compute its measures."""
     benchmark, is_strict = submission.benchmark, tools.is_strict
     context, grammar = submission.choose_context(tools.options.context), benchmark.grammar
@@ -52,7 +54,7 @@ def read_passages(submission: Submission, measures: Sequence[Measure], tools: To
     items = None
     if tools.keeps_answers or not scores or of_items:
         items = ItemReader(benchmark, context, grammar, tools)
-    tally, reach = Tally(), CitationRange()
+    tally, reach = AnswerCounts(), CitationRange()
     for row, answer in answers_to(context, submission):
         if provided is not None:
             provided.add(answer)
@@ -105,7 +107,7 @@ def read_passages(submission: Submission, measures: Sequence[Measure], tools: To
     )
 
 
-def _closed_book_hint(tally: Tally, context: str) -> Iterator[Finding]:
+def _closed_book_hint(tally: AnswerCounts, context: str) -> Iterator[Finding]:
     """Hint at the option for closed-book systems if no answer cites anything."""
     if tally.n > tally.empty and tally.uncited == tally.n:
         yield Finding(
@@ -117,7 +119,7 @@ def _closed_book_hint(tally: Tally, context: str) -> Iterator[Finding]:
 
 
 def _compute_results(
-    scores: Scores, inputs: Inputs | None, measures: Sequence[Measure], tools: Tools
+    scores: Scores, inputs: Inputs | None, measures: Sequence[Measure], tools: ScoringTools
 ) -> Results:
     """Compute measures from kept numbers or kept answers; return them in the given order."""
     of_numbers = [m for m in measures if isinstance(m, NumberMeasure)]

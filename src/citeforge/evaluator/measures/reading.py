@@ -19,8 +19,8 @@ from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.inputs import Inputs
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
-from citeforge.evaluator.submissions.reader import Places
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.reader import LineIndex
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.authorship import Design
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError, UsageError
@@ -54,7 +54,7 @@ class Reading:
     context: str
     results: Results
     counts: Counts
-    tools: Tools
+    tools: ScoringTools
     grammar_of: Callable[[Measure], str]
     options_of: Callable[[Measure, str | None], str | None] = lambda measure, options: options
     warnings: list[Finding] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Reading:
     splitter: str = "punkt"
 
 
-Read = Callable[[Submission, Sequence[Measure], Tools], Reading]
+Read = Callable[[Submission, Sequence[Measure], ScoringTools], Reading]
 """A way to read a submission.
 
 Raises UsageError: the measures do not fit each other, the context set is not clear, or there is
@@ -74,7 +74,7 @@ none of that name; InputError: an unknown or duplicate key, or no answer at all.
 
 
 @dataclass
-class Tally:
+class AnswerCounts:
     """Counts of answers, and of those with anomalies (empty, uncited, out of range, …)."""
 
     n: int = 0
@@ -126,7 +126,7 @@ def answers_to(context: str, submission: Submission) -> Iterator[tuple[int, Subm
     Raises:
         InputError: an unknown or duplicate key, or there is no such line.
     """
-    places, is_any = Places(submission.path, submission.benchmark), False
+    places, is_any = LineIndex(submission.path, submission.benchmark), False
     for line, answer in submission.answers():
         if places.is_of(line, answer, context):
             is_any = True
@@ -148,7 +148,7 @@ def answers_by_cell(
     Raises:
         InputError: a line names no cell, an unknown or duplicate key, or there is no line.
     """
-    places, is_any = Places(submission.path, submission.benchmark), False
+    places, is_any = LineIndex(submission.path, submission.benchmark), False
     for line, answer in submission.answers():
         cell, is_any = answer.context, True
         if cell is None or cell not in cells:
@@ -166,7 +166,10 @@ def answers_by_cell(
 
 
 def require_cells_alone(
-    measure_class: type[OneOf], benchmark: Benchmark, measures: Sequence[Measure], tools: Tools
+    measure_class: type[OneOf],
+    benchmark: Benchmark,
+    measures: Sequence[Measure],
+    tools: ScoringTools,
 ) -> list[OneOf]:
     """Check that all measures are of one class and read all cells; return them.
 

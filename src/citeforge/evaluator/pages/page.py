@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from citeforge.engines.files import write_text
 from citeforge.engines.folders import atomic_directory, files_below, is_temporary
-from citeforge.evaluator.audited import told_of_negatives
+from citeforge.evaluator.audited import describe_negatives
 from citeforge.evaluator.markup import script_json
 from citeforge.evaluator.measures.authorship_tables import tables
 from citeforge.evaluator.measures.registry import find_measure
@@ -79,7 +79,7 @@ def page_report(
         subtitle=subtitle,
         data=script_json(_script_data(files, alike)),
         authorship=cells,
-        audit=told_of_negatives(audit) if audit else [],
+        audit=describe_negatives(audit) if audit else [],
     )  # fmt: skip
     if folder is None:
         return html.encode(), 0

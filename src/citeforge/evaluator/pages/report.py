@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from citeforge.engines.files import write_bytes
-from citeforge.evaluator.audited import audit_for, told_of_negatives
+from citeforge.evaluator.audited import audit_for, describe_negatives
 from citeforge.evaluator.compare import parts_across
 from citeforge.evaluator.pages.choose import find_plot, plot
 from citeforge.evaluator.pages.page import page_report
@@ -79,7 +79,7 @@ def _render_table(
     else:
         content = paper_report(files, form, options)
     if audit is not None:
-        content += "".join(["\n", *(f"- {line}\n" for line in told_of_negatives(audit))]).encode()
+        content += "".join(["\n", *(f"- {line}\n" for line in describe_negatives(audit))]).encode()
     return content
 
 

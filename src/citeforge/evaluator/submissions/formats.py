@@ -1,14 +1,14 @@
 """Outside prediction files, read as they are: ALCE's, Attributed-IR's, AttriEval's, …"""
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from citeforge.engines import plugins
 from citeforge.engines.jsonlines import read_start
+from citeforge.engines.registry import Registry
 from citeforge.engines.textfiles import read_csv
 from citeforge.evaluator.submissions.attrieval import read_cells
 from citeforge.evaluator.submissions.benchmark import Benchmark, QueryFinder
@@ -16,7 +16,7 @@ from citeforge.evaluator.submissions.format import OUTPUT, Format, Lines, OnErro
 from citeforge.evaluator.submissions.reader import HEADER, read_answers, read_header
 from citeforge.ir_convert.alce import passage_id, read_items
 from citeforge.ir_convert.attrieval import read_saved
-from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import OwnPassage, SubmissionLine
 
 _START = 1 << 16
@@ -46,7 +46,7 @@ def detect(path: Path) -> str:
     is_named = b'"query_id"' in line
     if is_named and OUTPUT.search(line) and b'"article"' not in line and _has_our_names(line):
         return OURS  # the usual file, for which no plugin is loaded
-    for form in sorted(_of_plugins(), key=lambda form: form.rank):
+    for form in sorted(FORMATS.all().values(), key=lambda form: form.rank):
         if form.looks(path, start):
             return form.name
     if first == b"[" or (first == b"{" and b'"data"' in start[:4096] and not is_named):
@@ -79,12 +79,7 @@ def find_format(name: str) -> Format:
         UnknownValueError: no such format.
         InputError: the plugin that defines it is broken.
     """
-    base = name.partition(":")[0]
-    if base in _FORMATS:
-        return _FORMATS[base]
-    if (theirs := plugins.find_typed("formats", base, Format, "a format")) is not None:
-        return theirs
-    raise UnknownValueError("format", name, {*_FORMATS, *dict(plugins.entry_names("formats"))})
+    return FORMATS.get(name.partition(":")[0])
 
 
 def format_of_file(path: Path, name: str) -> Format:
@@ -96,11 +91,6 @@ def format_of_file(path: Path, name: str) -> Format:
     """
     is_ours = name == "attributed-ir" and path.suffix != ".csv"
     return find_format(OURS if is_ours else name)
-
-
-def _of_plugins() -> Iterator[Format]:
-    """Load the formats of all plugins."""
-    return (plugins.require_type(e, Format, "a format") for e in plugins.load_entries("formats"))
 
 
 def answers_of(
@@ -239,9 +229,11 @@ def _format(name: str, read: Callable[[Path, Benchmark], Lines]) -> Format:
     return Format(name, lambda path, benchmark, way, on_error: read(path, benchmark))
 
 
-_FORMATS = {
-    form.name: form
-    for form in (
+FORMATS = Registry(
+    "formats",
+    "format",
+    Format,
+    (
         _format("alce", read_alce),
         _format("attributed-ir", read_attributed_ir),
         _format("attrieval", read_attrieval),
@@ -252,6 +244,6 @@ _FORMATS = {
             lambda path, benchmark, way, on_error: read_answers(path, on_error),
             origin=lambda path: Origin(read_header(path) or {}),
         ),
-    )
-}
+    ),
+)
 """Formats of the papers, and citeforge's own; all others come with plugins."""

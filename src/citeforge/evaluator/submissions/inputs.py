@@ -10,7 +10,7 @@ from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.items import GoldRows, Passage
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.submission import (
@@ -67,7 +67,7 @@ class Inputs:
     runs: list[list[AnswerItem]]
     grammar: Grammar
     task: str
-    tools: Tools = field(default_factory=Tools)
+    tools: ScoringTools = field(default_factory=ScoringTools)
     statements: dict[Any, Any] = field(default_factory=dict)
     names: tuple[str, ...] = ("the system",)
 
@@ -97,7 +97,9 @@ class ItemReader:
         runs: number of a run to its answers, by row of their queries.
     """
 
-    def __init__(self, benchmark: Benchmark, context: str, grammar: Grammar, tools: Tools) -> None:
+    def __init__(
+        self, benchmark: Benchmark, context: str, grammar: Grammar, tools: ScoringTools
+    ) -> None:
         """Prepare to collect answers beside the passages that a context set shows.
 
         Args:

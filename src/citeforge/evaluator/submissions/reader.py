@@ -63,11 +63,11 @@ def read_answers(
     return read_rows(path, SubmissionLine, HEADER, on_error)
 
 
-class Places:
+class LineIndex:
     """Index of a submission's lines by context set, run and query; refuses wrong ones."""
 
     def __init__(self, path: Path, benchmark: Benchmark) -> None:
-        """Prepare to place the lines of a submission to a benchmark."""
+        """Make an empty index for a submission to a benchmark."""
         self._path, self._benchmark = path, benchmark
         self._lines: defaultdict[tuple[str, int], array[int]] = defaultdict(
             lambda: array("Q", bytes(8 * len(benchmark.query_ids)))

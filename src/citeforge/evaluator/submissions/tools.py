@@ -13,7 +13,7 @@ NO_JUDGE = "needs a judge: --judge hf:MODEL, openai:MODEL, table:FILE or lexical
 
 
 @dataclass(frozen=True)
-class Tools:
+class ScoringTools:
     """Judge, segmenter, LLM and options that measures may need besides the answers.
 
     Attributes:
@@ -44,6 +44,6 @@ class Tools:
         keeps = self.options.details
         return self.segmenter is not None if keeps is None else keeps
 
-    def with_options(self, **changes: object) -> "Tools":
+    def with_options(self, **changes: object) -> "ScoringTools":
         """Copy the tools with changed options."""
         return replace(self, options=self.options.model_copy(update=changes))

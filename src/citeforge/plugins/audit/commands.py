@@ -62,7 +62,7 @@ def audit(folder: Path, **parameters: Any) -> None:
     from citeforge.package.manifest import load_manifest
     from citeforge.plugins.audit.run import FILE
     from citeforge.plugins.audit.run import audit as run_audit
-    from citeforge.schemas.audit import NOT_MADE, checks_made
+    from citeforge.schemas.audit import SKIPPED_CHECK, checks_made
     from citeforge.schemas.errors import InputError
 
     options = record_from(AuditOptions, parameters)
@@ -70,7 +70,7 @@ def audit(folder: Path, **parameters: Any) -> None:
     result = done.result
     click.echo(f"audited  {checks_made(result.checks)}")
     for what, how in result.checks.items():
-        reason = how.removeprefix(NOT_MADE)
+        reason = how.removeprefix(SKIPPED_CHECK)
         click.echo(f"{'checked ' if reason == how else 'not made'} {what}: {reason}")
     for kind, rows in result.flaws.items():
         first = rows[0]

@@ -14,7 +14,7 @@ from citeforge.builders.kalma.selection import EntityPair
 from citeforge.engines.tables import rows_of
 from citeforge.package.items import by_query
 from citeforge.package.package import Package
-from citeforge.schemas.audit import NOT_MADE, Flaw
+from citeforge.schemas.audit import SKIPPED_CHECK, Flaw
 from citeforge.schemas.kg import Triple, from_row, graphs_of
 
 CHECK = "questions ask for their gold"
@@ -28,7 +28,7 @@ def check_questions(package: Package, check: QuestionCheck) -> tuple[str, list[F
     """
     read = list(_read_questions(package, package.kind.questions))
     if not any(asking.facts for _, asking, _ in read):
-        return f"{NOT_MADE}no minimum knowledge sets", []
+        return f"{SKIPPED_CHECK}no minimum knowledge sets", []
     # Only a model can tell which themes a general question names.
     forms = [f for f in package.forms if f == package.kind.questions or check.llm is not None]
     askings = {form: [(q, a) for q, a, _ in _read_questions(package, form)] for form in forms}

@@ -24,7 +24,7 @@ from citeforge.plugins.audit.cascade import decide_suspects, estimate_share, sum
 from citeforge.plugins.audit.exploits import CHECK, describe_exploits, try_exploits
 from citeforge.plugins.audit.options import AuditOptions
 from citeforge.publishing.card import write_card
-from citeforge.schemas.audit import NOT_MADE, Audit, Flaw, checks_made
+from citeforge.schemas.audit import SKIPPED_CHECK, Audit, Flaw, checks_made
 from citeforge.schemas.errors import extras_named
 from citeforge.schemas.recipes.base import Judging, RunOptions
 
@@ -127,7 +127,7 @@ def find_flaws(
     for what, session in (("judge", judge), ("strong judge", strong)):
         if session is not None:
             made = session.judge.signature
-            checks[what] = f"{NOT_MADE}no passages" if base is None else made
+            checks[what] = f"{SKIPPED_CHECK}no passages" if base is None else made
     result = Audit(
         benchmark_hash=package.hash,
         checks=checks,
@@ -170,12 +170,12 @@ def _list_checks(base: Base, options: AuditOptions) -> dict[str, str]:
         + beside,
         "answers in negatives": "gold short answers, normalised"
         if has_answers
-        else f"{NOT_MADE}no gold short answers",
+        else f"{SKIPPED_CHECK}no gold short answers",
     }
     if (model := options.cross_encoder) is not None:
         checks["cross-encoder"] = f"{Path(model).name}, score of {options.least_score} and more"
     others = ", ".join(p.name for p in options.against)
-    return checks | {"leaks": others or f"{NOT_MADE}no other split given"}
+    return checks | {"leaks": others or f"{SKIPPED_CHECK}no other split given"}
 
 
 def _find_passage_flaws(

@@ -21,7 +21,7 @@ from citeforge.evaluator.measures.judging import Claim, premise, premise_text, r
 from citeforge.evaluator.statistics.estimates import ratio_sample, sample_between
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import CiteforgeError
 
@@ -220,7 +220,7 @@ def _open_corpus(
     return DenseCorpus(searched), scratch
 
 
-def _options(tools: Tools, protocol: str) -> str:
+def _options(tools: ScoringTools, protocol: str) -> str:
     """Write the options of these measures for signatures: number of candidates, and embedder."""
     return f"candidates:{CANDIDATES},{tools.options.embedder}"
 

@@ -49,11 +49,11 @@ class BundleKind(RageKind):
 
         return read_bundle if reads == "bundle" else read_passages
 
-    def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+    def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
         """Yield (file, problem) for errors in a package, including those in its cells."""
         from citeforge.plugins.bundles.build import find_problems
 
-        yield from super().problems(package)
+        yield from super().check_consistency(package)
         yield from find_problems(package)
 
 

@@ -20,7 +20,7 @@ from citeforge.evaluator.statistics.estimates import (
 )
 from citeforge.evaluator.statistics.significance import paired_t
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.plugins.bundles import design
 from citeforge.schemas.refusals import HYPOTHESIS, JUDGE
 from citeforge.schemas.tables import RELEVANT
@@ -62,7 +62,7 @@ class CellAnswers:
 
     benchmark: Benchmark
     bundle: design.Bundle
-    tools: Tools
+    tools: ScoringTools
     tables: dict[str, ContextTable]
     by_cell: dict[str, dict[Key, CellAnswer]] = field(default_factory=dict)
 

@@ -5,15 +5,15 @@ from dataclasses import replace
 
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.reading import (
+    AnswerCounts,
     Reading,
-    Tally,
     answers_by_cell,
     compute,
     not_computed,
     require_cells_alone,
 )
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.plugins.bundles.design import bundle_of
 from citeforge.plugins.bundles.measures import BundleMeasure, CellAnswer, CellAnswers
 from citeforge.schemas.citations.grammar import without_markers
@@ -24,7 +24,9 @@ CONTEXT = "bundle"
 """``context`` of score files that cover all cells."""
 
 
-def read_bundle(submission: Submission, measures: Sequence[Measure], tools: Tools) -> Reading:
+def read_bundle(
+    submission: Submission, measures: Sequence[Measure], tools: ScoringTools
+) -> Reading:
     """Read a submission's answers to all cells of a bundle, and compute its measures.
 
     Raises:
@@ -39,7 +41,7 @@ def read_bundle(submission: Submission, measures: Sequence[Measure], tools: Tool
             f"{own[0]}; score it with --measures {own[0]}",
             code="wrong-kind",
         )
-    bundle, grammar, tally = bundle_of(benchmark.manifest), benchmark.grammar, Tally()
+    bundle, grammar, tally = bundle_of(benchmark.manifest), benchmark.grammar, AnswerCounts()
     if bundle.refusals != JUDGE:  # no judge decides, so none is in signatures
         tools = replace(tools, judge=None)
     tables = {c: benchmark.context(c) for c in bundle.cells}

@@ -47,9 +47,9 @@ class DocumentsKind(RageKind):
 
         return read_document_answers
 
-    def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+    def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
         """Yield (file, problem) for errors in a package, including its table of questions."""
-        yield from super().problems(package)
+        yield from super().check_consistency(package)
         accepted = question_column(package, "accepted")
         if [name for name, is_accepted in accepted.items() if is_accepted] != package.query_ids:
             yield "questions", "the accepted ones are not the queries"

@@ -15,7 +15,7 @@ from citeforge.evaluator.measures.reading import Reading
 from citeforge.evaluator.statistics.estimates import Sample, mean_sample, ratio_sample
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.package import Package
 from citeforge.plugins.documents.recipe import ABSENT, REFUSALS
 from citeforge.plugins.documents.tables import question_column
@@ -79,7 +79,7 @@ def _refuses(item: AnswerItem, grammar: Grammar) -> bool:
 
 
 def read_document_answers(
-    submission: Submission, measures: Sequence[Measure], tools: Tools
+    submission: Submission, measures: Sequence[Measure], tools: ScoringTools
 ) -> Reading:
     """Read and score answers; questions without an answer count for abstention alone.
 

@@ -59,7 +59,7 @@ class Asking(Part):
     neighbours: int = Field(50, ge=1)
     """Nearest passages of a question in which the answer is looked for."""
     shown: int = Field(5, ge=1)
-    """How many of these the LLM reads, to test whether the question needs its evidence."""
+    """Nearest passages that the LLM reads, to test whether the question needs its evidence."""
 
 
 class DocumentsRecipe(Licensed):
@@ -81,7 +81,7 @@ class DocumentsRecipe(Licensed):
     )
     """LLM that writes questions and tries to answer them."""
     n_queries: Annotated[int, Option("--queries")] = Field(200, ge=1)
-    """Questions wanted."""
+    """Number of questions."""
     shares: QuestionShares = QuestionShares()
     """How many questions of each form."""
     seed: int = 0

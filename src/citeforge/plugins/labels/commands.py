@@ -54,7 +54,7 @@ def calibrate(benchmark: Path, **parameters: Any) -> None:
     result = calibration.calibrate(rows.pairs, session, files.labels[0])
     replaced = calibration.write_calibration(benchmark, result)
     click.echo(calibration.render_calibration(result))
-    for line in rows.lines():
+    for line in rows.to_text_lines():
         click.echo(line)
     click.echo(f"{benchmark}: kept in stats.json; tables and benchmark hash are as they were")
     if replaced:
@@ -82,7 +82,7 @@ def judge(
 
     judging, run = record_from(JudgeOptions, parameters), run_options(parameters)
     if dry_run:
-        click.echo("\n".join(plan_pairs(pairs, judging, run).lines()))
+        click.echo("\n".join(plan_pairs(pairs, judging, run).to_text_lines()))
         return
     if out is None:
         raise UsageError("give --out FILE, or --dry-run", code="missing-option")
@@ -146,7 +146,7 @@ def meta_eval(**parameters: Any) -> None:
     session = require_judge(record_from(JudgeOptions, parameters), run_options(parameters))
     result = judge_quality(rows.pairs, session)
     click.echo(f"judge {session.judge.signature} against {result.n:,} human labels")
-    for line in rows.lines():
+    for line in rows.to_text_lines():
         click.echo(line)
     click.echo(f"  supported, by people        {result.n_supported:,} of {result.n:,}")
     for name, value in (

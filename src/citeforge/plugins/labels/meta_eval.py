@@ -55,7 +55,7 @@ class LabelledPairs:
     pairs: list[LabelledPair] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
-    def lines(self) -> list[str]:
+    def to_text_lines(self) -> list[str]:
         """List how many labels were left out, one line per reason."""
         return [f"  left out  {n:,}: {why}" for why, n in sorted(self.left_out.items())]
 

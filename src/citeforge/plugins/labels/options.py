@@ -33,12 +33,12 @@ class MetaEvalOptions(LabelFiles):
     preferences: tuple[Path, ...] = ()
     """Which of two answers people prefer, one file per annotator: compares them with --measure."""
     people: str = "preference"
-    """Field of people's two values in --preferences."""
+    """Field of --preferences with the human scores of both answers."""
     tie_threshold: float | None = None
     """Difference up to which the measure calls two answers equal (default: that at which it does so
     as often as people)."""
     agreed: bool = False
-    """Only comparisons that all annotators decide alike."""
+    """Use only comparisons that all annotators decide alike."""
     measure: str | None = None
     """Measure that orders systems (--against), or is compared with people (--preferences): in the
     score files of --scores, else a field of the preferences."""

@@ -73,10 +73,10 @@ def build(**parameters: Any) -> None:
 @leaderboard.command("add", cls=ManyOptions)
 @path_argument("submissions", nargs=-1)
 @path_option("--boards", default=".", show_default=True, help="leaderboard.yaml, or its folder.")
-@click.option("--board", help="Which benchmark they answer (default: see below).")
-@click.option("--replace", is_flag=True, help="Take a file in the place of one of the same name.")
-@click.option("--check", "only_check", is_flag=True, help="Check alone: change nothing.")
-@click.option("--allow-judge-failures", is_flag=True, help="Take scores with bounds.")
+@click.option("--board", help="Board that the submissions are for (default: see above).")
+@click.option("--replace", is_flag=True, help="Replace a submission of the same file name.")
+@click.option("--check", "only_check", is_flag=True, help="Only check; change nothing.")
+@click.option("--allow-judge-failures", is_flag=True, help="Accept scores of a judge that failed.")
 @add_options(field_options(RunOptions, (*LOCAL_JUDGE, *ENDPOINT, *RUNNER)))
 def add(
     submissions: tuple[Path, ...],
@@ -104,7 +104,7 @@ def add(
         allow_judge_failures=allow_judge_failures,
         run=run_options(parameters),
     )
-    for line in done.lines():
+    for line in done.to_text_lines():
         click.echo(line)
     _report_refused(done.refused)
 

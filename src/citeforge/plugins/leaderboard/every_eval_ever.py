@@ -34,11 +34,11 @@ class RecordOptions(Part):
     """Options of ``export every-eval-ever``: facts that score files do not contain."""
 
     model: Annotated[str | None, Option(metavar="ORG/NAME")] = None
-    """The model (default: what the score file says)."""
+    """Model (default: the one that the score file names)."""
     organisation: str = "unknown"
     """Organisation that evaluated."""
     relationship: Literal["first_party", "third_party", "collaborative", "other"] = Field(
-        "other", description="Of who evaluated to who made the model."
+        "other", description="Relationship of the evaluator to the maker of the model."
     )
     """Of the evaluator to the model's developer."""
     dataset: Annotated[str | None, Option(metavar="ORG/NAME")] = None

@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment
 
 from citeforge.engines.files import write_text
-from citeforge.evaluator.audited import audit_of, told_of_negatives
+from citeforge.evaluator.audited import audit_of, describe_negatives
 from citeforge.evaluator.markup import page_templates, script_json
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.pages.explorer import make_explorer
@@ -111,7 +111,7 @@ def write_pages(
         site=site, data=script_json({"views": [compact(v) for v in views]}), n_queries=len(pages),
         intro=introduction(package, about or Presentation(), files),
         measures=explain_measures(views),
-        audit=told_of_negatives(audit) if audit else [], cautions=caution_lines(files),
+        audit=describe_negatives(audit) if audit else [], cautions=caution_lines(files),
     )  # fmt: skip
     write_text(out / "index.html", index)
     for number, view in enumerate(views):

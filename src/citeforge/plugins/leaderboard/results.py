@@ -67,7 +67,7 @@ class ResultsOptions(Part):
     )
     """Repository of the model."""
     revision: str = "main"
-    """Of the benchmark's repository."""
+    """Revision of the benchmark's repository."""
 
     @model_validator(mode="after")
     def _require_repositories(self) -> Self:
@@ -361,7 +361,7 @@ def read_tasks(path: Path, name: object = None) -> set[str]:
 @click.command("results")
 @path_argument("scores", nargs=-1, required=True)
 @add_options(field_options(ResultsOptions))
-@path_option("--out", help="Also write the files below here.")
+@path_option("--out", help="Folder to which the files are written, too.")
 @click.option("--dry-run", is_flag=True, help="Print the files; open no pull request.")
 def publish_results(
     scores: tuple[Path, ...], out: Path | None, dry_run: bool, **parameters: Any

@@ -98,7 +98,7 @@ class Intake:
     site: Site | None
     folder: Path
 
-    def lines(self) -> Iterator[str]:
+    def to_text_lines(self) -> Iterator[str]:
         """Yield a line per accepted submission, and one about the site, for the terminal."""
         if not self.submissions:
             yield "no submission yet"

@@ -21,7 +21,7 @@ from citeforge.schemas.recipes.command_options import JudgeOptions
 
 @click.command(cls=ManyOptions)
 @click.argument("names", nargs=-1)
-@click.option("--all", "every", is_flag=True, help="Every table that --list names.")
+@click.option("--all", "every", is_flag=True, help="Reproduce every table that --list names.")
 @click.option("--list", "only_list", is_flag=True, help="Name the tables, and compute nothing.")
 @path_option(
     "--data",

@@ -32,7 +32,7 @@ from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.evaluator.submissions.tools import NO_JUDGE
 from citeforge.evaluator.submissions.url_marks import has_text
 from citeforge.plugins.responses.fact_pairs import KEYS, statement_pairs
-from citeforge.schemas.citations.urls import same_url
+from citeforge.schemas.citations.urls import normalise_url
 
 PAPER = "Du et al. 2025 (DeepResearch Bench, FACT), section 3.2"
 
@@ -70,7 +70,7 @@ def fact(inputs: Inputs, measures: Sequence[Measure]) -> Found:
 
 def _questions(inputs: Inputs, item: AnswerItem, strict: bool) -> list[Pair | str]:
     """List, for each pair of a report, the judge's question, or the outcome if it is known."""
-    pages = {same_url(p.url): p for p in item.passages if p.url}
+    pages = {normalise_url(p.url): p for p in item.passages if p.url}
     texts = {
         name: premise_text(page, strict) for name, page in pages.items() if has_text(page.text)
     }
@@ -81,7 +81,7 @@ def _questions(inputs: Inputs, item: AnswerItem, strict: bool) -> list[Pair | st
         facts = statement_pairs(item.output, segmenter, KEYS[inputs.protocol], urls)
     questions: list[Pair | str] = []
     for one in facts:
-        text = texts.get(same_url(one.url))
+        text = texts.get(normalise_url(one.url))
         question = _UNREAD if text is None else Pair(text, one.statement)
         questions.append(one.verdict or question)
     return questions

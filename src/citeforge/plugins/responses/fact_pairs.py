@@ -10,7 +10,7 @@ from citeforge.evaluator.submissions.split import Statement, is_label, strict_st
 from citeforge.evaluator.submissions.url_marks import AND, Markup, read_markup
 from citeforge.plugins.responses.marks import Edit, Shift
 from citeforge.schemas.citations.grammar import JOINER, Grammar
-from citeforge.schemas.citations.urls import same_url
+from citeforge.schemas.citations.urls import normalise_url
 from citeforge.schemas.submission import CitedFact
 from citeforge.schemas.text import normalise_em
 
@@ -24,7 +24,7 @@ def as_written(url: str) -> str:
     return url.partition(_FRAGMENT)[0]
 
 
-KEYS: Mapping[str, Callable[[str], str]] = {"strict": same_url, "reference": as_written}
+KEYS: Mapping[str, Callable[[str], str]] = {"strict": normalise_url, "reference": as_written}
 """Protocol to the function that maps URLs of one page to the same key."""
 
 

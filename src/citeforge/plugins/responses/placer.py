@@ -18,7 +18,7 @@ from citeforge.plugins.responses.records import (
     Response,
 )
 from citeforge.schemas.citations.grammar import Grammar
-from citeforge.schemas.citations.urls import same_url
+from citeforge.schemas.citations.urls import normalise_url
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.submission import CitedSpan, OwnPassage, SubmissionLine
 from citeforge.schemas.tables import CORPUS
@@ -84,7 +84,7 @@ class Matching:
             elif way == "title":
                 hits = [at for at, p in enumerate(passages) if source.title == p.title != ""]
             else:
-                url = same_url(source.url) if source.url else None
+                url = normalise_url(source.url) if source.url else None
                 hits = [at for at, name in enumerate(ids) if url and self._urls.get(name) == url]
             if len(hits) == 1:
                 return hits[0]
@@ -99,7 +99,7 @@ class Matching:
                 row = json.loads(metadata or "{}")
                 value = row.get(self._field) if isinstance(row, dict) else None
                 if value and isinstance(value, str):
-                    urls[name] = same_url(value)
+                    urls[name] = normalise_url(value)
         if not urls:
             raise UsageError(
                 f"--format …:url={self._field}: no passage of {self._benchmark.manifest.name} "
@@ -231,13 +231,13 @@ def cite_by_marks(response: Response, grammar: Grammar) -> list[tuple[Cited, int
     if response.base is not None:
         grammar = Grammar(response.base)
     base = grammar.base
-    urls = {same_url(s.url): at for at, s in reversed([*enumerate(response.sources)]) if s.url}
+    urls = {normalise_url(s.url): at for at, s in reversed([*enumerate(response.sources)]) if s.url}
     by_number = {s.index: at for at, s in enumerate(response.sources) if s.index is not None}
     if not by_number:
         by_number = {at: at for at in range(len(response.sources))}
     found: list[tuple[Cited, int | None]] = []
     for link in MARK_LINK.finditer(response.text):
-        at = urls.get(same_url(link["numbered"] or link["round"]))
+        at = urls.get(normalise_url(link["numbered"] or link["round"]))
         if at is not None:
             found.append((Cited(*link.span(), at, is_mark=True), None))
     links = [(c.start, c.end) for c, _ in found]
@@ -256,14 +256,14 @@ def _own(fields: LineFields, response: Response) -> tuple[list[OwnPassage], list
     Documents of the request are shown, cited or not; other sources stand behind them.
     """
     documents = fields.documents or ()
-    pages = {same_url(p.url): p for p in fields.pages}
+    pages = {normalise_url(p.url): p for p in fields.pages}
     passages = [_passage(d) for d in documents]
     positions: list[int | None] = []
     for source in response.sources:
         at = _document_of(source, documents)
         if at is None and not source.is_absent:
             at = len(passages)
-            page = pages.get(same_url(source.url)) if source.url else None
+            page = pages.get(normalise_url(source.url)) if source.url else None
             if page is not None:
                 source = replace(source, text=page.text, title=page.title or source.title)
             passages.append(_passage(source))

@@ -9,7 +9,7 @@ from citeforge.plugins.responses.parts import Part, read_parts
 from citeforge.plugins.responses.records import Cited, CitedSource, Response, link_span
 from citeforge.plugins.responses.sources import read_source
 from citeforge.plugins.responses.values import Node, parsed
-from citeforge.schemas.citations.urls import same_url
+from citeforge.schemas.citations.urls import normalise_url
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import is_cut
 
@@ -123,8 +123,10 @@ class _AnswerReader:
             if number is not None or layout.is_numbered:
                 source = replace(source, index=at if number is None else number - 1)
             response.sources.append(source)
-        more = {same_url(s.url): s for s in map(read_source, self._each(layout.details)) if s.url}
-        response.sources = [s.filled(more.get(same_url(s.url))) for s in response.sources]
+        more = {
+            normalise_url(s.url): s for s in map(read_source, self._each(layout.details)) if s.url
+        }
+        response.sources = [s.filled(more.get(normalise_url(s.url))) for s in response.sources]
         self._n_listed = len(response.sources)
 
     def _read_citations(self, citations: Citations, root: Node, parts: list[Part]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from citeforge.evaluator.submissions.format import OnError
-from citeforge.schemas.citations.urls import same_url
+from citeforge.schemas.citations.urls import normalise_url
 from citeforge.schemas.errors import InputError
 
 _LINK = r"\[(?:[^\[\]\n]|\[[^\[\]\n]*\])*\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)"
@@ -46,7 +46,7 @@ class CitedSource:
     def key(self) -> tuple[object, ...]:
         """Key by which two mentions of one source are equal."""
         if self.url:
-            return same_url(self.url), self.index
+            return normalise_url(self.url), self.index
         return self.ids, self.title, self.index, self.is_absent
 
     def filled(self, other: "CitedSource | None") -> "CitedSource":

@@ -17,7 +17,7 @@ from citeforge.engines.tables import TableWriter
 from citeforge.evaluator.measures.rage_citations import AnswerValues, strict_scorer
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.submissions.reader import Places
+from citeforge.evaluator.submissions.reader import LineIndex
 from citeforge.plugins.training.held_out import HeldOut, read_held_out
 from citeforge.plugins.training.rewards import f1
 from citeforge.publishing.export import ContextOptions, DroppedFields, Export
@@ -243,7 +243,7 @@ def _select_good_answers(
     """Select the answers to train on, by row of their question; count the others by reason."""
     benchmark, counts = export.benchmark, export.counts
     score, table = strict_scorer(benchmark.grammar), export.get_context(context)
-    places = Places(submission.path, benchmark)
+    places = LineIndex(submission.path, benchmark)
     good: dict[int, list[TrainingAnswer]] = {}
     for line, answer in submission.answers():
         if not places.is_of(line, answer, context):

@@ -27,7 +27,7 @@ from citeforge.engines.textfiles import read_csv
 from citeforge.evaluator.measures.columns import Value
 from citeforge.evaluator.measures.declared import CannotError
 from citeforge.evaluator.submissions.inputs import Inputs
-from citeforge.evaluator.submissions.tools import Tools
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.errors import InputError
 
 K = TypeVar("K")
@@ -379,7 +379,7 @@ def require_one_run(inputs: Inputs, labels: Sized) -> None:
         )
 
 
-def labels_signature(tools: Tools, protocol: str) -> str | None:
+def labels_signature(tools: ScoringTools, protocol: str) -> str | None:
     """Make the part of measures' signatures that identifies the labels: 8 digits of their hash.
 
     Raises:

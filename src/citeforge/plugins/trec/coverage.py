@@ -50,12 +50,12 @@ def as_labelled(value: Value) -> Value:
     return value
 
 
-def supportive(value: Value) -> Value:
+def support_degree(value: Value) -> Value:
     """Map a label to its degree of support; a contradiction (below 0) becomes 0."""
     return Value(max(value.low, 0.0), max(value.high, 0.0))
 
 
-def contradictory(value: Value) -> Value:
+def contradiction_degree(value: Value) -> Value:
     """Map a label to its degree of contradiction, from 0 to 1; support becomes 0."""
     return Value(max(-value.high, 0.0), max(-value.low, 0.0))
 
@@ -138,8 +138,8 @@ _DRAGUN = _Family(
     "dragun",
     "DRAGUN's rubrics (topic_id, rubrics with importance and short_answers)",
     {
-        "DRAGUN.Supportive": partial(dragun_score, map_label=supportive),
-        "DRAGUN.Contradictory": partial(dragun_score, map_label=contradictory),
+        "DRAGUN.Supportive": partial(dragun_score, map_label=support_degree),
+        "DRAGUN.Contradictory": partial(dragun_score, map_label=contradiction_degree),
     },
     lowest=-1.0,
 )

@@ -12,7 +12,7 @@ from citeforge.engines.files import write_text
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN, Places
+from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN, LineIndex
 from citeforge.evaluator.submissions.split import strict_statements
 from citeforge.plugins.trec.tracks import TRACKS, Style, Track
 from citeforge.publishing.export import ContextOptions, DroppedFields, Export
@@ -174,7 +174,7 @@ def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> D
         "type": options.run_type, "task": options.task, "use_starter_kit": int(options.starter_kit),
     }  # fmt: skip
     writer = _ReportWriter(benchmark, track, about)
-    places = Places(options.submission, benchmark)
+    places = LineIndex(options.submission, benchmark)
     answers: dict[int, SubmissionLine] = {}
     for line, answer in opened.answers():
         if table is not None and not places.is_of(line, answer, context):

@@ -8,7 +8,7 @@ TRACKING = frozenset(
 """Parameters that say where a reader came from; so do those that begin with ``utm_``."""
 
 
-def same_url(url: str) -> str:
+def normalise_url(url: str) -> str:
     """Normalise a URL, so that two URLs of one page are equal.
 
     ``https`` for ``http``, host in lower case without ``www.`` and usual ports, no fragment, no

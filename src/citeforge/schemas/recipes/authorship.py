@@ -36,7 +36,7 @@ class Selection(Part):
     sample: int | None = Field(None, ge=1)
     """Sample this many queries."""
     exclude_answers: bool = False
-    """No non-relevant passage with a gold answer."""
+    """Leave out non-relevant passages that contain a gold answer."""
     seed: int = 0
     """Seed of sample, positions and labels."""
 
@@ -53,9 +53,9 @@ class AuthorshipRecipe(Recipe):
     main_input: ClassVar[str] = "benchmark"
 
     benchmark: Annotated[Path | None, Option(input=True)] = None
-    """Package; labels only."""
+    """Package whose human passages get labels (without --twins)."""
     twins: Annotated[Path | None, Option(input=True)] = None
-    """From build twins."""
+    """Package of `build twins`."""
     origins: Annotated[Words, distinct_of("pair of origins", ORIGINS), Option(joined=True)] = ()
     """Who wrote relevant and other passages: hh, hl, lh, ll (default: all; without twins hh)."""
     label_sets: Annotated[tuple[LabelSet | str, ...], Option("--label-set")] = ()

@@ -246,13 +246,14 @@ class Judging(Part):
     revision: str | None = None
     """Commit, tag or branch of a Hub model."""
     judge_profile: Annotated[str | None, Option(input=True)] = None
-    """How a model is asked: FILE.yaml, or the name of one of ours (docs/models.md)."""
+    """How a model is asked: FILE.yaml, or the name of a built-in profile (docs/models.md)."""
     threshold: float | None = Field(None, ge=0, le=1)
     """Least probability of support (default: the profile's)."""
     max_tokens: int | None = Field(None, ge=8)
     """Longest input of a local model."""
     runtime: Runtime = "torch"
-    """What computes a classifier or cross-encoder on a CPU; openvino (extra fast) is faster."""
+    """Library that computes a classifier or cross-encoder on a CPU; openvino (extra fast) is
+    faster."""
 
     def to_manifest(self) -> dict[str, Any]:
         """Make the record for a manifest: a judge profile by its file name, without folders."""
@@ -297,9 +298,15 @@ SECRET = ("secret_from",)
 GRAPH = ("kg_store", "kg_batch", "kg_timeout", "kg_seconds")
 SETTINGS = (
     *("concurrency", "timeout", "max_retries", "rpm", "tpm", "price", "max_cost"),
-    *("kg_batch", "kg_timeout", "kg_seconds", *LOCAL, *RUNNER),
+    *("thinking_tokens", "compute", "kg_batch", "kg_timeout", "kg_seconds", *LOCAL, *RUNNER),
 )
-"""Fields that a file of settings may hold: none names an endpoint, a file, or what is made."""
+"""Fields that citeforge.toml or the environment may set.
+
+None names an endpoint or a file, which a cloned folder must not choose, and none decides a verdict
+or a reply: a score would depend on a file that it does not name.
+"""
+STORES = ("store", "verdicts")
+"""Fields that the environment may set, and citeforge.toml may not."""
 
 IfExists = Literal["refuse", "overwrite", "resume"]
 
@@ -345,16 +352,16 @@ class RunOptions(Part):
     tpm: float | None = Field(None, gt=0)
     """Maximum tokens per minute."""
     price: Annotated[Prices | None, Option(metavar="IN,OUT", joined=True)] = None
-    """Prices per million tokens."""
+    """Prices of a million prompt and completion tokens."""
     max_cost: float | None = Field(None, ge=0)
-    """Stop before this is passed."""
+    """Stop before the total cost exceeds this."""
     store: Path | None = None
     """Replay store (SQLite)."""
     thinking_tokens: int = Field(4096, ge=0)
     """Tokens that replies of judges, markers and writers get for thoughts, beside what an answer
     needs."""
     reasoning_effort: str | None = None
-    """Sent to models that think: low, medium, high, or what the provider knows."""
+    """Effort asked of models that think: low, medium, high, or what the provider knows."""
     batch: bool = False
     """Submit chat requests to the provider's batch endpoint: half the price, replies within a day.
     A killed command finds its batch in the store."""

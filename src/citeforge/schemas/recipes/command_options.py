@@ -72,7 +72,7 @@ class ScoreOptions(JudgeOptions):
     qa_model: str = Field(QA_MODEL, description="")
     """Extractive QA model."""
     max_row: bool = False
-    """Add the best of several rankings."""
+    """Add a row with the best ranking of each query, out of several."""
     only_asked: bool = False
     """Score only the queries that were asked, as the header says (run --limit)."""
     only_answered: bool = False
@@ -104,9 +104,9 @@ class ScoreOptions(JudgeOptions):
                 "--at-most-citations: strict looks at every citation; give --protocol reference"
             )
         if self.only_asked and self.only_answered:
-            raise ValueError("--only-asked and --only-answered: which of the two? Give one")
+            raise ValueError("--only-asked and --only-answered exclude each other")
         if self.judge_repeats > 1 and self.judge is None:
-            raise ValueError("--judge-repeats: of which judge? Name it with --judge")
+            raise ValueError("--judge-repeats requires --judge")
         if self.labels and self.judge is None:
             raise ValueError("--labels correct the scores of a judge; name it with --judge")
         if self.labels and self.protocol != "strict":
@@ -168,7 +168,7 @@ class TableOptions(Part):
     significance: str | None = None
     """Mark of a significant difference (default with --against: †)."""
     per_context: bool = False
-    """Context sets stand beside each other, and a system in one row."""
+    """Show context sets side by side, one row per system."""
     across: Annotated[Words, Option(joined=True)] = ()
     """Parts of signatures that ranks, bold and marks may reach across, as in `compare`: contexts,
     benchmarks, judges, segmenters, grammars, gold, options, versions."""
@@ -177,7 +177,7 @@ class TableOptions(Part):
     def _require_baseline(self) -> Self:
         """Refuse a mark of significant differences without a baseline."""
         if self.significance is not None and self.against is None:
-            raise ValueError("--significance: from what? Name a baseline with --against")
+            raise ValueError("--significance requires a baseline: --against SYSTEM")
         return self
 
     @property
@@ -203,18 +203,18 @@ class ReportOptions(TableOptions):
     title: str | None = None
     """Title of the report."""
     one_file: bool = False
-    """Keep all data in the page (default: those of many answers lie in a folder beside it)."""
+    """Keep all data in the page (default: those of many answers are in a folder beside it)."""
     by: Annotated[Words, Option(joined=True, metavar="FIELD[,FIELD]")] = ()
     """Fields whose slices are shown (default: all that the files were scored by)."""
     plot: str | None = None
-    """Plot to draw, where the file is a plot (default: intervals; a wrong name lists all)."""
+    """Plot to draw in a file that is a plot (default: intervals; a wrong name lists all)."""
     benchmark: Annotated[Path | None, Option(input=True)] = None
-    """Tell what its audit found among the negatives (pages, md)."""
+    """Package whose audit of negatives the report summarises (pages, md)."""
     robustness: bool = False
     """Show how each definition of citation quality ranks the systems, and where they disagree, by
     several score files per system (protocols, judges). Any format; no model is asked."""
     measure: str | None = None
-    """What a plot shows (default: the main measure of the files)."""
+    """Measure that a plot shows (default: the main measure of the files)."""
 
     @model_validator(mode="after")
     def _refuse_two_reports(self) -> Self:

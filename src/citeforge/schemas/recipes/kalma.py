@@ -78,11 +78,11 @@ class KalmaRecipe(Licensed):
     source: Annotated[str | None, Option(input=True)] = None
     """kalma:PATH of BioKaLMA's published specific questions."""
     general: Annotated[Path | None, Option(input=True)] = None
-    """Its general questions."""
+    """File with the general questions of --source."""
     gold: Annotated[Path | None, Option(input=True)] = None
-    """Its minimum knowledge sets."""
+    """File with the minimum knowledge sets of --source."""
     gold_later: Annotated[Path | None, Option(input=True)] = None
-    """The same without facts of round 1."""
+    """File with the minimum knowledge sets of --source, without facts of round 1."""
     writer: Annotated[str, Option(input=True)] = Field("template", description=f"{listed(LLMS)}.")
     """What writes paragraphs and questions."""
     perplexity: Annotated[str, Option(input=True)] = Field(
@@ -101,7 +101,7 @@ class KalmaRecipe(Licensed):
     ner: Annotated[str | None, Option(metavar="MODEL", input=True)] = None
     """Installed spaCy model that finds names for --retrieved (default: the graph's own labels)."""
     limit: int | None = Field(None, ge=1)
-    """Pairs at most."""
+    """Maximum number of pairs."""
     seed: int = 0
     """Seed of every draw."""
 

@@ -145,7 +145,7 @@ class RageRecipe(Licensed, Hideable, Sourced):
     extra_corpus: Annotated[str | None, Option(input=True)] = None
     """A further source of passages to mine from; it needs no queries (corpus:FOLDER)."""
     extra_prefix: str = ""
-    """Put before the ids of --extra-corpus, which may clash with the source's."""
+    """Text before the ids of --extra-corpus, which may clash with the source's."""
     extra_licence: Licence = None
     """Licence identifier of the Hub, of --extra-corpus, when it does not say."""
     limit: int | None = Field(None, ge=1)
@@ -159,9 +159,9 @@ class RageRecipe(Licensed, Hideable, Sourced):
     embedder_revision: str | None = None
     """Commit, tag or branch of a Hub model."""
     query_prefix: str | None = None
-    """Put before queries (default: the model's own prompt, or its family's)."""
+    """Text before each query (default: the model's own prompt, or its family's)."""
     passage_prefix: str | None = None
-    """Put before passages (default: as for queries)."""
+    """Text before each passage (default: as for queries)."""
     vectors: Annotated[Path | None, Option(metavar="FILE.npy|FILE.parquet|FOLDER", input=True)] = (
         None
     )
@@ -169,7 +169,7 @@ class RageRecipe(Licensed, Hideable, Sourced):
     query_vectors: Annotated[
         Path | None, Option(metavar="FILE.npy|FILE.parquet|FOLDER", input=True)
     ] = None
-    """The same of the queries (Parquet: in any order)."""
+    """Vectors of all queries (Parquet: in any order)."""
     vectors_model: str | None = None
     """Name of what made --vectors, for manifest and card."""
     mining: Mining = Mining()
