@@ -185,21 +185,19 @@ class Builds(NamedCommands):
         kind = kinds.KINDS.find(name)
         return None if kind is None or kind.recipe is None else _command(kind, kind.recipe)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands and the kinds, those of plugins in a section of their own."""
+    def sections(self) -> dict[str, dict[str, str]]:
+        """Describe the commands and the kinds, those of plugins under a heading of their own."""
         texts = {n: c.short_help or c.help or "" for n, c in _OTHER_COMMANDS.items()}
         texts |= {k.name: k.recipe.__doc__ or "" for k in kinds.built_in_kinds() if k.recipe}
-        with formatter.section("Commands"):
-            own = (click.Command(name, help=texts[name]) for name in sorted(texts))
-            formatter.write_dl([(c.name or "", c.get_short_help_str(LONGEST_HELP)) for c in own])
-        theirs = [
-            (name, f"A kind of the plugin {origin}.")
-            for name, origin in kinds.KINDS.names().items()
-            if origin
-        ]
-        if theirs:
-            with formatter.section("Kinds of plugins"):
-                formatter.write_dl(theirs)
+        own = (click.Command(name, help=texts[name]) for name in sorted(texts))
+        return {
+            "Commands": {str(c.name): c.get_short_help_str(LONGEST_HELP) for c in own},
+            "Kinds of plugins": {
+                name: f"A kind of the plugin {origin}."
+                for name, origin in kinds.KINDS.names().items()
+                if origin
+            },
+        }
 
 
 @click.group(cls=Builds)

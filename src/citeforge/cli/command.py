@@ -3,7 +3,7 @@
 A plugin declares a command in an entry point of the group ``citeforge.commands``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -68,13 +68,21 @@ class NamedCommands(click.Group):
 
     noun = "command"
 
+    def sections(self) -> Mapping[str, Mapping[str, str]]:
+        """Map the headings of the help to commands, each with its first sentence."""
+        shown = {name: c for name, c in sorted(self.commands.items()) if not c.hidden}
+        return {"Commands": {n: c.get_short_help_str(LONGEST_HELP) for n, c in shown.items()}}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """List the names of all commands."""
+        return [name for helps in self.sections().values() for name in helps]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write each command with its first sentence."""
-        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
-        rows = [(n, c.get_short_help_str(LONGEST_HELP)) for n, c in found if c and not c.hidden]
-        if rows:
-            with formatter.section("Commands"):
-                formatter.write_dl(rows)
+        """Write each command with its first sentence, by headings."""
+        for title, helps in self.sections().items():
+            if helps:
+                with formatter.section(title):
+                    formatter.write_dl(list(helps.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

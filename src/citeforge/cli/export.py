@@ -5,11 +5,10 @@ from typing import Any
 
 import click
 
-from citeforge.cli.command import path_argument, path_option
+from citeforge.cli.command import NamedCommands, path_argument, path_option
 from citeforge.cli.options import add_options, field_options, record_from
 from citeforge.cli.terminal import write_data
 from citeforge.publishing.export import EXPORTS, Export, write_export
-from citeforge.schemas.errors import UnknownValueError
 
 
 @click.command()
@@ -84,33 +83,23 @@ _OWN = {"prompts": prompts, "card": card}
 """Exports for people and for LLMs, in addition to the formats of other tools."""
 
 
-class Exports(click.Group):
+class Exports(NamedCommands):
     """Group whose commands are the export formats; a plugin is imported when it is named."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """List the names of all formats."""
-        return [*_OWN, *EXPORTS.names()]
+    noun = "format"
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Make the command of a format."""
-        if name in _OWN:
-            return _OWN[name]
-        if ctx.resilient_parsing and name not in EXPORTS.names():
-            return None  # completing a word
-        try:
-            return _command(EXPORTS.get(name))
-        except UnknownValueError as error:
-            raise UnknownValueError("format", name, self.list_commands(ctx)) from error
+        """Make the command of a format; None for an unknown one."""
+        return _OWN.get(name) or (_command(EXPORTS.get(name)) if name in EXPORTS.names() else None)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the formats, without importing plugins."""
-        with formatter.section("Prompts and card"):
-            formatter.write_dl([(n, c.get_short_help_str(90)) for n, c in _OWN.items()])
-        with formatter.section("Formats of other tools"):
-            formatter.write_dl(
-                (name, f"An export of the plugin {origin}." if origin else EXPORTS.get(name).about)
-                for name, origin in EXPORTS.names().items()
-            )
+    def sections(self) -> dict[str, dict[str, str]]:
+        """Map the formats to their descriptions, without importing plugins."""
+        others = {
+            name: f"An export of the plugin {origin}." if origin else EXPORTS.get(name).about
+            for name, origin in EXPORTS.names().items()
+        }
+        own = {name: command.get_short_help_str(90) for name, command in _OWN.items()}
+        return {"Prompts and card": own, "Formats of other tools": others}
 
 
 @click.group(cls=Exports, subcommand_metavar="FORMAT [ARGS]...")

@@ -1,7 +1,7 @@
 """``citeforge gate``: a decision, as an exit code."""
 
-from pathlib import Path
 from shutil import get_terminal_size
+from typing import Any
 
 import click
 
@@ -49,13 +49,7 @@ class _ManyBaselines(click.Command):
     default="",
     help="Fields by which the files were scored (score --by): no slice may be shown to fall.",
 )
-def gate(
-    new: tuple[Path, ...],
-    baseline: tuple[Path, ...],
-    policy: Path | None,
-    out: tuple[Path, ...],
-    by: str,
-) -> None:
+def gate(**options: Any) -> None:
     """Decide whether a new system may replace the baseline.
 
     NEW are score files, or a folder of them. Exit code 0: pass, it is shown that no critical
@@ -69,7 +63,7 @@ def gate(
     from citeforge.library.gates import gate as decide
     from citeforge.schemas.errors import EvidenceError, GateError
 
-    result = decide(new, baseline, policy=policy, out=out, by=by)
+    result = decide(**options)
     add_to_summary(result)
     click.echo(to_text(result, get_terminal_size().columns))
     if result.verdict == FAIL:

@@ -77,9 +77,9 @@ class LazyGroup(NamedCommands):
         except BrokenPipeError as error:
             raise _PipeError from error
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """List the names of all commands."""
-        return list(one_line_helps())
+    def sections(self) -> dict[str, dict[str, str]]:
+        """Map the groups of commands to their one-line helps; plugins are not imported."""
+        return grouped_helps()
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Import a command by name, built-in or a plugin's; None for an unknown one."""
@@ -96,12 +96,6 @@ class LazyGroup(NamedCommands):
         commands = [CompletionItem(name, help=text) for name, text in one_line_helps().items()
                  if name.startswith(incomplete)]  # fmt: skip
         return commands + click.Command.shell_complete(self, ctx, incomplete)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands with their one-line help, by groups."""
-        for group, helps in grouped_helps().items():
-            with formatter.section(group):
-                formatter.write_dl(list(helps.items()))
 
 
 def grouped_helps() -> dict[str, dict[str, str]]:

@@ -237,6 +237,11 @@ def endpoint_options(command: F) -> F:
     return add_options(field_options(RunOptions, (*ENDPOINT, *RUNNER)))(command)
 
 
+def judging_options(command: F) -> F:
+    """Add the options of commands that ask a judge: stored verdicts, local models, endpoints."""
+    return verdicts_option(model_options(endpoint_options(command)))
+
+
 def run_options(options: dict[str, Any], **more: Any) -> RunOptions:
     """Make the run options from parsed options and further fields; check their runner.
 

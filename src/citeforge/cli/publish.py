@@ -1,7 +1,7 @@
 """``citeforge publish DIR``, and the publishing commands of plugins."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -67,15 +67,7 @@ def publish() -> None:
     "repeatable (default: none).",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would change; change nothing.")
-def publish_package(
-    folder: Path,
-    repo_id: str,
-    private: bool,
-    revision: str,
-    hide_gold: bool,
-    metadata: tuple[str, ...],
-    dry_run: bool,
-) -> None:
+def publish_package(folder: Path, repo_id: str, **options: Any) -> None:
     """Publish a package to the Hugging Face Hub.
 
     Verifies, creates the repository, uploads, commits once, tags the version, downloads it again
@@ -85,10 +77,7 @@ def publish_package(
     from citeforge.library.publishing import publish
     from citeforge.publishing.hub_changes import PublishPlan
 
-    done = publish(
-        folder, repo_id, private=private, revision=revision, hide_gold=hide_gold,
-        metadata=metadata, dry_run=dry_run,
-    )  # fmt: skip
+    done = publish(folder, repo_id, **options)
     for line in done.notes:
         click.echo(f"note: {line}", err=True)
     if isinstance(done.package, PublishPlan):
@@ -99,10 +88,10 @@ def publish_package(
         click.echo(f"read back and compared; score with --benchmark hub:{name}")
     if (gold := done.gold) is None:
         return
-    if gold.commit is None:
-        click.echo(f"{gold.repo_id} (private): {len(gold.sizes)} files")
-        for path, size in gold.sizes.items():
-            click.echo(f"{size:>21,} B  {path}")
+    if isinstance(gold, PublishPlan):
+        click.echo(f"{gold.repo_id} (private): {len(gold.changes)} files")
+        for change in gold.changes:
+            click.echo(f"{change.size:>21,} B  {change.path}")
         return
     click.echo(
         f"{gold.repo_id} (private): commit {gold.commit[:12]}; score with --gold hub:{gold.repo_id}"

@@ -7,16 +7,15 @@ from typing import Any
 
 import click
 
-from citeforge.cli.command import path_option
+from citeforge.cli.command import NamedCommands, path_option
 from citeforge.cli.options import (
     add_options,
     benchmark_option,
     endpoint_options,
     field_options,
-    model_options,
+    judging_options,
     record_from,
     run_options,
-    verdicts_option,
 )
 from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.choices import ANSWERING, JUDGES, listed
@@ -26,30 +25,20 @@ from citeforge.schemas.recipes.command_options import AmountOptions
 from citeforge.schemas.recipes.systems import System
 
 
-def _describe_systems() -> dict[str, str]:
-    """Map the name of every system to its description, built-in ones first."""
-    from citeforge.systems.registry import systems
-
-    return {name: system.what for name, system in systems().items()}
-
-
-class Systems(click.Group):
+class Systems(NamedCommands):
     """Group with one command per system, built-in or a plugin's."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """List the names of all systems."""
-        return list(_describe_systems())
+    def sections(self) -> dict[str, dict[str, str]]:
+        """Map the name of every system to its description, built-in ones first."""
+        from citeforge.systems.registry import systems
+
+        return {"Systems": {name: system.what for name, system in systems().items()}}
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Make the command of a system."""
         from citeforge.systems.registry import get_system
 
         return _command(get_system(name))
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the description of every system."""
-        with formatter.section("Systems"):
-            formatter.write_dl(list(_describe_systems().items()))
 
 
 @click.group(cls=Systems, subcommand_metavar="SYSTEM [OPTIONS]")
@@ -130,45 +119,24 @@ def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
         raise UsageError("give --out FILE, or --dry-run", code="missing-option")
     if getattr(options, "rerank", None) is not None:
         judge = judge_session(options.judging, how, store=replay_store(how, parameters["llm"]))
-    ran = run_one(
-        system,
-        parameters["benchmark"],
-        out,
-        llm=parameters.get("llm"),
-        contexts=parameters["contexts"],
-        runs=parameters["runs"],
-        seed=parameters["seed"],
-        limit=parameters["limit"],
-        options=options,
-        judge=judge,
-        title=parameters["title"],
-        endpoint=how,
-    )
-    print_outcome(out, ran)
+    names = ("benchmark", "out", "llm", "contexts", "title", *AmountOptions.model_fields)
+    given: dict[str, Any] = {name: parameters.get(name) for name in names}
+    print_outcome(out, run_one(system, **given, options=options, judge=judge, endpoint=how))
 
 
 def _print_plans(
-    systems: Sequence[str | System],
-    parameters: dict[str, Any],
-    how: RunOptions,
+    systems: Sequence[str | System], parameters: dict[str, Any], how: RunOptions,
     options: dict[str, Any],
-) -> None:
+) -> None:  # fmt: skip
     """Print the LLM requests that systems would send; stored replies are subtracted."""
     from citeforge.engines.running.setup import replay_path
     from citeforge.library.systems import plan_run
 
-    store = replay_path(how, parameters["llm"] or "")
-    plans = plan_run(
-        systems,
-        parameters["benchmark"],
-        llm=parameters["llm"],
-        contexts=parameters.get("contexts") or [c for c in [parameters.get("context")] if c],
-        runs=parameters["runs"],
-        seed=parameters["seed"],
-        limit=parameters["limit"],
-        options=options,
-        endpoint=how.model_copy(update={"store": store}),
-    )
+    names = ("benchmark", "llm", *AmountOptions.model_fields)
+    given = {name: parameters[name] for name in names}
+    contexts = parameters.get("contexts") or [c for c in [parameters.get("context")] if c]
+    how = how.model_copy(update={"store": replay_path(how, parameters["llm"] or "")})
+    plans = plan_run(systems, **given, contexts=contexts, options=options, endpoint=how)
     for name, plan in plans.items():
         if len(systems) > 1:
             click.echo(f"{name}:")
@@ -204,6 +172,11 @@ def summary(out: Path, ran: Any) -> str:
     return f"{out}: {ran.answers:,} answers of {ran.system}" + (f" ({notes})" if notes else "")
 
 
+def _split(text: str) -> list[str]:
+    """List the names in a text that are separated by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 @click.command(cls=ManyOptions)
 @benchmark_option
 @click.option("--systems", required=True, help="Names, separated by commas.")
@@ -214,9 +187,7 @@ def summary(out: Path, ran: Any) -> str:
 @add_options(field_options(AmountOptions))
 @click.option("--measures", help="Measures or families, with commas between.")
 @click.option("--judge", "judge_name", help=f"{listed(JUDGES)}.")
-@verdicts_option
-@model_options
-@endpoint_options
+@judging_options
 @click.option("--verbose", is_flag=True, help="Print all counts and signatures.")
 def bench(**parameters: Any) -> None:
     """Run, score and compare several systems, and make a report.
@@ -232,8 +203,7 @@ def bench(**parameters: Any) -> None:
     from citeforge.library.systems import bench as make
     from citeforge.schemas.errors import FailuresError
 
-    names = [n.strip() for n in parameters["systems"].split(",") if n.strip()]
-    out = parameters["out"]
+    names, out = _split(parameters["systems"]), parameters["out"]
     if out is None and not parameters["dry_run"]:
         raise UsageError("give --out FOLDER, or --dry-run", code="missing-option")
     if parameters["store"] is None and out is not None:
@@ -246,19 +216,14 @@ def bench(**parameters: Any) -> None:
         return
     out.mkdir(parents=True, exist_ok=True)
     judging = record_from(Judging, parameters | {"judge": parameters["judge_name"]})
+    passed = ("benchmark", "out", "llm", "context", *AmountOptions.model_fields)
     result = make(
-        parameters["benchmark"],
-        names,
-        out,
-        llm=parameters["llm"],
-        measures=[m.strip() for m in (parameters["measures"] or "").split(",") if m.strip()],
-        context=parameters["context"],
-        runs=parameters["runs"],
-        seed=parameters["seed"],
-        limit=parameters["limit"],
+        systems=names,
+        measures=_split(parameters["measures"] or ""),
         judge=judge_session(judging, how),
         endpoint=how,
         tell=lambda name, ran: click.echo(summary(out / f"{name}.jsonl", ran)),
+        **{name: parameters[name] for name in passed},
     )
     width = shutil.get_terminal_size().columns
     click.echo(render_scores([s.file for s in result.scores], width, parameters["verbose"]))

@@ -44,9 +44,7 @@ from citeforge.schemas.recipes.command_options import (
     help=f"auto, {listed(FORMATS)}. {FINDING}",
 )
 @click.option("--verbose", is_flag=True, help="Print every finding, not one line per kind.")
-def check(
-    submission: Path, benchmark: Path, context: str | None, file_format: str, verbose: bool
-) -> None:
+def check(submission: Path, verbose: bool, **options: Any) -> None:
     """Check a submission; never changes it.
 
     Exit code 1 on errors (unreadable lines, wrong types, unknown or duplicate keys, another
@@ -58,7 +56,7 @@ def check(
     from citeforge.library.checks import check as find
     from citeforge.schemas.errors import InputError
 
-    result = find(submission, benchmark, context, file_format)
+    result = find(submission, **options)
     for severity, findings in (("error", result.errors), ("warning", result.warnings)):
         for line in describe(findings, severity, submission, one_by_one=verbose):
             click.echo(line)
@@ -104,17 +102,9 @@ _OTHER_OPTIONS = [
 @click.option("--dry-run", is_flag=True, help="Say what the judge would be asked, at most.")
 @click.option("--verbose", is_flag=True, help="Print all measures, counts and signatures.")
 def score(
-    submissions: tuple[Path, ...],
-    benchmark: Path,
-    names: tuple[str, ...],
-    gold: Path | None,
-    out: Path | None,
-    private: bool,
-    dry_run: bool,
-    verbose: bool,
-    allow_judge_failures: bool,
-    **parameters: Any,
-) -> None:
+    submissions: tuple[Path, ...], out: Path | None, private: bool, dry_run: bool, verbose: bool,
+    allow_judge_failures: bool, **parameters: Any,
+) -> None:  # fmt: skip
     """Score submissions against a package.
 
     Prints one table with 95 % intervals, what is missing or could not be read, and the signature
@@ -126,21 +116,16 @@ def score(
     from citeforge.library.scores import plan_scores, score_files
     from citeforge.schemas.errors import FailuresError
 
-    options = record_from(ScoreOptions, parameters)
+    given = {
+        "benchmark": parameters["benchmark"],
+        "gold": parameters["gold"],
+        "options": record_from(ScoreOptions, parameters),
+        "run": run_options(parameters),
+    }
     if dry_run:
-        plan = plan_scores(submissions, benchmark, options, gold=gold, run=run_options(parameters))
-        click.echo("\n".join(plan.to_text_lines()))
+        click.echo("\n".join(plan_scores(submissions, **given).to_text_lines()))
         return
-    scored = score_files(
-        submissions,
-        benchmark,
-        options,
-        names=names,
-        gold=gold,
-        out=out,
-        private=private,
-        run=run_options(parameters),
-    )
+    scored = score_files(submissions, **given, names=parameters["names"], out=out, private=private)
     files = [s.file if private else withhold_scores(s.file) for s in scored.scores]
     leading = () if verbose else scored.headline
     click.echo(render_scores(files, get_terminal_size().columns, verbose, leading))

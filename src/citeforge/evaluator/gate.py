@@ -6,7 +6,7 @@ where it is worse for certain, after Holm over all rows that can fail.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from citeforge.engines.report_table import Displayed, Table
@@ -108,16 +108,15 @@ def decide(
     source = _with_main_measure(source, every)
     pairs, rows = pair_files(new, baseline)
     tests: list[_Test] = []
+    small: list[str] = []
     for pair in pairs:
         rows += count_rows(pair, source.policy)
         for tier, margins in source.policy.tiers.items():
-            for name, margin in margins.items():
-                for found in _compare_measure(pair, tier, name, margin, source.policy):
-                    (rows if isinstance(found, Row) else tests).append(found)  # type: ignore[arg-type]
-    small: list[str] = []
+            found, undecided = _compare_measures(pair, tier, margins, source.policy)
+            tests, rows = tests + found, rows + undecided
     for pair in pairs if by else ():
-        of_slices, lines = _slice_tests(pair, source.policy, by)
-        tests, small = tests + of_slices, small + lines
+        found, lines = _slice_tests(pair, source.policy, by)
+        tests, small = tests + found, small + lines
     # Advisory measures decide nothing, and have no part in Holm's correction.
     adjusted = holm([math.nan if t.tier == "advisory" else t.p for t in tests])
     rows = [*map(_decide_test, tests, adjusted), *rows, *required_rows(pairs, source)]
@@ -190,18 +189,19 @@ class _Test:
     row: Row
 
 
-def _compare_measure(
-    pair: Pair, tier: Tier, name: str, margin: Margin, policy: GatePolicy
-) -> Iterator[Row | _Test]:
-    """Yield a test of a measure, per cell if it has cells; or a row that says why there is none."""
+def _compare_measures(
+    pair: Pair, tier: Tier, margins: Mapping[str, Margin], policy: GatePolicy
+) -> tuple[list[_Test], list[Row]]:
+    """Compare measures, per cell if they have cells; list tests, and rows that say why not."""
     if pair.old is None:
-        return
-    entries = {
-        m.name: None for f in (pair.old, pair.new) for m in f.measures
-        if name in (m.name, m.name.partition("[")[0])
-    } or {name: None}  # fmt: skip
-    for one in entries:
-        yield _make_test(pair, pair.old, tier, one, margin, policy)
+        return [], []
+    every = dict.fromkeys(m.name for f in (pair.old, pair.new) for m in f.measures)
+    made = [
+        _make_test(pair, pair.old, tier, one, margin, policy)
+        for name, margin in margins.items()
+        for one in [n for n in every if name in (n, n.partition("[")[0])] or [name]
+    ]
+    return [t for t in made if isinstance(t, _Test)], [r for r in made if isinstance(r, Row)]
 
 
 def _make_test(
@@ -263,18 +263,15 @@ def _slice_tests(
     if pair.old is None:
         return [], []
     parts, small = slice_pairs([(pair.old, pair.new)], by)
-    tests = []
+    tests: list[_Test] = []
     for label, old, new in parts:
         _require_consistent(old)
         _require_consistent(new)
-        place = f"{pair.place}, {label}" if pair.place else label
-        part = Pair(new, old, place)
-        for name, margin in (policy.critical | policy.supporting).items():
-            for found in _compare_measure(part, "supporting", name, margin, policy):
-                if isinstance(found, Row):
-                    small.append(f"{label}: {found.sentence}")
-                else:
-                    tests.append(found)
+        part = Pair(new, old, f"{pair.place}, {label}" if pair.place else label)
+        margins = policy.critical | policy.supporting
+        found, undecided = _compare_measures(part, "supporting", margins, policy)
+        tests += found
+        small += [f"{label}: {row.sentence}" for row in undecided]
     return tests, small
 
 

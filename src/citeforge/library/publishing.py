@@ -94,32 +94,17 @@ def card(
 
 
 @dataclass(frozen=True)
-class GoldHalf:
-    """The repository of labels and gold.
-
-    Attributes:
-        repo_id: its name.
-        commit: what was committed; None in a dry run.
-        sizes: bytes by file.
-    """
-
-    repo_id: str
-    commit: str | None
-    sizes: dict[str, int]
-
-
-@dataclass(frozen=True)
 class Publication:
     """Result of publishing, or of its dry run.
 
     Attributes:
         package: the package, or its public half; a plan in a dry run.
-        gold: the gold half; None where all labels are public.
+        gold: the gold half, or its plan; None where all labels are public.
         notes: what is missing in the public half besides labels.
     """
 
     package: Published | PublishPlan
-    gold: GoldHalf | None = None
+    gold: Published | PublishPlan | None = None
     notes: Sequence[str] = ()
 
 
@@ -165,11 +150,8 @@ def publish(
         return Publication(published(folder))
     with _halves(folder, metadata) as (public, gold):
         package = published(public)
-        files = sorted(p for p in gold.rglob("*") if p.is_file())
-        sizes = {p.relative_to(gold).as_posix(): p.stat().st_size for p in files}
-        name = f"{repo_id}-gold"
-        commit = None if dry_run else publisher.publish_folder(gold, name, revision)
-    return Publication(package, GoldHalf(name, commit, sizes), withheld_words(folder))
+        half = publisher.publish_folder(gold, f"{repo_id}-gold", revision, dry_run)
+    return Publication(package, half, withheld_words(folder))
 
 
 @contextmanager

@@ -28,8 +28,8 @@ from citeforge.schemas.errors import UsageError, extras_named
 from citeforge.schemas.recipes.base import Part, RunOptions
 from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.schemas.recipes.systems import System
-from citeforge.systems.registry import get_system, refusal
-from citeforge.systems.run import Outcome, plan_system, run_system
+from citeforge.systems.registry import get_system
+from citeforge.systems.run import Outcome, plan_system, require_fit, run_system
 
 Options = Mapping[str, Any] | Part | None
 """Options of a system: its record, or names of its fields to values."""
@@ -107,21 +107,12 @@ def plan_run(
     if not asking:
         names = ", ".join(system.name for system in declared)
         raise UsageError(f"--dry-run: {names} asks no LLM", code="option-without-effect")
-    run = endpoint or RunOptions()
+    run, own = endpoint or RunOptions(), options or {}
     model = llm_for_dry_run(llm, run, run.store) if isinstance(llm, str) else llm
-    own = options or {}
+    records = [_options(system, own.get(system.name)) for system in asking]
     return {
-        system.name: plan_system(
-            system,
-            opened,
-            list(contexts),
-            runs,
-            seed,
-            model,
-            _options(system, own.get(system.name)),
-            limit,
-        )
-        for system in asking
+        system.name: plan_system(system, opened, list(contexts), runs, seed, model, record, limit)
+        for system, record in zip(asking, records, strict=True)
     }
 
 
@@ -178,7 +169,9 @@ def bench(
     unused = dict(options or {})
     declared = [get_system(name) for name in systems]
     records = {system.name: _options(system, unused.pop(system.name, None)) for system in declared}
-    _require(declared, unused, opened, llm is not None)
+    _require(declared, unused)
+    for system in declared:
+        require_fit(system, opened, llm)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     model, session = _llm(llm, folder / "replay.db", endpoint), judge_of(judge)
@@ -207,10 +200,8 @@ def bench(
     return result
 
 
-def _require(
-    systems: Sequence[System], unused: Mapping[str, Any], benchmark: Benchmark, has_llm: bool
-) -> None:
-    """Refuse systems that are unknown, named twice, or do not fit the benchmark."""
+def _require(systems: Sequence[System], unused: Mapping[str, Any]) -> None:
+    """Refuse to run no system, one twice, or with options of another one."""
     if not systems:
         raise UsageError(
             "--systems: name at least one; `citeforge list systems` lists them",
@@ -223,13 +214,6 @@ def _require(
         raise UsageError(
             f"options of {', '.join(unused)}, which are not among --systems", code="bad-option"
         )
-    for system in systems:
-        if reason := refusal(system, benchmark):
-            raise UsageError(f"{system.name}: {reason}", code="wrong-kind")
-        if system.llm and not has_llm:
-            raise UsageError(
-                f"{system.name} asks an LLM; give --llm, e.g. openai:MODEL", code="missing-option"
-            )
 
 
 def _differences(scores: Sequence[Scores]) -> Comparisons:

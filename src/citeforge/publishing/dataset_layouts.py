@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,12 +70,8 @@ def other_contexts(package: Package, *written: str) -> DroppedFields:
 def export_beir(folder: Path, out: Path, options: Part) -> DroppedFields:
     """Write BEIR's ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/test.tsv``."""
     base = Base(folder)
-    with atomic_file(out / "corpus.jsonl") as file:
-        for row in corpus_rows(base):
-            file.write(json_line(_parse_metadata(row)))
-    with atomic_file(out / "queries.jsonl") as file:
-        for row in base.queries.to_pylist():
-            file.write(json_line(_parse_metadata(row)))
+    _write_lines(out / "corpus.jsonl", map(_parse_metadata, corpus_rows(base)))
+    _write_lines(out / "queries.jsonl", map(_parse_metadata, base.queries.to_pylist()))
     with atomic_file(out / "qrels" / "test.tsv") as file:
         file.write(b"query-id\tcorpus-id\tscore\n")
         for query, passage, score in judgements(base):
@@ -91,9 +87,11 @@ def _parse_metadata(row: dict[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def json_line(row: dict[str, Any]) -> bytes:
-    """Encode a row as a line of JSON Lines."""
-    return json.dumps(row, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+def _write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """Write rows as JSON Lines."""
+    texts = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    with atomic_file(path) as file:
+        file.writelines(text.encode("utf-8", "surrogatepass") for text in texts)
 
 
 def export_trec(folder: Path, out: Path, options: Part) -> DroppedFields:
@@ -116,10 +114,9 @@ def export_trec(folder: Path, out: Path, options: Part) -> DroppedFields:
                 code="unsupported"
             )  # fmt: skip
     write_text(out / "qrels.txt", "".join(f"{q} 0 {p} {s}\n" for q, p, s in rows))
-    with atomic_file(out / "corpus.jsonl") as file:
-        for row in corpus_rows(base):
-            line = {"docid": row["_id"], "title": row["title"], "text": row["text"]}
-            file.write(json_line(line))
+    passages = corpus_rows(base)
+    documents = ({"docid": r["_id"], "title": r["title"], "text": r["text"]} for r in passages)
+    _write_lines(out / "corpus.jsonl", documents)
     for name in base.manifest.contexts:
         lines = [
             f"{q} Q0 {d['corpus-id']} {rank} {len(docs) - rank + 1} {name}\n"

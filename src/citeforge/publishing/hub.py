@@ -126,19 +126,24 @@ class Publisher:
             self._read_back(files, repo_id, tag)
         return Published(repo_id, commit, tag, len(files))
 
-    def publish_folder(self, folder: Path, repo_id: str, branch: str = "main") -> str:
-        """Put a folder that is not a package into a private repository; return its commit.
+    def publish_folder(
+        self, folder: Path, repo_id: str, branch: str, dry_run: bool
+    ) -> Published | PublishPlan:
+        """Put a folder that is not a package into a private repository; a dry run lists its files.
 
         Raises:
             InputError: the token may not write, or the connection was lost.
         """
         paths = sorted(p for p in folder.rglob("*") if p.is_file())
         files = {p.relative_to(folder).as_posix(): LocalFile(p, sha256_file(p)) for p in paths}
+        if dry_run:
+            return PublishPlan(repo_id, None, list_changes(files, {}))
         with hub_errors(repo_id):
             self._create_repository(repo_id, private=True)
             changes = list_changes(files, self._remote_files(repo_id, branch) or {})
             plan = PublishPlan(repo_id, True, changes)
-            return self._commit(plan, files, branch, "Labels and gold")
+            commit = self._commit(plan, files, branch, "Labels and gold")
+            return Published(repo_id, commit, "", len(files))
 
     def _create_repository(self, repo_id: str, private: bool) -> None:
         """Create the repository of a data set unless it exists; the token must allow it."""

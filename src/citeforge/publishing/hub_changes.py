@@ -88,7 +88,7 @@ class Published:
     Attributes:
         repo_id: repository.
         commit: commit that holds the version.
-        tag: tag of the version.
+        tag: tag of the version; empty for a gold half, which has none.
         n_files: files of the package.
     """
 

@@ -21,16 +21,9 @@ class HubConnectionError(InputError):
 @contextmanager
 def hub_errors(repo_id: str) -> Iterator[None]:
     """Turn errors of the Hub and its client into InputErrors that say what to do next."""
-    from huggingface_hub.errors import (
-        FileMetadataError,
-        HfHubHTTPError,
-        HFValidationError,
-        LocalEntryNotFoundError,
-        OfflineModeIsEnabled,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
+    from huggingface_hub import errors
 
+    of_network = errors.FileMetadataError, errors.LocalEntryNotFoundError
     try:
         yield
     except InputError:
@@ -38,28 +31,26 @@ def hub_errors(repo_id: str) -> Iterator[None]:
     except Exception as error:
         problem: type[InputError] = InputError
         words = hub_error_words(error)
-        if isinstance(error, RepositoryNotFoundError):
+        if isinstance(error, errors.RepositoryNotFoundError):
             message = "the Hub shows no such repository to this token"
             allowed, code = "check the name, and the token (hf auth whoami)", "hub-refused"
-        elif isinstance(error, RevisionNotFoundError):
+        elif isinstance(error, errors.RevisionNotFoundError):
             message = f"the Hub has no such revision ({words})"
             allowed, code = "a branch, tag or commit of the repository", "hub-refused"
-        elif isinstance(error, HfHubHTTPError):
+        elif isinstance(error, errors.HfHubHTTPError):
             status = getattr(error.response, "status_code", None)
             hints = {401: "a valid token in HF_TOKEN", 403: "a token with write access"}
             message = f"the Hub answered {status} ({words})"
             allowed = hints.get(status or 0, "run the same command again")
             code = "hub-refused" if status and status < 500 else "hub-failed"
-        elif isinstance(error, HFValidationError):
+        elif isinstance(error, errors.HFValidationError):
             message, allowed = f"not a name of a repository ({words})", "ORG/NAME"
             code = "bad-name"
-        elif isinstance(error, OfflineModeIsEnabled) or isinstance(
-            error.__cause__, OfflineModeIsEnabled
-        ):
+        elif any(isinstance(e, errors.OfflineModeIsEnabled) for e in (error, error.__cause__)):
             problem, code = HubConnectionError, "hub-failed"
             message = "the Hub is switched off by HF_HUB_OFFLINE, and no copy is in the cache"
             allowed = "unset HF_HUB_OFFLINE, or name a folder"
-        elif isinstance(error, FileMetadataError | LocalEntryNotFoundError) or is_network(error):
+        elif isinstance(error, of_network) or is_network(error):
             cause = error.__cause__ or error
             problem, words = HubConnectionError, hub_error_words(cause) or type(cause).__name__
             message = f"the connection to the Hub failed ({words})"

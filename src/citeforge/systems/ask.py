@@ -2,8 +2,8 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -31,61 +31,17 @@ from citeforge.systems.writing import answer_line, count_endings
 _BYTES_PER_TOKEN = 4
 
 
-@dataclass(frozen=True)
-class SystemAnswers:
-    """Answers of a system to every query.
-
-    Attributes:
-        tasks: queries that were asked, run by run and context set by context set.
-        replies: the reply to each task.
-        recipe: fields of the submission's header about how the answers were made.
-        counts: figures of the run, by name.
-    """
-
-    tasks: Sequence[Task]
-    replies: Sequence[Reply | Failure]
-    recipe: dict[str, Any]
-    counts: Counter[str]
-
-    @property
-    def failures(self) -> list[tuple[str, Failure]]:
-        """List (query id, failure) of every task without a reply."""
-        pairs = zip(self.tasks, self.replies, strict=True)
-        return [(t.item.query_id, r) for t, r in pairs if isinstance(r, Failure)]
-
-    def lines(self) -> Iterator[dict[str, Any]]:
-        """Yield the lines of the submission; failures are left out, and scored as missing."""
-        for task, reply in zip(self.tasks, self.replies, strict=True):
-            if isinstance(reply, Reply):
-                yield _line(task, reply)
-
-
-@dataclass(frozen=True)
-class PreparedJobs:
-    """Jobs of a system (queries, and the steps that answer them) before anything is asked.
-
-    Attributes:
-        jobs: tasks, run by run and context set by context set, with the steps that answer them.
-        options: options of the system.
-        prompts: its templates.
-        window: limit of tokens of a prompt.
-        counts: figures of the run, by name.
-        facts: further fields of the submission's header.
-    """
-
-    jobs: list[tuple[Task, MakeSteps]]
-    options: LlmOptions
-    prompts: Prompts
-    window: TokenWindow
-    counts: Counter[str]
-    facts: dict[str, Any]
+Jobs = list[tuple[Task, MakeSteps]]
+"""Queries to answer, run by run and context set by context set, with the steps that do it."""
 
 
 def prepare(
     system: System, benchmark: Benchmark, contexts: Sequence[str], runs: int, seed: int,
     llm: Llm, options: Part, limit: int | None,
-) -> PreparedJobs:  # fmt: skip
-    """Make the jobs of a system, without asking; see :func:`citeforge.systems.run.run_system`.
+) -> tuple[Jobs, Setting[LlmOptions]]:  # fmt: skip
+    """Make the jobs of a system, and the setting that they share; nothing is asked.
+
+    See :func:`citeforge.systems.run.run_system`.
 
     Raises:
         UsageError: ``--template`` for a system without a main prompt, or a window that is too
@@ -112,12 +68,10 @@ def prepare(
     prompts = Prompts(instead, system.templates)
     size = options.window or getattr(llm, "window", None)
     window = TokenWindow(size, options.max_answer, *make_counter(options.tokenizer, llm))
-    counts: Counter[str] = Counter()
-    facts: dict[str, Any] = {}
-    jobs: list[tuple[Task, MakeSteps]] = []
+    shared = Setting(benchmark, "", options, llm, seed, prompts, window)
+    jobs: Jobs = []
     for context in contexts:
-        setting = Setting(benchmark, context, options, llm, seed, prompts, window, counts, facts)
-        steps: MakeSteps = system.factory(setting)
+        steps: MakeSteps = system.factory(replace(shared, context=context))
         items = list(islice(benchmark.items(context), limit))
         draws = edited.rerank or 1
         jobs += [
@@ -126,21 +80,18 @@ def prepare(
             for item in items
             for draw in range(draws)
         ]
-    return PreparedJobs(jobs, options, prompts, window, counts, facts)
+    return jobs, shared
 
 
 def ask(
-    system: System,
-    benchmark: Benchmark,
-    contexts: Sequence[str],
-    runs: int,
-    seed: int,
-    llm: Llm,
-    options: Part,
-    limit: int | None,
-    judge: JudgeSession | None = None,
-) -> SystemAnswers:
+    system: System, benchmark: Benchmark, contexts: Sequence[str], runs: int, seed: int,
+    llm: Llm, options: Part, limit: int | None, judge: JudgeSession | None = None,
+) -> tuple[list[tuple[Task, Reply | Failure]], dict[str, Any], Counter[str]]:  # fmt: skip
     """Ask an LLM for a system's answers; see :func:`citeforge.systems.run.run_system`.
+
+    Returns:
+        Queries with their replies, run by run and context set by context set; fields of the
+        submission's header about how they were made; figures of the run, by name.
 
     Raises:
         UsageError: see :func:`prepare`; or a reranking that could not choose.
@@ -148,8 +99,8 @@ def ask(
     """
     edited = options if isinstance(options, EditedOptions) else EditedOptions()
     require_editing(edited, judge)
-    prepared = prepare(system, benchmark, contexts, runs, seed, llm, options, limit)
-    jobs, counts, own = prepared.jobs, prepared.counts, prepared.options
+    jobs, setting = prepare(system, benchmark, contexts, runs, seed, llm, options, limit)
+    counts, own = setting.counts, setting.options
     tasks = [task for task, _ in jobs]
     what = f"{len(tasks):,} answers of {system.name} (context sets: {', '.join(contexts)})"
     replies = answer_all(jobs, llm, what, own.later_calls)
@@ -164,18 +115,18 @@ def ask(
     recipe = {
         "llm": dict(llm.identity()),
         "options": own.model_dump(mode="json", exclude_none=True),
-        "prompts": prepared.prompts.hashes,
+        "prompts": setting.prompts.hashes,
         "runs": runs,
         "seed": seed,
         "counts": {name: n for name, n in sorted(counts.items()) if n},
-        "tokens": prepared.window.counter,
-        **prepared.facts,
+        "tokens": setting.window.counter,
+        **setting.facts,
         **({} if limit is None else {"limit": limit}),
     }
-    return SystemAnswers(tasks, replies, recipe, +counts)
+    return list(zip(tasks, replies, strict=True)), recipe, +counts
 
 
-def plan_jobs(prepared: PreparedJobs, llm: Llm) -> RunPlan:
+def plan_jobs(jobs: Jobs, options: LlmOptions, llm: Llm) -> RunPlan:
     """Count the LLM calls of a system: in the first round, and at most in later ones.
 
     Later prompts are not known: each is counted as long as the longest one of the first round with
@@ -190,23 +141,23 @@ def plan_jobs(prepared: PreparedJobs, llm: Llm) -> RunPlan:
             code="option-without-effect",
         )
     first: list[Request] = []
-    for task, steps in prepared.jobs:
+    for task, steps in jobs:
         talk = steps(task)
         try:
             first += next(talk)
         except StopIteration:
             continue  # it needs no LLM for this query
         talk.close()
-    plan, n = llm.plan(first), prepared.options.later_calls
+    plan, n = llm.plan(first), options.later_calls
     bounds = [bound_call(request.payload(llm.model)) for request in first]
     longest = max((bound.prompt_tokens for bound in bounds), default=0)
-    said = prepared.options.max_answer
-    later = Bound(1, longest + n * said * _BYTES_PER_TOKEN, said).times(n * len(prepared.jobs))
-    notes = (f"{n * len(prepared.jobs):,} calls of later rounds at most",) if n else ()
+    said = options.max_answer
+    later = Bound(1, longest + n * said * _BYTES_PER_TOKEN, said).times(n * len(jobs))
+    notes = (f"{n * len(jobs):,} calls of later rounds at most",) if n else ()
     return replace(plan, most=plan.most + later, notes=notes)
 
 
-def _line(task: Task, reply: Reply) -> dict[str, Any]:
+def reply_line(task: Task, reply: Reply) -> dict[str, Any]:
     """Make the line of a submission from a task and its reply."""
     place: dict[str, Any] = {"context": task.item.context}
     if reply.passages is not None:
@@ -225,9 +176,7 @@ def _passage_fields(passage: Passage) -> dict[str, Any]:
     return row
 
 
-def answer_all(
-    jobs: Sequence[tuple[Task, MakeSteps]], llm: Llm, what: str, later_calls: int = 0
-) -> list[Reply | Failure]:
+def answer_all(jobs: Jobs, llm: Llm, what: str, later_calls: int = 0) -> list[Reply | Failure]:
     """Answer all jobs in rounds; a job of which one request fails has a failure as its reply.
 
     Args:

@@ -19,8 +19,9 @@ from citeforge.schemas.recipes.base import Part, checked
 from citeforge.schemas.recipes.command_options import AmountOptions
 from citeforge.schemas.recipes.systems import System, name_problem
 from citeforge.schemas.submission import CONTROL, SubmissionLine, make_header
-from citeforge.systems.ask import ask, plan_jobs, prepare
+from citeforge.systems.ask import ask, plan_jobs, prepare, reply_line
 from citeforge.systems.registry import refusal
+from citeforge.systems.system import Reply
 from citeforge.systems.writing import write_submission
 
 
@@ -71,13 +72,13 @@ def run_system(
         InputError: the LLM's first calls all fail.
         FailuresError: there is no answer at all.
     """
-    sets = _checked_sets(system, benchmark, contexts, runs, seed, limit)
+    sets = _checked_sets(system, benchmark, contexts, runs, seed, limit, llm)
     if title is not None and (fault := name_problem(title)) is not None:
         raise UsageError(f"--system: the name {fault}", code="bad-name")
     manifest = benchmark.manifest
     start = partial(make_header, benchmark=manifest.name, benchmark_hash=manifest.benchmark_hash)
     name = title or system.name
-    if not system.llm:
+    if not system.llm or llm is None:
         made = system.factory(benchmark, sets, runs, seed)
         lines = _checked_lines(made, system.name, benchmark)
         queries = None if limit is None else set(benchmark.query_ids[:limit])
@@ -91,20 +92,20 @@ def run_system(
         more |= {CONTROL: True} if system.is_control else {}
         header = start(name, contexts=sets, **more)
         return Outcome(name, write_submission(out, header, chain([first], rows)))
-    llm = _require_llm(system, llm)
     settings = options if options is not None else system.options()
-    answers = ask(system, benchmark, sets, runs, seed, llm, settings, limit, judge)
-    if answers.failures and len(answers.failures) == len(answers.tasks):
-        query, failure = answers.failures[0]
+    answers, recipe, counts = ask(system, benchmark, sets, runs, seed, llm, settings, limit, judge)
+    failures = [(task.item.query_id, r) for task, r in answers if isinstance(r, Failure)]
+    if failures and len(failures) == len(answers):
+        query, failure = failures[0]
         raise FailuresError(
-            f"none of {len(answers.tasks):,} prompts has an answer, so nothing is written; query "
+            f"none of {len(answers):,} prompts has an answer, so nothing is written; query "
             f"{query!r}: {failure.reason}: {failure.message}",
             code="no-answers",
         )
     title = title or f"{system.name} ({llm.identity()['name']})"
-    header = start(title, contexts=sets, **answers.recipe)
-    count = write_submission(out, header, answers.lines())
-    return Outcome(title, count, answers.failures, answers.counts)
+    header = start(title, contexts=sets, **recipe)
+    written = (reply_line(task, reply) for task, reply in answers if isinstance(reply, Reply))
+    return Outcome(title, write_submission(out, header, written), failures, counts)
 
 
 def plan_system(
@@ -117,31 +118,35 @@ def plan_system(
         UnknownValueError: no such context set.
         UsageError: the system asks no LLM, or see :func:`run_system`.
     """
-    sets = _checked_sets(system, benchmark, contexts, runs, seed, limit)
-    if not system.llm:
+    sets = _checked_sets(system, benchmark, contexts, runs, seed, limit, llm)
+    if not system.llm or llm is None:
         raise UsageError(f"--dry-run: {system.name} asks no LLM", code="option-without-effect")
-    llm = _require_llm(system, llm)
-    return plan_jobs(prepare(system, benchmark, sets, runs, seed, llm, options, limit), llm)
+    jobs, setting = prepare(system, benchmark, sets, runs, seed, llm, options, limit)
+    return plan_jobs(jobs, setting.options, llm)
 
 
 def _checked_sets(
     system: System, benchmark: Benchmark, contexts: list[str], runs: int, seed: int,
-    limit: int | None,
+    limit: int | None, llm: Llm | None,
 ) -> list[str]:  # fmt: skip
     """Find the context sets that a system answers; refuse one that cannot answer the benchmark."""
     checked(AmountOptions, runs=runs, seed=seed, limit=limit)
-    if reason := refusal(system, benchmark):
-        raise UsageError(f"{system.name}: {reason}", code="wrong-kind")
+    require_fit(system, benchmark, llm)
     return _choose_contexts(system, benchmark, contexts)
 
 
-def _require_llm(system: System, llm: Llm | None) -> Llm:
-    """Refuse to run a system that asks an LLM without one."""
-    if llm is None:
+def require_fit(system: System, benchmark: Benchmark, llm: object) -> None:
+    """Refuse a system that cannot answer a benchmark, or that asks an LLM and is given none.
+
+    Raises:
+        UsageError: says why.
+    """
+    if reason := refusal(system, benchmark):
+        raise UsageError(f"{system.name}: {reason}", code="wrong-kind")
+    if system.llm and llm is None:
         raise UsageError(
             f"{system.name} asks an LLM; give --llm, e.g. openai:MODEL", code="missing-option"
         )
-    return llm
 
 
 def _checked_lines(

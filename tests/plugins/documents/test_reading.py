@@ -198,8 +198,10 @@ def test_headings_and_none_in_code() -> None:
         "### The `snake_case` *name* ###\n\nThird.\n\n---\n\nFourth.\n"
     )
     result = [
-        (text[c.start : c.end], c.headings)
-        for c in cut_page(DocumentPage(None, text, "", read_outline(text).breaks), 900, SEGMENTER)
+        (text[start:end], headings)
+        for start, end, headings in cut_page(
+            DocumentPage(None, text, "", read_outline(text).breaks), 900, SEGMENTER
+        )
     ]
     assert result == [
         ("First.\n\n```\n# no heading\n```", ("Top",)),
@@ -210,7 +212,8 @@ def test_headings_and_none_in_code() -> None:
 
 def test_a_wrapped_sentence_is_cut_at_its_end_and_not_at_its_lines() -> None:
     text = "One two three four\nfive six seven. Eight nine\nten eleven twelve."
-    result = [text[c.start : c.end] for c in cut_page(DocumentPage(None, text), 40, SEGMENTER)]
+    cuts = cut_page(DocumentPage(None, text), 40, SEGMENTER)
+    result = [text[start:end] for start, end, _ in cuts]
     assert result == ["One two three four\nfive six seven.", "Eight nine\nten eleven twelve."]
 
 
@@ -221,10 +224,10 @@ def test_no_text_is_lost_and_no_passage_is_too_long(text: str, size: int, marked
     assert all(one.level for one in breaks)
     rest = list(text)
     end = 0
-    for piece in cut_page(DocumentPage(None, text, "", breaks), size, SEGMENTER):
-        assert end <= piece.start < piece.end <= piece.start + size
-        end = piece.end
-        rest[piece.start : piece.end] = " " * (piece.end - piece.start)
+    for first, last, _ in cut_page(DocumentPage(None, text, "", breaks), size, SEGMENTER):
+        assert end <= first < last <= first + size
+        end = last
+        rest[first:last] = " " * (last - first)
     for one in breaks:
         rest[one.start : one.end] = " " * (one.end - one.start)
     assert not "".join(rest).strip()

@@ -1,6 +1,6 @@
 """Measures of all cells of the design, and what labels change: CAS, CAB, their significance."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -31,7 +31,7 @@ class Cells:
     """
 
     design: Design
-    scores: dict[str, PerAnswerScores]
+    scores: Mapping[str, PerAnswerScores]
     has_gold: bool
 
     def column(self, cell: str, name: str) -> Floats:

@@ -206,21 +206,16 @@ def _reference_positions(output: str, tokens: Sequence[TokenLogprob]) -> list[in
     return positions
 
 
-class CellNumbers:
-    """Computes the values of the answers to one cell.
+class CellScores(PerAnswerScores):
+    """Values of the answers to one cell: the fields of :class:`Values` that measures look at."""
 
-    Attributes:
-        columns: the fields of :class:`Values` that measures look at.
-        unjudged: empty, as the passages of every cell are judged.
-    """
-
-    columns: tuple[str, ...] = Values._fields[:9]
-    unjudged = ""
+    columns = Values._fields[:9]
 
     def __init__(
         self, grammar: Grammar, table: ContextTable, gold: Sequence[Sequence[str]], protocol: str
     ) -> None:
         """Prepare to measure answers to one cell; ``protocol`` decides how they are read."""
+        super().__init__(len(gold))
         self._measure = measure_strict if protocol == "strict" else measure_reference
         self._grammar, self._gold = grammar, gold
         self._sizes, self._relevant = table.sizes, table.relevant
@@ -267,9 +262,8 @@ def read_design(
     # Cells differ in who is said to have written a passage, not in passages.
     table = benchmark.context(design.cells[0].context)
     gold = short_answers(benchmark.queries, benchmark.mappings[RELEVANT], benchmark.gold)
-    makes_numbers = CellNumbers(grammar, table, gold, tools.options.protocol)
-    n = len(benchmark.query_ids)
-    cells = {c.context: PerAnswerScores(makes_numbers, n) for c in design.cells}
+    n, protocol = len(benchmark.query_ids), tools.options.protocol
+    cells = {c.context: CellScores(grammar, table, gold, protocol) for c in design.cells}
     tally, reach = AnswerCounts(), CitationRange()
     for cell, row, answer in answers_by_cell(cells, submission):
         numbers = cells[cell].add(row, answer)

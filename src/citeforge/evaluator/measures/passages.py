@@ -1,23 +1,20 @@
 """Answers that cite passages, of a frozen context set or of their own."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from citeforge.evaluator.measures.declared import Measure, PassageMeasure
 from citeforge.evaluator.measures.details import answer_details
 from citeforge.evaluator.measures.judging import NO_PASSAGES
+from citeforge.evaluator.measures.rage_citations import RageMeasure, RageScores
 from citeforge.evaluator.measures.reading import (
     AnswerCounts,
-    MakeScorer,
-    NumberMeasure,
-    PerAnswerScores,
     Reading,
     Results,
     answers_to,
     compute,
     not_computed,
 )
-from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.formats import find_format
@@ -27,9 +24,6 @@ from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
 from citeforge.evaluator.submissions.tools import ScoringTools
-
-Scores = Mapping[MakeScorer, PerAnswerScores]
-"""Maker of scorers to the numbers of all answers."""
 
 
 def read_passages(
@@ -43,37 +37,29 @@ def read_passages(
     table = None if context in (OWN, CLOSED_BOOK) else benchmark.context(context)
     provided = ProvidedPassages(benchmark, is_strict) if context == OWN else None
     of_items = [m for m in measures if isinstance(m, PassageMeasure)]
-    scores = {
-        make: PerAnswerScores(
-            make(benchmark, grammar, tools.options.protocol, table, provided),
-            len(benchmark.query_ids),
-        )
-        for make in dict.fromkeys(m.numbers for m in measures if isinstance(m, NumberMeasure))
-        if context != CLOSED_BOOK
-    }
-    items = None
-    if tools.keeps_answers or not scores or of_items:
+    scores, items = None, None
+    if context != CLOSED_BOOK and any(isinstance(m, RageMeasure) for m in measures):
+        scores = RageScores(benchmark, grammar, tools.options.protocol, table, provided)
+    if tools.keeps_answers or scores is None or of_items:
         items = ItemReader(benchmark, context, grammar, tools)
     tally, reach = AnswerCounts(), CitationRange()
     for row, answer in answers_to(context, submission):
         if provided is not None:
             provided.add(answer)
-        numbers = None
-        for one in scores.values():
-            numbers = one.add(row, answer)
         item = None if items is None else items.add(row, answer)
-        if numbers is not None:
-            n_beyond, n_unparsed = numbers.n_out_of_range, numbers.n_unparsed
-            tally.add(answer, numbers.distinct, n_beyond, n_unparsed)
+        if scores is not None:
+            numbers = scores.add(row, answer)
+            tally.add(answer, numbers.distinct, numbers.n_out_of_range, numbers.n_unparsed)
         elif item is not None:
             inside, beyond, unparsed = grammar.cited(answer.output, len(item.passages))
             tally.add(answer, len(inside) + beyond, beyond, unparsed)
         if is_strict:
-            tally.listed += grammar.has_list(answer.output)
+            tally["n_listed"] += grammar.has_list(answer.output)
         if table is not None and submission.is_anonymous:
             reach.observe(answer, grammar, table.sizes[row])
-    for one in scores.values() if is_strict else ():
-        one.fill()
+    if scores is not None and is_strict:
+        scores.fill()
+    n_runs = len(scores.runs) if scores is not None else 0 if items is None else len(items.runs)
     inputs = None if items is None else items.inputs(submission.names, provided)
     verdicts = find_format(submission.form).verdicts
 
@@ -82,17 +68,11 @@ def read_passages(
         theirs = (v for start, v in verdicts.items() if measure.name.startswith(start))
         return next(theirs, options)
 
-    results = _compute_results(scores, inputs, measures, tools)
-    runs = next((s.runs for s in scores.values()), () if items is None else sorted(items.runs))
+    relevance = _relevance(benchmark, table, scores is not None)
     return Reading(
         context,
-        results,
-        tally.counts(
-            benchmark,
-            len(runs),
-            len(benchmark.query_ids) * len(runs),
-            **_relevance(benchmark, table, bool(scores)),
-        ),
+        _compute_results(scores, inputs, measures, tools),
+        tally.counts(benchmark, n_runs, len(benchmark.query_ids) * n_runs, **relevance),
         tools,
         lambda measure: grammar.signature if is_strict else f"1,{measure.family}",
         options_of,
@@ -109,33 +89,33 @@ def read_passages(
 
 def _closed_book_hint(tally: AnswerCounts, context: str) -> Iterator[Finding]:
     """Hint at the option for closed-book systems if no answer cites anything."""
-    if tally.n > tally.empty and tally.uncited == tally.n:
+    n = tally["n_answered"]
+    if n > tally["n_empty"] and tally["n_uncited"] == n:
         yield Finding(
             "no-citations",
-            f"none of the {tally.n:,} answers cites a passage, and they are scored on the context "
+            f"none of the {n:,} answers cites a passage, and they are scored on the context "
             f"set {context!r}; for a system that was shown no passages, give --context "
             f"{CLOSED_BOOK}",
         )
 
 
 def _compute_results(
-    scores: Scores, inputs: Inputs | None, measures: Sequence[Measure], tools: ScoringTools
+    scores: RageScores | None,
+    inputs: Inputs | None,
+    measures: Sequence[Measure],
+    tools: ScoringTools,
 ) -> Results:
     """Compute measures from kept numbers or kept answers; return them in the given order."""
-    of_numbers = [m for m in measures if isinstance(m, NumberMeasure)]
-    samples: list[tuple[Measure, Sample]] = []
-    missing = not_computed([m for m in of_numbers if m.numbers not in scores], NO_PASSAGES)
-    for make, numbers in scores.items():
-        results = compute(numbers, [m for m in of_numbers if m.numbers is make], tools.judge)
-        samples += results[0]
-        missing += results[1]
+    of_numbers = [m for m in measures if isinstance(m, RageMeasure)]
+    results: Results = [], not_computed(of_numbers, NO_PASSAGES)
+    if scores is not None:
+        results = compute(scores, of_numbers, tools.judge)
     if inputs is not None:
         of_items = [m for m in measures if isinstance(m, PassageMeasure)]
-        results = compute(inputs, of_items, tools.judge)
-        samples += results[0]
-        missing += results[1]
+        samples, missing = compute(inputs, of_items, tools.judge)
+        results = results[0] + samples, results[1] + missing
     order = {m.name: i for i, m in enumerate(measures)}
-    return sorted(samples, key=lambda row: order[row[0].name]), missing
+    return sorted(results[0], key=lambda row: order[row[0].name]), results[1]
 
 
 def _relevance(benchmark: Benchmark, table: ContextTable | None, is_read: bool) -> dict[str, int]:

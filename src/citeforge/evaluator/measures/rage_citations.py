@@ -3,13 +3,14 @@
 import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure
-from citeforge.evaluator.measures.reading import NumberMeasure, PerAnswerScores
+from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, MeasureOf
+from citeforge.evaluator.measures.reading import PerAnswerScores
 from citeforge.evaluator.statistics.estimates import harmonic, harmonic_sample, mean_sample
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
@@ -94,16 +95,13 @@ def reference_scorer(grammar: Grammar) -> Scorer:
 COLUMNS = ("precision", "recall", "distinct", "length", "short_em")
 
 
-class RageNumbers:
-    """Computes the RAGE values of answers to frozen passages, or to their own.
+class RageScores(PerAnswerScores):
+    """RAGE values of answers to frozen passages, or to their own.
 
     Of passages that an answer brings itself, those that the benchmark knows are judged.
-
-    Attributes:
-        columns: the first fields of :class:`AnswerValues`.
     """
 
-    columns: tuple[str, ...] = COLUMNS
+    columns = COLUMNS
 
     def __init__(
         self, benchmark: Benchmark, grammar: Grammar, protocol: str, table: ContextTable | None,
@@ -118,6 +116,7 @@ class RageNumbers:
             table: the frozen passages; None where answers bring their own.
             provided: the passages that answers bring; None where they are frozen.
         """
+        super().__init__(len(benchmark.query_ids))
         self._score = (strict_scorer if protocol == "strict" else reference_scorer)(grammar)
         self._benchmark, self._table, self._provided = benchmark, table, provided
         self._relevant = (
@@ -159,9 +158,16 @@ class RageNumbers:
         return size, relevant, {i: texts for i, texts in short.items() if texts is not None}
 
 
-def citation_values(numbers: PerAnswerScores, measures: Sequence[Measure]) -> Found:
+@dataclass(frozen=True)
+class RageMeasure(MeasureOf[RageScores]):
+    """A measure that needs a few numbers of each answer to passages."""
+
+    reads = "passages"
+
+
+def citation_values(scores: RageScores, measures: Sequence[Measure]) -> Found:
     """Compute all RAGE measures from the numbers of all answers."""
-    precision, recall, distinct, length, short_em = map(numbers.column, COLUMNS)
+    precision, recall, distinct, length, short_em = map(scores.column, COLUMNS)
     samples = {
         "CiteP": lambda: mean_sample(precision),
         "CiteR": lambda: mean_sample(recall),
@@ -172,7 +178,7 @@ def citation_values(numbers: PerAnswerScores, measures: Sequence[Measure]) -> Fo
         "Distinct": lambda: mean_sample(distinct),
         "Length": lambda: mean_sample(length),
     }
-    unjudged = numbers.numbers.unjudged
+    unjudged = scores.unjudged
     for measure in measures:
         if measure in _OF_LABELS and unjudged:
             yield measure.name, unjudged
@@ -183,9 +189,7 @@ def citation_values(numbers: PerAnswerScores, measures: Sequence[Measure]) -> Fo
 
 
 _PAPER = "Penzkofer & Baumann 2024 (RAGE), section 3.2"
-_share = partial(
-    NumberMeasure, family="rage", source=_PAPER, compute=citation_values, numbers=RageNumbers
-)
+_share = partial(RageMeasure, family="rage", source=_PAPER, compute=citation_values)
 _count = partial(_share, high=None, scale=1, higher_is_better=None)
 _quality = partial(
     CitationQuality,

@@ -4,9 +4,11 @@ A way of reading is one function: it goes through the lines of a submission, kee
 need, computes them, and counts answers and faults. A kind has one for each of its ``readings``.
 """
 
+from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -14,15 +16,13 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.progress import ProgressLines
 from citeforge.evaluator.measures.declared import Answers, CannotError, Measure, MeasureOf
 from citeforge.evaluator.statistics.estimates import Floats, Sample, join_repeats
-from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.inputs import Inputs
-from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import LineIndex
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.authorship import Design
-from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import AnswerDetail, Counts, NotComputed
 from citeforge.schemas.submission import SubmissionLine
@@ -73,17 +73,8 @@ none of that name; InputError: an unknown or duplicate key, or no answer at all.
 """
 
 
-@dataclass
-class AnswerCounts:
-    """Counts of answers, and of those with anomalies (empty, uncited, out of range, …)."""
-
-    n: int = 0
-    unparsed: int = 0
-    empty: int = 0
-    uncited: int = 0
-    beyond: int = 0
-    listed: int = 0
-    truncated: int = 0
+class AnswerCounts(Counter[str]):
+    """Counts of answers, and of those with anomalies, by the fields of :class:`Counts`."""
 
     def add(
         self, answer: SubmissionLine, n_cited: float, n_beyond: float, n_unparsed: float
@@ -96,28 +87,17 @@ class AnswerCounts:
             n_beyond: citations of what was not shown.
             n_unparsed: marks that could not be read.
         """
-        self.n += 1
-        self.unparsed += n_unparsed > 0
-        self.empty += not answer.output.strip()
-        self.uncited += n_cited == 0
-        self.beyond += n_beyond > 0
-        self.truncated += answer.is_truncated
+        self["n_answered"] += 1
+        self["n_unparsed"] += n_unparsed > 0
+        self["n_empty"] += not answer.output.strip()
+        self["n_uncited"] += n_cited == 0
+        self["n_out_of_range"] += n_beyond > 0
+        self["n_truncated"] += answer.is_truncated
 
     def counts(self, benchmark: Benchmark, n_runs: int, n_keys: int, **more: int) -> Counts:
         """Make the counts of a score file; ``n_keys`` answers were expected."""
-        return Counts(
-            n_queries=len(benchmark.query_ids),
-            n_runs=n_runs,
-            n_answered=self.n,
-            n_missing=n_keys - self.n,
-            n_unparsed=self.unparsed,
-            n_empty=self.empty,
-            n_uncited=self.uncited,
-            n_out_of_range=self.beyond,
-            n_listed=self.listed,
-            n_truncated=self.truncated,
-            **more,
-        )
+        n_queries, n_missing = len(benchmark.query_ids), n_keys - self["n_answered"]
+        return Counts(n_queries=n_queries, n_runs=n_runs, n_missing=n_missing, **self, **more)
 
 
 def answers_to(context: str, submission: Submission) -> Iterator[tuple[int, SubmissionLine]]:
@@ -209,48 +189,36 @@ class Scored(Protocol):
         """Get some of the numbers, as a slice of a tuple."""
 
 
-class AnswerScorer(Protocol):
-    """Computes the numbers of one answer at a time.
+class PerAnswerScores(ABC):
+    """Numbers of the answers to one context set, of which nothing else is kept.
 
     Attributes:
-        columns: names of those that are kept: the first ones of each answer's.
+        columns: names of the numbers that are kept: the first ones of each answer's.
     """
 
-    columns: tuple[str, ...]
+    columns: ClassVar[tuple[str, ...]]
 
-    @property
-    def unjudged(self) -> str:
-        """Reason why relevance of the shown passages is unknown; empty where it is known."""
+    def __init__(self, n_queries: int) -> None:
+        """Prepare to keep the numbers of answers to ``n_queries`` queries."""
+        self._n = n_queries
+        self._runs: dict[int, tuple[Floats, bytearray]] = {}
 
+    @abstractmethod
     def of(self, row: int, answer: SubmissionLine) -> Scored:
         """Compute the raw values of one answer to the query in this row; NaN where undefined."""
 
+    @abstractmethod
     def worst(self, row: int) -> Scored:
         """Get the raw values of a missing answer to the query in this row."""
-
-
-class PerAnswerScores:
-    """Numbers of the answers to one context set.
-
-    Attributes:
-        numbers: makes them.
-    """
-
-    def __init__(self, numbers: AnswerScorer, n_queries: int) -> None:
-        """Prepare to keep the numbers of answers to ``n_queries`` queries."""
-        self.numbers = numbers
-        self._n = n_queries
-        self._k = len(numbers.columns)
-        self._runs: dict[int, tuple[Floats, bytearray]] = {}
 
     def add(self, row: int, answer: SubmissionLine) -> Scored:
         """Compute, store and return the raw values of one answer to the query in this row."""
         run = self._runs.get(answer.run)
         if run is None:
-            values = np.full((self._n, self._k), np.nan)
+            values = np.full((self._n, len(self.columns)), np.nan)
             run = self._runs[answer.run] = values, bytearray(self._n)
-        scored = self.numbers.of(row, answer)
-        run[0][row] = scored[: self._k]
+        scored = self.of(row, answer)
+        run[0][row] = scored[: len(self.columns)]
         run[1][row] = 1
         return scored
 
@@ -258,7 +226,7 @@ class PerAnswerScores:
         """Fill in the worst value for every missing answer."""
         for values, answered in self._runs.values():
             for row in np.flatnonzero(np.frombuffer(answered, np.uint8) == 0).tolist():
-                values[row] = self.numbers.worst(row)[: self._k]
+                values[row] = self.worst(row)[: len(self.columns)]
 
     @property
     def runs(self) -> list[int]:
@@ -267,29 +235,8 @@ class PerAnswerScores:
 
     def column(self, name: str) -> Floats:
         """Get one of the kept numbers of all answers, shape (runs, queries)."""
-        at = self.numbers.columns.index(name)
+        at = self.columns.index(name)
         return np.stack([self._runs[number][0][:, at] for number in self.runs])
-
-
-MakeScorer = Callable[
-    [Benchmark, Grammar, str, ContextTable | None, ProvidedPassages | None], AnswerScorer
-]
-"""(benchmark, grammar, protocol, frozen context set, passages that answers bring) to a scorer.
-
-Either of the last two is None.
-"""
-
-
-@dataclass(frozen=True)
-class NumberMeasure(MeasureOf[PerAnswerScores]):
-    """A measure that needs a few numbers of each answer to passages; nothing else is kept.
-
-    Attributes:
-        numbers: makes what computes them.
-    """
-
-    reads = "passages"
-    numbers: MakeScorer = field(kw_only=True)
 
 
 def compute(

@@ -21,14 +21,7 @@ from citeforge.plugins.bundles import design
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import ContextSet, GrammarInfo, Manifest
 from citeforge.schemas.recipes.base import RunOptions
-from citeforge.schemas.tables import (
-    CONTEXTS,
-    CORPUS,
-    MAPPING,
-    QUERIES,
-    RELEVANT,
-    UNJUDGED,
-)
+from citeforge.schemas.tables import CONTEXTS, CORPUS, MAPPING, QUERIES, RELEVANT, UNJUDGED
 from citeforge.schemas.text import normalise_answer
 
 Cells = dict[str, Docs]

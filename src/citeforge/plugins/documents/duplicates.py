@@ -1,7 +1,7 @@
 """Find passages that repeat, or nearly repeat, an earlier one."""
 
 import hashlib
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,18 +14,6 @@ NEAR = 0.9
 _PERMUTATIONS = 128
 _SHORT = 12
 """Runs of words below which similarity cannot be estimated well."""
-
-
-class Repeat(NamedTuple):
-    """An earlier passage that a new one repeats.
-
-    Attributes:
-        id: id of the earlier passage.
-        is_exact: whether the texts are equal but for case, white space and Unicode forms.
-    """
-
-    id: str
-    is_exact: bool
 
 
 class RepeatFinder:
@@ -47,12 +35,17 @@ class RepeatFinder:
         self._lsh: Any = MinHashLSH(threshold=NEAR, num_perm=_PERMUTATIONS)
         self._sketches: dict[str, tuple[Any, frozenset[str]]] = {}
 
-    def find(self, name: str, text: str) -> Repeat | None:
-        """Find the passage that a new one repeats; if there is none, remember the new one."""
+    def find(self, name: str, text: str) -> tuple[str, bool] | None:
+        """Find the passage that a new one repeats; if there is none, remember the new one.
+
+        Returns:
+            Id of the earlier passage, and whether the texts are equal but for case, white space and
+            Unicode forms; None for a new text.
+        """
         form: str = normalise_passages(pa.array([text]))[0].as_py()
         digest = hashlib.blake2b(form.encode(), digest_size=16).digest()
         if (first := self._exact.setdefault(digest, name)) != name:
-            return Repeat(first, True)
+            return first, True
         sketch = self._sketch(text)
         if sketch is None:
             return None
@@ -63,7 +56,7 @@ class RepeatFinder:
             if sketch.jaccard(other_sketch) < NEAR:
                 continue
             if numbers == its_numbers:
-                return Repeat(other, False)
+                return other, False
             is_like_others = True
         self.n_other_numbers += is_like_others
         self._lsh.insert(name, sketch)

@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from citeforge.engines.text.segment import Segmenter, Span, trimmed
 from citeforge.plugins.documents.formats import DocumentPage
@@ -13,22 +12,12 @@ from citeforge.plugins.documents.outline import sections
 _WRAP = re.compile(r"(?<=[^\n])\r?\n(?=[^\s*+\-|>#`~•\d])")
 
 
-class Cut(NamedTuple):
-    """Position of a passage in its page, and the headings above it.
+def cut_page(
+    page: DocumentPage, size: int, segmenter: Segmenter
+) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    """Cut a page into passages: yield (start, end, headings above it) of each, in order.
 
-    Attributes:
-        start: first character of the passage.
-        end: character behind its last one.
-        headings: headings above it, from the highest.
-    """
-
-    start: int
-    end: int
-    headings: tuple[str, ...]
-
-
-def cut_page(page: DocumentPage, size: int, segmenter: Segmenter) -> Iterator[Cut]:
-    """Cut a page into passages, in order; only breaks and white space are left out.
+    Only breaks and white space are left out.
 
     Args:
         page: page of a document.
@@ -37,7 +26,7 @@ def cut_page(page: DocumentPage, size: int, segmenter: Segmenter) -> Iterator[Cu
     """
     for start, end, headings in sections(page.breaks, len(page.text)):
         for place in _cut_section(page.text, (start, end), size, segmenter):
-            yield Cut(*place, headings)
+            yield *place, headings
 
 
 def _cut_section(text: str, section: Span, size: int, segmenter: Segmenter) -> Iterator[Span]:

@@ -5,7 +5,6 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from citeforge.plugins.documents.limits import MOST_MEGABYTES, PASSAGE_SIZE
 from citeforge.schemas.choices import ANSWERING, EMBEDDERS, listed
 from citeforge.schemas.recipes.base import (
     DRY,
@@ -20,6 +19,10 @@ from citeforge.schemas.recipes.base import (
 )
 from citeforge.schemas.recipes.rage import DEFAULT_MIXTURE, Mining, Mixture
 
+PASSAGE_SIZE = 900
+"""Characters of a passage: about 150 English words."""
+MOST_MEGABYTES = 100
+"""Size up to which a document is read."""
 REFUSALS = "rules:de,en,es,fr,it,nl,pt,zh"
 """Detector of refusals, of systems and of the LLM that tries questions."""
 SINGLE, PAIR, LIST, ABSENT = FORMS = ("single", "pair", "list", "absent")

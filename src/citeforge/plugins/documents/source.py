@@ -31,9 +31,9 @@ from citeforge.plugins.documents.formats import (
     read_pdf,
     read_plain,
 )
-from citeforge.plugins.documents.limits import MOST_MEGABYTES, PASSAGE_SIZE
 from citeforge.plugins.documents.office import read_docx, read_pptx
 from citeforge.plugins.documents.passages import cut_page
+from citeforge.plugins.documents.recipe import MOST_MEGABYTES, PASSAGE_SIZE
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.sources import Declaration, SourceInfo
 
@@ -200,21 +200,16 @@ class DocumentFolder(PassagesAlone):
         segmenter = SentenceSegmenter()
         for (path, _), document in zip(self._files, self.documents, strict=True):
             for page in _read_pages(path, document):
-                for place in cut_page(page, self.size, segmenter):
-                    text = page.text[place.start : place.end]
+                for start, end, headings in cut_page(page, self.size, segmenter):
+                    text = page.text[start:end]
                     name = f"{document.name}#{document.passages + 1}"
-                    where: dict[str, object] = {
-                        "file": document.name,
-                        "page": page.number,
-                        "start": place.start,
-                        "end": place.end,
-                    }
+                    where = {"file": document.name, "page": page.number, "start": start, "end": end}
                     if (repeat := finder.find(name, text)) is not None:
-                        row = {**where, "corpus-id": repeat.id, "exact": repeat.is_exact}
-                        self.repeats.append(row)
+                        earlier, is_exact = repeat
+                        self.repeats.append({**where, "corpus-id": earlier, "exact": is_exact})
                         continue
                     document.passages += 1
-                    title = " > ".join(place.headings) or page.title or Path(document.name).stem
+                    title = " > ".join(headings) or page.title or Path(document.name).stem
                     if page.title not in ("", title):
                         where["document"] = page.title
                     yield name, title, text, json.dumps(where, ensure_ascii=False)

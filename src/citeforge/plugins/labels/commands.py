@@ -10,6 +10,7 @@ from citeforge.cli.options import (
     add_options,
     endpoint_options,
     field_options,
+    judging_options,
     model_options,
     record_from,
     run_options,
@@ -34,9 +35,7 @@ labels_options = add_options(field_options(LabelFiles))
 @path_argument("benchmark")
 @labels_options
 @add_options(field_options(JudgeOptions, ("judge",), required=("judge",)))
-@verdicts_option
-@model_options
-@endpoint_options
+@judging_options
 def calibrate(benchmark: Path, **parameters: Any) -> None:
     """Measure a judge's errors, and keep them in a package.
 
@@ -103,9 +102,7 @@ def judge(
 @click.command("meta-eval", cls=ManyOptions)
 @add_options(field_options(JudgeOptions, ("judge",)))
 @add_options(field_options(MetaEvalOptions))
-@verdicts_option
-@model_options
-@endpoint_options
+@judging_options
 def meta_eval(**parameters: Any) -> None:
     """Measure a judge against human labels.
 
@@ -128,11 +125,7 @@ def meta_eval(**parameters: Any) -> None:
         return
     from citeforge.library.benchmarks import load
     from citeforge.plugins.labels.judging import require_judge
-    from citeforge.plugins.labels.meta_eval import (
-        hagrid_pairs,
-        judge_quality,
-        labelled_pairs,
-    )
+    from citeforge.plugins.labels.meta_eval import hagrid_pairs, judge_quality, labelled_pairs
 
     if (options.benchmark is None) == (not options.labels):
         raise UsageError(
@@ -256,9 +249,7 @@ _PLAN = [n for n in LabelPlanOptions.model_fields if n == "judge" or n not in Ju
 @labels.command("plan", cls=ManyOptions)
 @path_argument("answers")
 @add_options(field_options(LabelPlanOptions, _PLAN))
-@verdicts_option
-@model_options
-@endpoint_options
+@judging_options
 def plan(answers: Path, **parameters: Any) -> None:
     """Say how many answers people must label, and draw them.
 

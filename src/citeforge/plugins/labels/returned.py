@@ -14,13 +14,7 @@ from citeforge.builders.package import amend_stats
 from citeforge.engines.files import write_text
 from citeforge.engines.textfiles import read_csv, unescape_formula
 from citeforge.plugins.labels.annotators import Agreement, agreement
-from citeforge.plugins.labels.sheets import (
-    ITEM,
-    LABEL,
-    AnnotationTask,
-    find_task,
-    read_typed,
-)
+from citeforge.plugins.labels.sheets import ITEM, LABEL, AnnotationTask, find_task, read_typed
 from citeforge.schemas.errors import InputError, UsageError
 
 ANNOTATOR = "annotator"

@@ -10,15 +10,15 @@ import re
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from citeforge.engines.files import write_text
 from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.measures.registry import direction, find_measure
 from citeforge.evaluator.withhold import require_publishable
-from citeforge.plugins.leaderboard.results import require_repositories
+from citeforge.plugins.leaderboard.results import RepositoryName
 from citeforge.publishing.export import DroppedFields, Export
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import Option, Part
@@ -33,7 +33,7 @@ _METHODS = {"bootstrap": "bootstrap", "t": "analytic", "normal": "analytic"}
 class RecordOptions(Part):
     """Options of ``export every-eval-ever``: facts that score files do not contain."""
 
-    model: Annotated[str | None, Option(metavar="ORG/NAME")] = None
+    model: Annotated[RepositoryName | None, Option(metavar="ORG/NAME")] = None
     """Model (default: the one that the score file names)."""
     organisation: str = "unknown"
     """Organisation that evaluated."""
@@ -41,14 +41,8 @@ class RecordOptions(Part):
         "other", description="Relationship of the evaluator to the maker of the model."
     )
     """Of the evaluator to the model's developer."""
-    dataset: Annotated[str | None, Option(metavar="ORG/NAME")] = None
+    dataset: Annotated[RepositoryName | None, Option(metavar="ORG/NAME")] = None
     """The benchmark's repository on the Hub."""
-
-    @model_validator(mode="after")
-    def _require_repositories(self) -> Self:
-        """Refuse names of repositories that are not ``ORG/NAME``."""
-        require_repositories(model=self.model, dataset=self.dataset)
-        return self
 
 
 def export_every_eval(scores: Path, out: Path, options: RecordOptions) -> DroppedFields:

@@ -18,6 +18,7 @@ from citeforge.plugins.leaderboard.ranking import (
     about_text,
     definition,
     hundredths,
+    interval,
 )
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
@@ -168,8 +169,7 @@ def _cell(column: BoardColumn, name: str) -> list[int | None] | int:
     entry = column.cells.get(name)
     if entry is None or entry.value is None:
         return _OTHER_SCORES if name in column.slugs else 0
-    ends = [] if entry.low is None or entry.high is None else [entry.low, entry.high]
-    return [hundredths(x) for x in (entry.value, *ends)]
+    return [hundredths(entry.value), *interval(entry)]
 
 
 def _merge_about(system: str, columns: Sequence[BoardColumn]) -> dict[str, str]:

@@ -99,7 +99,7 @@ def compact(view: View) -> dict[str, object]:
         "p": list(view.slugs),
         "v": [[e and hundredths(e.value) for e in view.entries[n]] for n in view.measures],
         "g": [r or 0 for r in view.ranks.get(view.main, [])],
-        "i": [_interval(e) for e in view.entries.get(view.main, [])],
+        "i": [interval(e) or 0 for e in view.entries.get(view.main, [])],
         "n": [f.counts.n_missing for f in view.files],
         "c": [int(f.is_control) for f in view.files],
         "f": columns,
@@ -127,14 +127,14 @@ def later_data(view: View) -> dict[str, object]:
     """Make the data of a view that the page loads later: ranks and intervals of all measures."""
     return {
         "g": [[r or 0 for r in view.ranks[n]] for n in view.measures],
-        "i": [[_interval(e) for e in view.entries[n]] for n in view.measures],
+        "i": [[interval(e) or 0 for e in view.entries[n]] for n in view.measures],
     }
 
 
-def _interval(entry: MeasureScore | None) -> list[int | None] | int:
-    """Get the [low, high] of a score's interval in hundredths; 0 without one."""
+def interval(entry: MeasureScore | None) -> list[int | None]:
+    """Get the [low, high] of a score's interval in hundredths; empty without one."""
     if entry is None or entry.low is None or entry.high is None:
-        return 0
+        return []
     return [hundredths(entry.low), hundredths(entry.high)]
 
 

@@ -9,11 +9,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 import yaml
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field
 
 from citeforge.cli.command import path_argument, path_option
 from citeforge.cli.options import add_options, field_options, record_from
@@ -41,39 +41,30 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 _ALLOWED = "what `citeforge export card` writes for a benchmark with a leaderboard"
 
 
-def require_repositories(**named: str | None) -> None:
-    """Refuse names of repositories that are not ``ORG/NAME``.
+def _check_repository(name: str) -> str:
+    """Refuse a name of a repository that is not ``ORG/NAME``."""
+    if not _REPOSITORY.fullmatch(name):
+        raise ValueError("expected ORG/NAME")
+    return name
 
-    Args:
-        named: names of options to their values.
 
-    Raises:
-        ValueError: a value is not ``ORG/NAME``; with the option.
-    """
-    for field, value in named.items():
-        if value is not None and not _REPOSITORY.fullmatch(value):
-            raise ValueError(f"--{field.replace('_', '-')} {value!r}: expected ORG/NAME")
+RepositoryName = Annotated[str, AfterValidator(_check_repository)]
+"""Name of a repository on the Hub, ``ORG/NAME``."""
 
 
 class ResultsOptions(Part):
     """Options of ``publish results``."""
 
-    repo_id: Annotated[str, Option(metavar="ORG/NAME")] = Field(
+    repo_id: Annotated[RepositoryName, Option(metavar="ORG/NAME")] = Field(
         description="Dataset repository of the benchmark."
     )
     """Repository of the benchmark."""
-    model: Annotated[str, Option(metavar="ORG/NAME")] = Field(
+    model: Annotated[RepositoryName, Option(metavar="ORG/NAME")] = Field(
         description="Model repository, which gets a pull request."
     )
     """Repository of the model."""
     revision: str = "main"
     """Revision of the benchmark's repository."""
-
-    @model_validator(mode="after")
-    def _require_repositories(self) -> Self:
-        """Refuse names of repositories that are not ``ORG/NAME``."""
-        require_repositories(repo_id=self.repo_id, model=self.model)
-        return self
 
 
 @dataclass(frozen=True)

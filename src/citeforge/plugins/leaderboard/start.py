@@ -41,6 +41,7 @@ def start_leaderboard(
     """
     check_out(folder)
     boards = _declare_boards(folder, benchmarks, gold, title)
+    content = _yaml(boards.model_dump(mode="json", exclude_unset=True, exclude_none=True))
     heading = title or "Leaderboard"
     start = environment().overlay(autoescape=False, keep_trailing_newline=True)
 
@@ -49,7 +50,7 @@ def start_leaderboard(
         return start.get_template(f"start/{name}.j2").render(title=heading, **values)
 
     texts = {
-        CONFIG: render("leaderboard.yaml", content=_yaml(_given_fields(boards)).rstrip("\n")),
+        CONFIG: render("leaderboard.yaml", content=content.rstrip("\n")),
         WORKFLOW: render("workflow.yml", version=__version__),
         "submissions/README.md": render("submissions.md", boards=boards.boards),
         SPACE: render("space.md", title_line=_yaml({"title": heading})),
@@ -90,7 +91,8 @@ def _declare_boards(
         for name, spec in specs
     ]
     try:
-        return Boards.model_validate({"title": title, "boards": boards})
+        content = {"leaderboard": BOARDS_VERSION, "title": title, "boards": boards}
+        return Boards.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
         message = first["msg"].removeprefix("Value error, ")
@@ -109,15 +111,6 @@ def _split_name(argument: str, folder: Path, ending: str = "") -> tuple[str, str
     if not is_hub and not Path(spec).is_absolute():
         spec = Path(os.path.relpath(spec, folder)).as_posix()
     return name, spec
-
-
-def _given_fields(boards: Boards) -> dict[str, object]:
-    """Make the content of ``leaderboard.yaml``: the fields that were given, without defaults."""
-    return {
-        "leaderboard": BOARDS_VERSION,
-        **({} if boards.title is None else {"title": boards.title}),
-        "boards": [b.model_dump(mode="json", exclude_unset=True) for b in boards.boards],
-    }
 
 
 def _yaml(value: object) -> str:

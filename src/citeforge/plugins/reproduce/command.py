@@ -13,8 +13,5 @@ def _load() -> click.Command:
 
 
 REPRODUCE = Command(
-    "reproduce",
-    "Compute published tables again from published outputs.",
-    _load,
-    "Trust",
+    "reproduce", "Compute published tables again from published outputs.", _load, "Trust"
 )

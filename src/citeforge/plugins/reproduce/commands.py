@@ -8,12 +8,10 @@ import click
 from citeforge.cli.command import path_option
 from citeforge.cli.options import (
     add_options,
-    endpoint_options,
     field_options,
-    model_options,
+    judging_options,
     record_from,
     run_options,
-    verdicts_option,
 )
 from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.recipes.command_options import JudgeOptions
@@ -31,9 +29,7 @@ from citeforge.schemas.recipes.command_options import JudgeOptions
 @add_options(field_options(JudgeOptions, ("judge",)))
 @click.option("--models", is_flag=True, help="Load other models that numbers need (BERTScore).")
 @path_option("--out", help="Write all numbers with the reasons of differences: .html, .md, .json.")
-@verdicts_option
-@model_options
-@endpoint_options
+@judging_options
 def reproduce(
     names: tuple[str, ...],
     every: bool,

@@ -62,8 +62,7 @@ class OutputRepository(Part):
     commit: str = Field(pattern="^[0-9a-f]{40}$")
     licence: str
     host: str = Field(
-        "https://raw.githubusercontent.com",
-        pattern=r"^(https://[\w.-]+|http://127\.0\.0\.1:\d+)$",
+        "https://raw.githubusercontent.com", pattern=r"^(https://[\w.-]+|http://127\.0\.0\.1:\d+)$"
     )
     """Address from which files are downloaded, as HOST/OWNER/NAME/COMMIT/PATH."""
 

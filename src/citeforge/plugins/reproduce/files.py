@@ -29,7 +29,7 @@ def find_output(
         file: declaration of the file.
 
     Raises:
-        NotHereError: none of them is below ``--data``.
+        MissingOutputError: none of them is below ``--data``.
         InputError: a file's content is not the declared one, or it cannot be downloaded.
     """
     if data is None:

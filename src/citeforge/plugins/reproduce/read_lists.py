@@ -1,6 +1,6 @@
 """Readers that count what files contain: rows of lists, and BioKaLMA's questions and graphs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,22 @@ from citeforge.schemas.recipes.base import Part, checked
 
 _FIELDS: Any = dict[str, Any]
 """Type of a line of JSON Lines, with any fields."""
-_STATISTICS = (
-    "count", "distinct FIELD", "mean FIELD", "mean words FIELD", "mean share FIELD",
-    "share all FIELD", "two of them with per",
-)  # fmt: skip
+Rows = Sequence[Mapping[str, Any]]
+_STATISTICS: dict[str, Callable[[Rows, str], float]] = {
+    "count": lambda rows, _: len(rows),
+    "distinct FIELD": lambda rows, field: len(
+        {tuple(str(row[f]) for f in field.split("+")) for row in rows}
+    ),
+    "mean FIELD": lambda rows, field: sum(float(row[field]) for row in rows) / len(rows),
+    "mean words FIELD": lambda rows, field: (
+        sum(len(row[field].split()) for row in rows) / len(rows)
+    ),
+    "mean share FIELD": lambda rows, field: (
+        sum(sum(row[field]) / len(row[field]) for row in rows) / len(rows)
+    ),
+    "share all FIELD": lambda rows, field: sum(all(row[field]) for row in rows) / len(rows),
+}
+"""Names of statistics to functions of rows and the field that takes the place of FIELD."""
 
 
 class ListOptions(Part):
@@ -94,7 +106,7 @@ def read_fields(path: Path, options: ListOptions) -> Iterable[Mapping[str, Any]]
                 yield row if isinstance(row, dict) else {"key": key, "value": row}
 
 
-def compute_statistic(name: str, rows: Sequence[Mapping[str, Any]]) -> float:
+def compute_statistic(name: str, rows: Rows) -> float:
     """Compute a statistic of rows by its name, such as ``mean FIELD``.
 
     Args:
@@ -110,24 +122,15 @@ def compute_statistic(name: str, rows: Sequence[Mapping[str, Any]]) -> float:
     if second:
         return compute_statistic(first, rows) / compute_statistic(second, rows)
     what, _, field = name.rpartition(" ")
-    if name == "count":
-        return float(len(rows))
+    compute = _STATISTICS.get(f"{what} FIELD" if what else name)
+    if compute is None:
+        raise UnknownValueError("statistic", name, [*_STATISTICS, "two of them with per"])
     try:
-        if what == "distinct":
-            return float(len({tuple(str(row[f]) for f in field.split("+")) for row in rows}))
-        if what == "mean":
-            return sum(float(row[field]) for row in rows) / len(rows)
-        if what == "mean words":
-            return sum(len(row[field].split()) for row in rows) / len(rows)
-        if what == "mean share":
-            return float(sum(sum(row[field]) / len(row[field]) for row in rows) / len(rows))
-        if what == "share all":
-            return sum(all(row[field]) for row in rows) / len(rows)
+        return float(compute(rows, field))
     except (KeyError, TypeError, AttributeError, ValueError, ZeroDivisionError) as error:
         raise UsageError(
             f"{name}: a row has no such {field!r} ({error!r})", code="missing-field"
         ) from error
-    raise UnknownValueError("statistic", name, _STATISTICS)
 
 
 def read_graphs(

@@ -51,7 +51,7 @@ def _answers(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> L
         benchmark: what it answers.
         way: how sources of a model's citations are found among the passages shown
             (:data:`citeforge.plugins.responses.placer.WAYS`); empty for ``shown``.
-        on_error: not told; a log is read as a whole.
+        on_error: unused, as a log is read as a whole.
 
     Raises:
         InputError: the log cannot be read, or holds no samples.

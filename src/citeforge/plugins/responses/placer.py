@@ -11,12 +11,7 @@ from citeforge.engines.text.segment import Segmenter
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
 from citeforge.plugins.responses.marks import marks_beside, place_marks
-from citeforge.plugins.responses.records import (
-    MARK_LINK,
-    Cited,
-    CitedSource,
-    Response,
-)
+from citeforge.plugins.responses.records import MARK_LINK, Cited, CitedSource, Response
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.citations.urls import normalise_url
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError

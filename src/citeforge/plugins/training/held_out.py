@@ -38,7 +38,7 @@ class HeldOut:
     Attributes:
         ids: their ids.
         texts: their texts, normalised by :func:`normalise_question`.
-        named: file or package to its hash and number of questions, for the manifest.
+        inputs: file or package to its hash and number of questions, for the manifest.
     """
 
     ids: frozenset[str]

@@ -21,13 +21,12 @@ from functools import partial
 from typing import Any
 
 from citeforge.engines.judge.records import Pair, Verdict
-from citeforge.evaluator.measures.columns import Key, Value, bounded
+from citeforge.evaluator.measures.columns import NOTHING, Key, Value, bounded
 from citeforge.evaluator.measures.declared import CannotError, Found, Measure, PassageMeasure
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.evaluator.submissions.tools import NO_JUDGE
 from citeforge.plugins.trec.assessments import (
     VITAL,
-    ZERO,
     Point,
     Points,
     full_support,
@@ -45,11 +44,6 @@ MapLabel = Callable[[Value], Value]
 """Maps a label's value to the value that a measure counts."""
 
 
-def as_labelled(value: Value) -> Value:
-    """Return a label's value unchanged, also of a contradiction (below 0)."""
-    return value
-
-
 def support_degree(value: Value) -> Value:
     """Map a label to its degree of support; a contradiction (below 0) becomes 0."""
     return Value(max(value.low, 0.0), max(value.high, 0.0))
@@ -60,15 +54,17 @@ def contradiction_degree(value: Value) -> Value:
     return Value(max(-value.high, 0.0), max(-value.low, 0.0))
 
 
-def nugget_share(points: ValuedPoints, vital: bool, map_label: MapLabel) -> Value:
+def nugget_share(points: ValuedPoints, vital: bool, only_full: bool) -> Value:
     """Compute the share of nuggets (all, or only vital ones) in an answer; 0 without nuggets."""
-    return _mean(map_label(v or ZERO) for p, v in points if not vital or p.group == VITAL)
+    values = [v or NOTHING for p, v in points if not vital or p.group == VITAL]
+    return Value.mean([full_support(v) if only_full else v for v in values])
 
 
-def rubric_score(points: ValuedPoints, map_label: MapLabel) -> Value | None:
+def rubric_score(points: ValuedPoints, only_full: bool) -> Value | None:
     """Compute the weighted share of criteria that an answer meets; None without weights above 0."""
     total = math.fsum(p.weight for p, _ in points if p.weight > 0)
-    return _weighted_mean([(p.weight, map_label(v or ZERO)) for p, v in points], total)
+    values = [(p.weight, v or NOTHING) for p, v in points]
+    return _weighted_mean([(w, full_support(v) if only_full else v) for w, v in values], total)
 
 
 def dragun_score(points: ValuedPoints, map_label: MapLabel) -> Value | None:
@@ -82,14 +78,8 @@ def dragun_score(points: ValuedPoints, map_label: MapLabel) -> Value | None:
     for point, value in points:
         _, values = questions.setdefault(point.group, (point.weight, []))
         values += [] if value is None else [map_label(value)]
-    means = [(weight, _mean(values)) for weight, values in questions.values()]
+    means = [(weight, Value.mean(values)) for weight, values in questions.values()]
     return _weighted_mean(means, sum(weight for weight, _ in means))
-
-
-def _mean(values: Iterable[Value]) -> Value:
-    """Average some values; 0 if there are none."""
-    several = list(values)
-    return sum(several, ZERO) / (len(several) or 1)
 
 
 def _weighted_mean(values: Iterable[tuple[float, Value]], total: float) -> Value | None:
@@ -120,18 +110,18 @@ _NUGGETS = _Family(
     "nuggets",
     "nuggets (as nuggetizer writes them: qid, nuggets with text and importance)",
     {
-        "Nuggets.Vital": partial(nugget_share, vital=True, map_label=as_labelled),
-        "Nuggets.All": partial(nugget_share, vital=False, map_label=as_labelled),
-        "Nuggets.VitalStrict": partial(nugget_share, vital=True, map_label=full_support),
-        "Nuggets.AllStrict": partial(nugget_share, vital=False, map_label=full_support),
+        "Nuggets.Vital": partial(nugget_share, vital=True, only_full=False),
+        "Nuggets.All": partial(nugget_share, vital=False, only_full=False),
+        "Nuggets.VitalStrict": partial(nugget_share, vital=True, only_full=True),
+        "Nuggets.AllStrict": partial(nugget_share, vital=False, only_full=True),
     },
 )
 _RUBRIC = _Family(
     "rubric",
     "criteria with weights (qid, criteria with text and weight)",
     {
-        "Rubric.Score": partial(rubric_score, map_label=as_labelled),
-        "Rubric.Binary": partial(rubric_score, map_label=full_support),
+        "Rubric.Score": partial(rubric_score, only_full=False),
+        "Rubric.Binary": partial(rubric_score, only_full=True),
     },
 )
 _DRAGUN = _Family(
@@ -166,7 +156,7 @@ def _compute(family: _Family, inputs: Inputs, measures: Sequence[Measure]) -> Fo
             value = family.formulas[measure.name](points)
             if value is not None:
                 worst = value.high if is_worst_high else value.low
-                values[key] = Value(worst, worst) if item.is_missing else value
+                values[key] = Value.exact(worst) if item.is_missing else value
         yield bounded(inputs, measure.name, values)
 
 
@@ -222,7 +212,7 @@ def _add_values(
             support = decision.level if decision.support is None else decision.support
             support = max(support, family.lowest)
         if support is not None:
-            return Value(support, support)
+            return Value.exact(support)
         is_open = decision is not None or inputs.protocol == "strict"
         return anything if is_open else None
 

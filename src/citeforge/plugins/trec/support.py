@@ -19,7 +19,7 @@ from functools import partial
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.evaluator.measures.alce_citations import strict_claims
-from citeforge.evaluator.measures.columns import Key, Value, bounded, segmenter_of
+from citeforge.evaluator.measures.columns import NOTHING, Key, Value, bounded, segmenter_of
 from citeforge.evaluator.measures.declared import (
     CannotError,
     CitationQuality,
@@ -32,7 +32,6 @@ from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.evaluator.submissions.split import strict_statements
 from citeforge.evaluator.submissions.tools import NO_JUDGE
 from citeforge.plugins.trec.assessments import (
-    ZERO,
     SentenceLabels,
     find_labels,
     full_support,
@@ -77,7 +76,7 @@ def _mean_weight(weights: Weights) -> Value | None:
 
 def _strict_shares(sentences: Sequence[Weights]) -> tuple[Value, Value]:
     """Compute (precision over all citations, recall by each sentence's best citation)."""
-    weights = [[weight or ZERO for weight in row] for row in sentences]
+    weights = [[weight or NOTHING for weight in row] for row in sentences]
     every = [weight for row in weights for weight in row]
     best = [Value(max(w.low for w in row), max(w.high for w in row)) for row in weights if row]
     return _ratio(every, len(every)), _ratio(best, len(weights))
@@ -85,7 +84,7 @@ def _strict_shares(sentences: Sequence[Weights]) -> tuple[Value, Value]:
 
 def _ratio(weights: Sequence[Value], n: int) -> Value:
     """Divide the sum of weights by a count; 0 if the count is 0."""
-    return sum(weights, ZERO) / n if n else ZERO
+    return sum(weights, NOTHING) / n if n else NOTHING
 
 
 _BY_FIRST, _BY_MEAN = (partial(support_shares, pick=pick) for pick in (_first_weight, _mean_weight))
@@ -126,12 +125,12 @@ def _citation_weights(inputs: Inputs) -> Iterator[tuple[Key, Sequence[Weights]]]
         for pairs in sentences for pair in pairs if pair is not None
     )  # fmt: skip
     values = {
-        pair: Value(0.0, 1.0) if isinstance(d, JudgeFailure) else Value(d.level, d.level)
+        pair: Value(0.0, 1.0) if isinstance(d, JudgeFailure) else Value.exact(d.level)
         for pair, d in decisions.items()
     }
     for key, labels, sentences in rows:
         if labels is not None:
-            yield key, [[None if w is None else Value(w, w) for w in row] for row in labels]
+            yield key, [[None if w is None else Value.exact(w) for w in row] for row in labels]
         else:
             yield key, [[None if p is None else values[p] for p in pairs] for pairs in sentences]
 
