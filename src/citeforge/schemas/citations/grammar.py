@@ -34,27 +34,14 @@ from citeforge.schemas.citations.forms import (
 from citeforge.schemas.citations.mentions import find_loose_marks, find_mentions
 from citeforge.schemas.citations.reference_list import find_lists, may_hold_list
 
-TAKES_SPACE = " \t\n.,;:!?)[【"
+_TAKES_SPACE = " \t\n.,;:!?)[【"
 """What may follow a marker that takes the space before it along."""
 
 MAX_RANGE = 20
 """Widest range (``[1-20]``, both ends counted) that is read as one."""
 
 _SPACES = re.compile(r"[ \t]+")
-# What may make `[1]` something else stands before it (the last letters of such words) or behind it.
-_SIMPLE = re.compile(
-    r"\[(?<!\bat \[)(?<!ara \[|ras \[|ra\. \[|as\. \[|aph \[|phs \[|int \[|val \[|lle \[|cle \[)"
-    r"(?<!alo \[|néa \[|ant \[|rn\. \[|rz\. \[|do\. \[|вал \[|але \[|зок \[|зке \[|нкт \[|кте \[)"
-    r"(?<!\W[a-z]\[)(?<!^[a-z]\[)(?<!arr\[|lst\[|vec\[|rgs\[|rgv\[|ums\[)"
-    r"(?<!list\[|rray\[|trix\[|lues\[)"
-    r"(?<![\"“”„«»「」『』‘’]\[)(?<!区间\[|區間\[|区間\[|구간\[)(\d{1,3})\](?![a-z(])",
-    re.IGNORECASE,
-)
 _PLAIN_MARK = re.compile(r"\[(\d{1,3})\](?![(}\-\u2010-\u2015\u2212\uff0d\uff5e])")
-_SPECIAL = re.compile(r"[`【］$\\<^{〔〖⟦⟨「『《〈＜（_§⁽⁰¹²³⁴-⁹①-⑳\ue200-\ue2ff]")
-_BEHIND_MARK = re.compile(r"\](?:\(|[-\u2010-\u2015\u2212\uff0d\uff5e]\[)")
-_ROUND = re.compile(r"\([^()\d\[\n]{0,60}(?:\[|\d{1,3}(?!\d))")
-_SIGNS = re.compile(r"turn\d|~~~|&(?:#|l)|%\[|://|##|\[0\]|:cite")
 _ENDS_CLAUSE = re.compile(r"[ \t]*(?:[.,;:!?)]|\n|\Z)")
 _FROM_ZERO = frozenset(("ids", "round_ids", "ragflow"))
 """Forms of RAGFlow, which counts from 0 whatever the prompt says."""
@@ -148,37 +135,23 @@ class Grammar:
         return scan.parsed()
 
     def cited(self, output: str, n_docs: int) -> tuple[set[int], int, int]:
-        """Read citations without offsets, which is faster: those in range, and counts of others.
+        """Read the citations of an output as positions and counts; see :meth:`count`."""
+        return self.count(self.parse(output, n_docs), n_docs)
+
+    def count(self, parsed: Parsed, n_docs: int) -> tuple[set[int], int, int]:
+        """Count the citations that were read in an output.
 
         Returns:
             (0-based positions in the context, number of distinct out-of-range citations, number
             of unparsed marks).
         """
-        simple = _SIMPLE.findall(output)
-        if len(simple) == output.count("[") and not self.needs_care(output):
-            numbers = {int(n) for n in simple}
-            unparsed = sum(1 for _ in find_mentions(output, self.base, n_docs, numbers))
-        else:
-            parsed = self.parse(output, n_docs)
-            numbers = {n for marker in parsed.markers for n in marker.numbers}
-            unparsed = len(parsed.unparsed)
+        numbers = {n for marker in parsed.markers for n in marker.numbers}
         inside = {n - self.base for n in numbers if 0 <= n - self.base < n_docs}
-        return inside, len(numbers) - len(inside), unparsed
+        return inside, len(numbers) - len(inside), len(parsed.unparsed)
 
     def has_list(self, output: str) -> bool:
         """Whether an output holds a reference list."""
         return may_hold_list(output) and bool(self.parse(output, 0).lists)
-
-    def needs_care(self, output: str) -> bool:
-        """Whether an output needs the full parser: it may contain more than plain ``[n]`` marks."""
-        return (
-            self.has_round
-            or _SPECIAL.search(output) is not None
-            or _BEHIND_MARK.search(output) is not None
-            or _SIGNS.search(output) is not None
-            or _ROUND.search(output) is not None
-            or may_hold_list(output)
-        )
 
     def read_numbers(self, body: str, n_docs: int) -> tuple[tuple[int, ...], bool]:
         """Read the numbers in one bracket; also return whether every item could be read."""
@@ -345,13 +318,9 @@ class _Scan:
 
     def _suspects(self) -> None:
         """Add brackets with a digit that no rule has read to the unparsed marks."""
-        output = self.output
-        if any(sign in output for sign in "[【［{<⟨《＜"):
-            spans = sorted(
-                [*self.hidden, *self.unparsed, *((m.start, m.end) for m in self.markers)]
-            )
-            suspects = (match.span() for match in SUSPECT.finditer(output))
-            self.unparsed.extend(span for span in suspects if not overlaps(span, spans))
+        spans = sorted([*self.hidden, *self.unparsed, *((m.start, m.end) for m in self.markers)])
+        suspects = (match.span() for match in SUSPECT.finditer(self.output))
+        self.unparsed.extend(span for span in suspects if not overlaps(span, spans))
 
     def parsed(self) -> Parsed:
         """Return all marks read, with numbers translated by the answer's own reference lists."""
@@ -413,7 +382,7 @@ def without_markers(output: str, markers: tuple[Marker, ...]) -> str:
         for marker in markers:
             piece = output[position : marker.start]
             following = output[marker.end : marker.end + 1]
-            if not following or following in TAKES_SPACE or marker.end in starts:
+            if not following or following in _TAKES_SPACE or marker.end in starts:
                 piece = without_last_space(piece)
             pieces.append(piece)
             position = marker.end
