@@ -3,9 +3,15 @@
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from citeforge.evaluator.measures.rage_citations import reference_scorer, strict_scorer
-from citeforge.schemas.citations.grammar import Grammar
+from citeforge.evaluator.measures.rage_citations import (
+    _strip_markers,
+    reference_scorer,
+    strict_scorer,
+)
+from citeforge.schemas.citations.grammar import Grammar, without_markers
 
 GRAMMAR = Grammar()
 RELEVANT = frozenset({0, 3})  # passages 1 and 4 of 5
@@ -106,3 +112,9 @@ def test_an_empty_list_of_short_answers_is_defined_and_zero() -> None:
 def test_length(output: str, strict: int, reference: int) -> None:
     assert strict_scorer(GRAMMAR)(output, 5, RELEVANT, {}).length == strict
     assert reference_scorer(GRAMMAR)(output, 5, RELEVANT, {}).length == reference
+
+
+@given(st.text(st.sampled_from("[]12 \t\n.,;x(`【】") | st.characters()))
+def test_the_short_way_counts_the_same_words(output: str) -> None:
+    slow = without_markers(output, GRAMMAR.parse(output, 5).markers)
+    assert _strip_markers(output, 5, GRAMMAR).split() == slow.split()

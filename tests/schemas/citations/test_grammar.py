@@ -420,6 +420,19 @@ def test_never_raises_and_spans_are_sound(output: str, n_docs: int, grammar: Gra
     assert all(a[1] <= b[0] for a, b in pairwise(parsed.unparsed))
 
 
+@given(outputs, st.integers(0, 50), grammars)
+def test_the_short_way_agrees_with_the_long_one(output: str, n_docs: int, grammar: Grammar) -> None:
+    base = grammar.base
+    parsed = grammar.parse(output, n_docs)
+    numbers = {n for m in parsed.markers for n in m.numbers}
+    inside = {n - base for n in numbers if 0 <= n - base < n_docs}
+    assert grammar.cited(output, n_docs) == (
+        inside,
+        len(numbers) - len(inside),
+        len(parsed.unparsed),
+    )
+
+
 @given(st.lists(st.lists(st.integers(1, 30), min_size=1, max_size=4), max_size=5))
 def test_rendered_citations_come_back(groups: list[list[int]]) -> None:
     output = " ".join(f"Word [{', '.join(map(str, group))}]." for group in groups)

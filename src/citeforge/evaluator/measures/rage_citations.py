@@ -14,11 +14,12 @@ from citeforge.evaluator.measures.reading import PerAnswerScores
 from citeforge.evaluator.statistics.estimates import harmonic, harmonic_sample, mean_sample
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
-from citeforge.schemas.citations.grammar import Grammar, read_number, without_markers
+from citeforge.schemas.citations.grammar import TAKES_SPACE, Grammar, read_number, without_markers
 from citeforge.schemas.submission import SubmissionLine
 from citeforge.schemas.text import answer_form, holds_form
 
 _REFERENCE = re.compile(r"\[(\d+)\]")
+_PLAIN = re.compile(r"\[\d{1,3}\]")
 
 
 class AnswerValues(NamedTuple):
@@ -53,9 +54,8 @@ def strict_scorer(grammar: Grammar) -> Scorer:
         output: str, n_docs: int, relevant: frozenset[int], answers: dict[int, list[str]]
     ) -> AnswerValues:
         """Compute the values of one answer by ``strict``."""
-        parsed = grammar.parse(output, n_docs)
-        inside, outside, unparsed = grammar.count(parsed, n_docs)
-        text, short_em = without_markers(output, parsed.markers), math.nan
+        inside, outside, unparsed = grammar.cited(output, n_docs)
+        text, short_em = _strip_markers(output, n_docs, grammar), math.nan
         if answers:
             form, needles = answer_form(text), (a for some in answers.values() for a in some)
             short_em = float(any(n and holds_form(form, n) for n in map(answer_form, needles)))
@@ -70,6 +70,24 @@ def _shares(inside: set[int], distinct: int, relevant: frozenset[int]) -> tuple[
     hits = len(inside & relevant)
     recall = hits / len(relevant) if relevant else math.nan
     return hits / distinct if distinct else 0.0, recall, distinct
+
+
+def _strip_markers(output: str, n_docs: int, grammar: Grammar) -> str:
+    """Remove citation markers from an output, in a fast way if it has plain ``[n]`` alone."""
+    marks = output.count("[")
+    if not grammar.needs_care(output):
+        pieces = []
+        at = 0
+        for marker in _PLAIN.finditer(output) if marks else ():
+            piece = output[at : marker.start()]
+            at = marker.end()
+            following = output[at : at + 1]
+            if not following or following in TAKES_SPACE:
+                piece = piece.rstrip(" \t")
+            pieces.append(piece)
+        if len(pieces) == marks:
+            return "".join([*pieces, output[at:]])
+    return without_markers(output, grammar.parse(output, n_docs).markers)
 
 
 def reference_scorer(grammar: Grammar) -> Scorer:
