@@ -262,6 +262,18 @@ class Domain(FrozenRecord):
             raise ValueError("model: plain and the mapping `plain` go together")
         return self
 
+    @field_validator("templates")
+    @classmethod
+    def _check_templates(cls, templates: dict[str, str]) -> dict[str, str]:
+        """Refuse templates that are not Jinja; return all templates."""
+        environment = SandboxedEnvironment(undefined=StrictUndefined)
+        for task, text in templates.items():
+            try:
+                environment.parse(text)
+            except TemplateError as error:
+                raise ValueError(f"{task} is not a Jinja template ({error})") from error
+        return templates
+
     def inverses(self, relation: str) -> tuple[str, ...]:
         """List the declared inverse relations of a relation, by label."""
         own = relation_key(relation)
