@@ -34,7 +34,7 @@ from citeforge.schemas.citations.forms import (
 from citeforge.schemas.citations.mentions import find_loose_marks, find_mentions
 from citeforge.schemas.citations.reference_list import find_lists, may_hold_list
 
-_TAKES_SPACE = " \t\n.,;:!?)[【"
+TAKES_SPACE = " \t\n.,;:!?)[【"
 """What may follow a marker that takes the space before it along."""
 
 MAX_RANGE = 20
@@ -409,7 +409,7 @@ def without_markers(output: str, markers: tuple[Marker, ...]) -> str:
         for marker in markers:
             piece = output[position : marker.start]
             following = output[marker.end : marker.end + 1]
-            if not following or following in _TAKES_SPACE or marker.end in starts:
+            if not following or following in TAKES_SPACE or marker.end in starts:
                 piece = without_last_space(piece)
             pieces.append(piece)
             position = marker.end
