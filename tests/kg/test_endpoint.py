@@ -16,7 +16,6 @@ from citeforge.kg.endpoint import (
     CONTACT_VARIABLE,
     EndpointEngine,
     EndpointOptions,
-    Limits,
     QueryBudget,
     ReplayEngine,
     ReplyStore,
@@ -217,8 +216,8 @@ def busiest(rows: list[tuple[float, float, bool]], window: float) -> tuple[float
 @pytest.mark.parametrize(("seed", "failing"), [(0, 1.0), (1, 0.3), (2, 0.0)])
 def test_the_grant_is_never_exceeded(pauses: list[float], seed: int, failing: float) -> None:
     """200 queries of 4 to 6 s, or of 0.1 s that all fail: 20 s and 30 errors in any minute."""
-    limits, rng, rows = Limits(seconds=20, errors=30), random.Random(seed), []
-    budget = QueryBudget(limits)
+    options, rng, rows = EndpointOptions(seconds=20, errors=30), random.Random(seed), []
+    budget = QueryBudget(options)
     for _ in range(200):
         seconds = 0.1 if failing == 1 else rng.uniform(4, 6)
         assert budget.wait() >= seconds  # no query is cut short
@@ -226,38 +225,36 @@ def test_the_grant_is_never_exceeded(pauses: list[float], seed: int, failing: fl
         endpoint.time.sleep(seconds)
         rows.append((start, endpoint.time.monotonic(), rng.random() < failing))
         budget.settle(start, rows[-1][2])
-    seconds, errors = busiest(rows, limits.window)
-    assert seconds <= limits.seconds + 1e-6
-    assert errors <= limits.errors
+    seconds, errors = busiest(rows, options.window)
+    assert seconds <= options.seconds + 1e-6
+    assert errors <= options.errors
     assert budget.waited > 0
     # It does not wait for longer than the grant asks for.
-    assert seconds > 15 or errors == limits.errors - 1
+    assert seconds > 15 or errors == options.errors - 1
 
 
 @pytest.mark.slow
 def test_the_granted_query_seconds_are_never_passed(expected: dict[str, Graph]) -> None:
     """As an endpoint sees it, by its own clock."""
-    limits = Limits(seconds=patience(1.5), errors=30, window=patience(3))
-    options = EndpointOptions(timeout=NEVER, limits=limits)
+    options = EndpointOptions(timeout=NEVER, seconds=patience(1.5), window=patience(3))
     with proxy(GRAPH, latency=patience(0.2)) as running:
         result, _, engine = ask(running.url, batch=1, options=options)
         rows = [(r["start"], r["end"], False) for r in running.requests()]
     assert len(rows) == len(PEOPLE)
     assert result == expected
-    assert busiest(rows, limits.window)[0] <= limits.seconds
+    assert busiest(rows, options.window)[0] <= options.seconds
     # 11 queries of 0.2 s are 2.2 s of work: without a budget it would all fall into one window.
     assert engine.budget.waited > 0
 
 
 def test_the_granted_errors_are_never_passed() -> None:
-    limits = Limits(seconds=60.0, errors=3, window=0.2)
-    options = EndpointOptions(timeout=NEVER, attempts=6, pause=0.001, limits=limits)
+    options = EndpointOptions(timeout=NEVER, attempts=6, pause=0.001, errors=3, window=0.2)
     with proxy(GRAPH, then="429") as running:
         with refused("endpoint-refused", path=running.url):
             ask(running.url, options=options)
         rows = [(r["start"], r["end"], True) for r in running.requests()]
     assert len(rows) == 6
-    assert busiest(rows, limits.window)[1] <= limits.errors
+    assert busiest(rows, options.window)[1] <= options.errors
 
 
 def test_replies_are_kept_and_replayed(

@@ -251,7 +251,7 @@ def test_no_row_can_be_lost_unnoticed() -> None:
     engine = Lossy(GRAPH)
     kg = KnowledgeGraph(engine, load_domain("people"), ("en", "pl"))
     people = ["Q901", "Q909", "Q911"]
-    entities = " ".join(kg._entity(q) for q in people)
+    entities = kg._entities(people)
     rows = engine.select(query("subgraphs", entities=entities, languages=kg._languages))
     assert len(rows) > 30
     for lost in range(len(rows)):

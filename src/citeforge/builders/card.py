@@ -37,12 +37,12 @@ class SidecarFiles:
     """Files of a package that are not tables: audit, reference scores and ``card.md``.
 
     Attributes:
-        audit: content of ``audit.json``.
+        audit: record of ``audit.json``.
         scores: content of ``reference_scores.json``.
         by_hand: text of ``card.md``.
     """
 
-    audit: dict[str, Any] | None = None
+    audit: Audit | None = None
     scores: list[dict[str, Any]] = field(default_factory=list)
     by_hand: str = ""
 
@@ -64,12 +64,11 @@ class SidecarFiles:
                 return json.loads(changed[name])
             return read_json(folder / name) if (folder / name).is_file() else otherwise
 
-        audit, scores = content(AUDIT, None), content(SCORES, [])
-        if audit is not None:
-            validated(Audit, audit, folder / AUDIT)
+        found = content(AUDIT, None)
+        audit = None if found is None else validated(Audit, found, folder / AUDIT)
         path = folder / BY_HAND
         by_hand = path.read_text(encoding="utf-8").strip() if path.is_file() else ""
-        return SidecarFiles(audit, scores, by_hand)
+        return SidecarFiles(audit, content(SCORES, []), by_hand)
 
 
 def render_card(
@@ -107,7 +106,7 @@ def render_card(
         audit=audit,
         checks_made=checks_made,
         flaws=[] if audit is None else _list_flaws(audit),
-        exploits=None if audit is None or not audit.get("exploits") else _describe_exploits(audit),
+        exploits_table=exploits_table,
         licences=[
             (_one_line(what), _one_line(licence or "not stated"), licence_words(licence))
             for what, licence in licences_of(manifest)
@@ -131,7 +130,7 @@ def _make_header(
     header: dict[str, object] = {"pretty_name": manifest.name}
     if manifest.licence:
         header["license"] = manifest.licence.lower()
-    by_language = (beside.audit or {}).get("languages", {})
+    by_language = {} if beside.audit is None else beside.audit.languages
     total = sum(by_language.values())
     languages = [n for n, c in by_language.items() if n != "not clear" and c >= 0.05 * total]
     if languages:
@@ -199,17 +198,11 @@ def _format(value: object) -> str:
     return f"`{bars(value.values())}` {parts}" if is_counts else parts
 
 
-def _list_flaws(audit: dict[str, Any]) -> list[tuple[str, int]]:
+def _list_flaws(audit: Audit) -> list[tuple[str, int]]:
     """List (kind of flaw, count) of an audit; ("nothing", 0) without any."""
-    rows = [(kind, len(flaws)) for kind, flaws in audit["flaws"].items()]
-    rows += [(f"personal data: {k} (passages)", n) for k, n in audit["personal_data"].items()]
+    rows = [(kind, len(flaws)) for kind, flaws in audit.flaws.items()]
+    rows += [(f"personal data: {k} (passages)", n) for k, n in audit.personal_data.items()]
     return rows or [("nothing", 0)]
-
-
-def _describe_exploits(audit: dict[str, Any]) -> dict[str, Any]:
-    """Prepare the scores of degenerate systems in an audit for the card."""
-    found = Exploits.model_validate(audit["exploits"])
-    return {**found.model_dump(), "table": exploits_table(found), "findings": found.findings}
 
 
 def exploits_table(found: Exploits) -> Table:

@@ -193,9 +193,7 @@ class HagridSource(FileSource):
                         "kind": "answer",
                         "position": position,
                         "text": answer.answer,
-                        "answer_type": answer.answer_type,
-                        "informative": answer.informative,
-                        "attributable": answer.attributable,
+                        **msgspec.structs.asdict(answer),
                         "citations": citations,
                         "sentences": [_sentence(s, ids) for s in answer.sentences or []],
                     }
@@ -218,10 +216,5 @@ def resolve_citations(text: str, ids: list[str]) -> tuple[list[str], int]:
 
 def _sentence(sentence: HagridSentence, ids: list[str]) -> dict[str, Any]:
     """Convert a sentence of an answer to a structure of the gold table."""
-    return {
-        "text": sentence.text,
-        "index": sentence.index,
-        "informative": sentence.informative,
-        "attributable": sentence.attributable,
-        "citations": resolve_citations(sentence.text, ids)[0],
-    }
+    cited, _ = resolve_citations(sentence.text, ids)
+    return msgspec.structs.asdict(sentence) | {"citations": cited}

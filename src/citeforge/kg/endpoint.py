@@ -4,7 +4,7 @@ import hashlib
 import os
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -22,15 +22,23 @@ from citeforge.schemas.version import __version__
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Query seconds and errors that a server allows within a window of time.
+class EndpointOptions:
+    """Options of requests to an endpoint: timeout, retries and the server's limits.
 
     Attributes:
-        seconds: query seconds.
-        errors: replies that are errors.
+        timeout: seconds before a query counts as timed out.
+        attempts: how often a throttled or broken query is sent.
+        longest_wait: longest ``Retry-After`` that is waited for.
+        pause: first pause after a broken connection; doubled each time.
+        seconds: query seconds that the server allows within a window of time.
+        errors: replies within a window that may be errors.
         window: length of the window in seconds.
     """
 
+    timeout: float = 60.0
+    attempts: int = 5
+    longest_wait: float = 300.0
+    pause: float = 1.0
     seconds: float = 60.0
     errors: int = 30
     window: float = 60.0
@@ -52,7 +60,7 @@ class QueryBudget:
     longest so far would stay within the limit; its timeout is the rest of the limit.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: EndpointOptions) -> None:
         """Start with a full budget."""
         self.limits = limits
         self._queries: list[_PastQuery] = []
@@ -161,25 +169,6 @@ _POST_FROM = 1500  # characters of a query
 _UNREADABLE_WAIT = 5.0  # seconds, where Retry-After is neither a number nor a date
 
 
-@dataclass(frozen=True)
-class EndpointOptions:
-    """Options of requests to an endpoint: timeout, retries and limits.
-
-    Attributes:
-        timeout: seconds before a query counts as timed out.
-        attempts: how often a throttled or broken query is sent.
-        longest_wait: longest ``Retry-After`` that is waited for.
-        limits: what the endpoint grants.
-        pause: first pause after a broken connection; doubled each time.
-    """
-
-    timeout: float = 60.0
-    attempts: int = 5
-    longest_wait: float = 300.0
-    limits: Limits = field(default_factory=Limits)
-    pause: float = 1.0
-
-
 class TooLongError(Exception):
     """The query timed out or its reply was cut; a smaller one may pass."""
 
@@ -203,7 +192,7 @@ class EndpointEngine:
         self.url = url
         self.options = options or EndpointOptions()
         self.store = store
-        self.budget = QueryBudget(self.options.limits)
+        self.budget = QueryBudget(self.options)
         self.requests = 0
 
     def identity(self) -> dict[str, Any]:
@@ -258,23 +247,22 @@ class EndpointEngine:
                 raise TooLongError(str(error)) from error
             except OSError as error:
                 if not left:
-                    raise InputError(
-                        f"cannot be reached ({error})",
-                        path=self.url,
-                        allowed="check the address and the network, or use --kg file:PATH",
-                        code="endpoint-failed",
-                    ) from error
+                    advice = "check the address and the network, or use --kg file:PATH"
+                    message = f"cannot be reached ({error})"
+                    raise self._error(message, advice, "endpoint-failed") from error
             finally:
                 self.budget.settle(start, failed=rows is None)
             if left:
                 time.sleep(pause if wait is None else wait)
             pause *= 2
-        raise InputError(
+        raise self._error(
             f"throttled the query {self.options.attempts} times",
-            path=self.url,
-            allowed="try again later; what was answered is kept with --kg-store",
-            code="endpoint-refused",
+            "try again later; what was answered is kept with --kg-store",
         )
+
+    def _error(self, message: str, allowed: str, code: str = "endpoint-refused") -> InputError:
+        """Make the error for an endpoint that does not answer."""
+        return InputError(message, path=self.url, allowed=allowed, code=code)
 
     def _send(self, query: str, timeout: float) -> HttpReply:
         """Send a query once: a short one by GET, which caches can answer, a long one by POST."""
@@ -298,31 +286,21 @@ class EndpointEngine:
         if refusal.status in (500, 502, 504, 408):
             raise TooLongError(f"the endpoint answered {refusal.status}")
         if refusal.status == 403:
-            raise InputError(
+            raise self._error(
                 "refuses us (403): Wikimedia bans clients without a contact, or that were too fast",
-                path=self.url,
-                allowed=f"set {CONTACT_VARIABLE} to a mail address or page, and wait",
-                code="endpoint-refused",
+                f"set {CONTACT_VARIABLE} to a mail address or page, and wait",
             )
         if refusal.status not in (429, 503):
             verb = "refused the query:" if refusal.status in (400, 414) else "answered"
-            raise InputError(
-                f"{verb} {refusal.status}{_first_line(refusal)}",
-                path=self.url,
-                allowed="an address that answers SPARQL 1.1 queries",
-                code="endpoint-refused",
-            )
+            message = f"{verb} {refusal.status}{_first_line(refusal)}"
+            raise self._error(message, "an address that answers SPARQL 1.1 queries")
         if "retry-after" not in refusal.headers:
             return None
         wait = retry_after(refusal.headers)
         seconds = _UNREADABLE_WAIT if wait is None else wait
         if seconds > self.options.longest_wait:
-            raise InputError(
-                f"asks us to wait {seconds:,.0f} s",
-                path=self.url,
-                allowed="try again then; what was answered is kept with --kg-store",
-                code="endpoint-refused",
-            )
+            advice = "try again then; what was answered is kept with --kg-store"
+            raise self._error(f"asks us to wait {seconds:,.0f} s", advice)
         return seconds
 
 

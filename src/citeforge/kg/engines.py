@@ -13,7 +13,7 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store, parse
 from citeforge.engines.files import sha256_file
 from citeforge.engines.jsonlines import open_bytes, raw_lines, read_errors
 from citeforge.engines.registry import parse_choice, unknown_choice_error
-from citeforge.kg.endpoint import EndpointEngine, EndpointOptions, Limits, ReplayEngine, ReplyStore
+from citeforge.kg.endpoint import EndpointEngine, EndpointOptions, ReplayEngine, ReplyStore
 from citeforge.kg.plain import PlainModel
 from citeforge.kg.translation import Translated, Translation
 from citeforge.kg.values import WIKIBASE, Row, Term
@@ -209,7 +209,7 @@ def open_endpoint(url: str, run: RunOptions) -> SparqlEngine:
         address = "…" if "@" in url else url  # it may hold a password
         raise unknown_choice_error("--kg", CHOICES)(f"sparql:{address}")
     store = None if run.kg_store is None else ReplyStore(run.kg_store)
-    options = EndpointOptions(timeout=run.kg_timeout, limits=Limits(seconds=run.kg_seconds))
+    options = EndpointOptions(timeout=run.kg_timeout, seconds=run.kg_seconds)
     return EndpointEngine(url, options, store)
 
 

@@ -94,25 +94,29 @@ class KnowledgeGraph:
     def _find_merged(self, ids: Sequence[str]) -> dict[str, str]:
         """Map ids to the entities they were merged into; of several to that of lowest number."""
         found: dict[str, str] = {}
+        for row in self._rows_about("merged", ids, "into"):
+            old, new = self._id(row["entity"]), self._id(row["into"])
+            if self.reader.is_entity(row["into"]) and old != new:
+                found[old] = min(found.get(old, new), new, key=by_number)
+        return found
+
+    def _rows_about(self, template: str, ids: Sequence[str], variable: str) -> Iterator[Row]:
+        """Ask a query about ids in batches; yield rows with an id and the value of a variable."""
+        direct = self.domain.direct_iri
 
         def ask(part: Sequence[str]) -> list[Row]:
-            """Query which ids of a batch were merged into other entities."""
-            entities = " ".join(self._entity(q) for q in part)
-            rows = self.engine.select(query("merged", entities=entities, languages=self._languages))
-            return _require_asked_values(
-                rows, "entity", [self.domain.entity_iri + q for q in part], "into"
-            )
+            """Ask about one batch of ids."""
+            asked = [self.domain.entity_iri + q for q in part]
+            entities = self._entities(part)
+            text = query(template, entities=entities, languages=self._languages, direct=direct)
+            return _require_asked_values(self.engine.select(text), "entity", asked, variable)
 
         for _, rows in self._batched(ids, ask):
-            for row in rows:
-                old, new = self._id(row["entity"]), self._id(row["into"])
-                if self.reader.is_entity(row["into"]) and old != new:
-                    found[old] = min(found.get(old, new), new, key=by_number)
-        return found
+            yield from rows
 
     def _subgraph_rows(self, part: Sequence[str]) -> list[Row]:
         """Query the statements of entities; refuse a reply with fewer rows than it counts."""
-        entities = " ".join(self._entity(q) for q in part)
+        entities = self._entities(part)
         rows = self.engine.select(query("subgraphs", entities=entities, languages=self._languages))
         counted: dict[str, dict[str, int]] = {"count": {}, "labels": {}}
         received: Counter[tuple[str, str]] = Counter()
@@ -165,7 +169,7 @@ class KnowledgeGraph:
     def find(self, names: Iterable[str]) -> dict[str, list[str]]:
         """Map each name to the entities of the domain's class with that label or alias."""
         link = iri(self.domain.direct_iri + self.domain.instance_of)
-        condition = f"?entity {link} {self._entity(self.domain.entity_class)} ."
+        condition = f"?entity {link} {self._entities([self.domain.entity_class])} ."
         return self._ids_by_name("entities_by_name", names, "entity", {"class": condition})
 
     def properties(self, labels: Iterable[str]) -> dict[str, list[str]]:
@@ -200,11 +204,7 @@ class KnowledgeGraph:
 
     def pairs(self, properties: Iterable[str]) -> list[tuple[str, str, str]]:
         """List (entity, relation id, entity) of all connected pairs of the class, sorted."""
-        text = query(
-            "pairs",
-            properties=" ".join(self._entity(p) for p in properties),
-            **self._class,
-        )
+        text = query("pairs", properties=self._entities(properties), **self._class)
         names = ("first", "prop", "second")
         rows = self._ask_once(text, *names, ids=names)
         triples = {(self._id(r["first"]), self._id(r["prop"]), self._id(r["second"])) for r in rows}
@@ -216,12 +216,8 @@ class KnowledgeGraph:
         Returns:
             Relation id to label of the class to number of values; an empty label for no class.
         """
-        text = query(
-            "ends",
-            properties=" ".join(self._entity(p) for p in properties),
-            languages=self._languages,
-            **self._class,
-        )
+        iris = self._entities(properties)
+        text = query("ends", properties=iris, languages=self._languages, **self._class)
         groups: dict[tuple[str, str], list[Row]] = {}
         for row in self._ask_once(text, "prop", "entities", ids=("prop",)):
             name = self._id(row["class"]) if "class" in row else ""
@@ -244,17 +240,8 @@ class KnowledgeGraph:
     def _names(self, template: str, ids: Iterable[str]) -> dict[str, list[str]]:
         """Map ids to the names that a query finds for them, sorted."""
         names_of: dict[str, set[str]] = {q: set() for q in ids}
-
-        def ask(part: Sequence[str]) -> list[Row]:
-            """Query the names of one batch of ids."""
-            entities, direct = " ".join(map(self._entity, part)), self.domain.direct_iri
-            text = query(template, entities=entities, languages=self._languages, direct=direct)
-            asked = [self.domain.entity_iri + q for q in part]
-            return _require_asked_values(self.engine.select(text), "entity", asked, "alias")
-
-        for _, rows in self._batched(list(names_of), ask):
-            for row in rows:
-                names_of[self._id(row["entity"])].add(self.reader.clean(row["alias"].value))
+        for row in self._rows_about(template, list(names_of), "alias"):
+            names_of[self._id(row["entity"])].add(self.reader.clean(row["alias"].value))
         return {q: sorted(names - {""}) for q, names in names_of.items()}
 
     def labels_of_class(self) -> dict[str, list[str]]:
@@ -286,11 +273,9 @@ class KnowledgeGraph:
                 return []  # an aggregate of nothing is a row of zeros
             return self._require_ids(_require_bound(rows, *variables), *ids)
         except TooLongError as error:
-            raise InputError(
+            raise self._error(
                 f"cannot answer a query that cannot be split ({error})",
-                path=self.engine.identity().get("endpoint"),
-                allowed="give the pairs in a file (--pairs), or a snapshot (--kg file:…)",
-                code="endpoint-failed",
+                "give the pairs in a file (--pairs), or a snapshot (--kg file:…)",
             ) from error
 
     def _batched(
@@ -304,18 +289,20 @@ class KnowledgeGraph:
                 yield part, ask(part)
             except TooLongError as error:
                 if len(part) == 1:
-                    raise InputError(
-                        f"does not answer even for {part[0]} alone ({error})",
-                        path=self.engine.identity().get("endpoint"),
-                        allowed="another endpoint, or a snapshot (--kg file:…)",
-                        code="endpoint-failed",
-                    ) from error
+                    message = f"does not answer even for {part[0]} alone ({error})"
+                    advice = "another endpoint, or a snapshot (--kg file:…)"
+                    raise self._error(message, advice) from error
                 self.counts["batches split in two"] += 1
                 waiting[:0] = [part[: len(part) // 2], part[len(part) // 2 :]]
 
-    def _entity(self, qid: str) -> str:
-        """Write the IRI of an id as in SPARQL."""
-        return iri(self.domain.entity_iri + qid)
+    def _error(self, message: str, allowed: str) -> InputError:
+        """Make the error for an endpoint that cannot answer a query."""
+        endpoint = self.engine.identity().get("endpoint")
+        return InputError(message, path=endpoint, allowed=allowed, code="endpoint-failed")
+
+    def _entities(self, ids: Iterable[str]) -> str:
+        """Write the IRIs of ids as in SPARQL, with spaces between them."""
+        return " ".join(iri(self.domain.entity_iri + name) for name in ids)
 
     def _require_ids(self, rows: list[Row], *variables: str) -> list[Row]:
         """Refuse rows in which a variable has no id of the domain; return the rows.

@@ -21,6 +21,7 @@ MANIFEST = "manifest.json"
 STATS = "stats.json"
 CARD = "README.md"
 AUDIT, SCORES, BY_HAND = "audit.json", "reference_scores.json", "card.md"
+FRESH_COPY = "a fresh copy of the package"
 _VERSION = ("schema_version", SCHEMA_VERSION)
 BESIDE = (AUDIT, SCORES, BY_HAND, "croissant.json", "eval.yaml")
 """Files that may join a package after its build; the manifest then knows them."""
@@ -50,6 +51,18 @@ class Problem:
         return f"{self.file}: {self.message}"
 
 
+def damaged(
+    message: str,
+    path: Path,
+    code: str,
+    *,
+    field: str | None = None,
+    allowed: str = f"{FRESH_COPY}; see: citeforge verify",
+) -> InputError:
+    """Make the error for a package whose content only a fresh copy mends."""
+    return InputError(message, path=path, field=field, allowed=allowed, code=code)
+
+
 Figure = str | int | float | None
 _Stats = dict[str, Figure | list[Figure] | dict[str, Figure]]
 
@@ -64,12 +77,8 @@ def read_stats(folder: Path) -> dict[str, Any]:
     try:
         return dict(msgspec.convert(read_json(path), _Stats))
     except msgspec.ValidationError as error:
-        raise InputError(
-            f"is not a table of statistics ({error})",
-            path=path,
-            allowed="a fresh copy of the package",
-            code="wrong-type",
-        ) from error
+        message = f"is not a table of statistics ({error})"
+        raise damaged(message, path, "wrong-type", allowed=FRESH_COPY) from error
 
 
 def load_manifest(folder: Path) -> Manifest:
@@ -92,12 +101,8 @@ def load_manifest(folder: Path) -> Manifest:
     # Of what the file says, not of the record made from it: a newer record has more fields.
     own = digest({**content, "manifest_sha256": ""})
     if manifest.manifest_sha256 != own or path.read_bytes() != pretty_json(content).encode():
-        raise InputError(
-            "was changed after the build (it does not match its own sha256)",
-            path=path,
-            allowed="a fresh copy of the package",
-            code="hash-mismatch",
-        )
+        message = "was changed after the build (it does not match its own sha256)"
+        raise damaged(message, path, "hash-mismatch", allowed=FRESH_COPY)
     actual = benchmark_hash(manifest.files)
     if manifest.benchmark_hash != actual:
         raise InputError(
@@ -212,10 +217,5 @@ def load_intact(folder: Path, beside: bool = False) -> Manifest:
                 allowed="your text in card.md beside it; remove README.md and run this again",
                 code="hash-mismatch",
             )
-        raise InputError(
-            problem.message,
-            path=folder / problem.file,
-            allowed="a fresh copy of the package; see: citeforge verify",
-            code=problem.code,
-        )
+        raise damaged(problem.message, folder / problem.file, problem.code)
     return manifest

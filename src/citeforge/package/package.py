@@ -18,9 +18,9 @@ from citeforge.engines.retrieval.records import Rankings, Retrieved
 from citeforge.engines.tables import iter_batches, read_table, rows_of, rows_with
 from citeforge.package.items import Gold, GoldRows, Item, Labelling, by_query, replace_texts
 from citeforge.package.kinds import Kind, kind_of, require_base
-from citeforge.package.manifest import load_intact, splits_of
+from citeforge.package.manifest import damaged, load_intact, splits_of
 from citeforge.schemas.citations.grammar import Grammar
-from citeforge.schemas.errors import InputError, UnknownValueError, extras_named
+from citeforge.schemas.errors import UnknownValueError, extras_named
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.tables import (
     CORPUS,
@@ -176,12 +176,8 @@ class Package(Displayed):
         table = self.table("queries", split)
         n_ids = pc.count_distinct(table["_id"], mode="all").as_py()
         if self.whole and n_ids < table.num_rows:
-            raise InputError(
-                "has a duplicate query id",
-                path=self.folder / "queries" / split,
-                allowed="a sound package; see: citeforge verify",
-                code="duplicate-id",
-            )
+            place = self.folder / "queries" / split
+            raise damaged("has a duplicate query id", place, "duplicate-id")
         return table
 
     @cached_property
@@ -208,12 +204,8 @@ class Package(Displayed):
         """
         form = self.kind.other_questions.get(context, self.kind.questions)
         if form not in self.forms:
-            raise InputError(
-                f"lacks the {form} queries, which the context set {context} asks",
-                path=self.folder,
-                allowed="a fresh copy of the package; see: citeforge verify",
-                code="missing-field",
-            )
+            message = f"lacks the {form} queries, which the context set {context} asks"
+            raise damaged(message, self.folder, "missing-field")
         return self.forms[form]
 
     @cached_property
@@ -240,12 +232,8 @@ class Package(Displayed):
             raise UnknownValueError("context", context, self.manifest.contexts)
         table = self.table("contexts", context)
         if self.whole and not table["query_id"].equals(self.queries["_id"]):
-            raise InputError(
-                "does not have the queries of the benchmark",
-                path=self.folder / "contexts" / context,
-                allowed="a fresh copy of the package; see: citeforge verify",
-                code="schema-mismatch",
-            )
+            message = "does not have the queries of the benchmark"
+            raise damaged(message, self.folder / "contexts" / context, "schema-mismatch")
         return table
 
     @cached_property
@@ -282,12 +270,8 @@ class Package(Displayed):
         mask = pc.is_in(table[column], value_set=self.queries["_id"].combine_chunks())
         if not pc.all(mask).as_py() and table.num_rows:
             unknown = table[column].filter(pc.invert(mask))[0].as_py()
-            raise InputError(
-                f"names the unknown query {unknown!r}",
-                path=self.folder / config / split,
-                allowed="a sound package; see: citeforge verify",
-                code="unknown-query",
-            )
+            message = f"names the unknown query {unknown!r}"
+            raise damaged(message, self.folder / config / split, "unknown-query")
         return table
 
     @cached_property
@@ -390,12 +374,8 @@ class Package(Displayed):
         texts = self.texts(names)
         missing = next((name for name in names if name not in texts), None)
         if missing is not None:
-            raise InputError(
-                f"names the unknown passage {missing!r}",
-                path=self.folder / "contexts" / context,
-                allowed="a sound package; see: citeforge verify",
-                code="unknown-id",
-            )
+            message = f"names the unknown passage {missing!r}"
+            raise damaged(message, self.folder / "contexts" / context, "unknown-id")
         return texts
 
     def items(

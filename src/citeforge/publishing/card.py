@@ -22,7 +22,7 @@ from citeforge.engines.tables import read_schema
 from citeforge.package.kinds import kind_of
 from citeforge.package.manifest import AUDIT, SCORES, load_intact, load_manifest, read_stats
 from citeforge.package.package import Package
-from citeforge.schemas.audit import checks_made
+from citeforge.schemas.audit import Audit, checks_made
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.scores import ScoreFile
 
@@ -67,7 +67,7 @@ _DATA_TYPES = {
 }
 
 
-def render_croissant(folder: Path, manifest: Manifest, audit: dict[str, Any] | None) -> str:
+def render_croissant(folder: Path, manifest: Manifest, audit: Audit | None) -> str:
     """Render ``croissant.json``, a package's machine-readable description of its files.
 
     Every Parquet file is a FileObject with its sha256; every shard is a record set. Columns of
@@ -76,7 +76,7 @@ def render_croissant(folder: Path, manifest: Manifest, audit: dict[str, Any] | N
     Args:
         folder: package.
         manifest: its manifest.
-        audit: content of ``audit.json``, which biases and personal data are stated from.
+        audit: record of ``audit.json``, which biases and personal data are stated from.
     """
     files = {n: s for n, s in manifest.files.items() if n.endswith(".parquet")}
     content: dict[str, Any] = {
@@ -136,7 +136,7 @@ def _describe_columns(name: str, folder: Path) -> dict[str, Any]:
     return entry
 
 
-def _responsible_ai_fields(manifest: Manifest, audit: dict[str, Any] | None) -> dict[str, Any]:
+def _responsible_ai_fields(manifest: Manifest, audit: Audit | None) -> dict[str, Any]:
     """Make Croissant's Responsible AI fields from manifest and audit; unknown ones are left out."""
     sources = "; ".join(
         f"{s.public_spec}: {', '.join(f'{k}: {v}' for k, v in s.rules.items()) or 'as it is'}"
@@ -156,20 +156,18 @@ def _responsible_ai_fields(manifest: Manifest, audit: dict[str, Any] | None) -> 
     }
     if audit is None:
         return fields
-    problems = {k: len(v) for k, v in audit.get("flaws", {}).items() if v}
+    problems = {k: len(v) for k, v in audit.flaws.items() if v}
     fields["rai:dataLimitations"] = (
         "; ".join([*(f"{k}: {n}" for k, n in problems.items()), *manifest.warnings])
-        or f"The audit found no flaw ({checks_made(audit['checks'])})."
+        or f"The audit found no flaw ({checks_made(audit.checks)})."
     )
-    personal = audit.get("personal_data", {})
     fields["rai:personalSensitiveInformation"] = "; ".join(
-        f"{k}: {n} passages" for k, n in personal.items()
+        f"{k}: {n} passages" for k, n in audit.personal_data.items()
     )
-    share = audit.get("false_negatives")
-    if share:
+    if (share := audit.false_negatives) is not None:
         fields["rai:dataBiases"] = (
-            f"Estimated share of negatives that are relevant: {share['share']:.4f} "
-            f"[{share['low']:.4f}, {share['high']:.4f}] from {share['n']} labelled pairs."
+            f"Estimated share of negatives that are relevant: {share.share:.4f} "
+            f"[{share.low:.4f}, {share.high:.4f}] from {share.n} labelled pairs."
         )
     return fields
 

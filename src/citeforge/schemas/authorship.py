@@ -6,7 +6,7 @@ human authorship, the ``second`` for LLM authorship; other metadata use the two 
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import Field, model_validator
 
@@ -144,9 +144,8 @@ def make_cells(
         initials = relevant[0] + other[0]
         base = {"relevant_origin": relevant, "other_origin": other}
         cells.append(Cell(context=f"{initials}_vanilla", **base))
-        pairs: tuple[tuple[Told, Told], ...] = (("informed", "informed"), ("cf", "cf"))
-        if relevant == other:
-            pairs = (("informed", "informed"), ("cf", "informed"), ("informed", "cf"), ("cf", "cf"))
+        told = get_args(Told)
+        pairs = [(one, two) for two in told for one in told if relevant == other or one == two]
         for labels in sets:
             for pair in pairs:
                 cell = Cell(

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from citeforge.schemas.record import FrozenRecord, Record
 from citeforge.schemas.sources import MaybeOfPlugin, SourceInfo
@@ -92,7 +92,7 @@ FAR = "seemingly relevant passages nearer to random ones than to relevant ones"
 """Count of those whose cosine is not above the middle between random and relevant passages."""
 
 
-class Manifest(MaybeOfPlugin, BaseModel):
+class Manifest(MaybeOfPlugin):
     """``manifest.json`` of a package.
 
     Attributes:
@@ -117,8 +117,6 @@ class Manifest(MaybeOfPlugin, BaseModel):
         benchmark_hash: see :func:`benchmark_hash`.
         manifest_sha256: sha256 of this manifest with this field empty.
     """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid")
 
     schema_version: int = Field(SCHEMA_VERSION, ge=1)
     kind: Line

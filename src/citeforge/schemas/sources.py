@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import SerializerFunctionWrapHandler, model_serializer
 
 from citeforge.schemas.record import FrozenRecord, Record
 
@@ -69,7 +69,7 @@ def without_folders(text: str) -> str:
     return text if match is None else f"{match['kind']}{match['name']}"
 
 
-class SourceInfo(MaybeOfPlugin, BaseModel):
+class SourceInfo(MaybeOfPlugin):
     """Provenance of one opened source; goes into the manifest.
 
     Attributes:
@@ -82,8 +82,6 @@ class SourceInfo(MaybeOfPlugin, BaseModel):
         rules: choices that decided what is relevant.
         counts: what was passed over, merged or not resolved, by reason.
     """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid")
 
     spec: str
     kind: str

@@ -423,6 +423,7 @@ def test_a_second_domain_needs_a_configuration_alone(tmp_path: Path, inline: Inl
         ("name: x\n", "missing-field"),
         ("name: x\nentity_class: Q1\nspouse: y\n", "unknown-field"),
         ("name: [", "bad-yaml"),
+        ("name: x\nentity_class: Q1\ntemplates:\n  extend: '{{ question'\n", "wrong-value"),
     ],
 )
 def test_bad_domains_are_refused(tmp_path: Path, text: str, code: str) -> None:

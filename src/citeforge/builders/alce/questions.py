@@ -230,9 +230,7 @@ def passage_chunks(source: Source, size: int) -> Iterator[pa.RecordBatch]:
     counts: Counter[str] = Counter()
     for batch in source.passages():
         rows = []
-        for name, title, text, metadata in zip(
-            *(c.to_pylist() for c in batch.columns), strict=True
-        ):
+        for name, title, text, metadata in rows_of(batch):
             chunks = cut_into_pieces(text, size)
             counts["passages before cutting"] += 1
             counts["passages without a word, left out"] += not chunks

@@ -13,7 +13,7 @@ from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Llm
 from citeforge.engines.progress import progress
-from citeforge.engines.tables import table_of
+from citeforge.engines.tables import rows_of, table_of
 from citeforge.engines.text.quoting import without_tags
 from citeforge.package.items import GoldRows
 from citeforge.schemas.citations.grammar import Grammar, without_markers
@@ -159,10 +159,7 @@ def condense(
 
 def usable_texts(table: pa.Table) -> dict[tuple[str, str], str]:
     """Map (query, passage) to its condensed text, for rows not marked as irrelevant."""
-    columns = (c.to_pylist() for c in table.columns)
-    return {
-        (query, name): text for query, name, text, idle in zip(*columns, strict=True) if not idle
-    }
+    return {(query, name): text for query, name, text, idle in rows_of(table) if not idle}
 
 
 def condensed_stats(form: str, table: pa.Table, texts: Texts) -> dict[str, object]:

@@ -138,16 +138,14 @@ class Asker:
                 for n, r in results.items()
                 if not isinstance(r, Failure)
             }
-            failures = {
-                name: f"{result.reason}: {result.message}"
-                for name, result in results.items()
-                if isinstance(result, Failure)
-            }
-            reasons = {**check(texts), **failures}
-            for name in results:
-                reason, text = reasons[name], texts.get(name, "")
+            reasons = check(texts)
+            for name, result in results.items():
+                failure, text = result if isinstance(result, Failure) else None, texts.get(name, "")
+                reason = (
+                    reasons[name] if failure is None else f"{failure.reason}: {failure.message}"
+                )
                 if reason is not None:
-                    again[name] = "" if name in failures else reason
+                    again[name] = reason if failure is None else ""
                     replies.refused[name].append(f"{reason}: {text}" if text else reason)
                     self.refused[f"{task}: {refusal_kind(reason)}"] += 1
                     continue

@@ -18,6 +18,7 @@ from citeforge.builders.kalma.selection import missing_values
 from citeforge.builders.package import PackageWriter
 from citeforge.builders.verify import Problems
 from citeforge.engines.tables import rows_of
+from citeforge.package.items import by_query
 from citeforge.package.package import Package
 from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.kg import Triple, as_row, from_row, relation_key
@@ -210,13 +211,9 @@ def wrong_kalma(package: Package) -> Problems:
 
 def _find_missing_values(package: Package, triples_of: dict[str, list[Triple]]) -> Problems:
     """Find values missing from the gold of a relation: right answers would count as wrong."""
-    gold: dict[str, list[Triple]] = {}
-    for row in package.gold.to_pylist():
-        gold.setdefault(row["query_id"], []).append(from_row(row))
-    questions = package.forms[package.kind.questions]
-    rows = rows_of(questions, "_id", "metadata")
-    for query, text in rows:
-        metadata, mine = json.loads(text), gold.get(query, [])
+    gold = by_query(package.gold.to_pylist())
+    for query, text in rows_of(package.queries, "_id", "metadata"):
+        metadata, mine = json.loads(text), list(map(from_row, gold.get(query, [])))
         for t in missing_values(triples_of.get(query, []), mine, metadata["entities"]):
             yield "gold", f"query {query!r}: has other values of {t.relation}, not {t.value!r}"
 

@@ -345,13 +345,9 @@ class _Scan:
 
     def _suspects(self) -> None:
         """Add brackets with a digit that no rule has read to the unparsed marks."""
-        output = self.output
-        if any(sign in output for sign in "[【［{<⟨《＜"):
-            spans = sorted(
-                [*self.hidden, *self.unparsed, *((m.start, m.end) for m in self.markers)]
-            )
-            suspects = (match.span() for match in SUSPECT.finditer(output))
-            self.unparsed.extend(span for span in suspects if not overlaps(span, spans))
+        spans = sorted([*self.hidden, *self.unparsed, *((m.start, m.end) for m in self.markers)])
+        suspects = (match.span() for match in SUSPECT.finditer(self.output))
+        self.unparsed.extend(span for span in suspects if not overlaps(span, spans))
 
     def parsed(self) -> Parsed:
         """Return all marks read, with numbers translated by the answer's own reference lists."""

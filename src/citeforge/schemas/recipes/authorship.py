@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from citeforge.schemas.authorship import LabelSet, Origin
+from citeforge.schemas.authorship import AUTHORS, LabelSet, Origin
 from citeforge.schemas.recipes.base import (
     ENDPOINT,
     RUNNER,
@@ -17,10 +17,7 @@ from citeforge.schemas.recipes.base import (
 )
 
 ORIGINS: dict[str, tuple[Origin, Origin]] = {
-    "hh": ("human", "human"),
-    "hl": ("human", "llm"),
-    "lh": ("llm", "human"),
-    "ll": ("llm", "llm"),
+    one[0] + other[0]: (one, other) for one in AUTHORS for other in AUTHORS
 }
 """Origins of (relevant, non-relevant) passages by their initials."""
 Rule = Literal["one", "one-in-list", "any"]

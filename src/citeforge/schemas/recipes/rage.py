@@ -203,23 +203,12 @@ class RageRecipe(Licensed, Hideable, Sourced):
     """Drop negatives that an audit with --strong-judge (or people) decided are relevant."""
 
     @model_validator(mode="after")
-    def _refuse_cosine_limits_of_candidates(self) -> Self:
-        """Refuse limits of cosines where a run or BM25 gives the candidates."""
-        mining = self.mining
-        if self.candidates is not None:
-            limits = {
-                "--max-score": mining.max_score,
-                "--margin": mining.margin,
-                "--relative-margin": mining.relative_margin,
-            }
-            for name, value in limits.items():
-                if value is not None:
-                    raise ValueError(f"{name} is about cosines, and --candidates has none")
-        return self
-
-    @model_validator(mode="after")
-    def _require_all_vector_options(self) -> Self:
-        """Require all three options of vectors, or none."""
+    def _refuse_contradictions(self) -> Self:
+        """Refuse cosine limits without cosines, some options of vectors, and hiding in vain."""
+        for name in ("max_score", "margin", "relative_margin"):
+            if self.candidates is not None and getattr(self.mining, name) is not None:
+                flag = f"--{name.replace('_', '-')}"
+                raise ValueError(f"{flag} is about cosines, and --candidates has none")
         options = {
             "--vectors": self.vectors,
             "--query-vectors": self.query_vectors,
@@ -230,11 +219,6 @@ class RageRecipe(Licensed, Hideable, Sourced):
             raise ValueError(f"{', '.join(missing)} missing: {', '.join(options)} go together")
         if not missing and self.candidates is not None:
             raise ValueError("--candidates needs no vectors: leave --vectors out")
-        return self
-
-    @model_validator(mode="after")
-    def _refuse_hiding_several_mixtures(self) -> Self:
-        """Refuse hidden labels with several context sets, which would tell them."""
         if self.hidden and len(self.mixtures) > 1:
             raise ValueError(
                 "--hidden goes with one --mixture: what several context sets of a query share "
