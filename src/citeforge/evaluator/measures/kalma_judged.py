@@ -15,7 +15,7 @@ import numpy as np
 
 from citeforge.engines.files import digest
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import Failure, Llm, Request
+from citeforge.engines.llm.records import Failure, Llm, Request, signature_name
 from citeforge.engines.text.quoting import Quotes
 from citeforge.engines.text.short_replies import read_mark, read_words
 from citeforge.evaluator.measures.columns import (
@@ -180,7 +180,7 @@ def _model(tools: ScoringTools, protocol: str) -> str | None:
     if tools.llm is None:
         return None
     prompts = digest([_PROMPT, _ANSWERS, ASPECTS])[:8]
-    return f"{tools.llm.identity()['name']},prompts {prompts}"
+    return f"{signature_name(tools.llm)},prompts {prompts}"
 
 
 REFERENCE_ANSWERS = 400
@@ -398,7 +398,7 @@ def _judge(inputs: KalmaInputs) -> JudgeSession:
 
 def _clause_option(tools: ScoringTools, protocol: str) -> str:
     """Name the LLM that decides whether [NA] statements answer at all; "off" without one."""
-    name = "off" if tools.llm is None else tools.llm.identity()["name"]
+    name = "off" if tools.llm is None else signature_name(tools.llm)
     return f"answers-nothing clause {name}"
 
 
