@@ -222,3 +222,21 @@ def test_a_domain_in_the_manifest_is_named_and_not_printed() -> None:
     domain = {"name": "friends", "relations": {"knows": {"ask": "whom does {who} know"}}}
     recipe = KalmaRecipe(kg="file:graph.ttl", pairs_from_kg=("knows",), domain=domain)
     assert uses_of(recipe) == ["--kg file:graph.ttl", "--domain friends (in the manifest)"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("twins", "--benchmark", "n", "--llm", "openai:x", "--secret-from", "n"), 2),
+        (("hagrid", "--source", "hagrid:nope", "--secret-from", "n"), 2),
+        (("kalma", "--kg", "file:nope.nt", "--batch", "--writer", "openai:x"), 2),
+        (("alce", "--source", "alce:nope.json", "--secret-from", "n"), 2),
+    ],
+)
+def test_options_are_refused_before_anything_is_opened(
+    inline: Inline, tmp_path: Path, words: tuple[str, ...], code: int
+) -> None:
+    ran = inline("build", *words, "--out", "o")
+    assert ran.returncode == code, ran.stderr
+    assert "--secret-from requires --hidden" in ran.stderr or "--batch: not for" in ran.stderr
+    assert list(tmp_path.iterdir()) == []

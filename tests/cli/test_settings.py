@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from citeforge.cli.options import add_options, field_options, record_from
-from citeforge.schemas.recipes.base import SETTINGS, STORES, RunOptions
+from citeforge.schemas.recipes.base import SETTINGS, RunOptions
 from conftest import refused
 
 
@@ -57,17 +57,9 @@ def test_a_plugin_has_settings(folder: Path) -> None:
     ]
 
 
-def test_numbers_of_an_embedder_and_room_for_thoughts_are_settings(folder: Path) -> None:
-    (folder / "citeforge.toml").write_text('compute = "fp32"\nthinking-tokens = 99\n')
-    context = show.make_context("show", [])
-    assert (context.params["compute"], context.params["thinking_tokens"]) == ("fp32", 99)
-
-
-def test_the_environment_names_the_stores(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CITEFORGE_STORE", "replies.db")
-    monkeypatch.setenv("CITEFORGE_VERDICTS", "verdicts.db")
-    given = show.make_context("show", ["--store", "mine.db"]).params
-    assert (given["store"], given["verdicts"]) == (Path("mine.db"), Path("verdicts.db"))
+def test_the_compute_of_an_embedder_is_a_setting(folder: Path) -> None:
+    (folder / "citeforge.toml").write_text('compute = "fp32"\n')
+    assert show.make_context("show", []).params["compute"] == "fp32"
 
 
 @pytest.mark.parametrize(
@@ -81,6 +73,7 @@ def test_the_environment_names_the_stores(folder: Path, monkeypatch: pytest.Monk
         ('base-url = "http://example.org"', "unknown-field", "base-url"),
         ('store = "replies.db"', "unknown-field", "store"),
         ('reasoning-effort = "low"', "unknown-field", "reasoning-effort"),
+        ("thinking-tokens = 0", "unknown-field", "thinking-tokens"),
     ],
 )
 def test_wrong_settings_are_refused(
@@ -115,5 +108,7 @@ def test_completion_neither_reads_nor_prints(
 
 
 def test_settings_are_fields() -> None:
-    assert {*SETTINGS, *STORES} < set(RunOptions.model_fields)
-    assert not {"out", "base_url", "secret_from", "reasoning_effort", *STORES} & set(SETTINGS)
+    assert set(SETTINGS) < set(RunOptions.model_fields)
+    assert not {"out", "base_url", "secret_from", "reasoning_effort", "store", "verdicts"} & set(
+        SETTINGS
+    )

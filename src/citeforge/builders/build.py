@@ -46,6 +46,7 @@ from citeforge.engines.folders import (
 )
 from citeforge.engines.models.vectors import SUFFIX
 from citeforge.engines.running.setup import make_runner
+from citeforge.package.kinds import recipes
 from citeforge.package.manifest import load_intact, unknown_files
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import SECRET, GrammarInfo, Manifest
@@ -153,14 +154,16 @@ Stats = dict[str, object]
 
 
 def check_options(recipe: Recipe, run: RunOptions) -> None:
-    """Refuse run options that a build by this recipe cannot use.
+    """Refuse run options that a build by this recipe cannot use, before anything is opened.
 
     Raises:
         UsageError: ``--dry-run`` of a build without a plan, ``--batch`` where requests wait for
             replies, or ``--secret-from`` without hidden labels.
+        InputError: the workers of ``--engine`` do not answer.
     """
     if run.dry_run and "dry_run" not in recipe.run_options:
-        raise UsageError(f"--dry-run: not for build {recipe.kind}", code="wrong-kind")
+        planned = ", ".join(n for n, r in recipes().items() if "dry_run" in r.run_options)
+        raise UsageError(f"--dry-run works for builds of {planned} only", code="wrong-kind")
     if run.batch and recipe.no_batch:
         raise UsageError(
             f"--batch: not for build {recipe.kind}: {recipe.no_batch}, and a batch may take a day",
@@ -168,22 +171,20 @@ def check_options(recipe: Recipe, run: RunOptions) -> None:
         )
     if run.secret_from is not None and not (isinstance(recipe, Hideable) and recipe.hidden):
         raise UsageError("--secret-from requires --hidden", code="missing-option")
+    if not run.dry_run:  # a plan is made without the workers
+        make_runner(run).require()
 
 
 @contextmanager
 def open_build(recipe: Recipe, run: RunOptions) -> "Iterator[Build]":
-    """Check options and lock the output folder; on success give the package its final name.
+    """Lock the output folder; on success give the package its final name.
 
     On an error only finished work is kept.
 
     Raises:
-        InputError: something is there already that may not be replaced, another process builds
-            there, or the workers of ``--engine`` do not answer.
-        UsageError: options that do not go together.
+        InputError: something is there already that may not be replaced, or another process builds
+            there.
     """
-    check_options(recipe, run)
-    if not run.dry_run:  # a plan is made without the workers
-        make_runner(run).require()
     place = Workspace(run.folder, run.if_exists)
     with staging_directory(place.out, _KNOWN):
         names = (path.name.removesuffix(".json") for path in place.root.iterdir())

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from citeforge.builders.build import check_options
 from citeforge.builders.changes import recipe_of
 from citeforge.engines.folders import beside
 from citeforge.engines.report_table import Displayed, Table
@@ -166,6 +167,7 @@ def rebuild(
     if isinstance(recipe, Hideable) and recipe.hidden and run.secret_from is None:
         stores["secret_from"] = folder
     run = run.model_copy(update=stores)
+    check_options(recipe, run)
     return Rebuilt(old, kind_of_recipe(recipe).build(recipe, run))
 
 

@@ -229,8 +229,8 @@ def _run(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
     from citeforge.builders.licences import conflicts
     from citeforge.cli.lookup import summarise
 
+    check_options(recipe, run)
     if run.dry_run:
-        check_options(recipe, run)
         click.echo("\n".join(kind.plan(recipe, run).to_text_lines()))
         return
     manifest = kind.build(recipe, run)

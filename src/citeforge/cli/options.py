@@ -16,7 +16,6 @@ from citeforge.schemas.recipes.base import (
     LOCAL,
     RUNNER,
     SETTINGS,
-    STORES,
     Judging,
     RunOptions,
 )
@@ -47,7 +46,7 @@ class _Option(click.Option):
 
 
 class _Setting(_Option):
-    """Option that the environment may set, and the settings file unless it is a store."""
+    """Option that the environment or the settings file may set."""
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
         """Read the value from the environment, else from the settings file."""
@@ -55,7 +54,7 @@ class _Setting(_Option):
         if value := os.environ.get(f"CITEFORGE_{key.upper().replace('-', '_')}"):
             return value
         is_completing = ctx.resilient_parsing
-        if is_completing or self.flag.place[0] in STORES:
+        if is_completing:
             return None
         path, settings = ctx.meta.get(_SETTINGS) or _read_settings(ctx)
         if key in settings:
@@ -117,8 +116,7 @@ def _make_option(flag: Flag, required: bool) -> click.Option:
     """Make the click option of a flag."""
     attributes: dict[str, Any] = {"metavar": flag.option.metavar}
     names = [flag.name, _parameter_name(flag)]
-    settings = (*SETTINGS, *STORES)
-    is_setting = flag.place[0] in settings and (flag.record is RunOptions or len(flag.place) > 1)
+    is_setting = flag.place[0] in SETTINGS and (flag.record is RunOptions or len(flag.place) > 1)
     make = _Setting if is_setting else _Option
     if flag.type is bool:
         if flag.field.get_default() is None:

@@ -110,7 +110,8 @@ class Registry(Generic[D]):
         if isinstance(value, self._record):
             return value
         problem = TypeError(f"it is of type {type(value).__name__}, not {self._record.__name__}")
-        raise plugins.broken_plugin(f"a declaration of {self.group}", origin, problem)
+        name = getattr(value, "name", "")
+        raise plugins.broken_plugin(f"{name!r} of {self.group}", origin, problem)
 
     def _unknown_name_error(self, name: str) -> UsageError:
         """Make the error for an unknown name, with the plugin files that failed to load."""

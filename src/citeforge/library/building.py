@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 
+from citeforge.builders.build import check_options
 from citeforge.builders.rebuild import Confirm, Rebuilt, refuse
 from citeforge.builders.rebuild import rebuild as make_again
 from citeforge.builders.recipe_files import read_recipe
@@ -11,6 +12,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
 from citeforge.package.kinds import kind_of_recipe
 from citeforge.package.package import Package
+from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Recipe, RunOptions, checked
 
 
@@ -41,7 +43,10 @@ def build(
     """
     if not isinstance(recipe, Recipe):
         recipe = read_recipe(Path(recipe))
-    kind_of_recipe(recipe).build(recipe, _run(run, out, overwrite, resume))
+    options = _run(run, out, overwrite, resume)
+    kind = kind_of_recipe(recipe)
+    check_options(recipe, options)
+    kind.build(recipe, options)
     return load(Path(out))
 
 
@@ -80,7 +85,16 @@ def rebuild(
 def _run(
     run: RunOptions | None, out: str | PathLike[str], overwrite: bool, resume: bool
 ) -> RunOptions:
-    """Set the output options of a run."""
+    """Set the output options of a run.
+
+    Raises:
+        UsageError: ``run`` asks for a plan, or options that do not go together.
+    """
+    if run is not None and run.dry_run:
+        raise UsageError(
+            "dry_run: this function builds; `citeforge build KIND --dry-run` prints a plan",
+            code="option-without-effect",
+        )
     values = dict(run or RunOptions())
     values |= {"out": Path(out), "overwrite": overwrite, "resume": resume}
     return checked(RunOptions, **values)

@@ -1,4 +1,4 @@
 """``build rage``: sources to mapping tables and frozen contexts (Penzkofer & Baumann 2024).
 
-May import everything below builders and `builders`. Begin at `build`.
+May import the files of `builders` and everything below. Begin at `build`.
 """

@@ -31,6 +31,7 @@ from citeforge.builders.rage.sources import EmbedderMaker, Material, open_source
 from citeforge.builders.rage.suspects import drop_decided, drop_suspects
 from citeforge.engines.draws import mix_secret
 from citeforge.engines.tables import rows_of
+from citeforge.schemas.errors import require
 from citeforge.schemas.manifest import ContextSet, Manifest
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.rage import Mixture, RageRecipe
@@ -52,7 +53,10 @@ def build_rage(
 
     Raises:
         InputError: the source, a file in it, or the output folder is at fault.
+        MissingExtraError: a module that the recipe needs is not installed.
     """
+    if recipe.drop_suspects:
+        require("datasketch")
     with open_build(recipe, run) as build:
         sources = open_sources(recipe, run, build.workspace, embedder)
         draft = sources.draft(build)

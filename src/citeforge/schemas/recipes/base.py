@@ -298,15 +298,13 @@ SECRET = ("secret_from",)
 GRAPH = ("kg_store", "kg_batch", "kg_timeout", "kg_seconds")
 SETTINGS = (
     *("concurrency", "timeout", "max_retries", "rpm", "tpm", "price", "max_cost"),
-    *("thinking_tokens", "compute", "kg_batch", "kg_timeout", "kg_seconds", *LOCAL, *RUNNER),
+    *("compute", "kg_batch", "kg_timeout", "kg_seconds", *LOCAL, *RUNNER),
 )
 """Fields that citeforge.toml or the environment may set.
 
 None names an endpoint or a file, which a cloned folder must not choose, and none decides a verdict
 or a reply: a score would depend on a file that it does not name.
 """
-STORES = ("store", "verdicts")
-"""Fields that the environment may set, and citeforge.toml may not."""
 
 IfExists = Literal["refuse", "overwrite", "resume"]
 
