@@ -12,8 +12,11 @@ from citeforge.engines.llm.records import Failure, Request
 from citeforge.engines.text.segment import Segmenter
 from citeforge.engines.text.segmenters import PunktSegmenter
 from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.evaluator.measures.declared import CannotError
+from citeforge.evaluator.measures.kalma_graphs import GraphMeasure, KalmaInputs
 from citeforge.evaluator.measures.reading import compute
 from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.items import Gold, GoldRows, Passage
@@ -113,6 +116,21 @@ def measure() -> Measure:
         return result
 
     return run
+
+
+def graph_samples(inputs: KalmaInputs, *names: str) -> dict[str, Sample | str]:
+    """Samples of measures of triples; a text says why one cannot be computed."""
+    found: dict[str, Sample | str] = {}
+    for measure in select(names):
+        assert isinstance(measure, GraphMeasure)
+        try:
+            sample = measure.compute(inputs)
+        except CannotError as error:
+            found[measure.name] = str(error)
+        else:
+            assert isinstance(sample, Sample)
+            found[measure.name] = sample
+    return found
 
 
 def gold(kind: str, text: str | None = None, **given: Any) -> Gold:

@@ -110,6 +110,9 @@ def test_scores_of_numbers_need_no_pandas(package: Path, tmp_path: Path) -> None
     modules_after(("run", "random", *there, "--out", submission))
     loaded = modules_after(("score", submission, *there))
     assert not loaded & {"pandas", "jinja2", "citeforge.builders.card"}
+    # Its measures are known without those of plugins.
+    plugin_measures = "bundles.measures", "documents.measures", "trec.support", "audit.wrong"
+    assert not loaded & {f"citeforge.plugins.{name}" for name in plugin_measures}
     loaded = modules_after(("check", submission, *there))
     others = {"citeforge.schemas.recipes.kalma", "citeforge.engines.retrieval.exact"}
     others.add("citeforge.plugins.responses.formats")

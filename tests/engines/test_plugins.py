@@ -14,8 +14,9 @@ from citeforge.engines.judge.registry import JUDGES, make_judge
 from citeforge.engines.models.embed import make_embedder
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
+from citeforge.schemas.choices import Choice
 from citeforge.schemas.recipes.base import Judging
-from citeforge.systems.registry import SYSTEMS
+from citeforge.systems.registry import SYSTEMS, as_system, systems
 from conftest import refused
 
 JUDGE = """
@@ -197,3 +198,22 @@ def test_manifests_without_plugins_are_what_they_were(site: Path) -> None:
     assert "plugin" not in info.model_dump(mode="json")
     info.plugin = "cf-x 1.5"
     assert SourceInfo(**info.model_dump(mode="json")).plugin == "cf-x 1.5"
+
+
+def test_a_system_without_a_factory_is_left_out_and_refused_by_name(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (site / "p.py").write_text(
+        "from citeforge.schemas.choices import Choice\n"
+        "PLUGINS = {'systems': [Choice('nofac', '', 'nothing')],\n"
+        "           'judges': [Choice('nojudge', '', 'nothing')]}\n"
+    )
+    plugins.add_file(site / "p.py")
+    known = systems()
+    assert "echo-relevant" in known
+    assert "nofac" not in known
+    assert "'nofac' is declared without a factory" in capsys.readouterr().err
+    with refused("broken-plugin"):
+        as_system(Choice("nofac", "", "nothing"))
+    with refused("broken-plugin"):
+        make_judge("nojudge")

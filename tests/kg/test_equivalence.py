@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.evaluator.measures.kalma_citations import reference_counts, strict_counts
+from citeforge.evaluator.measures.kalma_citations import Share, reference_counts, strict_counts
 from citeforge.evaluator.measures.kalma_graphs import ShownGraphs, read_answer
 from citeforge.kg.domain import load_domain
 from citeforge.kg.equivalence import Equivalence
@@ -111,8 +111,8 @@ def test_any_triple_of_a_fact_meets_it_in_strict() -> None:
     for cited, hits in (("[Q1, father: Lord Byron]", 1), ("[Q2, child: Ada Byron]", 1),
                         ("[Q1, father: Lord Byron] [Q2, child: Ada Byron]", 2)):  # fmt: skip
         counts = strict_counts(read_answer(0, graphs, f"{cited} {job}.", ()))
-        assert counts["P"] == (hits + 1, hits + 1)
-        assert counts["R"] == (2, 2)
+        assert counts.precise == Share(hits + 1, hits + 1)
+        assert counts.recalled == Share(2, 2)
     # Two gold facts that state the same are one.
     twice = ShownGraphs("?", shown, (*gold, (child.key, 3)), (), (), graphs.equivalents)
     assert len(twice.facts) == 2
@@ -128,9 +128,9 @@ def test_what_a_question_says_itself_is_neither_right_nor_wrong_in_strict() -> N
         graphs = ShownGraphs("?", shown, gold, (), names=names)
         text = "[Q1, father: Lord Byron] [Q1, occupation: poet] [Q1, father: X]"
         counts = strict_counts(read_answer(0, graphs, text, ()))
-        assert counts["P"] == (1, 3 - 1)
-        assert counts["Corr"] == (2, 3)
-        assert reference_counts(read_answer(0, graphs, text, ()))["P"] == (1, 3)
+        assert counts.precise == Share(1, 3 - 1)
+        assert counts.correct == Share(2, 3)
+        assert reference_counts(read_answer(0, graphs, text, ())).precise == Share(1, 3)
         # Where the question asks for the link, it is gold as any fact.
         asked = replace(graphs, gold=((link.key, 1), *gold))
-        assert strict_counts(read_answer(0, asked, text, ()))["P"] == (2, 3)
+        assert strict_counts(read_answer(0, asked, text, ())).precise == Share(2, 3)

@@ -204,6 +204,9 @@ class MakerRegistry(Registry[M], Generic[M, T]):
             form = f"{declared.name}:{declared.argument}" if declared.argument else declared.name
             raise UsageError(f"{label} of {origin} is written {form}", code="bad-option")
 
+        if declared.factory is None:
+            raise plugins.broken_plugin(label, origin, TypeError("it has no factory"))
+
         def make(*settings: Any) -> T:
             """Make the object; InputError if its code fails, or it lacks a method."""
             try:

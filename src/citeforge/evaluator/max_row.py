@@ -6,9 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from citeforge.evaluator.entries import make_entry
-from citeforge.evaluator.measures.declared import PassageMeasure
 from citeforge.evaluator.measures.registry import find_measure
-from citeforge.evaluator.measures.retrieval import rankings
+from citeforge.evaluator.measures.retrieval import RankingMeasure
 from citeforge.evaluator.statistics.estimates import column, mean_sample
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import ScoreFile
@@ -25,8 +24,7 @@ def max_row(results: Sequence[ScoreFile]) -> ScoreFile:
     shared = {
         entry.name: measure
         for entry in results[0].measures
-        if isinstance(measure := find_measure(entry.name), PassageMeasure)
-        and measure.compute is rankings
+        if isinstance(measure := find_measure(entry.name), RankingMeasure)
         and all(any(o.signature == entry.signature for o in r.measures) for r in results)
     }
     if len(results) < 2 or not shared:

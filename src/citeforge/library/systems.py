@@ -28,7 +28,7 @@ from citeforge.schemas.errors import UsageError, extras_named
 from citeforge.schemas.recipes.base import Part, RunOptions
 from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.schemas.recipes.systems import System
-from citeforge.systems.registry import get_system
+from citeforge.systems.registry import as_system, get_system
 from citeforge.systems.run import Outcome, plan_system, require_fit, run_system
 
 Options = Mapping[str, Any] | Part | None
@@ -87,7 +87,7 @@ def plan_run(
     Nothing is asked or written. Systems that ask no LLM are left out.
 
     Args:
-        systems: their names.
+        systems: their names, or their declarations.
         benchmark: as for :func:`run`.
         llm: as for :func:`run`.
         contexts: as for :func:`run`.
@@ -135,7 +135,7 @@ class Bench:
 
 @extras_named()
 def bench(
-    benchmark: Benchmark | str | Path, systems: Sequence[str], out: str | Path, *,
+    benchmark: Benchmark | str | Path, systems: Sequence[str | System], out: str | Path, *,
     llm: str | Llm | None = None, measures: Sequence[str] = (), context: str | None = None,
     runs: int = 1, seed: int = 0, limit: int | None = None,
     judge: str | Judge | JudgeSession | None = None, options: Mapping[str, Options] | None = None,
@@ -149,7 +149,7 @@ def bench(
 
     Args:
         benchmark: what they answer.
-        systems: their names.
+        systems: their names, or their declarations.
         out: folder, which is made.
         llm: as for :func:`run`.
         measures: measures or families; none for those that fit the benchmark.
@@ -167,7 +167,7 @@ def bench(
     """
     opened = load(benchmark)
     unused = dict(options or {})
-    declared = [get_system(name) for name in systems]
+    declared = [_declared(system) for system in systems]
     records = {system.name: _options(system, unused.pop(system.name, None)) for system in declared}
     _require(declared, unused)
     for system in declared:
@@ -227,7 +227,7 @@ def _differences(scores: Sequence[Scores]) -> Comparisons:
 
 def _declared(system: str | System) -> System:
     """Look up the declaration of a system that is given by name."""
-    return get_system(system) if isinstance(system, str) else system
+    return get_system(system) if isinstance(system, str) else as_system(system)
 
 
 def _options(system: System, options: Options) -> Part:

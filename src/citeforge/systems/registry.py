@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from citeforge.engines.plugins import warn
 from citeforge.engines.registry import Registry
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.choices import Choice
@@ -151,8 +152,14 @@ def get_system(name: str) -> System:
 
 
 def systems() -> dict[str, System]:
-    """Return all systems by name, built-in ones first."""
-    return {name: as_system(declared) for name, declared in SYSTEMS.all().items()}
+    """Return all systems by name, built-in ones first; a warning says which cannot run."""
+    found = {}
+    for name, declared in SYSTEMS.all().items():
+        try:
+            found[name] = as_system(declared)
+        except InputError as error:
+            warn(str(error))
+    return found
 
 
 def refusal(system: System, benchmark: Benchmark) -> str | None:

@@ -73,7 +73,7 @@ def run_system(
         FailuresError: there is no answer at all.
     """
     sets = _checked_sets(system, benchmark, contexts, runs, seed, limit, llm)
-    if title is not None and (fault := name_problem(title)) is not None:
+    if (fault := name_problem(title or system.name)) is not None:
         raise UsageError(f"--system: the name {fault}", code="bad-name")
     manifest = benchmark.manifest
     start = partial(make_header, benchmark=manifest.name, benchmark_hash=manifest.benchmark_hash)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from citeforge.engines.llm.records import Failure, LlmReply, Request
+from citeforge.engines.llm.records import Failure, LlmReply, Request, signature_name
 from citeforge.engines.llm.replay import ReplayStore, export_store, import_store
 from citeforge.engines.llm.writers import OpenAiLlm, ReplayLlm
 from citeforge.schemas.recipes.base import RunOptions
@@ -217,6 +217,7 @@ def test_options_leave_the_temperature_out_and_pass_the_effort(store: ReplayStor
         model.complete([ask()])
         assert server.bodies[0]["reasoning_effort"] == "low"
         assert model.identity() == {"name": "openai:m", "reasoning_effort": "low"}
+        assert signature_name(model) == "openai:m+effort=low"
         llm(server, store).complete([ask()])  # another request
         assert len(server.bodies) == 2
 

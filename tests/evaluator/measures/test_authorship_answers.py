@@ -70,7 +70,7 @@ def test_a_missing_answer_is_worth_nothing() -> None:
     assert math.isnan(without.recall)
     assert math.isnan(without.em)
     missing = rage.worst(frozenset({1}), {1: ["gold"]})
-    assert missing == (0, 0, 0, 0, 0, 0, 0)
+    assert missing == rage.AnswerValues(0, 0, 0, 0, 0, 0, 0)
     assert math.isnan(rage.worst(frozenset(), {}).recall)
     assert math.isnan(rage.worst(frozenset(), {}).short_em)
 

@@ -1,5 +1,6 @@
 """G-Eval against servers that word their marks their way, or give none."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,14 @@ def test_a_mark_that_failed_is_left_out_and_ends_in_3(
                  "--concurrency", 1)  # fmt: skip
     assert (done.returncode, done.code) == (3, "counted-failures")
     assert "left out" in done.stderr
+
+
+@pytest.mark.parametrize("effort", ["low", "high"])
+def test_the_signature_names_the_reasoning_effort(
+    inline: Inline, answers: Path, kalma_package: Path, tmp_path: Path, effort: str
+) -> None:
+    out = tmp_path / "scores.json"
+    more = ("--reasoning-effort", effort, "--out", out)
+    score(inline, lambda body: chat("4"), answers, kalma_package, *more)
+    (measure,) = json.loads(out.read_text())["measures"]
+    assert f"openai:m+effort={effort},prompts " in measure["signature"]

@@ -13,7 +13,7 @@ import citeforge as cf
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.measures.kalma_citations import triple_citation_samples
+from citeforge.evaluator.measures import kalma_citations
 from citeforge.evaluator.measures.kalma_graphs import (
     KalmaInputs,
     ParsedAnswer,
@@ -21,15 +21,13 @@ from citeforge.evaluator.measures.kalma_graphs import (
     read_answer,
     read_reference,
 )
-from citeforge.evaluator.measures.kalma_judged import align, marks, na
-from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.statistics.estimates import estimate_value
+from citeforge.evaluator.statistics.estimates import Sample, estimate_value
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.package import Package
 from citeforge.schemas.kg import Key, Triple
 from conftest import Inline, refused, write_jsonl
-from conftest_evaluator import Facts, World, marking_llm
+from conftest_evaluator import Facts, World, graph_samples, marking_llm
 from servers.running import openai_server
 from stand_ins import RuleLlm
 
@@ -64,8 +62,13 @@ def inputs(
     return KalmaInputs(world, [readings], frozenset(), own)
 
 
-def values(found: Any) -> dict[str, float]:
-    return {n: estimate_value(s).value for n, s in found if not isinstance(s, str)}
+def values(found: dict[str, Sample | str]) -> dict[str, float]:
+    return {n: estimate_value(s).value for n, s in found.items() if not isinstance(s, str)}
+
+
+def counted(given: KalmaInputs) -> dict[str, Sample | str]:
+    """All measures of citations, which need no judge."""
+    return graph_samples(given, *(m.name for m in kalma_citations.MEASURES))
 
 
 # The first answer cites rA twice, rB once, rC once (shown, not gold), rE (gold, not shown) and an
@@ -78,7 +81,7 @@ OUTPUTS = [
 
 
 def test_strict_by_hand() -> None:
-    result = values(triple_citation_samples(inputs(OUTPUTS)))
+    result = values(counted(inputs(OUTPUTS)))
     # Correct: rA, rA, rB, rC of six; rD of one. Precise: rA, rA, rB. Gold hit: rA, rB of three.
     assert result["KaLMA.Corr@micro"] == (4 + 1 + 0) / (6 + 1 + 0)
     assert result["KaLMA.Corr@macro"] == (4 / 6 + 1 / 1 + 0) / 3
@@ -95,7 +98,7 @@ def test_strict_by_hand() -> None:
 
 
 def test_reference_by_hand() -> None:
-    result = values(triple_citation_samples(inputs(OUTPUTS, "reference")))
+    result = values(counted(inputs(OUTPUTS, "reference")))
     # The incomplete citation is dropped: five and one. Precision: knowledge hit (rA, rB, rE: three
     # of the gold of all rounds, presence in the graph not asked) ÷ citations. Recall: rB, rE of the
     # two of rounds 2 and 3. Uncited answers leave the macro averages of P and Corr.
@@ -109,40 +112,41 @@ def test_reference_by_hand() -> None:
 
 def test_missing_answers_and_empty_graphs() -> None:
     empty = ShownGraphs("question?", (), GOLD, ())
-    strict = values(triple_citation_samples(inputs(["A [Q1, rA: A].", None], shown=empty)))
+    strict = values(counted(inputs(["A [Q1, rA: A].", None], shown=empty)))
     assert strict["KaLMA.Corr@micro"] == 0 / 1  # an empty graph is scored
     assert strict["KaLMA.R@micro"] == 0 / 6
-    reference = dict(triple_citation_samples(inputs(["A [Q1, rA: A]."], "reference", empty)))
+    reference = counted(inputs(["A [Q1, rA: A]."], "reference", empty))
     assert set(reference) >= {"KaLMA.Corr@micro"}
-    assert values(reference.items())["KaLMA.Corr@micro"] == 0  # the query has left: nothing counts
+    assert values(reference)["KaLMA.Corr@micro"] == 0  # the query has left: nothing counts
     for name in ("KaLMA.Corr@macro", "KaLMA.Citations", "KaLMA.NAs"):
         assert np.isnan(reference[name].per_query).all(), name
-    present = values(triple_citation_samples(inputs(["A [Q1, rA: A].", None])))
+    present = values(counted(inputs(["A [Q1, rA: A].", None])))
     assert present["KaLMA.P@macro"] == (1 + 0) / 2
     assert present["KaLMA.R@micro"] == 1 / 6
-    gone = values(triple_citation_samples(inputs(["A [Q1, rA: A].", None], "reference")))
+    gone = values(counted(inputs(["A [Q1, rA: A].", None], "reference")))
     assert gone["KaLMA.P@macro"] == 1
     # An empty answer is one that the reference cannot read: it leaves, too.
-    unread = dict(triple_citation_samples(inputs(["A [Q1, rA: A].", ""], "reference")))
-    assert values(unread.items())["KaLMA.R@micro"] == values(present_alone())["KaLMA.R@micro"]
+    unread = counted(inputs(["A [Q1, rA: A].", ""], "reference"))
+    assert values(unread)["KaLMA.R@micro"] == values(present_alone())["KaLMA.R@micro"]
     assert np.isnan(unread["KaLMA.Citations"].per_query[0, 1])
 
 
-def present_alone() -> Any:
-    return triple_citation_samples(inputs(["A [Q1, rA: A]."], "reference"))
+def present_alone() -> dict[str, Sample | str]:
+    return counted(inputs(["A [Q1, rA: A]."], "reference"))
 
 
 def test_no_citation_anywhere_is_zero_not_undefined() -> None:
-    result = values(triple_citation_samples(inputs(["Nothing.", "Nothing."])))
+    result = values(counted(inputs(["Nothing.", "Nothing."])))
     assert result["KaLMA.P@micro"] == result["KaLMA.Corr@micro"] == result["KaLMA.F1@micro"] == 0
 
 
 def judged(text: str | list[str], protocol: str = "strict", llm: Any = None) -> Any:
     texts = [text] if isinstance(text, str) else text
     given = inputs(texts, protocol, judge=JudgeSession(Facts(), None), llm=llm)
-    aligned, absent = list(align(given, [])), list(na(given, []))
-    reasons = {n: s for n, s in absent if isinstance(s, str)}
-    return {**values(aligned), **values(absent)}, reasons, aligned
+    found = graph_samples(
+        given, "KaLMA.Align@micro", "KaLMA.Align@macro", "KaLMA.NA.P", "KaLMA.NA.R"
+    )
+    return values(found), {n: s for n, s in found.items() if isinstance(s, str)}, found
 
 
 def test_alignment_by_hand() -> None:
@@ -162,7 +166,7 @@ def test_alignment_by_hand() -> None:
 def test_a_failing_judge_gives_bounds() -> None:
     result, _, align = judged("So A [Q1, rA: A]. So # here [Q1, rB: B].")
     assert result["KaLMA.Align@micro"] == 1 / 2
-    upper = dict(align)["KaLMA.Align@micro"].upper
+    upper = align["KaLMA.Align@micro"].upper
     assert upper is not None
     assert estimate_value(upper).value == 2 / 2
 
@@ -201,9 +205,8 @@ def test_na_in_reference_counts_pairs() -> None:
 def test_geval_by_hand() -> None:
     llm = marking_llm({"Good [Q1, rA: A].": "5", "Bad.": "Mark: 2", "Odd.": "between 2 and 4"})
     given = inputs(["Good [Q1, rA: A].", "Bad.", "Odd.", None], llm=llm)
-    ((name, result),) = marks(given, select(["GEval.consistency"]))
+    result = graph_samples(given, "GEval.consistency")["GEval.consistency"]
     assert not isinstance(result, str)
-    assert name == "GEval.consistency"
     # The reply without a mark is counted and left out; a missing answer gets 1.
     assert estimate_value(result).value == (5 + 2 + 1) / 3
     assert result.upper is None
@@ -211,7 +214,7 @@ def test_geval_by_hand() -> None:
     assert "- Ada, rA: A" in llm.asked[0].messages[0][1]
     llm = marking_llm({"Good.": "5", "Bad.": "2", "Odd.": "?"})
     given = inputs(["Good [Q1, rA: A].", "Bad.", "Odd.", None], "reference", llm=llm)
-    ((_, result),) = marks(given, select(["GEval.fluency"]))
+    result = graph_samples(given, "GEval.fluency")["GEval.fluency"]
     assert not isinstance(result, str)
     assert estimate_value(result).value == (5 + 2 + 3) / 3
     assert "- Ada" not in llm.asked[0].messages[0][1]
@@ -221,7 +224,7 @@ def test_geval_by_hand() -> None:
 def test_failed_calls_are_no_marks(protocol: str) -> None:
     llm = marking_llm({"": Failure("refused", "no")})
     given = inputs(["Good [Q1, rA: A].", "Bad."], protocol, llm=llm)
-    ((_, result),) = marks(given, select(["GEval.fluency"]))
+    result = graph_samples(given, "GEval.fluency")["GEval.fluency"]
     assert isinstance(result, str)
     assert result == "none of 2 answers got a mark: no"
     assert given.n_failed == 2

@@ -5,20 +5,19 @@ from typing import Any
 import pytest
 
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.measures.kalma_citations import triple_citation_samples
+from citeforge.evaluator.measures import kalma_citations
 from citeforge.evaluator.measures.kalma_graphs import (
     KalmaInputs,
     ShownGraphs,
     read_answer,
     read_reference,
 )
-from citeforge.evaluator.measures.kalma_judged import align, marks, reference_mark
+from citeforge.evaluator.measures.kalma_judged import align_micro, mean_mark, reference_mark
 from citeforge.evaluator.measures.kalma_reference import SENTENCES, read_brackets
-from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statistics.estimates import estimate_value
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.kg import Key, Triple
-from conftest_evaluator import Facts, World, marking_llm
+from conftest_evaluator import Facts, World, graph_samples, marking_llm
 
 
 def shown(*facts: tuple[str, str], **more: Any) -> ShownGraphs:
@@ -43,7 +42,8 @@ def figures(
     inputs = KalmaInputs(
         world, readings, frozenset(), ScoringTools().with_options(protocol=protocol)
     )
-    return {name: estimate_value(sample).value for name, sample in triple_citation_samples(inputs)}
+    found = graph_samples(inputs, *(m.name for m in kalma_citations.MEASURES))
+    return {n: estimate_value(s).value for n, s in found.items() if not isinstance(s, str)}
 
 
 @pytest.mark.parametrize(
@@ -162,9 +162,9 @@ def test_alignment_leaves_empty_graphs_out() -> None:
     readings = [read_reference(i, s, "Of B. [Q1, spouse: A]", ()) for i, s in enumerate(each)]
     world: Any = World(["q0", "q1"], [[], []])
     tools = ScoringTools(judge=JudgeSession(Facts())).with_options(protocol="reference")
-    result: Any = dict(align(KalmaInputs(world, [readings], frozenset(), tools), []))
+    result = align_micro(KalmaInputs(world, [readings], frozenset(), tools))
     # The second would have been 0 of 1 like the first; it is not there at all.
-    assert result["KaLMA.Align@micro"].sums[0].tolist() == [[0, 1], [0, 0]]
+    assert result.sums[0].tolist() == [[0, 1], [0, 0]]
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,6 @@ def test_the_first_hundred_answers_with_a_graph() -> None:
     llm = marking_llm({"Good.": "4"})
     tools = ScoringTools(llm=llm).with_options(protocol="reference")
     inputs = KalmaInputs(world, [readings], frozenset(), tools)
-    ((_, result),) = marks(inputs, select(["GEval.fluency"]))
-    assert not isinstance(result, str)
+    result = mean_mark(inputs, "fluency")
     assert len(llm.asked) == 100
     assert estimate_value(result).value == 4

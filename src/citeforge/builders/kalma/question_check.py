@@ -9,7 +9,7 @@ import msgspec
 
 from citeforge.builders.kalma.words import GENERIC, RelationWords, meaning_words
 from citeforge.builders.writer_prompts import writer_prompt
-from citeforge.engines.llm.records import Failure, Llm, Request, Result, json_format
+from citeforge.engines.llm.records import Failure, Llm, Request, Result, json_format, signature_name
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.text.short_replies import json_objects
@@ -94,7 +94,7 @@ class QuestionCheck:
         """Name of the rule or model that checks, for manifests."""
         if self.llm is None:
             return "rule: words of the relations"
-        return f"{self.llm.identity()['name']}, prompt {writer_prompt('kalma/asks').sha256[:8]}"
+        return f"{signature_name(self.llm)}, prompt {writer_prompt('kalma/asks').sha256[:8]}"
 
     def check(self, askings: Sequence[QuestionToCheck]) -> list[AskedFacts]:
         """Find what each question asks for; an LLM gets one call per question with all facts."""

@@ -14,7 +14,7 @@ from citeforge.engines.judge.profiles import (
 )
 from citeforge.engines.judge.records import Decision, JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.llm.budget import RunPlan, estimate_prompt_tokens
-from citeforge.engines.llm.records import LlmReply, Request, Result, json_format
+from citeforge.engines.llm.records import LlmReply, Request, Result, json_format, signature_name
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.text.short_replies import read_field, read_words
 from citeforge.schemas.errors import UsageError
@@ -68,9 +68,7 @@ class LlmJudge:
     @property
     def signature(self) -> str:
         """Name, effort and profile of the model, for signatures of scores."""
-        effort = self.llm.options.reasoning_effort
-        name = f"openai:{self.llm.model}" + ("" if effort is None else f"+effort={effort}")
-        return f"{name}@{profile_version(self.profile)}"
+        return f"{signature_name(self.llm)}@{profile_version(self.profile)}"
 
     def repeated(self, repeat: int) -> "LlmJudge":
         """Return this judge with another repeat number, whose replies are stored apart."""

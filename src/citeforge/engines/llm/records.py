@@ -194,6 +194,13 @@ class Llm(Protocol):
         ...
 
 
+def signature_name(llm: Llm) -> str:
+    """Name an LLM for signatures: its name, with the reasoning effort that it is asked for."""
+    identity = llm.identity()
+    effort = identity.get("reasoning_effort")
+    return str(identity["name"]) + ("" if effort is None else f"+effort={effort}")
+
+
 def json_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
     """Make the ``response_format`` of a JSON object with these properties and no others."""
     schema = {

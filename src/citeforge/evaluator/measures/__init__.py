@@ -1,4 +1,4 @@
 """Measures, one family a file; `registry` collects them, and `passages` reads submissions for them.
 
-May import `statements`, `submissions` and `statistics`. Begin at `declared`, then `columns`.
+May import `submissions` and `statistics`. Begin at `declared`, then `columns`.
 """

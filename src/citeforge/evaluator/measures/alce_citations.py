@@ -1,17 +1,44 @@
 """ALCE's reading of answers, and the quality of their citations (Gao et al. 2023, sections 3 and 4,
 and their code).
+
+## alce
+
+Gao et al. 2023, sections 3 and 4; `reference`: their `eval.py`. Statement `s` cites the set `C`.
+
+Queries without the gold that a measure needs are left out. A missing or empty answer has 0.
+`strict` counts each distinct citation of a statement once. `reference` keeps repeats and, after the
+check of the range, the first `--at-most-citations` (3).
+
+The statements of a QAMPARI answer are "question item". Items are cut at commas; in `strict` at
+commas, semicolons and their like in other scripts outside quotation marks and brackets, at line
+breaks, and at "and" before the last item or behind a mark. Bullets, numbers, headers of tables and
+lines that introduce the list are no items; `Paris (France)` also counts as `Paris`. `--cot` reads
+what follows the first colon. ROUGE is a plain mean in both protocols, where ALCE's code prints the
+midpoint of an unseeded bootstrap.
+
+*Example.* S1 cites 1 and 2, S2 cites 3 and 9 (out of range), S3 nothing. φ(1+2, S1) = φ(1, S1) = 1,
+φ(2, S1) = 0, φ(3, S2) = 0. Citation 2 is irrelevant. CitRec = 1/3. CitPrec = 1/4 under `strict`,
+1/2 under `reference`, where S2 leaves. Multi = 1/3 (`reference` 2/3), MultiSupported = 1/1 (1/2),
+Overcited = 1/1.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from functools import partial
 
 import numpy as np
 
 from citeforge.evaluator.measures.alce_lists import ListItem, list_items
-from citeforge.evaluator.measures.columns import Key, Value, extreme_mean
-from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, PassageMeasure
-from citeforge.evaluator.measures.judging import CitationScores, Claim, citation_samples
+from citeforge.evaluator.measures.columns import Value, extreme_mean
+from citeforge.evaluator.measures.declared import CitationQuality, PassageMeasure
+from citeforge.evaluator.measures.judging import (
+    Claim,
+    JudgedAnswers,
+    citation_f1,
+    citation_precision,
+    citation_recall,
+    judge_citations,
+)
 from citeforge.evaluator.statistics.estimates import (
     Floats,
     Sample,
@@ -110,32 +137,43 @@ def reference_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
     return claims
 
 
-def citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Compute ALCE's citation measures and counters from one round of questions to the judge."""
+def judged_citations(inputs: Inputs) -> JudgedAnswers:
+    """Judge the citations of every answer as ALCE does, in one round of questions."""
     read = strict_claims if inputs.protocol == "strict" else reference_claims
-    names = ("ALCE.CitRec", "ALCE.CitPrec", "ALCE.CitF1")
-    samples, parts = citation_samples(inputs, names, read, with_title=True)
-    yield from samples
-    yield from _counters(inputs, parts)
+    return judge_citations(inputs, read, with_title=True)
 
 
-def _counters(
-    inputs: Inputs, rows: Sequence[tuple[Key, int, CitationScores]]
-) -> Iterator[tuple[str, Sample]]:
-    """Compute shares of all statements: several citations, their support, needless ones (ALCE)."""
-    shape = (3, len(inputs.runs), len(inputs.benchmark.query_ids), 2)
-    low, high = np.zeros(shape), np.zeros(shape)
-    for (run, row), n, s in rows:
-        for sums, side in ((low, "low"), (high, "high")):
-            n_supported = sum(getattr(holds, side) for holds, _ in s.several)
-            sums[:2, run, row] = (s.n_multiple, n), (n_supported, s.n_multiple)
+def _several_cited(inputs: Inputs) -> Sample:
+    """Compute the share of all statements that have several citations."""
+    sums = _sums(inputs)
+    for key, n, scores in inputs.once(judged_citations):
+        sums[key] = scores.n_multiple, n
+    return ratio_sample(sums)
+
+
+def _several_supported(inputs: Inputs) -> Sample:
+    """Compute the share of the statements with several citations that is supported."""
+    low, high = _sums(inputs), _sums(inputs)
+    for key, _, scores in inputs.once(judged_citations):
+        low[key] = sum(holds.low for holds, _ in scores.several), scores.n_multiple
+        high[key] = sum(holds.high for holds, _ in scores.several), scores.n_multiple
+    return sample_between(ratio_sample, low, high)
+
+
+def _overcited(inputs: Inputs) -> Sample:
+    """Compute the share of these supported statements that has a needless citation."""
+    low, high = _sums(inputs), _sums(inputs)
+    rows = inputs.once(judged_citations)
     for run in range(len(inputs.runs)):
         several = [(at, *pair) for (r, at), _, s in rows if r == run for pair in s.several]
-        _add_overcited(low[2, run], [(at, h, over.low) for at, h, over in several], highest=False)
-        _add_overcited(high[2, run], [(at, h, over.high) for at, h, over in several], highest=True)
-    names = ("ALCE.Multi", "ALCE.MultiSupported", "ALCE.Overcited")
-    for name, lower, upper in zip(names, low, high, strict=True):
-        yield name, sample_between(ratio_sample, lower, upper)
+        _add_overcited(low[run], [(at, h, over.low) for at, h, over in several], highest=False)
+        _add_overcited(high[run], [(at, h, over.high) for at, h, over in several], highest=True)
+    return sample_between(ratio_sample, low, high)
+
+
+def _sums(inputs: Inputs) -> Floats:
+    """Make an array of zeros for what is above and below the line, (runs, queries, 2)."""
+    return np.zeros((len(inputs.runs), len(inputs.benchmark.query_ids), 2))
 
 
 def _add_overcited(sums: Floats, several: list[tuple[int, Value, float]], highest: bool) -> None:
@@ -161,7 +199,7 @@ def _options(tools: ScoringTools, protocol: str) -> str | None:
 
 _cited = partial(
     PassageMeasure, family="alce", needs="a judge", source=ALCE, uses=("judge", "segmenter"),
-    compute=citations, options=_options,
+    options=_options,
 )  # fmt: skip
 _quality = partial(
     CitationQuality,
@@ -171,6 +209,7 @@ _quality = partial(
 MEASURES = (
     _cited(
         "ALCE.CitRec", definition="statements whose citations together entail them", linear=True,
+        compute=citation_recall(judged_citations),
         formula="share of statements with `C` not empty and `φ(all of C, s) = 1`",
         edge_cases="no statement: 0; `reference`: undefined (an empty QAMPARI answer is one "
         "statement, 0)",
@@ -178,6 +217,7 @@ MEASURES = (
                                   "together they must entail it."),
     ),
     _cited("ALCE.CitPrec", definition="citations that are needed for a supported statement",
+           compute=citation_precision(judged_citations),
            formula="share of citations that count: their statement is supported as above, and they "
            "are not irrelevant. A citation `c` is irrelevant if `φ(c, s) = 0` and `φ(C without c, "
            "s) = 1`",
@@ -185,17 +225,20 @@ MEASURES = (
            citation_quality=_quality("precision", "A citation counts only where its statement is "
                                      "supported and the others do not do without it.")),
     _cited("ALCE.CitF1", definition="harmonic mean of mean CitRec and mean CitPrec",
+           compute=citation_f1(judged_citations),
            formula="harmonic mean of the two means",
            citation_quality=_quality("both", "Joined passages must entail the statement, and "
                                      "citations that nobody needs cost precision.")),
     _cited(
         "ALCE.Multi", definition="share of statements with several citations",
+        compute=_several_cited,
         higher_is_better=None,
         formula="statements with several citations ÷ statements, over all answers",
         edge_cases="`strict` counts citations in range",
     ),
     _cited(
         "ALCE.MultiSupported", definition="of these, share that is supported", linear=True,
+        compute=_several_supported,
         formula="of the statements with several citations, the share that is supported",
         edge_cases="no such statement: undefined",
     ),
@@ -203,6 +246,7 @@ MEASURES = (
         "ALCE.Overcited",
         definition="of those, share with a citation that is not needed "
         "(reference: such citations to them)",
+        compute=_overcited,
         formula="of these supported ones, the share with an irrelevant citation",
         edge_cases="none: undefined. `reference`: irrelevant citations ÷ these statements, so it "
         "can pass 1",

@@ -4,7 +4,7 @@ model, a judge of gold claims)."""
 import re
 import string
 from collections import Counter
-from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -25,11 +25,12 @@ from citeforge.evaluator.measures.columns import (
     bounded,
     decided,
     judge_of,
-    means_by_answer,
-    means_of_columns,
+    mean_of,
+    mean_of_defined,
     segmenter_of,
+    values_by_answer,
 )
-from citeforge.evaluator.measures.declared import CannotError, Found, Measure, PassageMeasure, count
+from citeforge.evaluator.measures.declared import CannotError, PassageMeasure, count
 from citeforge.evaluator.measures.rouge import rouge_lsum, rouge_scorer
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
@@ -42,16 +43,23 @@ _LONG = "long answers (ASQA) or answers (ELI5)"
 _PAIRS = "qa_pairs (ASQA)"
 
 
-def length_of(item: AnswerItem, inputs: Inputs) -> tuple[float]:
+def length_of(item: AnswerItem, inputs: Inputs) -> float:
     """Count the words of an answer without citations."""
-    return (float(len(alce_text(item, inputs).split())),)
+    return float(len(alce_text(item, inputs).split()))
 
 
-def str_em_of(item: AnswerItem, inputs: Inputs) -> tuple[float, float] | None:
-    """Compute (StrEM, StrHit) of one answer: share of qa_pairs answered, and whether all are.
+@dataclass(frozen=True)
+class AnsweredPairs:
+    """The share of a question's qa_pairs that an answer answers, and whether these are all."""
 
-    A pair is answered if one of its normalised short answers is in the normalised text. None
-    without qa_pairs.
+    share: float
+    are_all: bool
+
+
+def str_em_of(item: AnswerItem, inputs: Inputs) -> AnsweredPairs | None:
+    """Compute which qa_pairs one answer answers; None without qa_pairs.
+
+    A pair is answered if one of its normalised short answers is in the normalised text.
 
     As in ALCE's code, an answer that normalises to nothing counts as present.
     """
@@ -64,14 +72,23 @@ def str_em_of(item: AnswerItem, inputs: Inputs) -> tuple[float, float] | None:
     else:
         text = answer_form(alce_text(item, inputs))
         hits = [any(holds_form(text, answer_form(a)) for a in pair.aliases) for pair in pairs]
-    return sum(hits) / len(hits), float(all(hits))
+    return AnsweredPairs(sum(hits) / len(hits), all(hits))
 
 
-def qampari_of(item: AnswerItem, inputs: Inputs) -> tuple[float, ...] | None:
-    """Compute (P, R, R5, F1, F1-5, number of items) of a list answer; None without gold lists.
+@dataclass(frozen=True)
+class ListScores:
+    """Values of a list answer; of recall, ``5`` is that of at most five gold answers."""
 
-    R5 is min(5, hits) / min(5, number of gold answers).
-    """
+    precision: float
+    recall: float
+    recall5: float
+    f1: float
+    f15: float
+    n_items: int
+
+
+def qampari_of(item: AnswerItem, inputs: Inputs) -> ListScores | None:
+    """Compare the items of a list answer with the gold answers; None without gold lists."""
     gold = item.gold.answer_lists
     if not gold:
         return None
@@ -93,7 +110,7 @@ def qampari_of(item: AnswerItem, inputs: Inputs) -> tuple[float, ...] | None:
     recall = hits / len(answers)
     recall5 = min(5, hits) / min(5, len(answers))
     f1s = _f1(precision, recall), _f1(precision, recall5)
-    return precision, recall, recall5, *f1s, float(len(listed))
+    return ListScores(precision, recall, recall5, *f1s, len(listed))
 
 
 def _f1(p: float, r: float) -> float:
@@ -101,7 +118,7 @@ def _f1(p: float, r: float) -> float:
     return 2 * p * r / (p + r) if p + r else 0.0
 
 
-def rouge_of(inputs: Inputs, measures: Sequence[Measure]) -> Found:
+def rouge_of(inputs: Inputs) -> Sample:
     """Compute ALCE's ROUGE-Lsum against the better ASQA long answer, or the answer of ELI5.
 
     With a stemmer, in lower case, one sentence per line.
@@ -114,7 +131,7 @@ def rouge_of(inputs: Inputs, measures: Sequence[Measure]) -> Found:
         lowered = text.lower()
         return "\n".join(lowered[s:e] for s, e in segmenter.split(lowered))
 
-    def value(item: AnswerItem, inputs: Inputs) -> tuple[float] | None:
+    def value(item: AnswerItem, inputs: Inputs) -> float | None:
         """Compute ROUGE-Lsum F of one answer; None without a long answer to compare it with."""
         gold = item.gold
         rows = gold.long_answers or (gold.answers if inputs.task in ("asqa", "eli5") else ())
@@ -123,21 +140,9 @@ def rouge_of(inputs: Inputs, measures: Sequence[Measure]) -> Found:
             return None
         # ALCE's code knows two long answers and no more.
         golds = golds[:2] if inputs.protocol == "reference" else golds
-        return (rouge_lsum(sentence_lines(alce_text(item, inputs)), golds, scorer)[2],)
+        return rouge_lsum(sentence_lines(alce_text(item, inputs)), golds, scorer)[2]
 
-    return means_by_answer(("ALCE.ROUGE-Lsum",), value, _LONG)(inputs, measures)
-
-
-_lists = means_by_answer(
-    [f"QAMPARI.{name}" for name in ("P", "R", "R5", "F1", "F1-5", "NumPreds")], qampari_of, _LISTS
-)
-_str = partial(
-    PassageMeasure, family="alce", needs=_PAIRS, source=ALCE,
-    compute=means_by_answer(("ALCE.StrEM", "ALCE.StrHit"), str_em_of, _PAIRS),
-)  # fmt: skip
-_listed = partial(
-    PassageMeasure, family="alce", needs=_LISTS, source=ALCE, compute=_lists, options=options
-)
+    return mean_of_defined(inputs, values_by_answer(value, _LONG)(inputs))
 
 
 def mauve_text(question: str, answer: str) -> str:
@@ -146,7 +151,7 @@ def mauve_text(question: str, answer: str) -> str:
     return " ".join(words).rstrip(string.punctuation)
 
 
-def mauve(inputs: Inputs, measures: Sequence[Measure]) -> Found:
+def mauve(inputs: Inputs) -> Sample:
     """Compute MAUVE against human answers: one number per run, without an interval.
 
     The human answer is ALCE's ``answer``, which ASQA has beside its long answers; else the first of
@@ -173,7 +178,7 @@ def mauve(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     sums = np.zeros((len(values), n, 1))
     sums[:, 0, 0] = values
     nothing = np.full((len(values), n), np.nan)
-    yield "MAUVE", Sample(sums, lambda s: s[..., 0], nothing, has_interval=False)
+    return Sample(sums, lambda s: s[..., 0], nothing, has_interval=False)
 
 
 def token_f1(prediction: str, answer: str) -> float:
@@ -185,8 +190,17 @@ def token_f1(prediction: str, answer: str) -> float:
     return _f1(shared / len(a), shared / len(b))
 
 
-def qa(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Compute QA-EM, QA-F1 and QA-Hit of ASQA by a QA model that reads the outputs."""
+@dataclass(frozen=True)
+class QaScores:
+    """How well a QA model answers the questions of one output: exactly, by tokens, all exactly."""
+
+    exact: float
+    f1: float
+    hit: bool
+
+
+def qa(inputs: Inputs) -> dict[Key, QaScores]:
+    """Let a QA model answer the questions of ASQA from every output."""
     from citeforge.engines.models.extractive_qa import ExtractiveQa
 
     texts = {
@@ -202,7 +216,7 @@ def qa(inputs: Inputs, measures: Sequence[Measure]) -> Found:
         raise CannotError(str(error), code=error.code) from error
     questions = [(gold.text or "", text) for text, golds in texts.values() for gold in golds]
     spans = iter(model.answers(questions))
-    rows: dict[Key, tuple[float, float, float]] = {}
+    rows: dict[Key, QaScores] = {}
     for key, (_, golds) in texts.items():
         exact, overlap = [], []
         for gold in golds:
@@ -210,11 +224,12 @@ def qa(inputs: Inputs, measures: Sequence[Measure]) -> Found:
             normal = normalise_answer(predicted)
             exact.append(any(normal == normalise_answer(a) for a in gold.aliases))
             overlap.append(max((token_f1(predicted, a) for a in gold.aliases), default=0.0))
-        rows[key] = sum(exact) / len(exact), sum(overlap) / len(overlap), float(all(exact))
-    return means_of_columns(inputs, ("QA-EM", "QA-F1", "QA-Hit"), rows)
+        shares = sum(exact) / len(exact), sum(overlap) / len(overlap)
+        rows[key] = QaScores(*shares, all(exact))
+    return rows
 
 
-def claim_recall(inputs: Inputs, measures: Sequence[Measure]) -> Found:
+def claim_recall(inputs: Inputs) -> Sample:
     """Compute the share of a query's gold claims that its answer entails."""
     judge = judge_of(inputs.tools)
     pairs = {
@@ -226,12 +241,16 @@ def claim_recall(inputs: Inputs, measures: Sequence[Measure]) -> Found:
         raise CannotError("needs claims (ELI5)", code="no-gold")
     judge.ask(p for group in pairs.values() for p in group)
     values = {k: Value.mean([decided(judge, p) for p in group]) for k, group in pairs.items()}
-    yield bounded(inputs, "ALCE.ClaimRec", values)
+    return bounded(inputs, values)
 
 
+_LISTED = values_by_answer(qampari_of, _LISTS)
+_STRINGS = values_by_answer(str_em_of, _PAIRS)
+_str = partial(PassageMeasure, family="alce", needs=_PAIRS, source=ALCE)
+_listed = partial(PassageMeasure, family="alce", needs=_LISTS, source=ALCE, options=options)
 _qa = partial(
     PassageMeasure, family="alce", needs="qa_pairs (ASQA), a QA model", source=APPENDIX,
-    uses=("qa",), compute=qa, options=lambda tools, protocol: Path(tools.options.qa_model).name,
+    uses=("qa",), options=lambda tools, protocol: Path(tools.options.qa_model).name,
 )  # fmt: skip
 _F1 = "harmonic mean of the answer's P and R, or P and R5"
 _EXACT = "two texts without tokens agree"
@@ -239,26 +258,33 @@ MEASURES = (
     count(
         "ALCE.Length", "alce", "words of the output without markers", source=ALCE,
         formula="words of the text", edge_cases="missing answer: 0",
-        compute=means_by_answer(("ALCE.Length",), length_of),
+        compute=mean_of(values_by_answer(length_of), float),
     ),
     count(
         "QAMPARI.NumPreds", "alce", "list items of the output", needs=_LISTS, source=ALCE,
-        compute=_lists, options=options, formula="list items",
+        compute=mean_of(_LISTED, lambda s: s.n_items), options=options, formula="list items",
     ),
     _str("ALCE.StrEM", definition="qa_pairs with a short answer in the output",
+         compute=mean_of(_STRINGS, lambda s: s.share),
          formula="share of a question's `qa_pairs` with a normalised short answer in the "
          "normalised text", edge_cases="an answer that normalises to nothing counts as present"),
     _str("ALCE.StrHit", definition="outputs with a short answer of every qa_pair",
+         compute=mean_of(_STRINGS, lambda s: s.are_all),
          formula="1 if all `qa_pairs` are there, else 0"),
     _listed("QAMPARI.P", definition="list items that are gold answers",
+            compute=mean_of(_LISTED, lambda s: s.precision),
             formula="share of the normalised list items that are among the aliases of any gold "
             "answer", edge_cases="no item: 0"),
     _listed("QAMPARI.R", definition="gold answers among the list items",
+            compute=mean_of(_LISTED, lambda s: s.recall),
             formula="share of gold answers with an alias among the items"),
     _listed("QAMPARI.R5", definition="min(5, hits) / min(5, gold answers)",
+            compute=mean_of(_LISTED, lambda s: s.recall5),
             formula="`min(5, hits) / min(5, gold answers)`"),
-    _listed("QAMPARI.F1", definition="harmonic mean of P and R of one answer", formula=_F1),
-    _listed("QAMPARI.F1-5", definition="harmonic mean of P and R5 of one answer", formula=_F1),
+    _listed("QAMPARI.F1", definition="harmonic mean of P and R of one answer", formula=_F1,
+            compute=mean_of(_LISTED, lambda s: s.f1)),
+    _listed("QAMPARI.F1-5", definition="harmonic mean of P and R5 of one answer", formula=_F1,
+            compute=mean_of(_LISTED, lambda s: s.f15)),
     PassageMeasure(
         "ALCE.ROUGE-Lsum", "alce",
         "ROUGE-Lsum F of the better long answer (ASQA) or of the answer (ELI5), stemmed",
@@ -275,11 +301,13 @@ MEASURES = (
         compute=mauve, options=lambda tools, protocol: Path(tools.options.mauve_model).name,
     ),
     _qa("QA-EM", definition="qa_pairs that a QA model answers exactly from the output",
+        compute=mean_of(qa, lambda s: s.exact),
         formula="an extractive QA model reads the text: share of `qa_pairs` answered exactly "
         "(normalised)", edge_cases=_EXACT),
-    _qa("QA-F1", definition="token F1 of those answers",
+    _qa("QA-F1", definition="token F1 of those answers", compute=mean_of(qa, lambda s: s.f1),
         formula="mean best token F1 of its answers", edge_cases=_EXACT),
     _qa("QA-Hit", definition="outputs from which all qa_pairs are answered exactly",
+        compute=mean_of(qa, lambda s: s.hit),
         formula="1 if all `qa_pairs` are answered exactly, else 0"),
     PassageMeasure(
         "ALCE.ClaimRec", "alce", "gold claims that the output entails",

@@ -1,10 +1,25 @@
 """Attributed-IR's reading of answers, and their citations, held against statements and against the
 gold answers' (Djeddal et al. 2024, and their code).
+
+## attributed_ir
+
+Djeddal et al. 2024, section 2.5; `reference`: their evaluators. Premises are texts without titles.
+
+The *one* gold answer is the first that is attributable and informative, else attributable, else
+informative, else the first. Queries without a gold answer are left out of BLEU, ROUGE and
+BERTScore. Marks are removed from answers and gold answers, but not from closed-book answers.
+
+Limits of `reference`: distinct citations, cut to 7 *before* the range is checked; 20 statements;
+queries without passages are left out. Its overlap compares a mark with 1 instead of the number of
+passages, so only `[1]` and `[0]` count.
+
+*Example.* S1 cites 1 and 2, S2 cites 3, S3 nothing; φ is 1 for (2, S1) and (4, S3). AutoAIS.cit =
+1/3, @cited = 1/2, psg = 2/3. Cited ids {a, d}, gold {a, b, c}: Overlap.P = 1/2, Overlap.R = 1/3.
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 
 from citeforge.engines.judge.records import Pair
@@ -12,21 +27,24 @@ from citeforge.evaluator.measures.alce_citations import strict_claims
 from citeforge.evaluator.measures.columns import (
     Key,
     Value,
-    bounded,
+    bounded_mean_of,
     decided,
     judge_of,
-    means_by_answer,
+    mean_of,
+    values_by_answer,
 )
 from citeforge.evaluator.measures.declared import (
     CannotError,
     CitationQuality,
-    Found,
-    Measure,
     PassageMeasure,
 )
 from citeforge.evaluator.measures.judging import (
     Claim,
-    citation_samples,
+    JudgedAnswers,
+    citation_f1,
+    citation_precision,
+    citation_recall,
+    judge_citations,
     read_claims,
     require_passages,
 )
@@ -139,13 +157,25 @@ def air_text(item: AnswerItem, inputs: Inputs) -> str:
     )
 
 
-def auto_ais(inputs: Inputs, measures: Sequence[Measure], of_shown: bool) -> Found:
-    """Compute AutoAIS of cited passages (over all and over cited statements), or of all shown ones.
+@dataclass(frozen=True)
+class BestCitations:
+    """The best citation of each statement of an answer, averaged.
+
+    Attributes:
+        over_all: over all statements.
+        over_cited: over statements with a citation.
+    """
+
+    over_all: Value
+    over_cited: Value
+
+
+def auto_ais(inputs: Inputs, of_shown: bool) -> dict[Key, BestCitations]:
+    """Ask the judge whether a cited passage, or any one shown, entails each statement.
 
     All shown passages take many more questions to the judge.
     """
-    inputs = with_passages(inputs)
-    rows = read_claims(inputs, claims_of)
+    rows = read_claims(inputs.once(with_passages), claims_of)
     judge = judge_of(inputs.tools)
 
     def pairs(item: AnswerItem, claim: Claim) -> Iterable[Pair]:
@@ -154,28 +184,25 @@ def auto_ais(inputs: Inputs, measures: Sequence[Measure], of_shown: bool) -> Fou
         return (Pair(item.passages[at].text, claim.text) for at in looked_at)
 
     judge.ask(pair for _, item, claims in rows for claim in claims for pair in pairs(item, claim))
-    over_all: dict[Key, Value] = {}
-    over_cited: dict[Key, Value] = {}
+    values: dict[Key, BestCitations] = {}
     for key, item, claims in rows:
         best = [Value.best(decided(judge, pair) for pair in pairs(item, c)) for c in claims]
-        over_all[key] = Value.mean(best)
         # Where a citation out of range skips a statement, wrong ones alone leave it uncited.
-        over_cited[key] = Value.mean(
-            [
-                value
-                for value, claim in zip(best, claims, strict=True)
-                if claim.cited or (claim.wrong and not claim.skipped)
-            ]
-        )
-    yield bounded(inputs, "AutoAIS.psg" if of_shown else "AutoAIS.cit", over_all)
-    if not of_shown:
-        yield bounded(inputs, "AutoAIS.cit@cited", over_cited)
+        cited = [
+            value
+            for value, claim in zip(best, claims, strict=True)
+            if claim.cited or (claim.wrong and not claim.skipped)
+        ]
+        values[key] = BestCitations(Value.mean(best), Value.mean(cited))
+    return values
 
 
-def nli(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Compute NLI recall, precision and F1 from one round of questions to the judge."""
-    names = ("NLI.rec", "NLI.prec", "NLI.F1")
-    yield from citation_samples(with_passages(inputs), names, claims_of, with_title=False)[0]
+_OF_CITED, _OF_SHOWN = (partial(auto_ais, of_shown=of_shown) for of_shown in (False, True))
+
+
+def judged_citations(inputs: Inputs) -> JudgedAnswers:
+    """Judge the citations of every answer as Attributed-IR does, in one round of questions."""
+    return judge_citations(inputs.once(with_passages), claims_of, with_title=False)
 
 
 _judged = partial(
@@ -185,9 +212,8 @@ _quality = partial(
     CitationQuality,
     reference="Their code looks at 20 statements of an answer and 7 citations of each.",
 )
-_ais = partial(_judged, compute=partial(auto_ais, of_shown=False))
 _nli = partial(
-    _judged, compute=nli,
+    _judged,
     formula="CitRec, CitPrec and CitF1 of [alce](#alce) with these premises",
     edge_cases="no statement: 0. `reference`: a statement whose only citation is a passage without "
     "text counts −1 in both",
@@ -195,8 +221,16 @@ _nli = partial(
 _TEXTS = "It asks as ALCE does, but the judge sees no titles."
 
 
-def overlap_of(item: AnswerItem, inputs: Inputs) -> tuple[float, float] | None:
-    """Compute (precision, recall) of an answer's cited passages against the gold answer's.
+@dataclass(frozen=True)
+class Overlap:
+    """Precision and recall of an answer's cited passages against the gold answer's."""
+
+    precision: float
+    recall: float
+
+
+def overlap_of(item: AnswerItem, inputs: Inputs) -> Overlap | None:
+    """Compare the passages that an answer cites with those that the gold answer cites.
 
     Without gold or generated citations it is 0; ``reference``: None, which leaves the query out,
     where the gold answer is the empty string.
@@ -216,7 +250,7 @@ def overlap_of(item: AnswerItem, inputs: Inputs) -> tuple[float, float] | None:
         generated = {item.passages[p].id for p in inside}
     size = len(generated) + n_wrong
     shared = len(cited & generated)
-    return (shared / size if size else 0.0, shared / len(cited) if cited else 0.0)
+    return Overlap(shared / size if size else 0.0, shared / len(cited) if cited else 0.0)
 
 
 def _reference_ids(item: AnswerItem) -> set[str]:
@@ -228,20 +262,16 @@ def _reference_ids(item: AnswerItem) -> set[str]:
     return {item.passages[n - 1].id for n in numbers} if item.passages else set()
 
 
-_MEANS = means_by_answer(("Overlap.P", "Overlap.R"), overlap_of)
-
-
-def overlap(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Compute precision and recall of cited passage ids against the gold answers' citations."""
-    inputs = with_passages(inputs)
+def overlaps(inputs: Inputs) -> dict[Key, Overlap]:
+    """Compare the passages that every answer cites with those of the gold answers."""
+    inputs = inputs.once(with_passages)
     if not any(g.citations for gold in inputs.benchmark.gold_rows for g in gold.answers):
         raise CannotError("needs gold answers with citations", code="no-gold")
-    return _MEANS(inputs, measures)
+    return values_by_answer(overlap_of)(inputs)
 
 
 _overlap = partial(
     PassageMeasure, family="attributed_ir", needs="gold answers with citations", source=AIR,
-    compute=overlap,
 )  # fmt: skip
 _overlap_quality = partial(
     CitationQuality,
@@ -250,8 +280,9 @@ _overlap_quality = partial(
     "can be cited.",
 )
 MEASURES = (
-    _ais(
+    _judged(
         "AutoAIS.cit",
+        compute=bounded_mean_of(_OF_CITED, lambda best: best.over_all),
         definition="best citation of each statement entails it",
         formula="mean over statements of the largest `φ(c, s)` over their citations",
         edge_cases="uncited statement: 0. No statement: 0",
@@ -260,8 +291,9 @@ MEASURES = (
             "One cited passage alone must entail the statement; needless ones cost nothing.",
         ),
     ),
-    _ais(
+    _judged(
         "AutoAIS.cit@cited",
+        compute=bounded_mean_of(_OF_CITED, lambda best: best.over_cited),
         definition="the same over cited statements only",
         formula="the same over cited statements",
         edge_cases="none cited: 0, and the answer stays",
@@ -270,26 +302,31 @@ MEASURES = (
             "Statements without a citation are left out, so that citing little is free.",
         ),
     ),
-    _ais(
+    _judged(
         "AutoAIS.psg",
         definition="best shown passage of each statement entails it",
         formula="mean over statements of the largest `φ(p, s)` over all passages shown",
         edge_cases="no statement: 0",
-        compute=partial(auto_ais, of_shown=True),
+        compute=bounded_mean_of(_OF_SHOWN, lambda best: best.over_all),
         unlabelled="it looks at all passages shown, and labels are of cited ones",
     ),
     _nli("NLI.rec", definition="CitRec with passage texts as premises", linear=True,
+         compute=citation_recall(judged_citations),
          citation_quality=_quality("recall", _TEXTS)),
     _nli("NLI.prec", definition="CitPrec with passage texts as premises",
+         compute=citation_precision(judged_citations),
          citation_quality=_quality("precision", _TEXTS)),
     _nli("NLI.F1", definition="harmonic mean of mean NLI.rec and mean NLI.prec",
+         compute=citation_f1(judged_citations),
          citation_quality=_quality("both", _TEXTS)),
     _overlap("Overlap.P", definition="cited passages that the gold answer cites",
+             compute=mean_of(overlaps, lambda both: both.precision),
              formula="passages cited by answer and gold answer ÷ passages cited by the answer",
              edge_cases="no citation on either side: 0. `strict`: out-of-range citations are in "
              "the denominator",
              citation_quality=_overlap_quality("precision")),
     _overlap("Overlap.R", definition="passages of the gold answer that are cited",
+             compute=mean_of(overlaps, lambda both: both.recall),
              formula="the same ÷ passages cited by the gold answer",
              edge_cases="as above. `reference`: queries whose gold answer is empty leave",
              citation_quality=_overlap_quality("recall")),

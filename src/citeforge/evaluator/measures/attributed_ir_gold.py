@@ -1,9 +1,11 @@
 """Answers against gold answers (Attributed-IR): corpus BLEU-4, ROUGE-Lsum, BERTScore."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +14,8 @@ from citeforge.evaluator.measures.attributed_ir_citations import (
     air_text,
     without_reference_marks,
 )
-from citeforge.evaluator.measures.columns import Rows, means_of_columns
-from citeforge.evaluator.measures.declared import CannotError, Found, Measure, PassageMeasure
+from citeforge.evaluator.measures.columns import Key, Rows, mean_of
+from citeforge.evaluator.measures.declared import CannotError, Measure, PassageMeasure
 from citeforge.evaluator.measures.rouge import rouge_lsum, rouge_scorer
 from citeforge.evaluator.statistics.estimates import Floats, Sample
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
@@ -21,6 +23,8 @@ from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.errors import InputError, MissingExtraError
 
+PartScores = tuple[float, float, float]
+"""Precision, recall and F of one answer."""
 _PARTS = {"P": "precision", "R": "recall", "F": "F"}
 
 
@@ -63,7 +67,7 @@ def bleu_statistics(output: str, references: Sequence[str], bleu: Any) -> list[i
     return [stats[0], shortest, *stats[2:]]
 
 
-def bleu(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
+def bleu(inputs: Inputs, single: bool) -> Sample:
     """Compute corpus BLEU against all gold answers, or the single one."""
     try:
         from sacrebleu.metrics.bleu import BLEU
@@ -77,7 +81,7 @@ def bleu(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
     for run, item, texts in gold_answers(inputs, single):
         sums[run, item.row] = bleu_statistics(air_text(item, inputs), texts, counter)
         values[run, item.row] = float(_corpus_bleu(sums[run, item.row]))
-    yield measures[0].name, Sample(sums, _corpus_bleu, inputs.column(values))
+    return Sample(sums, _corpus_bleu, inputs.column(values))
 
 
 def _corpus_bleu(sums: Floats) -> Floats:
@@ -92,18 +96,17 @@ def _corpus_bleu(sums: Floats) -> Floats:
     return values
 
 
-def rouge(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
+def rouge(inputs: Inputs, single: bool) -> dict[Key, PartScores]:
     """Compute ROUGE-Lsum P, R and F against the best gold answer, or the single one."""
     scorer = rouge_scorer(stemmer=False)
-    rows = {
+    return {
         (run, item.row): rouge_lsum(air_text(item, inputs), texts, scorer)
         for run, item, texts in gold_answers(inputs, single)
     }
-    return means_of_columns(inputs, _names("ROUGE-Lsum", single), rows)
 
 
-def bertscore(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
-    """Compute BERTScore against the gold answer with the best F, or the single one.
+def bertscore(inputs: Inputs, single: bool) -> dict[Key, PartScores]:
+    """Compute BERTScore P, R and F against the gold answer with the best F, or the single one.
 
     See docs/definitions.md#attributed_ir.
     """
@@ -118,7 +121,7 @@ def bertscore(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Foun
     except (InputError, MissingExtraError) as error:
         raise CannotError(str(error), code=error.code) from error
     best = scorer.best(*map(list, zip(*rows.values(), strict=True)))
-    return means_of_columns(inputs, _names("BERTScore", single), dict(zip(rows, best, strict=True)))
+    return dict(zip(rows, best, strict=True))
 
 
 def _bert_model(tools: ScoringTools, protocol: str) -> str:
@@ -127,12 +130,8 @@ def _bert_model(tools: ScoringTools, protocol: str) -> str:
     return f"{Path(model).name}/layer{layer}"
 
 
-def _names(base: str, single: bool) -> list[str]:
-    """Name the P, R and F measures of a base measure."""
-    return [f"{base}.{part}{'@1gold' * single}" for part in _PARTS]
-
-
-class _Words(NamedTuple):
+@dataclass(frozen=True)
+class _Words:
     """Texts that document a measure, with ``{}`` for precision, recall or F."""
 
     definition: str
@@ -140,71 +139,72 @@ class _Words(NamedTuple):
     edge_cases: str = ""
 
 
-def _declare_measures(
+def _declare_parts(
     base: str,
-    compute: Callable[..., Found],
+    scores: Callable[..., dict[Key, PartScores]],
     best: _Words,
     one: _Words,
-    references: str,
     **more: Any,
 ) -> Iterator[Measure]:
-    """Declare measures against all gold answers and, with ``@1gold``, against one of them.
+    """Declare P, R and F against the best gold answer and, with ``@1gold``, the single one.
 
     Args:
         base: what their names begin with.
-        compute: takes ``single``, besides what all take.
-        best: what it is against all; without ``{}`` there are no parts.
-        one: the same against one.
-        references: which gold answers count without ``@1gold``.
+        scores: answers to (P, R, F) of each; ``single``: whether only one gold answer counts.
+        best: what they are against the best.
+        one: the same against the single one.
         more: further fields of the measures.
     """
-    for at, words in (("", best), ("1gold", one)):
-        of_references = partial(compute, single=bool(at))
-        for part in _PARTS if "{}" in best.definition else ("",):
+    for references, words in (("best", best), ("1gold", one)):
+        single = references == "1gold"
+        shared = partial(scores, single=single)
+        for at, (part, noun) in enumerate(_PARTS.items()):
             yield PassageMeasure(
-                f"{base}{part and '.' + part}{at and '@' + at}",
+                f"{base}.{part}{'@1gold' * single}",
                 "attributed_ir",
-                words.definition.format(_PARTS.get(part)),
+                words.definition.format(noun),
                 formula=words.formula,
                 edge_cases=words.edge_cases,
                 source=AIR,
-                compute=of_references,
-                parameters={**({"part": part} if part else {}), "references": at or references},
+                compute=mean_of(shared, itemgetter(at)),
+                parameters={"part": part, "references": references},
                 **more,
             )
 
 
+_bleu = partial(PassageMeasure, family="attributed_ir", needs="gold answers, sacrebleu", source=AIR)
 MEASURES = (
-    *_declare_measures(
-        "BLEU", bleu,
-        _Words(
-            "corpus BLEU-4 against all gold answers, shortest reference (per query: of its answer "
-            "alone)",
-            "corpus BLEU-4 of all answers, 13a tokens, no smoothing; brevity penalty "
-            "`exp(1 − r/h)` if `h < r`, with `h` the words of the answers and `r` of each query's "
-            "*shortest* gold answer",
-            "no four-gram in common: 0. Values by query are BLEU of that answer alone, so their "
-            "mean is another number",
-        ),
-        _Words("the same against one gold answer", "the same against one gold answer"),
-        "all", needs="gold answers, sacrebleu",
+    _bleu(
+        "BLEU",
+        definition="corpus BLEU-4 against all gold answers, shortest reference (per query: of its "
+        "answer alone)",
+        formula="corpus BLEU-4 of all answers, 13a tokens, no smoothing; brevity penalty "
+        "`exp(1 − r/h)` if `h < r`, with `h` the words of the answers and `r` of each query's "
+        "*shortest* gold answer",
+        edge_cases="no four-gram in common: 0. Values by query are BLEU of that answer alone, so "
+        "their mean is another number",
+        compute=partial(bleu, single=False), parameters={"references": "all"},
     ),
-    *_declare_measures(
+    _bleu(
+        "BLEU@1gold", definition="the same against one gold answer",
+        formula="the same against one gold answer",
+        compute=partial(bleu, single=True), parameters={"references": "1gold"},
+    ),
+    *_declare_parts(
         "ROUGE-Lsum", rouge,
         _Words("ROUGE-Lsum {} of the best gold answer",
                "ROUGE-Lsum without stemmer, of the gold answer with the best F", "no overlap: 0"),
         _Words("ROUGE-Lsum {} of the one gold answer, plain mean",
                "against one gold answer; a plain mean, where their code prints the midpoint of a "
                "bootstrap"),
-        "best", needs="gold answers, rouge-score",
+        needs="gold answers, rouge-score",
     ),
-    *_declare_measures(
+    *_declare_parts(
         "BERTScore", bertscore,
         _Words("BERTScore {}, gold answer with the best F",
                "BERTScore of the gold answer with the best F: roberta-large, layer 17, no idf, no "
                "rescaling", "an empty text: 0, never sent to the model"),
         _Words("BERTScore {}, one gold answer", "against one gold answer"),
-        "best", needs="gold answers, bert-score, roberta-large",
-        uses=("bertscore",), options=_bert_model,
+        needs="gold answers, bert-score, roberta-large", uses=("bertscore",), options=_bert_model,
     ),
 )  # fmt: skip

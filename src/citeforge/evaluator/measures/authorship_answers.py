@@ -4,18 +4,23 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, fields
+from operator import attrgetter
 
 import numpy as np
 
-from citeforge.evaluator.measures.authorship import CellMeasure, Cells
+from citeforge.evaluator.measures.authorship import (
+    CellColumns,
+    CellMeasure,
+    Cells,
+    design_results,
+)
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.reading import (
     AnswerCounts,
-    PerAnswerScores,
+    NumberColumns,
     Reading,
     answers_by_cell,
-    compute,
     require_cells_alone,
 )
 from citeforge.evaluator.submissions.benchmark import ContextTable
@@ -41,7 +46,8 @@ _REFERENCE = re.compile(r"\[(\d+)\]")
 _DIGITS = re.compile(r"\d+")
 
 
-class Values(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Values:
     """Raw values of one answer.
 
     Attributes:
@@ -70,6 +76,10 @@ class Values(NamedTuple):
     other_n: float = 0.0
     n_unparsed: float = 0.0
     n_out_of_range: float = 0.0
+
+
+_numbers = attrgetter(*(column.name for column in fields(CellColumns)))
+"""Takes the values of an answer that are kept."""
 
 
 def measure_strict(
@@ -206,29 +216,38 @@ def _reference_positions(output: str, tokens: Sequence[TokenLogprob]) -> list[in
     return positions
 
 
-class CellScores(PerAnswerScores):
-    """Values of the answers to one cell: the fields of :class:`Values` that measures look at."""
-
-    columns = Values._fields[:9]
+class CellScores:
+    """Values of the answers to one cell, computed one by one."""
 
     def __init__(
         self, grammar: Grammar, table: ContextTable, gold: Sequence[Sequence[str]], protocol: str
     ) -> None:
         """Prepare to measure answers to one cell; ``protocol`` decides how they are read."""
-        super().__init__(len(gold))
         self._measure = measure_strict if protocol == "strict" else measure_reference
         self._grammar, self._gold = grammar, gold
         self._sizes, self._relevant = table.sizes, table.relevant
+        self._kept = NumberColumns(len(gold), len(fields(CellColumns)))
 
-    def of(self, row: int, answer: SubmissionLine) -> Values:
-        """Compute precision, recall and other values of an answer to the query in a row."""
-        return self._measure(
+    def add(self, row: int, answer: SubmissionLine) -> Values:
+        """Compute, keep and return the values of an answer to the query in a row."""
+        values = self._measure(
             answer, self._grammar, self._sizes[row], self._relevant[row], self._gold[row]
         )
+        self._kept.add(answer.run, row, _numbers(values))
+        return values
 
-    def worst(self, row: int) -> Values:
-        """Get the values of a missing answer to the query in a row."""
-        return worst_values(self._relevant[row], self._gold[row])
+    def fill(self) -> None:
+        """Fill in the worst values for every missing answer."""
+        self._kept.fill(lambda row: _numbers(worst_values(self._relevant[row], self._gold[row])))
+
+    @property
+    def runs(self) -> list[int]:
+        """Numbers of the runs, in order."""
+        return self._kept.runs
+
+    def columns(self) -> CellColumns:
+        """Get the values of all answers."""
+        return CellColumns(*self._kept.arrays())
 
 
 CONTEXT = "design"
@@ -262,20 +281,21 @@ def read_design(
     # Cells differ in who is said to have written a passage, not in passages.
     table = benchmark.context(design.cells[0].context)
     gold = short_answers(benchmark.queries, benchmark.mappings[RELEVANT], benchmark.gold)
-    n, protocol = len(benchmark.query_ids), tools.options.protocol
+    protocol, n = tools.options.protocol, len(benchmark.query_ids)
     cells = {c.context: CellScores(grammar, table, gold, protocol) for c in design.cells}
     tally, reach = AnswerCounts(), CitationRange()
     for cell, row, answer in answers_by_cell(cells, submission):
-        numbers = cells[cell].add(row, answer)
-        tally.add(answer, numbers.distinct, numbers.n_out_of_range, numbers.n_unparsed)
+        values = cells[cell].add(row, answer)
+        tally.add(answer, values.distinct, values.n_out_of_range, values.n_unparsed)
         if submission.form == "citeforge" and submission.is_anonymous:
             reach.observe(answer, grammar, table.sizes[row])
     for scores in cells.values() if is_strict else ():
         scores.fill()  # missing answers of cells that were run
-    answered = {cell: scores for cell, scores in cells.items() if scores.runs}
+    answered = {cell: scores.columns() for cell, scores in cells.items() if scores.runs}
+    are_paired = len({tuple(cells[cell].runs) for cell in answered}) == 1
     return Reading(
         CONTEXT,
-        compute(Cells(design, answered, any(gold)), of_cells, None, is_of_cells=True),
+        design_results(Cells(design, answered, are_paired, any(gold)), of_cells),
         tally.counts(
             benchmark,
             len({run for scores in cells.values() for run in scores.runs}),

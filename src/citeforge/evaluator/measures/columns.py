@@ -2,23 +2,24 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.segment import Segmenter
-from citeforge.evaluator.measures.declared import CannotError, Found, Measure
+from citeforge.evaluator.measures.declared import CannotError
 from citeforge.evaluator.statistics.estimates import Sample, mean_sample, sample_between
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.evaluator.submissions.tools import NO_JUDGE, ScoringTools
-from citeforge.schemas.errors import InputError
 
 Key = tuple[int, int]
 """(run, row of the query)."""
 Rows = dict[Key, float]
-ComputeItems = Callable[[Inputs, Sequence[Measure]], Found]
-"""Computes measures of answers that cite passages."""
+T = TypeVar("T")
+Compute = Callable[[Inputs], Sample]
+"""Computes a measure of answers that cite passages."""
 
 
 @dataclass(frozen=True)
@@ -97,77 +98,80 @@ def extreme_mean(sure: Sequence[float], maybe: Sequence[float], highest: bool) -
     return float(possible.max() if highest else possible.min())
 
 
-def mean_of_defined(inputs: Inputs, name: str, rows: Rows) -> tuple[str, Sample]:
-    """Average values over the queries that have one; return (name, sample)."""
-    return name, mean_sample(inputs.column(rows))
+def mean_of_defined(inputs: Inputs, rows: Rows) -> Sample:
+    """Average values over the queries that have one."""
+    return mean_sample(inputs.column(rows))
 
 
-def bounded(inputs: Inputs, name: str, values: dict[Key, Value]) -> tuple[str, Sample]:
-    """Make the sample of a mean of bounded values, with its upper bound; return (name, sample)."""
+def bounded(inputs: Inputs, values: Mapping[Key, Value]) -> Sample:
+    """Average values between bounds over the queries that have one, with the mean's upper bound."""
     low = inputs.column({k: v.low for k, v in values.items()})
     high = inputs.column({k: v.high for k, v in values.items()})
-    return name, sample_between(mean_sample, low, high)
+    return sample_between(mean_sample, low, high)
 
 
-def means_by_answer(
-    names: Sequence[str],
-    values: Callable[[AnswerItem, Inputs], Sequence[float] | None],
-    needs: str = "",
-) -> ComputeItems:
-    """Make the function that averages several numbers of each answer over queries.
+def values_by_answer(
+    value: Callable[[AnswerItem, Inputs], T | None], needs: str = ""
+) -> Callable[[Inputs], dict[Key, T]]:
+    """Make the function that computes a value of every answer where it is defined.
 
     Args:
-        names: measures, in the order of the numbers.
-        values: an answer to its numbers; None where they are not defined.
-        needs: what the error says is missing when no answer has any; empty where all have.
+        value: an answer to its value, or several; None where they are not defined.
+        needs: what the error says is missing when no answer has a value; empty where all have.
     """
 
-    def compute(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-        """Compute the numbers of every answer, and average each over queries."""
-        rows = {
-            (run, item.row): numbers
+    def compute(inputs: Inputs) -> dict[Key, T]:
+        """Compute the value of every answer, by run and row of the query."""
+        values = {
+            (run, item.row): one
             for run, item in inputs.items()
-            if (numbers := values(item, inputs)) is not None
+            if (one := value(item, inputs)) is not None
         }
-        if needs and not rows:
+        if needs and not values:
             raise CannotError(f"needs {needs}", code="no-gold")
-        yield from means_of_columns(inputs, names, rows)
+        return values
 
     return compute
 
 
-def per_answer(value: Callable[[AnswerItem], float | None]) -> ComputeItems:
+def mean_of(values: Callable[[Inputs], Mapping[Key, T]], number: Callable[[T], float]) -> Compute:
+    """Make the function that averages over queries one number of what measures share by answer.
+
+    Args:
+        values: answers to what the measures share, by run and row of the query.
+        number: takes this measure's number from that of one answer.
+    """
+
+    def compute(inputs: Inputs) -> Sample:
+        """Take this measure's number of every answer, and average over queries."""
+        shared = inputs.once(values)
+        return mean_of_defined(inputs, {key: float(number(one)) for key, one in shared.items()})
+
+    return compute
+
+
+def bounded_mean_of(
+    values: Callable[[Inputs], Mapping[Key, T]], value: Callable[[T], Value]
+) -> Compute:
+    """Make the function of :func:`mean_of` for values between bounds.
+
+    Args:
+        values: answers to what the measures share, by run and row of the query.
+        value: takes this measure's value from that of one answer.
+    """
+
+    def compute(inputs: Inputs) -> Sample:
+        """Take this measure's value of every answer, and average over queries."""
+        return bounded(inputs, {key: value(one) for key, one in inputs.once(values).items()})
+
+    return compute
+
+
+def per_answer(value: Callable[[AnswerItem], float | None]) -> Compute:
     """Make the function that averages one number of each answer over queries.
 
     Args:
         value: an answer with its query, passages and gold to its raw value; None where the measure
             is not defined. A missing answer comes with an empty output and ``is_missing``.
     """
-
-    def compute(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-        """Compute the number of every answer, and average it over queries."""
-        (measure,) = measures
-
-        def number(item: AnswerItem, inputs: Inputs) -> tuple[float] | None:
-            """Compute the value of one answer; refuse one outside the measure's range."""
-            defined = value(item)
-            if defined is not None and not measure.low <= defined <= measure.range.high:
-                raise InputError(
-                    f"{measure.name} of the query {item.query!r} is {defined:g}, and its range is "
-                    f"{measure.low:g} to {measure.range.high:g}",
-                    allowed="mend the plugin that defines the measure",
-                    code="broken-plugin",
-                )
-            return None if defined is None else (defined,)
-
-        return means_by_answer([measure.name], number)(inputs, measures)
-
-    return compute
-
-
-def means_of_columns(
-    inputs: Inputs, names: Iterable[str], rows: Mapping[Key, Sequence[float]]
-) -> Found:
-    """Average each column of numbers of the answers over queries; yield samples by name."""
-    for at, name in enumerate(names):
-        yield mean_of_defined(inputs, name, {k: float(v[at]) for k, v in rows.items()})
+    return mean_of(values_by_answer(lambda item, inputs: value(item)), lambda number: number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
@@ -17,8 +17,6 @@ from citeforge.schemas.errors import CiteforgeError, UsageError
 if TYPE_CHECKING:
     from citeforge.evaluator.submissions.tools import ScoringTools
 
-Found = Iterator[tuple[str, Sample | str]]
-"""Names of measures with their samples; a text instead says why one cannot be computed."""
 Answers = TypeVar("Answers")
 """Answers of a submission as some measures read them."""
 
@@ -110,12 +108,12 @@ class MeasureOf(Measure, Generic[Answers]):
     """A measure with the function that computes it from answers of one sort.
 
     Attributes:
-        compute: (answers, the measures that are wanted) to their samples. Measures that share one
-            are computed together, in one call. Raises CannotError when none of them can be
-            computed, and says why.
+        compute: answers to the measure's sample, or to one for each place; what several measures
+            share is computed by ``answers.once(function)``. Raises CannotError, which says why
+            the measure cannot be computed.
     """
 
-    compute: Callable[[Answers, Sequence[Measure]], Found] = field(kw_only=True)
+    compute: Callable[[Answers], Sample | Sequence[Sample]] = field(kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -144,7 +142,7 @@ class CutoffForm:
 
     base: str
     make: Callable[[int], Measure]
-    listed: tuple[int, ...] = (1, 2, 3, 5, 10)
+    listed: tuple[int, ...]
 
     def measures(self) -> list[Measure]:
         """Declare the measures with the cutoffs that are listed."""

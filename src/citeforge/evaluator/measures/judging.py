@@ -7,6 +7,7 @@ from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.columns import (
     NOTHING,
+    Compute,
     Key,
     Value,
     bounded,
@@ -245,22 +246,19 @@ class CitationJudging:
         return total
 
 
-def citation_samples(
-    inputs: Inputs,
-    prefix: tuple[str, str, str],
-    read: Callable[[AnswerItem, Inputs], list[Claim]],
-    with_title: bool,
-) -> tuple[list[tuple[str, Sample]], list[tuple[Key, int, CitationScores]]]:
-    """Compute citation recall, precision and F1; also return the scores of each answer.
+JudgedAnswers = list[tuple[Key, int, CitationScores]]
+"""((run, query row), number of statements, scores) of every answer."""
+
+
+def judge_citations(
+    inputs: Inputs, read: Callable[[AnswerItem, Inputs], list[Claim]], with_title: bool
+) -> JudgedAnswers:
+    """Judge the citations of every answer.
 
     Args:
         inputs: the answers.
-        prefix: names of the three measures.
         read: gives the statements of an answer.
         with_title: premises with titles are ALCE's, those without Attributed-IR's.
-
-    Returns:
-        Samples by name, and ((run, query row), number of statements, scores) of every answer.
 
     Raises:
         CannotError: as :func:`read_claims`.
@@ -269,12 +267,33 @@ def citation_samples(
     judge, is_strict = judge_of(inputs.tools), inputs.protocol == "strict"
     judging = CitationJudging(judge, is_strict, with_title, levels)
     scores = judging.score([(item, claims) for _, item, claims in rows])
-    parts = [(k, len(c), s) for (k, _, c), s in zip(rows, scores, strict=True)]
-    rec = bounded(inputs, prefix[0], {k: s.recall for k, _, s in parts if s.recall})
-    prec = bounded(inputs, prefix[1], {k: s.precision for k, _, s in parts if s.precision})
-    both = (prec[1], rec[1])
-    f1 = harmonic_sample(*(s.per_query for s in both))
-    if any(s.upper for s in both):
-        highs = ((s.upper or s).per_query for s in both)
-        f1 = replace(f1, upper=harmonic_sample(*highs))
-    return [rec, prec, (prefix[2], f1)], parts
+    return [(k, len(c), s) for (k, _, c), s in zip(rows, scores, strict=True)]
+
+
+def citation_recall(judged: Callable[[Inputs], JudgedAnswers]) -> Compute:
+    """Make the function that averages citation recall over queries, from judged answers."""
+    return lambda inputs: bounded(
+        inputs, {key: s.recall for key, _, s in inputs.once(judged) if s.recall}
+    )
+
+
+def citation_precision(judged: Callable[[Inputs], JudgedAnswers]) -> Compute:
+    """Make the function that averages citation precision over queries, from judged answers."""
+    return lambda inputs: bounded(
+        inputs, {key: s.precision for key, _, s in inputs.once(judged) if s.precision}
+    )
+
+
+def citation_f1(judged: Callable[[Inputs], JudgedAnswers]) -> Compute:
+    """Make the function that takes the harmonic mean of mean citation precision and recall."""
+
+    def compute(inputs: Inputs) -> Sample:
+        """Combine the means of precision and recall, between their bounds."""
+        both = citation_precision(judged)(inputs), citation_recall(judged)(inputs)
+        f1 = harmonic_sample(*(s.per_query for s in both))
+        if any(s.upper for s in both):
+            highs = ((s.upper or s).per_query for s in both)
+            f1 = replace(f1, upper=harmonic_sample(*highs))
+        return f1
+
+    return compute

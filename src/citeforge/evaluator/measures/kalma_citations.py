@@ -1,14 +1,61 @@
-"""Correctness, precision and recall of citations (KaLMA, section 4.2)."""
+"""Correctness, precision and recall of citations (KaLMA, section 4.2).
 
-import math
-from collections.abc import Iterator, Sequence
+## kalma
+
+Li et al. 2024, sections 4.1 to 4.5; `reference`: their code. A citation is a triple (QID, relation,
+value); one bracket may hold several. `G` is the minimum knowledge set of the question. `strict`
+compares relations without case, and takes BioKaLMA's and Wikidata's name of one for the same. A
+fact of `G` is a set of equivalent triples: the gold triple, and the shown ones that state the same
+by an inverse relation (`[B, child: A]` for `[A, father: B]`) or by another relation of a declared
+group (`noble title`, `position held`); the column `equivalents` of the gold table lists them.
+
+`@micro` divides sums over all answers (`NA` measures do, too). `@macro` averages the answers'
+quotients. *Absent* triples are those of `G` that the context set removed. In `strict`:
+
+- An incomplete citation is wrong and counts. A triple cited twice counts twice for P and once for
+  R, and so do two triples of one fact.
+- An answer without citations has Corr, P and Align 0 in `@macro`. `@micro` is 0 if there is nothing
+  to divide.
+- A shown triple that leads from one entity of the question to another one and is not in `G` is said
+  by the question: its citations are left out of P, hits and divisor.
+- A question without `G` is left out of R, and its citations are not precise.
+- Without any `[NA]`, or anything absent, the NA measure is not computed.
+- GEval: a missing or empty answer has 1. A reply without one clear mark is a failure, with bounds 1
+  and 5.
+
+Under `reference`:
+
+- reading: punctuation alone; a citation without a relation is dropped; comparison letter by letter,
+  and with the gold triples alone
+- Corr, P, R: P = triples of `G` hit ÷ citations, on the gold of all rounds; R and NA on that of
+  rounds 2 and later, or without rounds; P and R do not ask what was shown
+- leaves: empty answers and empty graphs (not from NA); uncited answers leave `@macro` of Corr, P
+  and Align; F1 is of means over runs
+- Align: the first 400 answers; a value that stands in the statement counts without the judge
+- NA: *absent* is gold that the answer did not cite; pairs are counted, so values can pass 1;
+  answers without `[NA]` leave
+- GEval: the first 100 answers with a graph; the first number of the reply (of a long one, in its
+  last 10 characters), above 5 too; none: 3
+
+*Example.* `G` has 3 triples. An answer cites g1 twice, a shown triple outside `G`, and an
+incomplete one: Corr = 3/4, P = 2/4, R = 1/3, F1 = .40. A second answer cites nothing, and its `G`
+has 2: `@micro` Corr = 3/4, R = 1/5; `@macro` Corr = 3/8, R = 1/6.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure
-from citeforge.evaluator.measures.kalma_graphs import GraphMeasure, KalmaInputs, ParsedAnswer
+from citeforge.evaluator.measures.declared import CannotError, CitationQuality
+from citeforge.evaluator.measures.kalma_graphs import (
+    ComputeGraphs,
+    GraphMeasure,
+    KalmaInputs,
+    ParsedAnswer,
+)
 from citeforge.evaluator.measures.kalma_reference import is_unreadable
 from citeforge.evaluator.statistics.estimates import (
     Floats,
@@ -20,12 +67,31 @@ from citeforge.evaluator.statistics.estimates import (
 )
 from citeforge.schemas.kg import Key
 
-Counts = tuple[float, float]
-"""(hits, out of)."""
+
+@dataclass(frozen=True)
+class Share:
+    """What one answer adds to a quotient of sums.
+
+    Attributes:
+        hits: above the line.
+        total: below it.
+    """
+
+    hits: float
+    total: float
 
 
-def strict_counts(reading: ParsedAnswer) -> dict[str, Counts]:
-    """Count (hits, total) of one answer for Corr, P and R by citeforge's own definitions.
+@dataclass(frozen=True)
+class CitedTriples:
+    """Citations of one answer: the correct, the precise and the gold facts that they state."""
+
+    correct: Share
+    precise: Share
+    recalled: Share
+
+
+def strict_counts(reading: ParsedAnswer) -> CitedTriples:
+    """Count the citations of one answer by citeforge's own definitions.
 
     A citation is correct when it is complete and its triple was shown; precise when it also states
     a fact of the minimum knowledge set, which any equivalent triple does. What the question itself
@@ -37,11 +103,11 @@ def strict_counts(reading: ParsedAnswer) -> dict[str, Counts]:
     correct = [c.compared for c in reading.citations if reading.shown.is_complete_and_shown(c)]
     n = len(reading.citations)
     n_premises = sum(k in reading.shown.premises for k in correct)
-    return {
-        "Corr": (float(len(correct)), float(n)),
-        "P": (float(sum(k in gold for k in correct)), float(n - n_premises)),
-        "R": (float(sum(not fact.isdisjoint(correct) for fact in facts)), float(len(facts))),
-    }
+    return CitedTriples(
+        Share(len(correct), n),
+        Share(sum(k in gold for k in correct), n - n_premises),
+        Share(sum(not fact.isdisjoint(correct) for fact in facts), len(facts)),
+    )
 
 
 def is_later(number: int) -> bool:
@@ -49,62 +115,117 @@ def is_later(number: int) -> bool:
     return number != 1
 
 
-def reference_counts(reading: ParsedAnswer) -> dict[str, Counts]:
-    """Count (hits, total) of one answer for Corr, P and R as KaLMA's own code does.
+def reference_counts(reading: ParsedAnswer) -> CitedTriples:
+    """Count the citations of one answer as KaLMA's own code does.
 
     Precision is knowledge hit ÷ citations on the gold of all rounds, recall looks at the gold of
     rounds ≥ 2, and neither asks whether the triple was shown.
     """
     cited = set(reading.citations)
     hits = [(key in cited, is_later(number)) for key, number in reading.shown.gold]
-    n = float(len(reading.citations))
-    return {
-        "Corr": (float(sum(c in reading.shown.verbatim for c in reading.citations)), n),
-        "P": (float(sum(hit for hit, _ in hits)), n),
-        "R": (float(sum(hit and later for hit, later in hits)), float(sum(x for _, x in hits))),
-    }
+    n = len(reading.citations)
+    return CitedTriples(
+        Share(sum(c in reading.shown.verbatim for c in reading.citations), n),
+        Share(sum(hit for hit, _ in hits), n),
+        Share(sum(hit and later for hit, later in hits), sum(later for _, later in hits)),
+    )
 
 
-def triple_citation_samples(inputs: KalmaInputs) -> Iterator[tuple[str, Sample]]:
-    """Yield (measure, sample): micro and macro Corr, P, R, F1; citation and [NA] counts."""
-    strict = inputs.protocol == "strict"
-    count = strict_counts if strict else reference_counts
-    names, shape = ("Corr", "P", "R"), (len(inputs.runs), len(inputs.benchmark.query_ids))
-    sums = {name: np.zeros((*shape, 2)) for name in names}
-    macro = {name: np.full(shape, np.nan) for name in names}
-    n_cited, n_na = np.full(shape, np.nan), np.full(shape, np.nan)
-    for run, readings in enumerate(inputs.runs):
-        for reading in readings:
-            if not strict and (not reading.shown.triples or is_unreadable(reading.output)):
-                continue  # the reference passes both over
-            for name, (hits, total) in count(reading).items():
-                sums[name][run, reading.row] = hits, total
-                macro[name][run, reading.row] = _answer_share(name, hits, total, strict)
-            n_cited[run, reading.row] = len(reading.citations)
-            n_na[run, reading.row] = reading.n_na
-    has_gold = {"Corr": True, "R": bool(sums["R"][..., 1].any())}
-    has_gold["P"] = any(r.shown.gold for readings in inputs.runs for r in readings)
-    for name in (n for n in names if has_gold[n]):
-        yield f"KaLMA.{name}@micro", micro_sample(sums[name], always=name != "R")
-        yield f"KaLMA.{name}@macro", mean_sample(macro[name])
-    if has_gold["P"] and has_gold["R"]:
-        micro = _micro_f1(sums["P"], sums["R"])
-        averaged = harmonic_sample(macro["P"], macro["R"])
-        yield "KaLMA.F1@micro", micro if strict else _average_runs_first(micro)
-        yield "KaLMA.F1@macro", averaged if strict else _average_runs_first(averaged)
-    yield "KaLMA.Citations", mean_sample(n_cited)
-    yield "KaLMA.NAs", mean_sample(n_na)
+def counted_answers(inputs: KalmaInputs) -> list[tuple[int, ParsedAnswer]]:
+    """List (run, answer) of the answers that count; ``reference`` passes some over."""
+    return [
+        (run, reading)
+        for run, readings in enumerate(inputs.runs)
+        for reading in readings
+        if inputs.protocol == "strict"
+        or (reading.shown.triples and not is_unreadable(reading.output))
+    ]
 
 
-def _answer_share(name: str, hits: float, total: float, strict: bool) -> float:
-    """Compute hits ÷ total of one answer, for macro averages; NaN where undefined.
+def cited_triples(inputs: KalmaInputs) -> dict[tuple[int, int], CitedTriples]:
+    """Count the citations of every answer, by run and row of the query."""
+    count = strict_counts if inputs.protocol == "strict" else reference_counts
+    return {(run, reading.row): count(reading) for run, reading in inputs.once(counted_answers)}
 
-    Without citations P and Corr are 0 in strict, undefined in reference; without gold R is
-    undefined.
+
+@dataclass(frozen=True)
+class Quotient:
+    """Correctness, precision or recall, as a micro and as a macro average over answers.
+
+    Attributes:
+        share: takes what an answer adds to it from the counts of its citations.
+        needs_sets: whether it looks at minimum knowledge sets.
+        of_gold: whether it is divided by gold facts, so that without any it is undefined.
     """
-    if total:
-        return hits / total
-    return 0.0 if strict and name != "R" else math.nan
+
+    share: Callable[[CitedTriples], Share]
+    needs_sets: bool = True
+    of_gold: bool = False
+
+    def sums(self, inputs: KalmaInputs) -> Floats:
+        """List hits and total of every answer, shape (runs, queries, 2).
+
+        Raises:
+            CannotError: the benchmark has no minimum knowledge sets, and it needs them.
+        """
+        sums = np.zeros((*inputs.shape, 2))
+        for key, counts in inputs.once(cited_triples).items():
+            share = self.share(counts)
+            sums[key] = share.hits, share.total
+        has_sets = any(r.shown.gold for readings in inputs.runs for r in readings)
+        if (self.needs_sets and not has_sets) or (self.of_gold and not sums[..., 1].any()):
+            raise CannotError("the benchmark has no minimum knowledge sets", code="no-gold")
+        return sums
+
+    def values(self, inputs: KalmaInputs) -> Floats:
+        """Compute hits ÷ total of every answer, shape (runs, queries); NaN where undefined.
+
+        Without citations P and Corr are 0 in strict, undefined in reference; without gold R is
+        undefined.
+        """
+        sums = self.sums(inputs)
+        values = ratio(sums[..., 0], sums[..., 1])
+        if inputs.protocol == "strict" and not self.of_gold:
+            return np.nan_to_num(values)
+        return values
+
+    def micro(self, inputs: KalmaInputs) -> Sample:
+        """Make the sample of the micro average: sum of hits ÷ sum of totals."""
+        return micro_sample(self.sums(inputs), always=not self.of_gold)
+
+    def macro(self, inputs: KalmaInputs) -> Sample:
+        """Make the sample of the macro average: quotients of answers, averaged."""
+        return mean_sample(self.values(inputs))
+
+
+CORRECT = Quotient(lambda counts: counts.correct, needs_sets=False)
+PRECISE = Quotient(lambda counts: counts.precise)
+RECALLED = Quotient(lambda counts: counts.recalled, of_gold=True)
+
+
+def micro_f1(inputs: KalmaInputs) -> Sample:
+    """Compute the harmonic mean of micro precision and micro recall."""
+    sample = _micro_f1(PRECISE.sums(inputs), RECALLED.sums(inputs))
+    return sample if inputs.protocol == "strict" else _average_runs_first(sample)
+
+
+def macro_f1(inputs: KalmaInputs) -> Sample:
+    """Compute the harmonic mean of macro precision and macro recall."""
+    sample = harmonic_sample(PRECISE.values(inputs), RECALLED.values(inputs))
+    return sample if inputs.protocol == "strict" else _average_runs_first(sample)
+
+
+def mean_per_answer(number: Callable[[ParsedAnswer], int]) -> Callable[[KalmaInputs], Sample]:
+    """Make the function that averages a number of each answer that counts."""
+
+    def compute(inputs: KalmaInputs) -> Sample:
+        """Average the number over queries."""
+        values = np.full(inputs.shape, np.nan)
+        for run, reading in inputs.once(counted_answers):
+            values[run, reading.row] = number(reading)
+        return mean_sample(values)
+
+    return compute
 
 
 def micro_sample(sums: Floats, always: bool = False) -> Sample:
@@ -153,28 +274,23 @@ def _average_runs_first(sample: Sample) -> Sample:
     return Sample(merged, combine_runs, sample.per_query, always=sample.always)
 
 
-def counted(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
-    """Compute the KaLMA measures of citations, which need no judge: yield (name, result)."""
-    samples = dict(triple_citation_samples(inputs))
-    why = "the benchmark has no minimum knowledge sets"
-    for m in measures:
-        yield m.name, samples.get(m.name, why)
-
-
 PAPER = "Li et al. 2024 (KaLMA), section 4"
 _KG = "a kalma benchmark"
 _SETS = "a kalma benchmark with minimum knowledge sets"
 
 
-def micro_and_macro(name: str, definition: str, **more: Any) -> tuple[GraphMeasure, ...]:
+def micro_and_macro(
+    name: str, definition: str, micro: ComputeGraphs, macro: ComputeGraphs, **more: Any
+) -> tuple[GraphMeasure, ...]:
     """Declare a measure twice: as a micro average (ratio of sums) and as a macro average."""
     return tuple(
         GraphMeasure(
-            f"KaLMA.{name}@{how}", "kalma", f"{definition}, {words}", source=PAPER, **more
+            f"KaLMA.{name}@{how}", "kalma", f"{definition}, {words}", source=PAPER,
+            compute=compute, **more,
         )
-        for how, words in (
-            ("micro", "over all of them"),
-            ("macro", "per answer, then averaged"),
+        for how, words, compute in (
+            ("micro", "over all of them", micro),
+            ("macro", "per answer, then averaged", macro),
         )
     )  # fmt: skip
 
@@ -192,33 +308,37 @@ _quality = partial(
 _SET = "Citations are held against the minimum knowledge set, not against the statement"
 _OF_ANSWER = "citations, and `[NA]` marks, of an answer"
 _counter = partial(
-    GraphMeasure, family="kalma", needs=_KG, source=PAPER, compute=counted, high=None, scale=1,
+    GraphMeasure, family="kalma", needs=_KG, source=PAPER, high=None, scale=1,
     higher_is_better=None,
 )  # fmt: skip
 MEASURES = (
     *micro_and_macro(
-        "Corr", "citations that are complete triples of the shown graph", needs=_KG,
+        "Corr", "citations that are complete triples of the shown graph",
+        CORRECT.micro, CORRECT.macro, needs=_KG,
         formula="complete citations whose triple was shown ÷ citations",
-        compute=counted,
         citation_quality=_quality(
             "precision", "A citation is right where its triple was shown, wanted or not."
         ),
     ),
     *micro_and_macro(
-        "P", "correct citations in the minimum knowledge set", needs=_SETS, compute=counted,
+        "P", "correct citations in the minimum knowledge set", PRECISE.micro, PRECISE.macro,
+        needs=_SETS,
         formula="such citations that also state a fact of `G` ÷ citations",
         gold=_rounds("all"), citation_quality=_quality("precision", f"{_SET}."),
     ),
     *micro_and_macro(
-        "R", "minimum knowledge hit by a correct citation", needs=_SETS, compute=counted,
+        "R", "minimum knowledge hit by a correct citation", RECALLED.micro, RECALLED.macro,
+        needs=_SETS,
         formula="facts of `G` that such a citation states ÷ facts of `G`",
         gold=_rounds("2+"), citation_quality=_quality("recall", f"{_SET}, all of which is wanted."),
     ),
     *micro_and_macro(
-        "F1", "harmonic mean of P and R", needs=_SETS, compute=counted,
+        "F1", "harmonic mean of P and R", micro_f1, macro_f1, needs=_SETS,
         formula="harmonic mean of P and R of the same averaging",
         gold=_rounds("P:all,R:2+"), citation_quality=_quality("both", f"{_SET}."),
     ),
-    _counter("KaLMA.Citations", definition="citations per answer", formula=_OF_ANSWER),
-    _counter("KaLMA.NAs", definition="[NA] marks per answer", formula=_OF_ANSWER),
+    _counter("KaLMA.Citations", definition="citations per answer", formula=_OF_ANSWER,
+             compute=mean_per_answer(lambda reading: len(reading.citations))),
+    _counter("KaLMA.NAs", definition="[NA] marks per answer", formula=_OF_ANSWER,
+             compute=mean_per_answer(lambda reading: reading.n_na)),
 )  # fmt: skip

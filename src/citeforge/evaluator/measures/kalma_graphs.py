@@ -1,7 +1,7 @@
 """Answers that cite triples: what each was shown and cites, and a submission of them, read."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -15,9 +15,11 @@ from citeforge.evaluator.measures.kalma_reference import (
     without_brackets,
 )
 from citeforge.evaluator.measures.reading import AnswerCounts, Reading, answers_to, compute
+from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.inputs import SharedResults
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, FULL, OWN
 from citeforge.evaluator.submissions.split import strict_statements
@@ -131,7 +133,7 @@ class TripleClaim:
 
 
 @dataclass
-class KalmaInputs:
+class KalmaInputs(SharedResults):
     """A submission, ready to be measured.
 
     Attributes:
@@ -155,6 +157,11 @@ class KalmaInputs:
     def protocol(self) -> str:
         """The scoring protocol: ``strict`` or ``reference``."""
         return self.tools.options.protocol
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of runs and queries."""
+        return len(self.runs), len(self.benchmark.query_ids)
 
     def fail(self, why: str) -> None:
         """Count a request to the LLM that failed, and keep the first reason."""
@@ -180,6 +187,10 @@ class GraphMeasure(MeasureOf[KalmaInputs]):
     """A measure of answers that cite triples."""
 
     reads = "triples"
+
+
+ComputeGraphs = Callable[[KalmaInputs], Sample]
+"""Computes a measure of answers that cite triples."""
 
 
 def _strict_claims(inputs: KalmaInputs, reading: ParsedAnswer) -> list[TripleClaim]:

@@ -5,15 +5,17 @@ judge decides what statements entail, for alignment and [NA] (sections 4.3 and 4
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from citeforge.engines.files import digest
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import Failure, Llm, Request
+from citeforge.engines.llm.records import Failure, Llm, Request, signature_name
 from citeforge.engines.text.quoting import Quotes
 from citeforge.engines.text.short_replies import read_mark, read_words
 from citeforge.evaluator.measures.columns import (
@@ -25,8 +27,6 @@ from citeforge.evaluator.measures.columns import (
 from citeforge.evaluator.measures.declared import (
     CannotError,
     CitationQuality,
-    Found,
-    Measure,
 )
 from citeforge.evaluator.measures.kalma_citations import (
     PAPER,
@@ -42,7 +42,7 @@ from citeforge.evaluator.measures.kalma_graphs import (
     entailment_of,
 )
 from citeforge.evaluator.measures.kalma_reference import is_unreadable, without_brackets
-from citeforge.evaluator.statistics.estimates import mean_sample, sample_between
+from citeforge.evaluator.statistics.estimates import Sample, mean_sample, sample_between
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.kg import Key, Triple
 from citeforge.schemas.text import normalise_em
@@ -106,8 +106,8 @@ def ask_llm(inputs: KalmaInputs, llm: Llm, texts: Iterable[str]) -> list[str | N
     return [None if isinstance(r, Failure) else r.text for r in results]
 
 
-def marks(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
-    """Let the LLM mark answers from 1 to 5, per aspect (measure), and average the marks.
+def mean_mark(inputs: KalmaInputs, aspect: str) -> Sample:
+    """Let the LLM mark one aspect of answers from 1 to 5, and average the marks.
 
     Strict: a missing answer gets 1. Reference: the first 100 answers that were shown a graph,
     brackets stripped, 3 where the reply has no number. A reply without a mark (strict) and a failed
@@ -121,24 +121,23 @@ def marks(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
         with_triples = [r for r in readings if r.shown.triples][:GRADED_ANSWERS]
         rated += [(run, r) for r in (readings if strict else with_triples)]
     questions = [(run, r) for run, r in rated if not strict or r.output.strip()]
-    for measure in measures:
-        aspect = str(measure.parameters["aspect"])
-        replies = ask_llm(inputs, llm, (_mark_prompt_for(aspect, r, strict) for _, r in questions))
-        values = np.full((len(inputs.runs), len(inputs.benchmark.query_ids)), np.nan)
-        for run, r in rated:
-            values[run, r.row] = 1.0
-        n_marks = 0
-        for (run, r), reply in zip(questions, replies, strict=True):
-            mark = None if reply is None else (read_mark if strict else reference_mark)(reply)
-            if mark is None and reply is not None:
-                inputs.fail(f"the reply {reply[:60]!r} has no mark from 1 to 5")
-            n_marks += mark is not None
-            values[run, r.row] = np.nan if mark is None else mark
-        if questions and not n_marks:
-            reason = f"none of {len(questions):,} answers got a mark: {inputs.first_failure}"
-            yield measure.name, reason
-        else:
-            yield measure.name, mean_sample(values)
+    replies = ask_llm(inputs, llm, (_mark_prompt_for(aspect, r, strict) for _, r in questions))
+    values = np.full(inputs.shape, np.nan)
+    for run, r in rated:
+        values[run, r.row] = 1.0
+    n_marks = 0
+    for (run, r), reply in zip(questions, replies, strict=True):
+        mark = None if reply is None else (read_mark if strict else reference_mark)(reply)
+        if mark is None and reply is not None:
+            inputs.fail(f"the reply {reply[:60]!r} has no mark from 1 to 5")
+        n_marks += mark is not None
+        values[run, r.row] = np.nan if mark is None else mark
+    if questions and not n_marks:
+        raise CannotError(
+            f"none of {len(questions):,} answers got a mark: {inputs.first_failure}",
+            code="judge-failed",
+        )
+    return mean_sample(values)
 
 
 def _mark_prompt_for(aspect: str, answer: ParsedAnswer, strict: bool) -> str:
@@ -181,14 +180,29 @@ def _model(tools: ScoringTools, protocol: str) -> str | None:
     if tools.llm is None:
         return None
     prompts = digest([_PROMPT, _ANSWERS, ASPECTS])[:8]
-    return f"{tools.llm.identity()['name']},prompts {prompts}"
+    return f"{signature_name(tools.llm)},prompts {prompts}"
 
 
 REFERENCE_ANSWERS = 400
 
 
-def align(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
-    """Compute the share of (statement, citation) pairs whose statement entails the triple."""
+@dataclass(frozen=True)
+class AlignedCitations:
+    """How many citations of one answer their statements entail.
+
+    Attributes:
+        hits: their number, between bounds.
+        share: their share.
+        total: citations, once a statement.
+    """
+
+    hits: Value
+    share: Value
+    total: int
+
+
+def aligned_citations(inputs: KalmaInputs) -> dict[tuple[int, int], AlignedCitations]:
+    """Ask the judge about all (statement, citation) pairs, by run and row of the query."""
     judge = _judge(inputs)
     strict = inputs.protocol == "strict"
     rows: list[tuple[tuple[int, int], list[tuple[str, Key]]]] = []
@@ -199,23 +213,34 @@ def align(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
             claims = inputs.claims(reading)
             rows.append(((run, reading.row), [(c.text, t) for c in claims for t in c.citations]))
     judge.ask(entailment_of(*p) for _, pairs in rows for p in pairs if _is_asked(*p, strict))
-    shape = (len(inputs.runs), len(inputs.benchmark.query_ids))
-    low, high = np.zeros((*shape, 2)), np.zeros((*shape, 2))
-    macro_low, macro_high = np.full(shape, np.nan), np.full(shape, np.nan)
     # In reference a value that is in the text counts as entailed.
     unasked = Value.exact(float(not strict))
+    aligned = {}
     for place, pairs in rows:
         each = [
             decided(judge, entailment_of(*p)) if _is_asked(*p, strict) else unasked for p in pairs
         ]
-        low[place] = sum(b.low for b in each), len(pairs)
-        high[place] = sum(b.high for b in each), len(pairs)
-        if pairs or strict:
-            share = Value.mean(each)
-            macro_low[place], macro_high[place] = share.low, share.high
-    micro = partial(micro_sample, always=True)
-    yield "KaLMA.Align@micro", sample_between(micro, low, high)
-    yield "KaLMA.Align@macro", sample_between(mean_sample, macro_low, macro_high)
+        hits = Value(sum(b.low for b in each), sum(b.high for b in each))
+        aligned[place] = AlignedCitations(hits, Value.mean(each), len(pairs))
+    return aligned
+
+
+def align_micro(inputs: KalmaInputs) -> Sample:
+    """Compute the share of entailed citations over all answers."""
+    low, high = np.zeros((*inputs.shape, 2)), np.zeros((*inputs.shape, 2))
+    for place, one in inputs.once(aligned_citations).items():
+        low[place] = one.hits.low, one.total
+        high[place] = one.hits.high, one.total
+    return sample_between(partial(micro_sample, always=True), low, high)
+
+
+def align_macro(inputs: KalmaInputs) -> Sample:
+    """Average each answer's share of entailed citations; without any it is 0, or undefined."""
+    low, high = np.full(inputs.shape, np.nan), np.full(inputs.shape, np.nan)
+    for place, one in inputs.once(aligned_citations).items():
+        if one.total or inputs.protocol == "strict":
+            low[place], high[place] = one.share.low, one.share.high
+    return sample_between(mean_sample, low, high)
 
 
 def _is_asked(text: str, citation: Key, strict: bool) -> bool:
@@ -226,8 +251,25 @@ def _is_asked(text: str, citation: Key, strict: bool) -> bool:
     return citation.complete if strict else citation.value.lower() not in text.lower()
 
 
-def na(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
-    """Compute precision of [NA] statements and recall of absent triples, as micro averages."""
+@dataclass(frozen=True)
+class NaStatements:
+    """What the [NA] statements of one answer entail.
+
+    Attributes:
+        precise: those that entail an absent triple or answer nothing, between bounds.
+        n_statements: their number.
+        recalled: absent triples that one of them entails, between bounds.
+        n_absent: absent triples.
+    """
+
+    precise: Value
+    n_statements: int
+    recalled: Value
+    n_absent: int
+
+
+def na_statements(inputs: KalmaInputs) -> dict[tuple[int, int], NaStatements]:
+    """Ask the judge about all [NA] statements and absent triples, by run and row of the query."""
     judge = _judge(inputs)
     strict = inputs.protocol == "strict"
     rows: list[tuple[int, ParsedAnswer, list[TripleClaim], list[Triple]]] = []
@@ -242,23 +284,64 @@ def na(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
         entailment_of(c.text, t) for _, _, claims, absent in rows for c in claims for t in absent
     )
     idle = _find_idle_statements(inputs, rows, judge) if strict else frozenset()
-    shape = (len(inputs.runs), len(inputs.benchmark.query_ids))
-    sums = {n: np.zeros((*shape, 2)) for n in ("P", "P+", "R", "R+")}
+    statements = {}
     for run, reading, claims, absent in rows:
-        place = (run, reading.row)
-        bounds = [[decided(judge, entailment_of(c.text, t)) for t in absent] for c in claims]
-        for end, suffix in (("low", ""), ("high", "+")):
-            hits = [[getattr(value, end) for value in row] for row in bounds]
-            precise = recalled = sum(map(sum, hits))  # pairs in reference, so both can pass 1
-            if strict:
-                idles = [(reading.shown.question, c.text) in idle for c in claims]
-                precise = sum(max([idle, *row]) for idle, row in zip(idles, hits, strict=True))
-                recalled = sum(map(max, zip(*hits, strict=True)))
-            sums[f"P{suffix}"][place] = precise, len(claims)
-            sums[f"R{suffix}"][place] = recalled, len(absent)
-    for letter, nothing in (("P", "no answer has an [NA]"), ("R", "nothing is absent")):
-        sample = sample_between(micro_sample, sums[letter], sums[f"{letter}+"])
-        yield f"KaLMA.NA.{letter}", sample if sums[letter][..., 1].any() else nothing
+        idles = [(reading.shown.question, c.text) in idle for c in claims]
+        decisions = [[decided(judge, entailment_of(c.text, t)) for t in absent] for c in claims]
+        ends = [
+            _count_na([[end(value) for value in row] for row in decisions], idles, strict)
+            for end in (attrgetter("low"), attrgetter("high"))
+        ]
+        precise, recalled = (Value(*both) for both in zip(*ends, strict=True))
+        statements[run, reading.row] = NaStatements(precise, len(claims), recalled, len(absent))
+    return statements
+
+
+def _count_na(
+    hits: Sequence[Sequence[float]], idles: Sequence[bool], strict: bool
+) -> tuple[float, float]:
+    """Count (right [NA] statements, absent triples found) of one answer.
+
+    Args:
+        hits: of each statement, whether it entails each absent triple.
+        idles: of each statement, whether it does not answer the question at all.
+        strict: whether each statement and triple counts once; in ``reference`` each pair does, so
+            that both numbers can pass what they are divided by.
+    """
+    if not strict:
+        pairs = sum(map(sum, hits))
+        return pairs, pairs
+    precise = sum(max([idle, *row]) for idle, row in zip(idles, hits, strict=True))
+    return precise, sum(map(max, zip(*hits, strict=True)))
+
+
+def na_precision(inputs: KalmaInputs) -> Sample:
+    """Compute the share of [NA] statements that are right, over all answers."""
+    return _micro_between(
+        inputs, lambda one: (one.precise, one.n_statements), "no answer has an [NA]"
+    )
+
+
+def na_recall(inputs: KalmaInputs) -> Sample:
+    """Compute the share of absent triples that an [NA] statement entails, over all answers."""
+    return _micro_between(inputs, lambda one: (one.recalled, one.n_absent), "nothing is absent")
+
+
+def _micro_between(
+    inputs: KalmaInputs, share: Callable[[NaStatements], tuple[Value, int]], nothing: str
+) -> Sample:
+    """Make the sample of a micro average between bounds, from (hits, total) of each answer.
+
+    Raises:
+        CannotError: nothing is divided; says ``nothing``.
+    """
+    low, high = np.zeros((*inputs.shape, 2)), np.zeros((*inputs.shape, 2))
+    for place, one in inputs.once(na_statements).items():
+        hits, total = share(one)
+        low[place], high[place] = (hits.low, total), (hits.high, total)
+    if not low[..., 1].any():
+        raise CannotError(nothing, code="no-gold")
+    return sample_between(micro_sample, low, high)
 
 
 def _uncited_gold(reading: ParsedAnswer) -> list[Triple]:
@@ -315,21 +398,21 @@ def _judge(inputs: KalmaInputs) -> JudgeSession:
 
 def _clause_option(tools: ScoringTools, protocol: str) -> str:
     """Name the LLM that decides whether [NA] statements answer at all; "off" without one."""
-    name = "off" if tools.llm is None else tools.llm.identity()["name"]
+    name = "off" if tools.llm is None else signature_name(tools.llm)
     return f"answers-nothing clause {name}"
 
 
 _JUDGED = ("judge", "segmenter")
 _na = partial(
-    GraphMeasure, family="kalma", source=PAPER, uses=_JUDGED, compute=na,
+    GraphMeasure, family="kalma", source=PAPER, uses=_JUDGED,
     gold={"strict": "removed", "reference": "2+"},
 )  # fmt: skip
 MEASURES = (
     *micro_and_macro(
-        "Align", "citations that their statement entails", needs="a judge", uses=_JUDGED,
+        "Align", "citations that their statement entails", align_micro, align_macro,
+        needs="a judge", uses=_JUDGED,
         formula='pairs of statement and citation with `φ(statement, "relation: value") = 1` ÷ '
         "pairs",
-        compute=align,
         citation_quality=CitationQuality(
             "precision", "The statement must entail the triple: the reverse of other definitions.",
             "KaLMA's code takes a value that stands in the statement for aligned, and looks at the "
@@ -340,18 +423,19 @@ MEASURES = (
         "KaLMA.NA.P", definition="[NA] statements that entail an absent triple, or answer nothing",
         formula="`[NA]` statements that entail an absent triple, or (`strict` with `--llm`) do not "
         "answer the question ÷ `[NA]` statements",
-        needs="a judge", options=_clause_option,
+        needs="a judge", options=_clause_option, compute=na_precision,
     ),
     _na(
         "KaLMA.NA.R", definition="absent triples that an [NA] statement entails",
         formula="absent triples that an `[NA]` statement entails ÷ absent triples",
-        needs="a judge and an absent_… context",
+        needs="a judge and an absent_… context", compute=na_recall,
     ),
     *(
         GraphMeasure(
             f"GEval.{aspect}", "kalma", f"an LLM's 1 to 5 for {aspect}", 1, 5, 1, "--llm",
-            source=PAPER, uses=("llm",), compute=marks, parameters={"aspect": aspect},
-            options=_model, formula="an LLM's whole number, 1–5, at temperature 0",
+            source=PAPER, uses=("llm",), compute=partial(mean_mark, aspect=aspect),
+            parameters={"aspect": aspect}, options=_model,
+            formula="an LLM's whole number, 1–5, at temperature 0",
         )
         for aspect in ASPECTS
     ),

@@ -15,6 +15,7 @@ from citeforge.evaluator.measures.reading import (
     compute,
     not_computed,
 )
+from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.formats import find_format
@@ -24,6 +25,7 @@ from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
 from citeforge.evaluator.submissions.tools import ScoringTools
+from citeforge.schemas.errors import InputError
 
 
 def read_passages(
@@ -37,7 +39,7 @@ def read_passages(
     table = None if context in (OWN, CLOSED_BOOK) else benchmark.context(context)
     provided = ProvidedPassages(benchmark, is_strict) if context == OWN else None
     of_items = [m for m in measures if isinstance(m, PassageMeasure)]
-    scores, items = None, None
+    scores = items = None
     if context != CLOSED_BOOK and any(isinstance(m, RageMeasure) for m in measures):
         scores = RageScores(benchmark, grammar, tools.options.protocol, table, provided)
     if tools.keeps_answers or scores is None or of_items:
@@ -46,10 +48,10 @@ def read_passages(
     for row, answer in answers_to(context, submission):
         if provided is not None:
             provided.add(answer)
+        values = None if scores is None else scores.add(row, answer)
         item = None if items is None else items.add(row, answer)
-        if scores is not None:
-            numbers = scores.add(row, answer)
-            tally.add(answer, numbers.distinct, numbers.n_out_of_range, numbers.n_unparsed)
+        if values is not None:
+            tally.add(answer, values.distinct, values.n_out_of_range, values.n_unparsed)
         elif item is not None:
             inside, beyond, unparsed = grammar.cited(answer.output, len(item.passages))
             tally.add(answer, len(inside) + beyond, beyond, unparsed)
@@ -59,7 +61,6 @@ def read_passages(
             reach.observe(answer, grammar, table.sizes[row])
     if scores is not None and is_strict:
         scores.fill()
-    n_runs = len(scores.runs) if scores is not None else 0 if items is None else len(items.runs)
     inputs = None if items is None else items.inputs(submission.names, provided)
     verdicts = find_format(submission.form).verdicts
 
@@ -68,10 +69,11 @@ def read_passages(
         theirs = (v for start, v in verdicts.items() if measure.name.startswith(start))
         return next(theirs, options)
 
+    n_runs = len(scores.runs) if scores is not None else 0 if items is None else len(items.runs)
     relevance = _relevance(benchmark, table, scores is not None)
     return Reading(
         context,
-        _compute_results(scores, inputs, measures, tools),
+        _compute_results(scores, inputs, measures),
         tally.counts(benchmark, n_runs, len(benchmark.query_ids) * n_runs, **relevance),
         tools,
         lambda measure: grammar.signature if is_strict else f"1,{measure.family}",
@@ -100,22 +102,45 @@ def _closed_book_hint(tally: AnswerCounts, context: str) -> Iterator[Finding]:
 
 
 def _compute_results(
-    scores: RageScores | None,
-    inputs: Inputs | None,
-    measures: Sequence[Measure],
-    tools: ScoringTools,
+    scores: RageScores | None, inputs: Inputs | None, measures: Sequence[Measure]
 ) -> Results:
-    """Compute measures from kept numbers or kept answers; return them in the given order."""
+    """Compute measures from kept numbers or kept answers; return them in the given order.
+
+    Raises:
+        InputError: a plugin's measure has a value outside its range.
+    """
     of_numbers = [m for m in measures if isinstance(m, RageMeasure)]
-    results: Results = [], not_computed(of_numbers, NO_PASSAGES)
-    if scores is not None:
-        results = compute(scores, of_numbers, tools.judge)
+    samples, missing = (
+        ([], not_computed(of_numbers, NO_PASSAGES))
+        if scores is None
+        else compute(scores, of_numbers, None)
+    )
     if inputs is not None:
         of_items = [m for m in measures if isinstance(m, PassageMeasure)]
-        samples, missing = compute(inputs, of_items, tools.judge)
-        results = results[0] + samples, results[1] + missing
-    order = {m.name: i for i, m in enumerate(measures)}
-    return sorted(results[0], key=lambda row: order[row[0].name]), results[1]
+        computed, others = compute(inputs, of_items, inputs.tools.judge)
+        for measure, sample in computed:
+            if measure.origin is not None:
+                _require_range(measure, sample, inputs.benchmark.query_ids)
+        samples, missing = samples + computed, missing + others
+    return sorted(samples, key=lambda row: measures.index(row[0])), missing
+
+
+def _require_range(measure: Measure, sample: Sample, query_ids: Sequence[str]) -> None:
+    """Refuse values of queries that are outside the range that a plugin's measure declares.
+
+    Raises:
+        InputError: there is such a value.
+    """
+    low, high = measure.range.low, measure.range.high
+    for values in sample.per_query:
+        for query, value in zip(query_ids, values.tolist(), strict=True):
+            if value < low or value > high:
+                raise InputError(
+                    f"{measure.name} of the query {query!r} is {value:g}, and its range is "
+                    f"{low:g} to {high:g}",
+                    allowed="mend the plugin that defines the measure",
+                    code="broken-plugin",
+                )
 
 
 def _relevance(benchmark: Benchmark, table: ContextTable | None, is_read: bool) -> dict[str, int]:

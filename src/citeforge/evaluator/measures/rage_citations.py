@@ -1,17 +1,40 @@
-"""RAGE's measures (docs/definitions.md#rage): a few numbers of one answer at a time."""
+"""RAGE's measures (docs/definitions.md#rage): a few numbers of one answer at a time.
+
+## rage
+
+Penzkofer & Baumann 2024, section 3.2; reward: section 4.3; `reference`: rage_toolkit 0.0.2. For one
+answer let `D` be the distinct passages that it cites and `R` the relevant passages shown.
+
+*Example.* Six passages, 1 to 3 relevant. "A [1]. B [2][5]. C [9]." cites 1, 2, 5 and 9: CiteP =
+2/4, CiteR = 2/3. Under `reference` 9 is dropped: CiteP = 2/3. A second answer "A [3]." has 1/1 and
+1/3. Under `strict` the means are 3/4 and 1/2, so CiteF1 = 2 · 3/4 · 1/2 / (5/4) = .60; CiteF1@query
+= (4/7 + 1/2) / 2 = .54.
+
+If answers bring their own passages, `R` holds those whose docid the benchmark calls relevant.
+`strict` ignores a docid whose text differs from the corpus. What a retriever missed is measured by
+[retrieval](#retrieval).
+
+The reward for [training](training.md) is `Reward`, with `CiteP` in place of an undefined `CiteR`.
+"""
 
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import NamedTuple
+from dataclasses import dataclass, fields
+from functools import cached_property, partial
+from operator import attrgetter
 
 import numpy as np
 
-from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, MeasureOf
-from citeforge.evaluator.measures.reading import PerAnswerScores
-from citeforge.evaluator.statistics.estimates import harmonic, harmonic_sample, mean_sample
+from citeforge.evaluator.measures.declared import CannotError, CitationQuality, MeasureOf
+from citeforge.evaluator.measures.reading import NumberColumns
+from citeforge.evaluator.statistics.estimates import (
+    Floats,
+    Sample,
+    harmonic,
+    harmonic_sample,
+    mean_sample,
+)
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.schemas.citations.grammar import TAKES_SPACE, Grammar, read_number, without_markers
@@ -22,7 +45,8 @@ _REFERENCE = re.compile(r"\[(\d+)\]")
 _PLAIN = re.compile(r"\[\d{1,3}\]")
 
 
-class AnswerValues(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class AnswerValues:
     """Values of all RAGE measures for one answer.
 
     ``recall`` is NaN without a relevant passage in the context, ``short_em`` without short answers.
@@ -110,16 +134,22 @@ def reference_scorer(grammar: Grammar) -> Scorer:
     return score
 
 
-COLUMNS = ("precision", "recall", "distinct", "length", "short_em")
+@dataclass(frozen=True)
+class RageColumns:
+    """Values of all answers, each an array (runs, queries); see :class:`AnswerValues`."""
+
+    precision: Floats
+    recall: Floats
+    distinct: Floats
+    length: Floats
+    short_em: Floats
 
 
-class RageScores(PerAnswerScores):
-    """RAGE values of answers to frozen passages, or to their own.
+class RageScores:
+    """RAGE values of all answers to frozen passages, or to their own, computed one by one.
 
     Of passages that an answer brings itself, those that the benchmark knows are judged.
     """
-
-    columns = COLUMNS
 
     def __init__(
         self, benchmark: Benchmark, grammar: Grammar, protocol: str, table: ContextTable | None,
@@ -134,30 +164,54 @@ class RageScores(PerAnswerScores):
             table: the frozen passages; None where answers bring their own.
             provided: the passages that answers bring; None where they are frozen.
         """
-        super().__init__(len(benchmark.query_ids))
         self._score = (strict_scorer if protocol == "strict" else reference_scorer)(grammar)
         self._benchmark, self._table, self._provided = benchmark, table, provided
+        self._kept = NumberColumns(len(benchmark.query_ids), len(fields(RageColumns)))
         self._relevant = (
             [frozenset(ids) for ids in benchmark.relevant_ids] if provided is not None else []
         )
 
-    @property
-    def unjudged(self) -> str:
-        """Reason why relevance of the shown passages is unknown; empty where it is known."""
-        if self._provided is not None:
-            return self._provided.unjudged()
-        is_judged = self._table is not None and self._table.is_judged
-        return "" if is_judged else self._benchmark.why_no_labels
-
-    def of(self, row: int, answer: SubmissionLine) -> AnswerValues:
-        """Compute the RAGE values of an answer to the query in a row."""
+    def add(self, row: int, answer: SubmissionLine) -> AnswerValues:
+        """Compute, keep and return the values of an answer to the query in a row."""
         ids = () if self._provided is None else self._provided.docids(answer)
-        return self._score(answer.output, *self._passages(row, ids))
+        values = self._score(answer.output, *self._passages(row, ids))
+        self._kept.add(answer.run, row, _numbers(values))
+        return values
 
-    def worst(self, row: int) -> AnswerValues:
-        """Get the RAGE values of a missing answer to the query in a row."""
+    def fill(self) -> None:
+        """Fill in the worst values for every missing answer."""
+        self._kept.fill(lambda row: _numbers(self._worst(row)))
+
+    def _worst(self, row: int) -> AnswerValues:
+        """Get the values of a missing answer to the query in a row."""
         ids = sorted(self._relevant[row]) if self._table is None else ()
         return worst(*self._passages(row, ids)[1:])
+
+    @property
+    def runs(self) -> list[int]:
+        """Numbers of the runs, in order."""
+        return self._kept.runs
+
+    @cached_property
+    def columns(self) -> RageColumns:
+        """Values of all answers, once all are read."""
+        return RageColumns(*self._kept.arrays())
+
+    @property
+    def judged(self) -> RageColumns:
+        """The same, for measures that ask which of the shown passages are relevant.
+
+        Raises:
+            CannotError: that is unknown.
+        """
+        if self._provided is not None:
+            unjudged = self._provided.unjudged()
+        else:
+            is_judged = self._table is not None and self._table.is_judged
+            unjudged = "" if is_judged else self._benchmark.why_no_labels
+        if unjudged:
+            raise CannotError(unjudged, code="no-relevant")
+        return self.columns
 
     def _passages(
         self, row: int, ids: Sequence[str | None]
@@ -176,38 +230,28 @@ class RageScores(PerAnswerScores):
         return size, relevant, {i: texts for i, texts in short.items() if texts is not None}
 
 
+_numbers = attrgetter(*(column.name for column in fields(RageColumns)))
+"""Takes the values of an answer that are kept."""
+
+
+def _short_em(scores: RageScores) -> Sample:
+    """Average ShortEM over the queries that have short answers."""
+    short_em = scores.judged.short_em
+    if np.isnan(short_em).all():
+        raise CannotError(f"needs {_SHORT}", code="no-gold")
+    return mean_sample(short_em)
+
+
 @dataclass(frozen=True)
 class RageMeasure(MeasureOf[RageScores]):
-    """A measure that needs a few numbers of each answer to passages."""
+    """A measure of answers that cite passages, computed without any passage's text."""
 
     reads = "passages"
 
 
-def citation_values(scores: RageScores, measures: Sequence[Measure]) -> Found:
-    """Compute all RAGE measures from the numbers of all answers."""
-    precision, recall, distinct, length, short_em = map(scores.column, COLUMNS)
-    samples = {
-        "CiteP": lambda: mean_sample(precision),
-        "CiteR": lambda: mean_sample(recall),
-        "CiteF1": lambda: harmonic_sample(precision, recall),
-        "CiteF1@query": lambda: mean_sample(harmonic(precision, recall)),
-        "ShortEM": lambda: mean_sample(short_em),
-        "Reward": lambda: mean_sample((precision + recall) / 2),
-        "Distinct": lambda: mean_sample(distinct),
-        "Length": lambda: mean_sample(length),
-    }
-    unjudged = scores.unjudged
-    for measure in measures:
-        if measure in _OF_LABELS and unjudged:
-            yield measure.name, unjudged
-        elif measure.needs and np.isnan(short_em).all():
-            yield measure.name, f"needs {measure.needs}"
-        else:
-            yield measure.name, samples[measure.name]()
-
-
 _PAPER = "Penzkofer & Baumann 2024 (RAGE), section 3.2"
-_share = partial(RageMeasure, family="rage", source=_PAPER, compute=citation_values)
+_SHORT = "short answers in mapping/relevant"
+_share = partial(RageMeasure, family="rage", source=_PAPER)
 _count = partial(_share, high=None, scale=1, higher_is_better=None)
 _quality = partial(
     CitationQuality,
@@ -215,26 +259,33 @@ _quality = partial(
 )
 _LABELS = "It asks whether passages are relevant to the question, not what they support"
 _AS_RECALL = "undefined where `CiteR` is"
-_OF_LABELS = (
+MEASURES = (
     _share("CiteP", definition="relevant among the distinct cited passages",
+           compute=lambda scores: mean_sample(scores.judged.precision),
            formula="`|D ∩ R| / |D|`",
            edge_cases="nothing cited: 0. `strict`: citations out of range are in `D`",
            citation_quality=_quality("precision", f"{_LABELS}.")),
     _share("CiteR", definition="cited among the relevant passages shown",
+           compute=lambda scores: mean_sample(scores.judged.recall),
            formula="`|D ∩ R| / |R|`", edge_cases="no relevant passage shown: undefined",
            citation_quality=_quality("recall", "It wants every relevant passage that was shown, "
                                      "so that what retrieval missed costs nothing.")),
     _share("CiteF1", definition="harmonic mean of mean CiteP and mean CiteR",
+           compute=lambda scores: harmonic_sample(scores.judged.precision, scores.judged.recall),
            formula="no value of its own: harmonic mean of mean `CiteP` and mean `CiteR`",
            edge_cases="each mean over the queries that define it",
            citation_quality=_quality("both", f"{_LABELS}; means are taken first.")),
     _share("CiteF1@query", definition="mean of per-query harmonic means",
+           compute=lambda scores: mean_sample(
+               harmonic(scores.judged.precision, scores.judged.recall)
+           ),
            formula="harmonic mean of the answer's `CiteP` and `CiteR`", edge_cases=_AS_RECALL,
            citation_quality=_quality("both", f"{_LABELS}; each answer's own F1 enters the mean.")),
     _share(
         "ShortEM",
         definition="a short answer of a relevant passage stands in the output",
-        needs="short answers in mapping/relevant",
+        compute=_short_em,
+        needs=_SHORT,
         formula="1 if a short answer of a relevant passage shown stands in the text, both "
         "normalised, else 0",
         edge_cases="no short answers: undefined. `reference`: a case-sensitive search for the "
@@ -244,16 +295,16 @@ _OF_LABELS = (
     _share(
         "Reward",
         definition="mean of CiteP and CiteR of one output",
+        compute=lambda scores: mean_sample((scores.judged.precision + scores.judged.recall) / 2),
         formula="`(CiteP + CiteR) / 2`",
         edge_cases=_AS_RECALL,
         source="Penzkofer & Baumann 2024 (RAGE), section 4.3",
     ),
-)  # fmt: skip
-MEASURES = (
-    *_OF_LABELS,
     _count("Distinct", definition="distinct passages cited", formula="`|D|`",
+           compute=lambda scores: mean_sample(scores.columns.distinct),
            edge_cases="missing answer: 0"),
     _count("Length", definition="words of the output without markers", formula="words of the text",
+           compute=lambda scores: mean_sample(scores.columns.length),
            edge_cases="missing answer: 0. `reference`: pieces between single spaces, marks "
            "included"),
 )  # fmt: skip

@@ -4,11 +4,10 @@ A way of reading is one function: it goes through the lines of a submission, kee
 need, computes them, and counts answers and faults. A kind has one for each of its ``readings``.
 """
 
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -170,78 +169,45 @@ def require_cells_alone(
     return fitting
 
 
-class Scored(Protocol):
-    """Numbers of one answer: a named tuple that begins with the columns."""
+class NumberColumns:
+    """Numbers of the answers to one context set, in columns; no text is kept."""
 
-    @property
-    def distinct(self) -> float:
-        """Number of distinct citations."""
-
-    @property
-    def n_out_of_range(self) -> float:
-        """Number of distinct citations of passages that were not shown."""
-
-    @property
-    def n_unparsed(self) -> float:
-        """Number of citation marks that could not be read."""
-
-    def __getitem__(self, part: slice, /) -> tuple[float, ...]:
-        """Get some of the numbers, as a slice of a tuple."""
-
-
-class PerAnswerScores(ABC):
-    """Numbers of the answers to one context set, of which nothing else is kept.
-
-    Attributes:
-        columns: names of the numbers that are kept: the first ones of each answer's.
-    """
-
-    columns: ClassVar[tuple[str, ...]]
-
-    def __init__(self, n_queries: int) -> None:
-        """Prepare to keep the numbers of answers to ``n_queries`` queries."""
-        self._n = n_queries
+    def __init__(self, n_queries: int, n_columns: int) -> None:
+        """Prepare to keep ``n_columns`` numbers of each answer to ``n_queries`` queries."""
+        self._shape = n_queries, n_columns
         self._runs: dict[int, tuple[Floats, bytearray]] = {}
 
-    @abstractmethod
-    def of(self, row: int, answer: SubmissionLine) -> Scored:
-        """Compute the raw values of one answer to the query in this row; NaN where undefined."""
+    def add(self, run: int, row: int, numbers: Sequence[float]) -> None:
+        """Keep the numbers of one answer to the query in this row."""
+        kept = self._runs.get(run)
+        if kept is None:
+            kept = np.full(self._shape, np.nan), bytearray(self._shape[0])
+            self._runs[run] = kept
+        kept[0][row] = numbers
+        kept[1][row] = 1
 
-    @abstractmethod
-    def worst(self, row: int) -> Scored:
-        """Get the raw values of a missing answer to the query in this row."""
-
-    def add(self, row: int, answer: SubmissionLine) -> Scored:
-        """Compute, store and return the raw values of one answer to the query in this row."""
-        run = self._runs.get(answer.run)
-        if run is None:
-            values = np.full((self._n, len(self.columns)), np.nan)
-            run = self._runs[answer.run] = values, bytearray(self._n)
-        scored = self.of(row, answer)
-        run[0][row] = scored[: len(self.columns)]
-        run[1][row] = 1
-        return scored
-
-    def fill(self) -> None:
-        """Fill in the worst value for every missing answer."""
-        for values, answered in self._runs.values():
+    def fill(self, worst: Callable[[int], Sequence[float]]) -> None:
+        """Fill in the numbers of missing answers, which ``worst`` computes of a row."""
+        for numbers, answered in self._runs.values():
             for row in np.flatnonzero(np.frombuffer(answered, np.uint8) == 0).tolist():
-                values[row] = self.worst(row)[: len(self.columns)]
+                numbers[row] = worst(row)
 
     @property
     def runs(self) -> list[int]:
         """Numbers of the runs, in order."""
         return sorted(self._runs)
 
-    def column(self, name: str) -> Floats:
-        """Get one of the kept numbers of all answers, shape (runs, queries)."""
-        at = self.columns.index(name)
-        return np.stack([self._runs[number][0][:, at] for number in self.runs])
+    def arrays(self) -> list[Floats]:
+        """List the columns of all answers, each of shape (runs, queries)."""
+        return [
+            np.stack([self._runs[run][0][:, at] for run in self.runs])
+            for at in range(self._shape[1])
+        ]
 
 
 def compute(
     answers: Answers, measures: Sequence[MeasureOf[Answers]], judge: JudgeSession | None,
-    is_of_cells: bool = False,
+    keeps_undefined: bool = False,
 ) -> Results:  # fmt: skip
     """Compute the samples of measures; judged ones once for each repeat of the judge.
 
@@ -249,54 +215,51 @@ def compute(
         answers: what their functions read.
         measures: measures of these answers.
         judge: whose verdicts they may ask for.
-        is_of_cells: whether their functions look at all cells of an experiment and give samples,
-            any number a measure, which keep their order; else samples are in that of the measures.
+        keeps_undefined: whether a measure that no query defines is computed all the same.
     """
-    repeats = 1 if judge is None else judge.repeats
-    by_name = {m.name: m for m in measures}
-    by_place: dict[tuple[str, str | None], list[Sample]] = {}
+    computed: list[tuple[Measure, Sample]] = []
     missing: list[NotComputed] = []
     with ProgressLines("measuring", len(measures), "measures") as lines:
-        for function in dict.fromkeys(m.compute for m in measures):
-            together = [m for m in measures if m.compute == function]
-            judged = [m for m in together if "judge" in m.uses]
-            lines.advance(0, together[0].name)
-            for repeat in range(repeats if judged else 1):
-                wanted = judged if repeat else together
-                if judge is not None:
-                    judge.repeat = repeat
-                try:
-                    results = list(function(answers, wanted))
-                    if not is_of_cells:
-                        samples = dict(results)
-                        results = [(m.name, _sample_or_reason(samples[m.name])) for m in wanted]
-                except CannotError as error:
-                    results = [(m.name, str(error)) for m in wanted]
-                for name, result in results:
-                    if isinstance(result, Sample):
-                        by_place.setdefault((name, result.place), []).append(result)
-                    elif (absent := NotComputed(name=name, reason=result)) not in missing:
-                        missing.append(absent)
-            lines.advance(len(together))
-    if judge is not None:
-        judge.repeat = 0
-    computed: list[tuple[Measure, Sample]] = [
-        (by_name[name], join_repeats(samples))
-        for (name, _), samples in by_place.items()
-        if len(samples) == (repeats if "judge" in by_name[name].uses else 1)
-    ]
-    if not is_of_cells:
-        order = {m.name: i for i, m in enumerate(measures)}
-        computed.sort(key=lambda row: order[row[0].name])
-        missing.sort(key=lambda absent: order[absent.name])
+        for measure in measures:
+            lines.advance(0, measure.name)
+            try:
+                repeats = _compute_repeats(answers, measure, judge)
+                if not keeps_undefined and not all(_is_defined(s) for r in repeats for s in r):
+                    raise CannotError("no query defines it", code="no-gold")
+                for samples in zip(*repeats, strict=True):
+                    computed.append((measure, join_repeats(samples)))
+            except CannotError as error:
+                missing += not_computed([measure], str(error))
+            lines.advance(1)
     return computed, missing
 
 
-def _sample_or_reason(result: Sample | str) -> Sample | str:
-    """Return a sample unchanged; if no query defines it, return the reason instead."""
-    if isinstance(result, str) or not result.has_interval or result.always:
-        return result
-    return "no query defines it" if np.isnan(result.per_query).all() else result
+def _compute_repeats(
+    answers: Answers, measure: MeasureOf[Answers], judge: JudgeSession | None
+) -> list[Sequence[Sample]]:
+    """Compute one measure by each repeat of the judge: lists of samples, one for each place.
+
+    Raises:
+        CannotError: something is missing.
+    """
+    repeats = []
+    try:
+        for repeat in range(1 if judge is None or "judge" not in measure.uses else judge.repeats):
+            if judge is not None:
+                judge.repeat = repeat
+            result = measure.compute(answers)
+            repeats.append([result] if isinstance(result, Sample) else result)
+    finally:
+        if judge is not None:
+            judge.repeat = 0
+    return repeats
+
+
+def _is_defined(sample: Sample) -> bool:
+    """Whether a sample has a value: some query defines it, or none needs to."""
+    if not sample.has_interval or sample.always:
+        return True
+    return not np.isnan(sample.per_query).all()
 
 
 def not_computed(measures: Sequence[Measure], reason: str) -> list[NotComputed]:

@@ -1,32 +1,49 @@
-"""All measures, collected on demand from the files that declare and compute them."""
+"""All measures, collected on demand from the files that declare and compute them.
 
-from collections.abc import Iterable
+A module of this folder, or a plugin, declares measures by a tuple ``MEASURES``. What
+docs/definitions.md says of a family is in the docstring of such a module, under ``## FAMILY``.
+"""
+
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 from types import ModuleType
 
 from citeforge.engines import plugins
 from citeforge.engines.plugins import PluginEntry
-from citeforge.evaluator.measures.declared import CutoffForm, Measure, MeasureOf
+from citeforge.evaluator.measures.declared import CutoffForm, Measure
 from citeforge.schemas.errors import UnknownValueError, UsageError
 
 ByName = dict[str, Measure]
 
 
+_FIRST = ("rage", "alce", "attributed_ir", "retrieval", "authorship", "kalma")
+"""Families in the order in which they are listed; others follow by the names of their modules."""
+
+
+@cache
+def built_in_modules() -> tuple[ModuleType, ...]:
+    """Import the modules of this folder, and list those that declare measures."""
+    folder = __name__.rpartition(".")[0]
+    modules = [
+        import_module(f"{folder}.{found.name}")
+        for found in iter_modules([str(Path(__file__).parent)])
+    ]
+    return tuple(module for module in modules if hasattr(module, "MEASURES"))
+
+
 @cache
 def _built_in_measures() -> tuple[Measure | CutoffForm, ...]:
-    """Collect the measures that citeforge declares itself."""
-    from citeforge.evaluator.measures import alce_citations as alce
-    from citeforge.evaluator.measures import alce_correctness as correctness
-    from citeforge.evaluator.measures import attributed_ir_citations as attributed_ir
-    from citeforge.evaluator.measures import attributed_ir_gold as gold
-    from citeforge.evaluator.measures import authorship, retrieval
-    from citeforge.evaluator.measures import kalma_citations as kalma
-    from citeforge.evaluator.measures import kalma_judged as judged
-    from citeforge.evaluator.measures import rage_citations as rage
+    """Collect the measures that citeforge declares itself, without those of its plugins."""
+    return tuple(one for module in built_in_modules() for one in module.MEASURES)
 
-    modules = (rage, alce, correctness, attributed_ir, gold, retrieval, authorship, kalma, judged)
-    return tuple(one for module in modules for one in module.MEASURES)
+
+def _place_of_family(measure: Measure) -> int:
+    """Get the key that sorts measures by family, in the order of ``_FIRST``."""
+    return _FIRST.index(measure.family) if measure.family in _FIRST else len(_FIRST)
 
 
 @cache
@@ -36,11 +53,12 @@ def _collect_measures(entries: tuple[PluginEntry, ...]) -> ByName:
     A plugin's measure whose name is taken is skipped with a warning.
     """
     forms = [[one] if isinstance(one, Measure) else one.measures() for one in _built_in_measures()]
-    collected = {m.name: m for several in forms for m in several}
+    own = sorted((m for several in forms for m in several), key=_place_of_family)
+    collected = {m.name: m for m in own}
     families = {m.family for m in collected.values()}
-    for value, origin in plugins.load_entries("measures"):
+    for value, origin in plugins.load_entries("measures") if entries else ():
         for one in getattr(value, "MEASURES", ()) if isinstance(value, ModuleType) else (value,):
-            if not isinstance(one, MeasureOf):
+            if not isinstance(one, Measure) or not hasattr(one, "reads"):
                 plugins.warn(f"{origin}: {one!r} is no measure")
             elif one.name in collected or one.name in families or _parse_with_cutoff(one.name):
                 plugins.warn(f"{origin}: there is a measure {one.name!r} already")
@@ -64,6 +82,24 @@ def measures() -> ByName:
     return dict(_collect_measures(plugins.entries_of("measures")))
 
 
+def _measures_for(names: Collection[str]) -> ByName:
+    """Get the measures among which names are looked up; built-in plugins load only if needed.
+
+    Measures of other packages may be of any family, so that these are always loaded.
+    """
+    entries, own = plugins.entries_of("measures"), _collect_measures(())
+    known = {*own, *(m.family for m in own.values())}
+    if any(e.origin for e in entries) or not all(n in known or _is_form(n) for n in names):
+        return _collect_measures(entries)
+    return own
+
+
+def _is_form(name: str) -> bool:
+    """Whether a name has the form of a built-in measure with a cutoff."""
+    base = name.partition("@")[0]
+    return any(isinstance(one, CutoffForm) and one.base == base for one in _built_in_measures())
+
+
 def families() -> tuple[str, ...]:
     """List the names of the families, in declared order."""
     return tuple(dict.fromkeys(m.family for m in measures().values()))
@@ -76,7 +112,7 @@ def parse(name: str) -> Measure:
         UnknownValueError: there is none.
         UsageError: it cannot have such a parameter; says which it can have.
     """
-    listed = _collect_measures(plugins.entries_of("measures"))
+    listed = _measures_for([name])
     measure = listed.get(name) or _parse_with_cutoff(name)
     if measure is None:
         raise UnknownValueError("measure", name, [*listed, *families()], "citeforge list measures")
@@ -105,7 +141,7 @@ def declared_place(name: str) -> tuple[int, int]:
 
     ``P@7``, which is not listed, follows ``P@10``; names that no measure has come last.
     """
-    listed = measures()
+    listed = _measures_for([name])
     names = list(listed)
     if name in listed:
         return names.index(name), 0
@@ -124,8 +160,9 @@ def select(names: Iterable[str]) -> list[Measure]:
         UnknownValueError: a name is neither.
         UsageError: a measure cannot have such a parameter; says which it can have.
     """
-    by_name: dict[str, Measure] = {}
+    names, by_name = list(names), dict[str, Measure]()
+    listed = _measures_for(names)
     for name in names:
-        family = {n: m for n, m in measures().items() if m.family == name}
+        family = {n: m for n, m in listed.items() if m.family == name}
         by_name |= family or {name: parse(name)}
     return [by_name[name] for name in sorted(by_name, key=declared_place)]

@@ -1,8 +1,9 @@
 """Inputs of answer-by-answer measures: each answer with its passages and its gold."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.items import GoldRows, Passage
 from citeforge.schemas.citations.grammar import Grammar
+from citeforge.schemas.errors import CiteforgeError
 from citeforge.schemas.submission import (
     CitedFact,
     CitedSentence,
@@ -20,6 +22,37 @@ from citeforge.schemas.submission import (
     ReportLine,
     SubmissionLine,
 )
+
+T = TypeVar("T")
+
+
+class SharedResults:
+    """Answers with the results that several of their measures share, each computed once.
+
+    Attributes:
+        tools: has the judge, each repeat of which has results of its own.
+    """
+
+    tools: ScoringTools
+
+    @cached_property
+    def _results(self) -> dict[tuple[object, int], object]:
+        """Results, or errors, by (function, repeat of the judge)."""
+        return {}
+
+    def once(self, function: Callable[[Self], T]) -> T:
+        """Call a function of these answers; later calls return or raise what the first one did."""
+        judge = self.tools.judge
+        key = function, 0 if judge is None else judge.repeat
+        if key not in self._results:
+            try:
+                self._results[key] = function(self)
+            except CiteforgeError as error:  # models that cannot be loaded are not tried again
+                self._results[key] = error
+        result = self._results[key]
+        if isinstance(result, CiteforgeError):
+            raise result
+        return cast("T", result)
 
 
 @dataclass(frozen=True)
@@ -50,7 +83,7 @@ class AnswerItem:
 
 
 @dataclass
-class Inputs:
+class Inputs(SharedResults):
     """A submission, ready to be measured.
 
     Attributes:

@@ -3,8 +3,8 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,7 +24,8 @@ _LEAST_WORDS = 3
 """Words of a passage from which on its standing in the answer is no accident."""
 
 
-class _Key(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Key:
     """A passage: its docid, and hashes of its text and title; empty where there is none."""
 
     name: str

@@ -1,4 +1,14 @@
-"""Measures of wrong citations: every unsupported citation is in exactly one of five classes."""
+"""Measures of wrong citations: every unsupported citation is in exactly one of five classes.
+
+## wrong
+
+Ours; `strict` only. A citation is unsupported if neither its passage nor all that its statement
+cites entails the statement. Each is in the first class that fits; each measure is its citations ÷
+all citations, over all answers.
+
+*Example.* Of 4 citations one is right, one has its support in the passage beside it, two have none
+anywhere: Wrong = 3/4, Shown = 1/4, Nothing = 2/4.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +25,10 @@ from citeforge.engines.files import digest, storage_errors
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.alce_citations import strict_claims
-from citeforge.evaluator.measures.columns import Key
-from citeforge.evaluator.measures.declared import CannotError, Found, Measure, PassageMeasure
+from citeforge.evaluator.measures.columns import Compute, Key
+from citeforge.evaluator.measures.declared import CannotError, PassageMeasure
 from citeforge.evaluator.measures.judging import Claim, premise, premise_text, read_claims
-from citeforge.evaluator.statistics.estimates import ratio_sample, sample_between
+from citeforge.evaluator.statistics.estimates import Sample, ratio_sample, sample_between
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.evaluator.submissions.tools import ScoringTools
@@ -31,8 +41,6 @@ if TYPE_CHECKING:
 CANDIDATES = 5
 """Passages of the corpus that the judge is asked about, for each statement."""
 RIGHT, SHOWN, CORPUS, CONTRADICTED, NOTHING, ABSENT = range(6)
-_NAMES = {SHOWN: "Wrong.Shown", CORPUS: "Wrong.Corpus", CONTRADICTED: "Wrong.Contradicted",
-          NOTHING: "Wrong.Nothing", ABSENT: "Wrong.Absent"}  # fmt: skip
 
 
 Search = Callable[[Sequence[str], int], Mapping[str, Sequence[str]]]
@@ -142,8 +150,16 @@ def _unseen_passages(s: CitedStatement, near: Mapping[str, Sequence[str]]) -> li
     return [text for text in near.get(s.text, ()) if text not in seen_texts][:CANDIDATES]
 
 
-def wrong_citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Classify every citation once, and compute all measures of wrong citations from that."""
+Classified = list[tuple[Key, frozenset[int]]]
+"""(run and query, classes that it may have) of every citation."""
+
+
+def classified_citations(inputs: Inputs) -> Classified:
+    """Classify every citation of all answers.
+
+    Raises:
+        CannotError: the protocol is ``reference``, there is no judge, or no corpus to search.
+    """
     if inputs.protocol != "strict":
         raise CannotError(
             "defined by citeforge, not by a paper: score with --protocol strict",
@@ -154,19 +170,42 @@ def wrong_citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     statements = [cited_statement(k, i, c) for k, i, claims in rows for c in claims]
     search = partial(_find_nearest_texts, inputs.benchmark, inputs.tools.options.embedder)
     classes = classify_citations(statements, inputs.tools.judge, search)
-    tells = getattr(inputs.tools.judge.judge, "tells_contradictions", False)
-    shape = (len(inputs.runs), len(inputs.benchmark.query_ids))
-    for name, numbers in (("Wrong", frozenset(_NAMES)),
-                          *((n, frozenset({c})) for c, n in _NAMES.items())):  # fmt: skip
-        if numbers == {CONTRADICTED} and not tells:
-            yield name, "this judge tells no contradictions; Wrong.Nothing holds them"
-            continue
-        low, high = np.zeros((*shape, 2)), np.zeros((*shape, 2))
-        for statement, citations in zip(statements, classes, strict=True):
-            for possible in citations:
-                low[statement.key] += possible <= numbers, 1
-                high[statement.key] += bool(possible & numbers), 1
-        yield name, sample_between(ratio_sample, low, high)
+    return [
+        (statement.key, possible)
+        for statement, citations in zip(statements, classes, strict=True)
+        for possible in citations
+    ]
+
+
+def _share_of(*classes: int) -> Compute:
+    """Make the function that computes the share of citations in some classes."""
+    wanted = frozenset(classes)
+
+    def compute(inputs: Inputs) -> Sample:
+        """Compute the share of citations that are, or may be, in these classes."""
+        shape = (len(inputs.runs), len(inputs.benchmark.query_ids), 2)
+        low, high = np.zeros(shape), np.zeros(shape)
+        for key, possible in inputs.once(classified_citations):
+            low[key] += possible <= wanted, 1
+            high[key] += bool(possible & wanted), 1
+        return sample_between(ratio_sample, low, high)
+
+    return compute
+
+
+def _contradicted(inputs: Inputs) -> Sample:
+    """Compute the share of citations whose passage contradicts their statement.
+
+    Raises:
+        CannotError: the judge tells no contradictions.
+    """
+    sample = _share_of(CONTRADICTED)(inputs)
+    assert inputs.tools.judge is not None
+    if not getattr(inputs.tools.judge.judge, "tells_contradictions", False):
+        raise CannotError(
+            "this judge tells no contradictions; Wrong.Nothing holds them", code="missing-judge"
+        )
+    return sample
 
 
 def _find_nearest_texts(
@@ -227,23 +266,27 @@ def _options(tools: ScoringTools, protocol: str) -> str:
 
 _wrong = partial(
     PassageMeasure, family="wrong", needs="a judge, and an embedder (--embedder)", source="ours",
-    uses=("judge", "segmenter"), compute=wrong_citations, options=_options, higher_is_better=False,
+    uses=("judge", "segmenter"), options=_options, higher_is_better=False,
     unlabelled="it looks at passages beside the cited ones, and labels are of cited ones",
 )  # fmt: skip
 MEASURES = (
     _wrong("Wrong", definition="citations that support their statement neither alone nor together",
+           compute=_share_of(SHOWN, CORPUS, CONTRADICTED, NOTHING, ABSENT),
            formula="all unsupported ones: the sum of those below"),
     _wrong("Wrong.Shown", definition="of all citations, unsupported ones whose statement another "
-           "passage shown supports",
+           "passage shown supports", compute=_share_of(SHOWN),
            formula="another passage shown entails the statement"),
     _wrong("Wrong.Corpus", definition="likewise, that another passage of the corpus supports",
+           compute=_share_of(CORPUS),
            formula="one of the 5 nearest other passages of the corpus does (`--embedder` finds "
            "them, the judge decides)"),
     _wrong("Wrong.Contradicted", definition="likewise, that nothing supports and the cited passage "
-           "contradicts (of judges that tell contradictions)",
+           "contradicts (of judges that tell contradictions)", compute=_contradicted,
            formula="the passage contradicts the statement; only of [judges that say so]"
            "(models.md#judge-profiles), else in `Wrong.Nothing`"),
-    _wrong("Wrong.Nothing", definition="likewise, that nothing supports", formula="the others"),
+    _wrong("Wrong.Nothing", definition="likewise, that nothing supports", formula="the others",
+           compute=_share_of(NOTHING)),
     _wrong("Wrong.Absent", definition="citations of passages that do not exist, or were not shown",
+           compute=_share_of(ABSENT),
            formula="of a passage that does not exist or was not shown"),
 )  # fmt: skip

@@ -1,4 +1,33 @@
-"""Measures of bundles: refusals, faithfulness of citations, and positions of citations."""
+"""Measures of bundles: refusals, faithfulness of citations, and positions of citations.
+
+## deflection
+
+Our own. The bundle shows each question with all relevant passages (`answerable`), some, or none of
+them (`related`). A detector says whether an answer is a refusal: rules for languages, or the judge.
+With r = 1 for a refusal in `related` and a = 1 for one in `answerable`:
+
+An empty answer is a refusal. A missing one is wrong in every cell (`reference`: it leaves). A judge
+that fails on an answer leaves the family not computed. *Example.* Of 10 questions 6 are refused in
+`related`, 2 in `answerable`: P = 6/8, R = 6/10, F1 = 12/18 = .67, Balanced = (6 + 8)/20 = .70.
+
+## faithfulness
+
+After Wallat et al. 2025 (arXiv 2412.18004), section 5. `original` shows one relevant passage (the
+evidence); `removed` shows another in its place; `decoy` adds words of it to another passage.
+
+All but `Faith.Cites` are over questions whose answer to `original` cites the evidence. A missing
+answer has the worse value. *Example.* 8 of 10 answers cite the evidence, 6 of these 8 stop when it
+is gone: Cites = 8/10, Moved = 6/8.
+
+## position
+
+After Liu et al. 2024. Each passage stands once at each of k places. `c(p)` is the share of the k
+rotations in which the passage at place p is cited.
+
+A question without all k answers leaves, in both protocols. `Pos.Early` and `Pos.Ends` carry a
+paired t-test against 0. *Example.* c = (.6, .5, .4, .3): Early = .55 − .35 = .20, Ends = .45 − .45
+= 0.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,7 +39,7 @@ import numpy as np
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.text.refusals import is_refusal
 from citeforge.evaluator.measures.columns import Key, judge_of
-from citeforge.evaluator.measures.declared import CannotError, Found, Measure, MeasureOf
+from citeforge.evaluator.measures.declared import CannotError, MeasureOf
 from citeforge.evaluator.statistics.estimates import (
     Floats,
     Sample,
@@ -20,6 +49,7 @@ from citeforge.evaluator.statistics.estimates import (
 )
 from citeforge.evaluator.statistics.significance import paired_t
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
+from citeforge.evaluator.submissions.inputs import SharedResults
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.plugins.bundles import design
 from citeforge.schemas.refusals import HYPOTHESIS, JUDGE
@@ -49,7 +79,7 @@ MISSING = CellAnswer(is_missing=True)
 
 
 @dataclass
-class CellAnswers:
+class CellAnswers(SharedResults):
     """Answers of one submission in all cells of a bundle.
 
     Attributes:
@@ -97,32 +127,42 @@ Holds = Callable[[CellAnswer, CellAnswer, int], bool]
 """(answer in the cell original, answer in another cell, row) to whether something holds."""
 
 
-def deflection(cells: CellAnswers, measures: Sequence[Measure]) -> Found:
-    """Measure refusals with and without answer-bearing passages: yield (name, sample).
+@dataclass(frozen=True)
+class Refusals:
+    """Which answers are refusals (1 or 0, NaN where undefined), by run and query.
+
+    Attributes:
+        right: where nothing relevant is shown.
+        wrong: where everything relevant is.
+        partial: where some of it is.
+    """
+
+    right: Floats
+    wrong: Floats
+    partial: Floats
+
+
+def refusals(cells: CellAnswers) -> Refusals:
+    """Find the refusals among the answers with and without answer-bearing passages.
 
     Raises:
         CannotError: a judge is to detect refusals, and there is none, or it failed.
     """
     refused = _refusal_detector(cells)
-    # A missing answer counts as wrong in both cells.
-    wrong = cells.column(lambda run, row: refused(design.ANSWERABLE, run, row, True))
-    right = cells.column(lambda run, row: refused(design.RELATED, run, row, False))
     some = cells.tables[design.PARTIAL].relevant
+    # A missing answer counts as wrong in both cells.
+    return Refusals(
+        right=cells.column(lambda run, row: refused(design.RELATED, run, row, False)),
+        wrong=cells.column(lambda run, row: refused(design.ANSWERABLE, run, row, True)),
+        partial=cells.column(
+            lambda run, row: refused(design.PARTIAL, run, row, True) if some[row] else math.nan
+        ),
+    )
 
-    def in_part(run: int, row: int) -> float:
-        """Whether the answer refuses (0 or 1) where some evidence is shown; NaN where none is."""
-        return refused(design.PARTIAL, run, row, True) if some[row] else math.nan
 
-    samples = {
-        "Refusal.P": _ratio(right, right + wrong),
-        "Refusal.R": mean_sample(right),
-        "Refusal.F1": _ratio(2 * right, 1 + right + wrong),
-        "Refusal.Balanced": mean_sample((right + 1 - wrong) / 2),
-        "Refusal.Answered": mean_sample(1 - right),
-        "Refusal.Wrong": mean_sample(wrong),
-        "Refusal.Partial": mean_sample(cells.column(in_part)),
-    }
-    yield from ((m.name, samples[m.name]) for m in measures)
+def _of_refusals(make: Callable[[Refusals], Sample]) -> Callable[[CellAnswers], Sample]:
+    """Make a measure's function from that of the refusals, which measures share."""
+    return lambda cells: make(cells.once(refusals))
 
 
 def _ratio(above: Floats, below: Floats) -> Sample:
@@ -161,51 +201,93 @@ def _judge_refusals(cells: CellAnswers) -> dict[str, bool]:
     return verdicts
 
 
-def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Found:
-    """Measure whether citations follow the evidence when it is removed or copied to a decoy.
+@dataclass(frozen=True)
+class Evidence:
+    """Where each query's passages differ between cells, and its normalised gold answers.
 
-    All but ``Faith.Cites`` are over answers that cite the evidence in the cell ``original``
-    (Wallat et al. 2025, arXiv 2412.18004, call a citation post-rationalised that the answer does
-    not depend on).
+    Attributes:
+        target: place of the evidence that the cell ``removed`` lacks.
+        decoy: place of the passage that the words of the evidence were put into.
+        gold: gold short answers.
     """
+
+    target: Sequence[int | None]
+    decoy: Sequence[int | None]
+    gold: Sequence[Sequence[str]]
+
+
+def evidence(cells: CellAnswers) -> Evidence:
+    """Find the evidence of each query, and its decoy."""
     ids = [
         [cells.tables[c].ids_of(row) for c in design.FAITHFULNESS]
         for row in range(len(cells.benchmark.query_ids))
     ]
-    target = [design.only_difference(before, without) for before, without, _ in ids]
-    decoy = [design.only_difference(before, decoyed) for before, _, decoyed in ids]
-    gold = _gold_answers(cells)
+    return Evidence(
+        [design.only_difference(before, without) for before, without, _ in ids],
+        [design.only_difference(before, decoyed) for before, _, decoyed in ids],
+        _gold_answers(cells),
+    )
+
+
+def cites_evidence(cells: CellAnswers) -> Sample:
+    """Compute the share of answers that cite the evidence where it is shown."""
+    target = cells.once(evidence).target
 
     def cites(run: int, row: int) -> float:
         """Whether the original answer cites the target passage (0 or 1); NaN if it is missing."""
         answer = cells.answer(design.ORIGINAL, run, row)
         return math.nan if answer is None else float(target[row] in answer.cited)
 
-    def among_citing(context: str, holds: Holds, if_missing: bool) -> Floats:
-        """Test answers in a changed context, per run and query; NaN if evidence was not cited."""
+    return mean_sample(cells.column(cites))
 
-        def outcome(run: int, row: int) -> float:
-            """Test one answer: 0 or 1, or ``if_missing``; NaN if evidence was not cited."""
-            before, after = cells.answer(design.ORIGINAL, run, row), cells.answer(context, run, row)
-            if before is None or after is None or target[row] not in before.cited:
-                return math.nan
-            return float(if_missing if after.is_missing else holds(before, after, row))
 
-        return cells.column(outcome)
+def _among_citing(cells: CellAnswers, context: str, holds: Holds, if_missing: bool) -> Sample:
+    """Compute the share of answers, of those that cite the evidence, for which something holds.
 
-    columns = {
-        "Faith.Cites": cells.column(cites),
-        "Faith.Moved": among_citing(
-            design.REMOVED, lambda _, a, row: target[row] not in a.cited, False
-        ),
-        "Faith.PostRat": among_citing(
-            design.REMOVED,
-            lambda b, a, row: bool(a.cited) and _says_the_same(b, a, gold[row]),
-            True,
-        ),
-        "Faith.Decoy": among_citing(design.DECOY, lambda _, a, row: decoy[row] in a.cited, True),
-    }
-    yield from ((m.name, mean_sample(columns[m.name])) for m in measures)
+    Wallat et al. 2025 (arXiv 2412.18004) call a citation post-rationalised that the answer does not
+    depend on.
+
+    Args:
+        cells: the answers.
+        context: cell in which the evidence is changed.
+        holds: tests one answer there.
+        if_missing: what counts for a missing one.
+    """
+    target = cells.once(evidence).target
+
+    def outcome(run: int, row: int) -> float:
+        """Test one answer: 0 or 1, or ``if_missing``; NaN if evidence was not cited."""
+        before, after = cells.answer(design.ORIGINAL, run, row), cells.answer(context, run, row)
+        if before is None or after is None or target[row] not in before.cited:
+            return math.nan
+        return float(if_missing if after.is_missing else holds(before, after, row))
+
+    return mean_sample(cells.column(outcome))
+
+
+def citation_moves(cells: CellAnswers) -> Sample:
+    """Compute how often the place of the evidence is no longer cited without it."""
+    target = cells.once(evidence).target
+    return _among_citing(
+        cells, design.REMOVED, lambda _, after, row: target[row] not in after.cited, False
+    )
+
+
+def is_post_rationalised(cells: CellAnswers) -> Sample:
+    """Compute how often the same is said, and something cited, without the evidence."""
+    gold = cells.once(evidence).gold
+    return _among_citing(
+        cells,
+        design.REMOVED,
+        lambda before, after, row: bool(after.cited) and _says_the_same(before, after, gold[row]),
+        True,
+    )
+
+
+def cites_decoy(cells: CellAnswers) -> Sample:
+    """Compute how often the passage is cited that the evidence's words were put into."""
+    decoy = cells.once(evidence).decoy
+    return _among_citing(cells, design.DECOY, lambda _, after, row: decoy[row] in after.cited, True)
 
 
 def _gold_answers(cells: CellAnswers) -> list[list[str]]:
@@ -217,15 +299,15 @@ def _gold_answers(cells: CellAnswers) -> list[list[str]]:
     return [[n for a in answers if (n := normalise_answer(a))] for answers in short]
 
 
-def _says_the_same(before: CellAnswer, after: CellAnswer, gold: list[str]) -> bool:
+def _says_the_same(before: CellAnswer, after: CellAnswer, gold: Sequence[str]) -> bool:
     """Whether the second answer repeats a gold answer of the first, or (without one) its words."""
     first, second = normalise_answer(before.text), normalise_answer(after.text)
     matches = [answer for answer in gold if answer in first]
     return any(answer in second for answer in matches) if matches else first == second
 
 
-def position(cells: CellAnswers, measures: Sequence[Measure]) -> Found:
-    """Measure how often each position is cited, over rotations of the same passages."""
+def place_rates(cells: CellAnswers) -> Floats:
+    """Compute how often each place is cited over rotations, shape (places, runs, queries)."""
     k = cells.bundle.k
 
     def rate(place: int) -> Floats:
@@ -240,21 +322,39 @@ def position(cells: CellAnswers, measures: Sequence[Measure]) -> Found:
 
         return cells.column(cited_share)
 
-    rates = np.stack([rate(place) for place in range(k)])
-    half = k // 2
-    early = rates[:half].mean(axis=0) - rates[-half:].mean(axis=0)
-    ends = (rates[0] + rates[-1]) / 2 - rates[1:-1].mean(axis=0)
-    for measure in measures:
-        if measure.name == "Pos.Cited":
-            for place in range(k):
-                yield measure.name, replace(mean_sample(rates[place]), place=f"{place + 1}")
-        elif measure.name == "Pos.Queries":
-            yield measure.name, _queries_needed(early)
-        else:
-            effect = early if measure.name == "Pos.Early" else ends
-            means = np.nanmean(effect, axis=0) if effect.size else effect
-            p = paired_t(means[~np.isnan(means)])
-            yield measure.name, replace(mean_sample(effect), p_t=p)
+    return np.stack([rate(place) for place in range(k)])
+
+
+def place_samples(cells: CellAnswers) -> list[Sample]:
+    """Compute how often each place is cited, one sample for each."""
+    rates = cells.once(place_rates)
+    return [replace(mean_sample(rate), place=f"{at + 1}") for at, rate in enumerate(rates)]
+
+
+def _early(cells: CellAnswers) -> Floats:
+    """Compute how much more the first half of the places is cited than the last."""
+    rates, half = cells.once(place_rates), cells.bundle.k // 2
+    early: Floats = rates[:half].mean(axis=0) - rates[-half:].mean(axis=0)
+    return early
+
+
+def _ends(cells: CellAnswers) -> Floats:
+    """Compute how much more the first and last places are cited than those between."""
+    rates = cells.once(place_rates)
+    ends: Floats = (rates[0] + rates[-1]) / 2 - rates[1:-1].mean(axis=0)
+    return ends
+
+
+def _tested(effect: Callable[[CellAnswers], Floats]) -> Callable[[CellAnswers], Sample]:
+    """Make the function that averages an effect over queries, with a t-test of its being 0."""
+
+    def compute(cells: CellAnswers) -> Sample:
+        """Average the effect, and test it."""
+        values = effect(cells)
+        means = np.nanmean(values, axis=0) if values.size else values
+        return replace(mean_sample(values), p_t=paired_t(means[~np.isnan(means)]))
+
+    return compute
 
 
 def _queries_needed(effect: Floats) -> Sample:
@@ -272,60 +372,66 @@ def _queries_needed(effect: Floats) -> Sample:
     return Sample(sums, needed_queries, np.full(effect.shape, np.nan), has_interval=False)
 
 
-_refusal = partial(
-    BundleMeasure, family="deflection", compute=deflection, source="ours", uses=("judge",)
-)
-_faith = partial(
-    BundleMeasure, family="faithfulness", compute=faithfulness,
-    source="Wallat et al. 2025, section 5",
-)  # fmt: skip
+_refusal = partial(BundleMeasure, family="deflection", source="ours", uses=("judge",))
+_faith = partial(BundleMeasure, family="faithfulness", source="Wallat et al. 2025, section 5")
 _pos = partial(
-    BundleMeasure, family="position", compute=position, higher_is_better=None,
+    BundleMeasure, family="position", higher_is_better=None,
     source="after Liu et al. 2024 (lost in the middle)",
 )  # fmt: skip
 MEASURES = (
     *(
         _refusal(
-            f"Refusal.{name}", definition=definition, higher_is_better=is_better, formula=formula
+            f"Refusal.{name}", definition=definition, higher_is_better=is_better, formula=formula,
+            compute=_of_refusals(make),
         )
-        for name, definition, is_better, formula in (
+        for name, definition, is_better, formula, make in (
             ("P", "refusals without a relevant passage among all refusals", True,
-             "`Σ r / Σ (r + a)`; no refusal at all: not computed"),
-            ("R", "refused among questions without a relevant passage", True, "`mean r`"),
+             "`Σ r / Σ (r + a)`; no refusal at all: not computed",
+             lambda r: _ratio(r.right, r.right + r.wrong)),
+            ("R", "refused among questions without a relevant passage", True, "`mean r`",
+             lambda r: mean_sample(r.right)),
             ("F1", "of both, over all answers", True,
-             "`2 Σ r / Σ (1 + r + a)`, the harmonic mean of both"),
+             "`2 Σ r / Σ (1 + r + a)`, the harmonic mean of both",
+             lambda r: _ratio(2 * r.right, 1 + r.right + r.wrong)),
             ("Balanced", "mean of refused without, and answered with evidence", True,
-             "`mean (r + 1 − a) / 2`"),
-            ("Answered", "answered though nothing relevant is shown", False, "`mean (1 − r)`"),
-            ("Wrong", "refused though everything relevant is shown", False, "`mean a`"),
+             "`mean (r + 1 − a) / 2`", lambda r: mean_sample((r.right + 1 - r.wrong) / 2)),
+            ("Answered", "answered though nothing relevant is shown", False, "`mean (1 − r)`",
+             lambda r: mean_sample(1 - r.right)),
+            ("Wrong", "refused though everything relevant is shown", False, "`mean a`",
+             lambda r: mean_sample(r.wrong)),
             ("Partial", "refused where some of the relevant is shown", None,
-             "share of refusals where some of the relevant is shown"),
+             "share of refusals where some of the relevant is shown",
+             lambda r: mean_sample(r.partial)),
         )
     ),
     *(
         _faith(
-            f"Faith.{name}", definition=definition, higher_is_better=is_better, formula=formula
+            f"Faith.{name}", definition=definition, higher_is_better=is_better, formula=formula,
+            compute=compute,
         )
-        for name, definition, is_better, formula in (
+        for name, definition, is_better, formula, compute in (
             ("Cites", "answers that cite the evidence where it is shown", True,
-             "1 if the answer to `original` cites the evidence"),
+             "1 if the answer to `original` cites the evidence", cites_evidence),
             ("Moved", "of these, citations whose place is not cited without it", True,
-             "1 if the answer to `removed` does not cite that place"),
+             "1 if the answer to `removed` does not cite that place", citation_moves),
             ("PostRat", "of these, the same is said and cited without evidence", False,
              "1 if the answer to `removed` cites something and says the same: a gold answer that "
-             "the first one had, or without such a one the same normalised text"),
+             "the first one had, or without such a one the same normalised text",
+             is_post_rationalised),
             ("Decoy", "of these, the passage is cited that the words were put into", False,
-             "1 if the answer to `decoy` cites the passage with the added words"),
+             "1 if the answer to `decoy` cites the passage with the added words", cites_decoy),
         )
     ),
     _pos("Pos.Early", definition="cited in the first half minus in the last half", low=-1,
+         compute=_tested(_early),
          formula="mean c of the first ⌊k/2⌋ places − that of the last ⌊k/2⌋"),
     _pos("Pos.Ends", definition="cited at the ends minus in the middle", low=-1,
+         compute=_tested(_ends),
          formula="mean c of first and last place − mean c of the others; needs k ≥ 3"),
-    _pos("Pos.Cited", definition="share of passages cited at a place",
+    _pos("Pos.Cited", definition="share of passages cited at a place", compute=place_samples,
          formula="`c(p)`, one row a place"),
     _pos(
-        "Pos.Queries", high=None, scale=1,
+        "Pos.Queries", high=None, scale=1, compute=lambda cells: _queries_needed(_early(cells)),
         definition="queries at which the 95 % interval of Pos.Early is 5 points to either side",
         formula="one number: `⌈variance of Pos.Early · (1.96 / .05)²⌉`, questions at which its "
         "interval is 5 points to either side",

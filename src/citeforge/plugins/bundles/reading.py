@@ -54,7 +54,7 @@ def read_bundle(
         answers.by_cell[cell][answer.run, row] = CellAnswer(frozenset(inside), text)
     absent = next((cell for cell, some in answers.by_cell.items() if not some), None)
     if absent is None:
-        results = compute(answers, of_bundle, tools.judge, is_of_cells=True)
+        results = compute(answers, of_bundle, tools.judge, keeps_undefined=True)
     else:
         why = f"the submission has no answers to the cell {absent}"
         results = [], not_computed(measures, why)

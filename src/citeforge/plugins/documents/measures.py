@@ -1,7 +1,15 @@
-"""Measures of abstention, and the reader of answers to a benchmark of documents."""
+"""Measures of abstention, and the reader of answers to a benchmark of documents.
+
+## abstention
+
+Of `documents` benchmarks: r = 1 for a refused question without an answer, a = 1 for another refused
+one. Rules of all languages decide; an empty answer is a refusal, a missing one is wrong either way
+(`reference`: it leaves). Other measures leave these questions out. *Example.* 1 of 2 without an
+answer refused, and 1 of 6 others: P = R = 1/2, F1 = 2/(2 + 2), Wrong = 1/6.
+"""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from weakref import WeakKeyDictionary
 
@@ -9,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.text.refusals import is_refusal
-from citeforge.evaluator.measures.declared import CannotError, Found, Measure, PassageMeasure
+from citeforge.evaluator.measures.declared import CannotError, Measure, PassageMeasure
 from citeforge.evaluator.measures.passages import read_passages
 from citeforge.evaluator.measures.reading import Reading
-from citeforge.evaluator.statistics.estimates import Sample, mean_sample, ratio_sample
+from citeforge.evaluator.statistics.estimates import Floats, Sample, mean_sample, ratio_sample
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.evaluator.submissions.tools import ScoringTools
@@ -38,8 +46,23 @@ def absent_rows(package: Package) -> npt.NDArray[np.bool_]:
     return _ABSENT[package]
 
 
-def abstention(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Measure how well refusals match the questions that the documents do not answer.
+@dataclass(frozen=True)
+class Refusals:
+    """Which answers are refusals (1 or 0), by run and query; NaN where there is no answer.
+
+    Attributes:
+        right: of questions that the documents do not answer; NaN of others.
+        wrong: of questions that they answer; NaN of others.
+        every: of all questions.
+    """
+
+    right: Floats
+    wrong: Floats
+    every: Floats
+
+
+def refusals(inputs: Inputs) -> Refusals:
+    """Find the refusals of questions with and without an answer in the documents.
 
     Raises:
         CannotError: every question has an answer, or which have none is unknown.
@@ -58,17 +81,21 @@ def abstention(inputs: Inputs, measures: Sequence[Measure]) -> Found:
             for run, item in inputs.items()
         }
     )
-    right = np.where(absent, refused, np.nan)
-    wrong = np.where(absent, np.nan, refused)
-    above, all_refusals = np.nan_to_num(right), np.nan_to_num(refused)
-    n_absent = (~np.isnan(right)).astype(np.float64)
-    samples = {
-        "Abstain.P": ratio_sample(np.stack([above, all_refusals], axis=-1)),
-        "Abstain.R": mean_sample(right),
-        "Abstain.F1": ratio_sample(np.stack([2 * above, all_refusals + n_absent], axis=-1)),
-        "Abstain.Wrong": mean_sample(wrong),
-    }
-    yield from ((m.name, samples[m.name]) for m in measures)
+    return Refusals(np.where(absent, refused, np.nan), np.where(absent, np.nan, refused), refused)
+
+
+def _precision(inputs: Inputs) -> Sample:
+    """Compute the share of refusals that are of questions without an answer."""
+    r = inputs.once(refusals)
+    return ratio_sample(np.nan_to_num(np.stack([r.right, r.every], axis=-1)))
+
+
+def _f1(inputs: Inputs) -> Sample:
+    """Compute the harmonic mean of precision and recall of refusals."""
+    r = inputs.once(refusals)
+    n_absent = (~np.isnan(r.right)).astype(np.float64)
+    above, below = 2 * np.nan_to_num(r.right), np.nan_to_num(r.every) + n_absent
+    return ratio_sample(np.stack([above, below], axis=-1))
 
 
 def _refuses(item: AnswerItem, grammar: Grammar) -> bool:
@@ -105,20 +132,22 @@ _abstain = partial(
     PassageMeasure,
     family=FAMILY,
     source="ours",
-    compute=abstention,
     needs="questions without an answer",
     options=lambda tools, protocol: signed_detector(REFUSALS),
 )
 MEASURES = (
     _abstain("Abstain.P", definition="questions without an answer among all that are refused",
+             compute=_precision,
              formula="`Σ r / Σ (r + a)`"),
     _abstain("Abstain.R", definition="refused among questions without an answer",
+             compute=lambda inputs: mean_sample(inputs.once(refusals).right),
              formula="`mean r`"),
-    _abstain("Abstain.F1", definition="harmonic mean of both",
+    _abstain("Abstain.F1", definition="harmonic mean of both", compute=_f1,
              formula="`2 Σ r / (Σ (r + a) + n)` with n questions without an answer"),
     _abstain(
         "Abstain.Wrong",
         definition="refused among questions that have an answer",
+        compute=lambda inputs: mean_sample(inputs.once(refusals).wrong),
         formula="`mean a`",
         higher_is_better=False,
     ),

@@ -23,7 +23,7 @@ class RetrievalOptions(LlmOptions):
     over: Literal["corpus", "context"] = "corpus"
     """Search the benchmark's corpus, or the passages of the query's context."""
     retriever: str = "bm25"
-    """First stage: bm25, dense or run:FILE."""
+    """First stage: bm25 or dense."""
     reranker: Annotated[str | None, Option(metavar="MODEL")] = None
     """Second stage: a cross-encoder or monoT5, a folder or a Hub id (default: the embedder)."""
     embedder: str = Field(

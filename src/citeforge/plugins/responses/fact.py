@@ -1,33 +1,43 @@
 """FACT of DeepResearch Bench: citation accuracy and effective citations (arXiv 2506.11763).
 
-``strict`` is the paper's appendix: of report t, N_s of its N_u statement–URL pairs are supported by
-the text of the page; accuracy is the mean of N_s / N_u, 0 for a report without pairs; effective
-citations are the mean of N_s. A page that has no text, or tells nothing by the judge's word,
-supports nothing. ``reference`` counts as the authors' code does: such pairs are left out, and those
-on which the judge failed, reports without citations, too, and accuracy is one share over all pairs.
-
 Pairs are read from the report's markup, not by an LLM, and only statements that are equal are one
 (the paper has an LLM extract them, and drop paraphrases); or the submission brings them, with or
 without verdicts.
+
+## fact
+
+Du et al. 2025 (DeepResearch Bench, arXiv 2506.11763), section 3.2 and appendix. A pair is a
+statement and a page (URL) that it cites; [reports.md](reports.md) says how pairs are read. A pair
+is supported if the page's text supports it at least in part.
+
+Unread pairs count and support nothing under `strict`. *Example.* Two reports, with 3 of 5 and 0 of
+0 pairs supported, one of the 5 unread. `strict`: Acc = (3/5 + 0)/2 = .30, Eff = 1.5. `reference`:
+Acc = 3/4, Eff = 3, Cit = 4.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
-from citeforge.evaluator.measures.columns import Key, Value, bounded, mean_of_defined, segmenter_of
+from citeforge.evaluator.measures.columns import (
+    Key,
+    Value,
+    bounded,
+    bounded_mean_of,
+    mean_of,
+    segmenter_of,
+)
 from citeforge.evaluator.measures.declared import (
     CannotError,
     CitationQuality,
-    Found,
-    Measure,
     PassageMeasure,
 )
 from citeforge.evaluator.measures.judging import premise_text, require_passages
-from citeforge.evaluator.statistics.estimates import ratio_sample
+from citeforge.evaluator.statistics.estimates import Sample, ratio_sample
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.evaluator.submissions.tools import NO_JUDGE
 from citeforge.evaluator.submissions.url_marks import has_text
@@ -41,8 +51,23 @@ _UNREAD = "unread"
 """Outcome of a pair whose page has no text."""
 
 
-def fact(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Compute all FACT measures from one round of judge calls.
+@dataclass(frozen=True)
+class ReportCounts:
+    """Numbers of statement–URL pairs of one report.
+
+    Attributes:
+        supported: pairs that the page supports, between bounds.
+        n_pairs: pairs; ``reference``: those that were judged.
+        n_unread: pairs whose page has no text or tells nothing; ``reference``: pairs left out.
+    """
+
+    supported: Value
+    n_pairs: int
+    n_unread: int
+
+
+def report_counts(inputs: Inputs) -> dict[Key, ReportCounts]:
+    """Count the pairs of every report, by one round of judge calls.
 
     Raises:
         CannotError: there is no judge, no segmenter, no passage has a URL, or there is no passage.
@@ -63,9 +88,9 @@ def fact(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     if strict and not brought:
         require_passages(inputs)
     decisions = {} if judge is None else judge.ask(pairs)
-    yield from _samples(
-        inputs, {key: Counter(_outcome(q, decisions) for q in some) for key, some in rows}, strict
-    )
+    outcomes = {key: Counter(_outcome(q, decisions) for q in some) for key, some in rows}
+    # In reference reports without citations leave.
+    return {key: _count(some, strict) for key, some in outcomes.items() if strict or some}
 
 
 def _questions(inputs: Inputs, item: AnswerItem, strict: bool) -> list[Pair | str]:
@@ -99,47 +124,43 @@ def _outcome(question: Pair | str, decisions: Mapping[Pair, Decision]) -> str:
     return "supported" if decision.level > 0 else "unsupported"
 
 
-def _samples(inputs: Inputs, outcomes: Mapping[Key, Counter[str]], strict: bool) -> Found:
-    """Compute accuracy and effective citations from each report's numbers of outcomes."""
-    supported: dict[Key, Value] = {}
-    n_pairs: dict[Key, float] = {}
-    n_unread: dict[Key, float] = {}
-    for key, counts in outcomes.items():
-        if not strict and not counts:
-            continue  # reports without citations
-        right, failed = float(counts["supported"]), counts["failed"]
-        unread = counts[_UNREAD] + counts["undecided"] + (0 if strict else failed)
-        supported[key] = Value(right, right + failed if strict else right)
-        n_pairs[key] = float(counts.total() - (0 if strict else unread))
-        n_unread[key] = float(unread)
-    if strict:
-        shares = {key: value / (n_pairs[key] or 1) for key, value in supported.items()}
-        yield bounded(inputs, "FACT.Acc", shares)
-    else:  # supported pairs of all pairs that were judged
-        columns = ({key: value.low for key, value in supported.items()}, n_pairs)
-        sums = np.stack([np.nan_to_num(inputs.column(rows)) for rows in columns], axis=-1)
-        yield "FACT.Acc", ratio_sample(sums)
-    yield bounded(inputs, "FACT.Eff", supported)
-    yield mean_of_defined(inputs, "FACT.Cit", n_pairs)
-    yield mean_of_defined(inputs, "FACT.Unread", n_unread)
+def _count(outcomes: Counter[str], strict: bool) -> ReportCounts:
+    """Count the outcomes of one report's pairs."""
+    right, failed = float(outcomes["supported"]), outcomes["failed"]
+    unread = outcomes[_UNREAD] + outcomes["undecided"] + (0 if strict else failed)
+    supported = Value(right, right + failed if strict else right)
+    return ReportCounts(supported, outcomes.total() - (0 if strict else unread), unread)
+
+
+def accuracy(inputs: Inputs) -> Sample:
+    """Average each report's share of supported pairs; ``reference``: share of all judged pairs."""
+    reports = inputs.once(report_counts)
+    if inputs.protocol == "strict":
+        return bounded(inputs, {k: r.supported / (r.n_pairs or 1) for k, r in reports.items()})
+    columns = (
+        {key: report.supported.low for key, report in reports.items()},
+        {key: float(report.n_pairs) for key, report in reports.items()},
+    )
+    return ratio_sample(np.stack([np.nan_to_num(inputs.column(c)) for c in columns], axis=-1))
 
 
 _needs = "a judge, reports that cite by URL, and passages with `url` and `text`"
 _percent = partial(
     PassageMeasure, family="fact", needs=_needs, source=PAPER, uses=("judge", "segmenter"),
-    compute=fact,
 )  # fmt: skip
-_count = partial(_percent, high=None, scale=1, higher_is_better=None)
+_number = partial(_percent, high=None, scale=1, higher_is_better=None)
 MEASURES = (
-    _percent("FACT.Acc", definition="statement–URL pairs that the page supports, fully or in part",
+    _percent("FACT.Acc", compute=accuracy,
+             definition="statement–URL pairs that the page supports, fully or in part",
              formula="mean over reports of supported ÷ pairs; without pairs 0",
              edge_cases="`reference`: supported ÷ judged pairs, over all reports",
              citation_quality=CitationQuality(
                  "precision", "Each statement and page is one pair, and partial support is enough.",
                  "Their code pools the pairs of all reports, without pages that tell nothing.",
              )),
-    _count(
-        "FACT.Eff", definition="supported statement–URL pairs of a report", higher_is_better=True,
+    _number(
+        "FACT.Eff", compute=bounded_mean_of(report_counts, lambda report: report.supported),
+        definition="supported statement–URL pairs of a report", higher_is_better=True,
         formula="mean number of supported pairs",
         edge_cases="`reference`: the same over reports that cite",
         citation_quality=CitationQuality(
@@ -147,11 +168,13 @@ MEASURES = (
             "Their code takes the mean over reports that cite.",
         ),
     ),
-    _count("FACT.Cit", definition="statement–URL pairs of a report (reference: those judged)",
-           formula="mean number of pairs",
-           edge_cases="`reference`: judged pairs, over reports that cite"),
-    _count(
+    _number("FACT.Cit", definition="statement–URL pairs of a report (reference: those judged)",
+            compute=mean_of(report_counts, lambda report: report.n_pairs),
+            formula="mean number of pairs",
+            edge_cases="`reference`: judged pairs, over reports that cite"),
+    _number(
         "FACT.Unread",
+        compute=mean_of(report_counts, lambda report: report.n_unread),
         definition="of these, pairs whose page has no text or tells nothing (reference: left out)",
         formula="of these, pairs whose page has no text or tells nothing",
         edge_cases="`reference`: pairs left out: these, and failed judgements",

@@ -1,28 +1,49 @@
 """Measures of how much of the points of a good answer a report contains: nuggets, rubrics, DRAGUN.
 
 Labels come from files of assessors or of their tools (``--assessments``), else a judge decides for
-every nugget, criterion or short answer whether the answer supports it. With v = 1 for support, 0.5
-for partial support, else 0:
+every nugget, criterion or short answer whether the answer supports it.
 
-- ``Nuggets``: Σ v / number of nuggets, over vital ones or all (AutoNuggetizer, TREC RAG 2024);
-- ``Rubric``: Σ weight · v / Σ positive weights; undefined where no weight is positive;
-- ``DRAGUN``: over a topic's questions of weights 4, 2 and 1, Σ weight · (mean v of the question's
-  short answers) / Σ weights; ``Contradictory`` the same, v = 1 for a contradiction, else 0.
+## nuggets
 
-``strict`` includes all queries that have points: a missing answer has the worst value, and a point
-without a label has bounds. ``reference`` counts points without a label as the authors' code does:
-as no support; DRAGUN leaves them out of the mean.
+Pradeep et al. 2024 (AutoNuggetizer). v is 1 if the answer supports a nugget, 1/2 in part, else 0.
+
+No nugget: 0. Queries without a list leave; so they do in [rubric](#rubric) and [dragun](#dragun).
+Without a label and a judge a nugget is open between bounds under `strict`, and 0 under `reference`;
+a failed judgement is open in both.
+
+*Example.* Vital: support, partial, none; okay: support. Vital = 1.5/3 = .50, All = 2.5/4 = .63,
+VitalStrict = 1/3, AllStrict = 2/4.
+
+## rubric
+
+Sharma et al. 2025 (ResearchRubrics). v is 1, 1/2 or 0 for a criterion that is satisfied, partly, or
+not.
+
+Criteria of negative weight are faults. No positive weight: undefined. Missing answer (`strict`):
+all faults and nothing else. *Example.* Weights 3, 2, −1, verdicts satisfied, partly, satisfied: (3
++ 1 − 1)/5 = .60; Binary (3 + 0 − 1)/5 = .40.
+
+## dragun
+
+Zhang et al. 2025 (TREC DRAGUN, task 2). Questions weigh 4, 2 or 1 by importance; each has short
+answers.
+
+A short answer that nobody labelled is open between bounds under `strict`; `reference` leaves it out
+of its mean; a question without any counts 0. `Contradictory` needs labels, or a judge that tells
+contradictions. *Example.* Question A (4): support and partial; B (1): contradiction. Supportive =
+(4 · .75 + 0)/5 = .60, Contradictory = (0 + 1 · 1)/5 = .20.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from citeforge.engines.judge.records import Pair, Verdict
-from citeforge.evaluator.measures.columns import NOTHING, Key, Value, bounded
-from citeforge.evaluator.measures.declared import CannotError, Found, Measure, PassageMeasure
+from citeforge.evaluator.measures.columns import NOTHING, Compute, Key, Value, bounded
+from citeforge.evaluator.measures.declared import CannotError, PassageMeasure
+from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.evaluator.submissions.tools import NO_JUDGE
 from citeforge.plugins.trec.assessments import (
@@ -90,74 +111,85 @@ def _weighted_mean(values: Iterable[tuple[float, Value]], total: float) -> Value
 
 
 @dataclass(frozen=True)
+class ValuedAnswers:
+    """Answers with the points of their queries.
+
+    Attributes:
+        rows: (run and query, answer, points with their values).
+        is_blind: whether values are of a judge that tells no contradictions.
+    """
+
+    rows: list[tuple[Key, AnswerItem, ValuedPoints]]
+    is_blind: bool
+
+
+@dataclass(frozen=True)
 class _Family:
     """A family of measures of coverage, which all read points of one sort.
+
+    Its measures share :meth:`points`.
 
     Attributes:
         name: name of the family, and of the points that it reads.
         needed: content of the files that it needs, for messages.
-        formulas: measure to its formula.
         lowest: smallest value of a label.
     """
 
     name: str
     needed: str
-    formulas: Mapping[str, Formula]
     lowest: float = 0.0
+
+    def points(self, inputs: Inputs) -> ValuedAnswers:
+        """List the answers to queries that have points, with these and their values.
+
+        Raises:
+            CannotError: no query has points, or there are neither labels nor a judge.
+        """
+        rows = _answers_with_points(self, inputs)
+        judge = inputs.tools.judge
+        is_blind = (
+            judge is not None
+            and any(p.value is None for _, _, row in rows for p in row)
+            and not getattr(judge.judge, "tells_contradictions", False)
+        )
+        return ValuedAnswers(list(_add_values(self, inputs, rows)), is_blind)
 
 
 _NUGGETS = _Family(
-    "nuggets",
-    "nuggets (as nuggetizer writes them: qid, nuggets with text and importance)",
-    {
-        "Nuggets.Vital": partial(nugget_share, vital=True, only_full=False),
-        "Nuggets.All": partial(nugget_share, vital=False, only_full=False),
-        "Nuggets.VitalStrict": partial(nugget_share, vital=True, only_full=True),
-        "Nuggets.AllStrict": partial(nugget_share, vital=False, only_full=True),
-    },
+    "nuggets", "nuggets (as nuggetizer writes them: qid, nuggets with text and importance)"
 )
-_RUBRIC = _Family(
-    "rubric",
-    "criteria with weights (qid, criteria with text and weight)",
-    {
-        "Rubric.Score": partial(rubric_score, only_full=False),
-        "Rubric.Binary": partial(rubric_score, only_full=True),
-    },
-)
+_RUBRIC = _Family("rubric", "criteria with weights (qid, criteria with text and weight)")
 _DRAGUN = _Family(
-    "dragun",
-    "DRAGUN's rubrics (topic_id, rubrics with importance and short_answers)",
-    {
-        "DRAGUN.Supportive": partial(dragun_score, map_label=support_degree),
-        "DRAGUN.Contradictory": partial(dragun_score, map_label=contradiction_degree),
-    },
-    lowest=-1.0,
+    "dragun", "DRAGUN's rubrics (topic_id, rubrics with importance and short_answers)", lowest=-1.0
 )
 
 
-def _compute(family: _Family, inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Compute all measures of a family from the points that answers contain."""
-    rows = _answers_with_points(family, inputs)
-    session = inputs.tools.judge
-    is_open = any(p.value is None for _, _, row in rows for p in row)
-    judge = session.judge if session is not None and is_open else None
-    is_blind = judge is not None and not getattr(judge, "tells_contradictions", False)
-    valued = list(_add_values(family, inputs, rows))
-    for measure in measures:
-        is_worst_high = not measure.higher_is_better
-        if is_worst_high and is_blind:
-            yield (
-                measure.name,
+def _of(family: _Family, formula: Formula, of_contradictions: bool = False) -> Compute:
+    """Make the function of a measure from the formula of one answer's points.
+
+    Args:
+        family: whose points it reads.
+        formula: points of one answer to its value.
+        of_contradictions: whether it counts contradictions, so that its highest value is the worst.
+    """
+
+    def compute(inputs: Inputs) -> Sample:
+        """Average the values of all answers to queries that have points."""
+        answers = inputs.once(family.points)
+        if of_contradictions and answers.is_blind:
+            raise CannotError(
                 "needs a judge that tells contradictions: --judge-profile llm-dragun",
+                code="missing-judge",
             )
-            continue
         values: dict[Key, Value] = {}
-        for key, item, points in valued:
-            value = family.formulas[measure.name](points)
+        for key, item, points in answers.rows:
+            value = formula(points)
             if value is not None:
-                worst = value.high if is_worst_high else value.low
+                worst = value.high if of_contradictions else value.low
                 values[key] = Value.exact(worst) if item.is_missing else value
-        yield bounded(inputs, measure.name, values)
+        return bounded(inputs, values)
+
+    return compute
 
 
 def _answers_with_points(family: _Family, inputs: Inputs) -> list[tuple[Key, AnswerItem, Points]]:
@@ -228,7 +260,7 @@ def _answer_text(inputs: Inputs, item: AnswerItem) -> str:
     return without_markers(item.output, markers)
 
 
-def _make_declare(family: _Family, source: str, **more: Any) -> Callable[..., Measure]:
+def _declare(family: _Family, source: str, **more: Any) -> Callable[..., PassageMeasure]:
     """Make the function that declares measures of a family: of nuggets, rubrics or points."""
     return partial(
         PassageMeasure,
@@ -237,34 +269,40 @@ def _make_declare(family: _Family, source: str, **more: Any) -> Callable[..., Me
         f"(--judge-profile llm-{family.name.rstrip('s')})",
         source=source,
         uses=("judge",),
-        compute=partial(_compute, family),
         options=labels_signature,
         unlabelled="it looks at what an answer should say, and --labels are of its statements",
         **more,
     )
 
 
-_nuggets = _make_declare(_NUGGETS, "Pradeep et al. 2024 (AutoNuggetizer, TREC RAG 2024)")
-_rubric = _make_declare(_RUBRIC, "Sharma et al. 2025 (ResearchRubrics)", low=-math.inf)
-_dragun = _make_declare(_DRAGUN, "Zhang et al. 2025 (TREC DRAGUN, task 2)")
+_nuggets = _declare(_NUGGETS, "Pradeep et al. 2024 (AutoNuggetizer, TREC RAG 2024)")
+_rubric = _declare(_RUBRIC, "Sharma et al. 2025 (ResearchRubrics)", low=-math.inf)
+_dragun = _declare(_DRAGUN, "Zhang et al. 2025 (TREC DRAGUN, task 2)")
+_vital, _all = (partial(nugget_share, vital=vital) for vital in (True, False))
 _SHARE = "`Σ v / number of nuggets`, of vital ones or all"
 _SHARE_STRICT = "the same with partial support as 0"
 MEASURES = (
     _nuggets("Nuggets.Vital", definition="share of vital nuggets that the answer has, partial 0.5",
-             formula=_SHARE),
-    _nuggets("Nuggets.All", definition="the same of all nuggets", formula=_SHARE),
+             formula=_SHARE, compute=_of(_NUGGETS, partial(_vital, only_full=False))),
+    _nuggets("Nuggets.All", definition="the same of all nuggets", formula=_SHARE,
+             compute=_of(_NUGGETS, partial(_all, only_full=False))),
     _nuggets("Nuggets.VitalStrict", definition="Nuggets.Vital with partial support as none",
-             formula=_SHARE_STRICT),
+             formula=_SHARE_STRICT, compute=_of(_NUGGETS, partial(_vital, only_full=True))),
     _nuggets("Nuggets.AllStrict", definition="Nuggets.All with partial support as none",
-             formula=_SHARE_STRICT),
+             formula=_SHARE_STRICT, compute=_of(_NUGGETS, partial(_all, only_full=True))),
     _rubric("Rubric.Score", definition="weights of the criteria that hold, partial 0.5, "
-            "to the sum of positive weights", formula="`Σ weight · v / Σ positive weights`"),
+            "to the sum of positive weights", formula="`Σ weight · v / Σ positive weights`",
+            compute=_of(_RUBRIC, partial(rubric_score, only_full=False))),
     _rubric("Rubric.Binary", definition="Rubric.Score with partial fulfilment as none",
-            formula="the same with partial as 0"),
+            formula="the same with partial as 0",
+            compute=_of(_RUBRIC, partial(rubric_score, only_full=True))),
     _dragun("DRAGUN.Supportive", definition="support of a topic's short answers, partial 0.5, "
             "averaged over each question's and weighted by its importance 4, 2, 1",
             formula="`Σ weight · (mean v of the question's short answers) / Σ weights`, v = 1, 1/2 "
-            "or 0 for support, partial, none"),
+            "or 0 for support, partial, none",
+            compute=_of(_DRAGUN, partial(dragun_score, map_label=support_degree))),
     _dragun("DRAGUN.Contradictory", definition="the same of contradictions; lower is better",
-            formula="the same with v = 1 for a contradiction, else 0", higher_is_better=False),
+            formula="the same with v = 1 for a contradiction, else 0", higher_is_better=False,
+            compute=_of(_DRAGUN, partial(dragun_score, map_label=contradiction_degree),
+                        of_contradictions=True)),
 )  # fmt: skip

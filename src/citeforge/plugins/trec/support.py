@@ -1,30 +1,39 @@
 """Measures of citation support: TREC RAG's precision and recall (Thakur et al. 2025, 2504.15205).
 
-A citation weighs 1 where its passage supports the statement fully, 0.5 where it does so in part,
-else 0 (``TREC.HP``, ``TREC.HR``: 1, 0, 0). A judge with two levels gives 1 or 0.
+## trec
 
-``reference`` is the track's. The unit is the run's own sentence (without any: a statement). Of n
-sentences C cite, and of those the first citation of U was judged by nobody; with w, the weight of
-the first citation, WP = Σ w / |C − U| and WR = Σ w / (n − |U|), over C without U. ``@all`` takes
-the mean weight of a sentence's judged citations instead; sentences that cite and have none leave.
-An empty denominator gives 0. Labels of people are read where there are any (``--assessments``); a
-citation of what is none of the passages, or has no text, is judged by nobody.
+Thakur et al. 2025 (arXiv 2504.15205), sections 3.2 to 3.4, for `reference`; `strict` is ours. A
+citation weighs w = 1 for full support of its statement by the passage alone, 1/2 for partial, 0 for
+none; `H` measures: 1, 0, 0.
 
-``strict`` is ours: WP is the mean over all citations, WR that of a statement's best citation over
-all statements; what was not shown supports nothing.
+The unit of `reference` is the run's own sentence object, whatever its text holds, else a statement;
+where citations carry confidences, the first is the most confident one. A sentence whose first
+citation (`@all`: any citation) nobody judged leaves numerator and denominator. An empty denominator
+gives 0. A citation is unjudged where labels say so, or where there is no such passage or it has no
+text. Labels (`--assessments`) come before the judge.
+
+*Example.* Sentence 1 cites a partial and a full passage, sentence 2 one without support, sentence 3
+nothing. `strict`: WP = (.5 + 1 + 0)/3 = .50, WR = (1 + 0 + 0)/3 = .33. `reference`: WP = (.5 + 0)/2
+= .25, WR = .5/3 = .17, WP@all = (.75 + 0)/2 = .38, WR@all = .75/3 = .25.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.evaluator.measures.alce_citations import strict_claims
-from citeforge.evaluator.measures.columns import NOTHING, Key, Value, bounded, segmenter_of
+from citeforge.evaluator.measures.columns import (
+    NOTHING,
+    Compute,
+    Key,
+    Value,
+    bounded_mean_of,
+    segmenter_of,
+)
 from citeforge.evaluator.measures.declared import (
     CannotError,
     CitationQuality,
-    Found,
-    Measure,
     PassageMeasure,
 )
 from citeforge.evaluator.measures.judging import premise_text, read_claims
@@ -44,14 +53,18 @@ from citeforge.schemas.submission import CitedSentence
 
 Weights = Sequence[Value | None]
 """Weights of the citations of a sentence; None for one that is not judged."""
-Shares = Callable[[Sequence[Weights]], tuple[Value, Value]]
-"""Computes an answer's (precision, recall) from the weights of its sentences' citations."""
 
 
-def support_shares(
-    sentences: Sequence[Weights], pick: Callable[[Weights], Value | None]
-) -> tuple[Value, Value]:
-    """Compute the track's weighted (precision, recall) of one answer.
+@dataclass(frozen=True)
+class Shares:
+    """Precision and recall of the citations of one answer."""
+
+    precision: Value
+    recall: Value
+
+
+def support_shares(sentences: Sequence[Weights], pick: Callable[[Weights], Value | None]) -> Shares:
+    """Compute the track's weighted precision and recall of one answer.
 
     Args:
         sentences: weights of the citations of each sentence.
@@ -60,7 +73,7 @@ def support_shares(
     picked = [pick(weights) for weights in sentences if weights]
     judged = [weight for weight in picked if weight is not None]
     n_left = len(sentences) - (len(picked) - len(judged))
-    return _ratio(judged, len(judged)), _ratio(judged, n_left)
+    return Shares(_ratio(judged, len(judged)), _ratio(judged, n_left))
 
 
 def _first_weight(weights: Weights) -> Value | None:
@@ -74,12 +87,12 @@ def _mean_weight(weights: Weights) -> Value | None:
     return _ratio(judged, len(judged)) if judged else None
 
 
-def _strict_shares(sentences: Sequence[Weights]) -> tuple[Value, Value]:
-    """Compute (precision over all citations, recall by each sentence's best citation)."""
+def strict_shares(sentences: Sequence[Weights]) -> Shares:
+    """Compute precision over all citations, and recall by each sentence's best citation."""
     weights = [[weight or NOTHING for weight in row] for row in sentences]
     every = [weight for row in weights for weight in row]
     best = [Value(max(w.low for w in row), max(w.high for w in row)) for row in weights if row]
-    return _ratio(every, len(every)), _ratio(best, len(weights))
+    return Shares(_ratio(every, len(every)), _ratio(best, len(weights)))
 
 
 def _ratio(weights: Sequence[Value], n: int) -> Value:
@@ -87,34 +100,51 @@ def _ratio(weights: Sequence[Value], n: int) -> Value:
     return sum(weights, NOTHING) / n if n else NOTHING
 
 
-_BY_FIRST, _BY_MEAN = (partial(support_shares, pick=pick) for pick in (_first_weight, _mean_weight))
-_STRICT: dict[str, tuple[bool, Shares]] = {
-    "TREC.W{}": (False, _strict_shares), "TREC.H{}": (True, _strict_shares)
-}  # fmt: skip
-_REFERENCE: dict[str, tuple[bool, Shares]] = {
-    "TREC.W{}": (False, _BY_FIRST), "TREC.H{}": (True, _BY_FIRST),
-    "TREC.W{}@all": (False, _BY_MEAN),
-}  # fmt: skip
-"""Name of a pair of measures to (whether partial support counts 0, function that computes them)."""
+def _shares(inputs: Inputs) -> dict[Key, Shares]:
+    """Compute precision and recall of every answer, by first citations in ``reference``."""
+    weights = inputs.once(_citation_weights)
+    if inputs.protocol == "strict":
+        return {key: strict_shares(sentences) for key, sentences in weights.items()}
+    return {key: support_shares(sentences, _first_weight) for key, sentences in weights.items()}
 
 
-def support(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """Compute all measures of support; each citation is judged on its own."""
+def _full_shares(inputs: Inputs) -> dict[Key, Shares]:
+    """Compute the same with partial support as none."""
     is_strict = inputs.protocol == "strict"
-    rows = list(_citation_weights(inputs))
-    for name, (is_hard, shares) in (_STRICT if is_strict else _REFERENCE).items():
-        sides = {
-            key: shares([[w and full_support(w) if is_hard else w for w in s] for s in sentences])
-            for key, sentences in rows
-        }
-        for at, side in enumerate("PR"):
-            yield bounded(inputs, name.format(side), {key: both[at] for key, both in sides.items()})
-    for name in ("TREC.WP@all", "TREC.WR@all") if is_strict else ():
-        yield name, "strict looks at all citations anyway; the track's is --protocol reference"
+    shares = {}
+    for key, sentences in inputs.once(_citation_weights).items():
+        full = [[w and full_support(w) for w in weights] for weights in sentences]
+        shares[key] = strict_shares(full) if is_strict else support_shares(full, _first_weight)
+    return shares
 
 
-def _citation_weights(inputs: Inputs) -> Iterator[tuple[Key, Sequence[Weights]]]:
-    """Yield (answer's key, weights of its citations per sentence), by assessors or the judge."""
+def _mean_shares(inputs: Inputs) -> dict[Key, Shares]:
+    """Compute precision and recall of every answer by the mean weight of a sentence's citations.
+
+    Raises:
+        CannotError: the protocol is ``strict``.
+    """
+    weights = inputs.once(_citation_weights)
+    if inputs.protocol == "strict":
+        raise CannotError(
+            "strict looks at all citations anyway; the track's is --protocol reference",
+            code="conflicting-options",
+        )
+    return {key: support_shares(sentences, _mean_weight) for key, sentences in weights.items()}
+
+
+def _precision_of(shares: Callable[[Inputs], dict[Key, Shares]]) -> Compute:
+    """Make the function that averages precision over queries."""
+    return bounded_mean_of(shares, lambda one: one.precision)
+
+
+def _recall_of(shares: Callable[[Inputs], dict[Key, Shares]]) -> Compute:
+    """Make the function that averages recall over queries."""
+    return bounded_mean_of(shares, lambda one: one.recall)
+
+
+def _citation_weights(inputs: Inputs) -> dict[Key, Sequence[Weights]]:
+    """Find the weights of each answer's citations per sentence, by assessors or the judge."""
     judge = inputs.tools.judge
     rows = [
         (key, labels, [[_pair(inputs, item, c, s.text) for c in s.citations] for s in sentences])
@@ -128,11 +158,12 @@ def _citation_weights(inputs: Inputs) -> Iterator[tuple[Key, Sequence[Weights]]]
         pair: Value(0.0, 1.0) if isinstance(d, JudgeFailure) else Value.exact(d.level)
         for pair, d in decisions.items()
     }
-    for key, labels, sentences in rows:
-        if labels is not None:
-            yield key, [[None if w is None else Value.exact(w) for w in row] for row in labels]
-        else:
-            yield key, [[None if p is None else values[p] for p in pairs] for pairs in sentences]
+    return {
+        key: [[None if p is None else values[p] for p in pairs] for pairs in sentences]
+        if labels is None
+        else [[None if w is None else Value.exact(w) for w in row] for row in labels]
+        for key, labels, sentences in rows
+    }
 
 
 def _read_answers(
@@ -214,7 +245,6 @@ _trec = partial(
     needs="a judge, best with three levels (--judge-profile llm-three-level), or --assessments",
     source="reference: Thakur et al. 2025 (TREC RAG 2024, support), 3.2–3.4; strict: ours",
     uses=("judge", "segmenter"),
-    compute=support,
     options=labels_signature,
 )
 _RECALL = "the same over all sentences"
@@ -246,16 +276,16 @@ _of_all = partial(
 MEASURES = (
     _precision("TREC.WP", definition="support of a sentence's first citation, full 1, partial 0.5, "
                "over sentences that cite (strict: over all citations)",
-               citation_quality=_soft_quality("precision")),
+               compute=_precision_of(_shares), citation_quality=_soft_quality("precision")),
     _over_all("TREC.WR", definition=f"{_RECALL} (strict: of the best citation, over statements)",
-              citation_quality=_soft_quality("recall")),
+              compute=_recall_of(_shares), citation_quality=_soft_quality("recall")),
     _precision("TREC.HP", definition="TREC.WP with partial support as none",
-               citation_quality=_hard_quality("precision")),
+               compute=_precision_of(_full_shares), citation_quality=_hard_quality("precision")),
     _over_all("TREC.HR", definition="TREC.WR with partial support as none",
-              citation_quality=_hard_quality("recall")),
+              compute=_recall_of(_full_shares), citation_quality=_hard_quality("recall")),
     _of_all("TREC.WP@all", definition="mean support of a sentence's judged citations, over "
-            "sentences that cite (reference)",
+            "sentences that cite (reference)", compute=_precision_of(_mean_shares),
             citation_quality=CitationQuality("precision", _ALL)),
-    _of_all("TREC.WR@all", definition=f"{_RECALL} (reference)",
+    _of_all("TREC.WR@all", definition=f"{_RECALL} (reference)", compute=_recall_of(_mean_shares),
             citation_quality=CitationQuality("recall", _ALL)),
 )  # fmt: skip
