@@ -31,7 +31,7 @@ class RuleJudge:
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
         self.asked += pairs
-        decided = [self._rule(*pair) for pair in pairs]
+        decided = [self._rule(p.premise, p.hypothesis) for p in pairs]
         keep([(i, Verdict(d) if isinstance(d, bool) else d) for i, d in enumerate(decided)])
 
 

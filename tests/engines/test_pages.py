@@ -153,7 +153,7 @@ def test_the_largest_page_and_the_whole(tmp_path: Path) -> None:
         result = unpacked(path, file, ["text"])
     levels = 6  # that both rows hold something: a length of 4 bytes, one run of 2
     page = levels + (4 + 100) + (4 + 200)
-    assert (result.page, result.file) == (page, page + 2 * 16)
+    assert result == (page, page + 2 * 16)
 
 
 def test_a_wrong_byte_anywhere_is_a_clear_error_or_none(tmp_path: Path) -> None:

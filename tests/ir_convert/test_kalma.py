@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.ir_convert.kalma import read_entries, read_gold
+from citeforge.ir_convert.kalma import GoldFact, read_entries, read_gold
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.publishing.question_layouts import write_gold, write_items
@@ -133,7 +133,9 @@ def test_written_and_read_again(entries: list[tuple[str, list[Graph]]]) -> None:
             for _, result in entries
         ]
         write_gold([q for q, _ in entries], flat, gold)
-        assert read_gold(gold) == [[(t.qid, t.relation, t.value, n) for t, n in f] for f in flat]
+        assert read_gold(gold) == [
+            [GoldFact(t.qid, t.relation, t.value, n) for t, n in f] for f in flat
+        ]
 
 
 def test_a_layout_of_one_value_a_relation(tmp_path: Path) -> None:

@@ -4,9 +4,10 @@ A plugin declares a command in an entry point of the group ``citeforge.commands`
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,7 +21,8 @@ path_option = partial(click.option, type=PATH)
 path_argument = partial(click.argument, type=PATH)
 
 
-class Command(NamedTuple):
+@dataclass(frozen=True)
+class Command:
     """Declaration of a plugin's command, in a file that imports little: ``--help`` reads it.
 
     Attributes:

@@ -7,7 +7,7 @@ refused by Arrow. No text is longer than the page, or the page of the dictionary
 import mmap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,25 +19,17 @@ _EACH_WRITTEN_OUT = {0, 3, 5, 6, 9}
 """Encodings in which every value has its own bytes, and no value those of another."""
 
 
-class Unpacked(NamedTuple):
-    """Upper bounds of the bytes that columns take in memory.
-
-    Attributes:
-        page: bytes of the largest page, and so at most of the longest value.
-        file: bytes of all values.
-    """
-
-    page: int
-    file: int
-
-
-def unpacked(path: Path, file: pq.ParquetFile, columns: list[str]) -> Unpacked:
+def unpacked(path: Path, file: pq.ParquetFile, columns: list[str]) -> tuple[int, int]:
     """Bound the memory that columns of a Parquet file take, from its page headers.
 
     Args:
         path: the file.
         file: the same, open.
         columns: top-level columns to look at.
+
+    Returns:
+        Upper bounds of the bytes of the largest page, and so of the longest value, and of all
+        values.
 
     Raises:
         ArrowInvalid: the headers make no sense.
@@ -55,7 +47,7 @@ def unpacked(path: Path, file: pq.ParquetFile, columns: list[str]) -> Unpacked:
                     # Beside a text lie its offset and whether it is there.
                     whole += values * (largest if shares else 16) + size
                 page = max(page, largest)
-    return Unpacked(page, whole)
+    return page, whole
 
 
 def _pages(data: mmap.mmap, column: pq.ColumnChunkMetaData) -> Iterator[tuple[int, int, bool]]:

@@ -11,9 +11,10 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import Distribution, entry_points
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from citeforge.schemas.errors import InputError, UsageError
 
@@ -27,7 +28,8 @@ VARIABLE = "CITEFORGE_PLUGINS"
 _NAMESPACE = "citeforge"
 
 
-class PluginEntry(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class PluginEntry:
     """Entry point of a plugin.
 
     Attributes:

@@ -263,14 +263,14 @@ def _decode(
     Raises:
         InputError: a page, a batch or the file unpacks to more than any table of a benchmark.
     """
-    most, size = unpacked(path, file, schema.names), path.stat().st_size
-    if most.page > LARGEST_BATCH:
+    (page, whole), size = unpacked(path, file, schema.names), path.stat().st_size
+    if page > LARGEST_BATCH:
         raise InputError(
-            f"a page unpacks to {most.page:,} bytes", path=path, allowed=_FAR_LESS, code="too-large"
+            f"a page unpacks to {page:,} bytes", path=path, allowed=_FAR_LESS, code="too-large"
         )
     allowance = max(_PIECE_BYTES >> 1, LARGEST_RATIO * size)
-    harmless = most.file < _HARMLESS_RATIO * size
-    at_once = rows if harmless else max(1, min(rows, _PIECE_BYTES // max(most.page, 1)))
+    harmless = whole < _HARMLESS_RATIO * size
+    at_once = rows if harmless else max(1, min(rows, _PIECE_BYTES // max(page, 1)))
 
     def pieces() -> Iterator[pa.RecordBatch]:
         """Decode and check pieces; refuse a file that unpacks to far more than its size."""

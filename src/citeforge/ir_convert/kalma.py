@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import msgspec
 
 from citeforge.engines.files import read_json
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.kg import Graph, Triple, relation_key
+from citeforge.schemas.kg import Graph, Key, Triple, relation_key
 
 _DATES = ("date of birth", "date of death")
 _META = ("name", "qid")
@@ -39,13 +39,18 @@ class KalmaItem:
         return sum(map(len, self.empty.values()))
 
 
-class GoldFact(NamedTuple):
+class GoldFact(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A fact of a minimum knowledge set; the round is 0 if the file names none."""
 
     qid: _Word
     relation: _Word
     value: str
     round: Annotated[int, msgspec.Meta(ge=0, lt=2**31)] = 0
+
+    @property
+    def key(self) -> Key:
+        """Entity, relation and value: the triple as a citation names it."""
+        return Key(self.qid, self.relation, self.value)
 
 
 def open_kalma(argument: str, split: str | None, options: ReadOptions) -> Source:
@@ -154,17 +159,17 @@ def _number_rounds(
     path: Path, entry: int, facts: Sequence[GoldFact], later: Sequence[GoldFact]
 ) -> list[GoldFact]:
     """Set the rounds of one entry's facts: 2 if ``later`` has the fact, else 1."""
-    rest = Counter(f[:3] for f in later)
+    rest = Counter(f.key for f in later)
     numbered = []
     for fact in facts:
-        is_later = rest[fact[:3]] > 0
-        rest[fact[:3]] -= is_later
+        is_later = rest[fact.key] > 0
+        rest[fact.key] -= is_later
         number = (fact.round if fact.round > 1 else 2) if is_later else 1
-        numbered.append(fact._replace(round=number))
+        numbered.append(msgspec.structs.replace(fact, round=number))
     alone = next((key for key, n in rest.items() if n > 0), None)
     if alone is not None:
         raise InputError(
-            f"has {', '.join(alone)}, which the gold of all rounds lacks",
+            f"has {alone.qid}, {alone.relation}, {alone.value}, which the gold of all rounds lacks",
             path=path,
             field=f"entry {entry}",
             allowed="facts of the file given with --gold",

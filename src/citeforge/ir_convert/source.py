@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 _BATCH = 4096
 
 
-class Place(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Place:
     """File and line of a passage, for messages."""
 
     path: Path | str
@@ -171,7 +172,8 @@ def checked_passages(
     for original in read():
         ids: list[str] = original["_id"].to_pylist()
         if "" in ids:
-            check_id("", *place_of(at + ids.index("")), prefix + id_field)
+            place = place_of(at + ids.index(""))
+            check_id("", place.path, place.line, prefix + id_field)
         if repeats is None and finder.add(ids):
             repeats = _repeated_rows(read, place_of, prefix + id_field)
         batch, n_titles = _titles_as_texts(original)
@@ -179,7 +181,8 @@ def checked_passages(
         kept = pc.invert(_is_blank(batch["text"]))
         n_empty = len(ids) - (pc.sum(kept).as_py() or 0)
         if n_empty and not skip_empty:
-            raise empty_text(*place_of(at + kept.index(False).as_py()), prefix + "text")
+            place = place_of(at + kept.index(False).as_py())
+            raise empty_text(place.path, place.line, prefix + "text")
         done[f"{what} without text, skipped"] += n_empty
         if repeats is not None:
             is_again = np.isin(np.arange(at, at + len(ids)), repeats) & kept.to_numpy(False)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlencode
 from urllib.request import Request
 
@@ -44,7 +44,8 @@ class EndpointOptions:
     window: float = 60.0
 
 
-class _PastQuery(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _PastQuery:
     """A query that was sent: its end, its seconds, whether it failed."""
 
     end: float

@@ -17,6 +17,7 @@ SUSPECT = (
 """Flaws by which a negative is probably relevant."""
 
 
+# A tuple: `audit.json` has an array for each row, not an object with four names.
 class Flaw(NamedTuple):
     """One row with a flaw.
 

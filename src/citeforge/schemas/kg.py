@@ -7,7 +7,6 @@ relation and a value.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -36,7 +35,8 @@ def relation_key(relation: str) -> str:
     return SAME_RELATIONS.get(plain, plain)
 
 
-class Key(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class Key:
     """Triple in words, without markup, as a citation names it.
 
     Attributes:
@@ -52,7 +52,7 @@ class Key(NamedTuple):
     @property
     def complete(self) -> bool:
         """Whether entity, relation and value are all there."""
-        return all(self)
+        return "" not in (self.qid, self.relation, self.value)
 
     @property
     def compared(self) -> "Key":

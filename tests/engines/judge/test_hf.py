@@ -84,8 +84,9 @@ def test_one_decoder_step_agrees_with_free_generation(trained_t5: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(trained_t5)
     asked = pairs(80)
     written = []
-    for premise, hypothesis in asked:
-        inputs = tokenizer(f"premise: {premise} hypothesis: {hypothesis}", return_tensors="pt")
+    for pair in asked:
+        text = f"premise: {pair.premise} hypothesis: {pair.hypothesis}"
+        inputs = tokenizer(text, return_tensors="pt")
         with torch.inference_mode():
             output = model.generate(**inputs, max_new_tokens=10)
         written.append(tokenizer.decode(output[0], skip_special_tokens=True) == "1")

@@ -1,6 +1,7 @@
 """How LLM judges' replies are read: in fences, after a sentence, as a word, as a mark."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -150,7 +151,7 @@ def test_replies_and_verdicts_may_share_a_file(key: str, tmp_path: Path) -> None
 
 
 def test_the_command_says_why_and_ends_in_3(tmp_path: Path, inline: Inline) -> None:
-    rows = "".join(json.dumps(p._asdict()) + "\n" for p in PAIRS)
+    rows = "".join(json.dumps(asdict(p)) + "\n" for p in PAIRS)
     (tmp_path / "pairs.jsonl").write_text(rows)
     with provider(thinking_briefly) as server:
         command = ("labels", "judge", "pairs.jsonl", "--judge", "openai:m", "--out", "v.jsonl")

@@ -200,7 +200,7 @@ def test_headings_and_none_in_code() -> None:
     result = [
         (text[start:end], headings)
         for start, end, headings in cut_page(
-            DocumentPage(None, text, "", read_outline(text).breaks), 900, SEGMENTER
+            DocumentPage(None, text, "", read_outline(text)[2]), 900, SEGMENTER
         )
     ]
     assert result == [
@@ -220,7 +220,7 @@ def test_a_wrapped_sentence_is_cut_at_its_end_and_not_at_its_lines() -> None:
 @given(st.text(alphabet="ab .\n#-=`。é字", max_size=400), st.integers(5, 60), st.booleans())
 def test_no_text_is_lost_and_no_passage_is_too_long(text: str, size: int, marked: bool) -> None:
     """What stands in no passage are headings and white space."""
-    breaks = read_outline(text).breaks if marked else ()
+    breaks = read_outline(text)[2] if marked else ()
     assert all(one.level for one in breaks)
     rest = list(text)
     end = 0

@@ -44,9 +44,9 @@ def test_front_matter_is_no_text_and_gives_the_title(tmp_path: Path, front: str)
 
 def test_front_matter_that_is_no_yaml_is_front_matter_all_the_same() -> None:
     text = f"---\ntitle: Pumps: a manual\nby: me\n---\n{PUMP}"
-    outline = read_outline(text)
-    assert outline.title == "Pumps: a manual"
-    assert [text[one.end :] for one in outline.breaks] == [PUMP]
+    _, title, breaks = read_outline(text)
+    assert title == "Pumps: a manual"
+    assert [text[one.end :] for one in breaks] == [PUMP]
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def test_front_matter_that_is_no_yaml_is_front_matter_all_the_same() -> None:
     ],
 )
 def test_what_is_no_front_matter_is_text(text: str) -> None:
-    outline = read_outline(text)
-    assert outline.title == "" and all(one.level for one in outline.breaks)
+    _, title, breaks = read_outline(text)
+    assert title == "" and all(one.level for one in breaks)
 
 
 HEADINGS = """\
@@ -104,7 +104,7 @@ of one heading
 
 
 def test_headings_are_those_of_commonmark() -> None:
-    breaks = read_outline(HEADINGS).breaks
+    _, _, breaks = read_outline(HEADINGS)
     assert [(one.level, one.title) for one in breaks] == [
         (1, "Real title"), (1, "Setext"), (2, "Two lines of one heading"), (2, "Closed"),
     ]  # fmt: skip
@@ -113,7 +113,7 @@ def test_headings_are_those_of_commonmark() -> None:
 
 def test_line_ends_of_every_kind_are_lines() -> None:
     text = "# A\r\n\r\nOne.\r\rTwo\u2028three\x0c.\n\nB\r\n=\r\nLast."
-    breaks = read_outline(text).breaks
+    _, _, breaks = read_outline(text)
     assert [(text[one.start : one.end], one.title) for one in breaks] == [
         ("# A\r\n", "A"), ("B\r\n=\r\n", "B"),
     ]  # fmt: skip

@@ -42,7 +42,7 @@ from citeforge.kg.domain import load_domain
 from citeforge.kg.equivalence import Equivalence, read_equivalence
 from citeforge.kg.graph import KnowledgeGraph, open_graph
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.kg import EMPTY, Key, Triple
+from citeforge.schemas.kg import EMPTY, Triple
 from citeforge.schemas.manifest import GrammarInfo, Manifest
 from citeforge.schemas.recipes.base import RunOptions, model_name
 from citeforge.schemas.recipes.kalma import KalmaRecipe
@@ -318,10 +318,11 @@ def _read_published(specific: Path, recipe: KalmaRecipe) -> tuple[list[KalmaQues
         triples = {t.key: t for g in item.graphs for t in g.triples}
         gold_facts = []
         for fact in facts:
-            own = triples.get(Key(*fact[:3]))
+            own = triples.get(fact.key)
             n_unknown += own is None
             name = names.get(fact.qid, fact.qid)
-            gold_facts.append((own or Triple(fact.qid, name, "", *fact[1:3]), fact.round))
+            unknown = Triple(fact.qid, name, "", fact.relation, fact.value)
+            gold_facts.append((own or unknown, fact.round))
         metadata = {
             "entities": [g.qid for g in item.graphs],
             "names": [g.name for g in item.graphs],

@@ -147,7 +147,9 @@ class ClassifierModel(NliModel):
         alone = len(self.tokenizer(pair.hypothesis, verbose=False).input_ids)
         # A hypothesis that fills the input by itself has to be cut as well.
         how = "only_first" if alone + 8 < self.limit else "longest_first"
-        encoded = self.tokenizer(*pair, truncation=how, max_length=self.limit, verbose=False)
+        encoded = self.tokenizer(
+            pair.premise, pair.hypothesis, truncation=how, max_length=self.limit, verbose=False
+        )
         return Encoded(encoded.input_ids, encoded.get("token_type_ids"), True)
 
     def _logits(self, ids: Any, mask: Any, types: Any) -> Any:

@@ -137,7 +137,7 @@ class LlmJudge:
 
     def _request(self, pair: Pair, sample: int) -> Request:
         """Make the request about a pair; ``sample`` tells repeated requests apart."""
-        turns = fill_messages(self.profile, *pair, self.llm.model)
+        turns = fill_messages(self.profile, pair.premise, pair.hypothesis, self.llm.model)
         params: dict[str, Any] = {"temperature": 0.0, "max_tokens": ANSWER_TOKENS}
         if self._format is not None:
             params["response_format"] = self._format

@@ -45,7 +45,8 @@ class LexicalJudge:
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
         """Decide every pair by shared words and numbers."""
         words = cache(lambda text: frozenset(_WORD.findall(text.lower())))
-        keep([(i, self._verdict(*map(words, pair))) for i, pair in enumerate(pairs)])
+        verdicts = [self._verdict(words(pair.premise), words(pair.hypothesis)) for pair in pairs]
+        keep(list(enumerate(verdicts)))
 
     def _verdict(self, premise: frozenset[str], hypothesis: frozenset[str]) -> Verdict:
         """Decide entailment: most content words and all numbers must be in the premise."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from citeforge.engines.files import digest
 
@@ -15,7 +15,8 @@ FINER = {"bfloat16": "float32", "float32": "float64"}
 """What decides where these numbers leave a verdict open."""
 
 
-class Pair(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class Pair:
     """A premise and a hypothesis: does the premise entail the hypothesis?"""
 
     premise: str

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -114,7 +114,7 @@ def request_key(payload: Mapping[str, Any], sample: int) -> str:
     return digest([route, payload, sample])
 
 
-class Token(NamedTuple):
+class Token(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A generated token with the natural logarithm of its probability."""
 
     token: str

@@ -2,9 +2,9 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -59,7 +59,8 @@ class ExportedRow(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     asked: dict[str, Any] = {}
 
 
-class SentRequest(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SentRequest:
     """A request as it is sent.
 
     Attributes:
@@ -72,7 +73,7 @@ class SentRequest(NamedTuple):
     asked: str
     body: Mapping[str, Any]
     sample: int
-    changes: Mapping[str, Any] = {}
+    changes: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Requests to the LLM that writes questions and tries to answer them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from citeforge.builders.writer_prompts import WriterPrompt
 from citeforge.engines.files import digest
@@ -23,7 +23,8 @@ _WARM_TEMPERATURE = 0.7
 """Temperature of the second and later tries without a passage, so that they differ."""
 
 
-class TextReply(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TextReply:
     """Text of an LLM's reply, or why there is none.
 
     Attributes:

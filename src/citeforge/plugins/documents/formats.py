@@ -5,9 +5,9 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -74,7 +74,8 @@ class Notes(list[str]):
         self.counts = Counter[str]()
 
 
-class DocumentPage(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class DocumentPage:
     """A page, a line of JSON Lines, or a whole file.
 
     Attributes:
@@ -105,8 +106,8 @@ def read_markdown(path: Path, notes: Notes) -> Iterator[DocumentPage]:
 
 def _markdown_page(markdown: str, title: str = "") -> DocumentPage:
     """Make a page from Markdown, with its headings; ``title`` is used if it has none itself."""
-    outline = read_outline(markdown)
-    return DocumentPage(None, outline.text, outline.title or title, outline.breaks)
+    text, own_title, breaks = read_outline(markdown)
+    return DocumentPage(None, text, own_title or title, breaks)
 
 
 def read_html(path: Path, notes: Notes) -> Iterator[DocumentPage]:
@@ -222,16 +223,16 @@ def clean_pages(pages: Sequence[DocumentPage], counts: Counter[str]) -> Iterator
         counts: the numbers of lines removed and of sentences joined are added.
     """
     bodies = zip(pages, _remove_running_lines(pages, counts), strict=True)
-    rest = [page._replace(text=text) for page, text in bodies]
+    rest = [replace(page, text=text) for page, text in bodies]
     for at, page in enumerate(rest):
         following = rest[at + 1] if at + 1 < len(rest) else None
         if following is not None and following.number == (page.number or 0) + 1:
             text = following.text.lstrip()
             if head := _continuation(page.text, text):
                 counts["sentences over two pages, joined"] += 1
-                page = page._replace(text=f"{page.text.rstrip()}\n{head}")
-                rest[at + 1] = following._replace(text=text[len(head) :].lstrip())
-        yield page._replace(text=_HYPHEN.sub("", page.text))
+                page = replace(page, text=f"{page.text.rstrip()}\n{head}")
+                rest[at + 1] = replace(following, text=text[len(head) :].lstrip())
+        yield replace(page, text=_HYPHEN.sub("", page.text))
 
 
 def _remove_running_lines(pages: Sequence[DocumentPage], counts: Counter[str]) -> list[str]:

@@ -3,8 +3,8 @@
 import re
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
 
 import yaml
 from markdown_it import MarkdownIt
@@ -28,7 +28,8 @@ _REFERENCE_COMMENT = re.compile(r" {0,3}\[[^\]]*\]:[ \t]+(?:#|<>)(?:[ \t]|\Z)")
 _INLINE = re.compile(r"[*`]+|\b_+|_+\b|!?\[([^\]]*)\]\([^)]*\)|\s*\{[#.:][^}]*\}\s*\Z")
 
 
-class Break(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class Break:
     """A stretch of a text that belongs to no passage.
 
     Attributes:
@@ -44,22 +45,13 @@ class Break(NamedTuple):
     title: str = ""
 
 
-class Outline(NamedTuple):
-    """Headings and other breaks of a Markdown text, and its title.
+def read_outline(text: str) -> tuple[str, str, tuple[Break, ...]]:
+    """Find headings, front matter, comments and template tags of Markdown (CommonMark).
 
-    Attributes:
-        text: the text with comments inside paragraphs blanked out, so that its length stays.
-        title: title in the front matter; empty for none.
-        breaks: headings and other breaks, in order.
+    Returns:
+        (the text with comments inside paragraphs blanked out, so that its length stays; the title
+        in its front matter, empty for none; headings and other breaks, in order).
     """
-
-    text: str
-    title: str
-    breaks: tuple[Break, ...]
-
-
-def read_outline(text: str) -> Outline:
-    """Find headings, front matter, comments and template tags of Markdown (CommonMark)."""
     front, title = _front_matter(text)
     lines = [front, *(front + m.end() for m in _LINE_END.finditer(text[front:])), len(text)]
     characters = list(text)
@@ -83,7 +75,7 @@ def read_outline(text: str) -> Outline:
     for number, (start, end) in enumerate(pairwise(lines)):
         if number not in inside and _REFERENCE_COMMENT.match(text[start:end].rstrip()):
             breaks.append(Break(start, end))
-    return Outline("".join(characters), title, tuple(sorted(breaks)))
+    return "".join(characters), title, tuple(sorted(breaks))
 
 
 def plain_title(text: str) -> str:

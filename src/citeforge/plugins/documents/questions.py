@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -24,7 +23,8 @@ _LEAST_WORD_F1 = 0.6
 """Word F1 from which a reply gives an answer in other words."""
 
 
-class Evidence(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Evidence:
     """A passage that an LLM is shown."""
 
     id: str

@@ -248,8 +248,8 @@ def _read_pages(path: Path, document: Document) -> Iterator[DocumentPage]:
             document.pages += 1
             if page.text.strip():
                 document.problem = None
-                yield page._replace(
-                    text=_replace_surrogates(page.text), title=_replace_surrogates(page.title)
+                yield replace(
+                    page, text=_replace_surrogates(page.text), title=_replace_surrogates(page.title)
                 )
     except UnreadableError as error:
         document.problem = error.problem

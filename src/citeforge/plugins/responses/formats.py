@@ -5,11 +5,11 @@ question itself. The response is in ``response``, where batches have it, or is t
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.textfiles import count_text
@@ -32,7 +32,8 @@ Rows = Iterator[tuple[int, dict[str, Any]]]
 _ROW: Any = dict[str, Any]
 
 
-class _Line(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Line:
     """A line of a file, with its responses.
 
     Attributes:

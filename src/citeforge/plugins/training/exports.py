@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import pyarrow as pa
 from pydantic import Field
@@ -74,7 +74,8 @@ class AnswerOptions(PromptOptions):
     """Least citation F1 of one answer, 0 to 1 (harmonic mean of its CiteP and CiteR)."""
 
 
-class TrainingAnswer(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TrainingAnswer:
     """An answer to train on, with its run and the values of its citations."""
 
     run: int
@@ -212,8 +213,8 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
         """Write each answer to ``chat.jsonl``, and yield it as a row of the table."""
         with atomic_file(out / "chat.jsonl") as file:
             for row, prompt in export.make_prompts(context) if any(good.values()) else ():
-                for run, output, numbers in sorted(good.get(row, ()), key=lambda k: k.run):
-                    completion = [{"role": "assistant", "content": output}]
+                for answer in sorted(good.get(row, ()), key=lambda k: k.run):
+                    completion = [{"role": "assistant", "content": answer.output}]
                     line = json.dumps({"messages": prompt + completion}, ensure_ascii=False)
                     file.write(line.encode() + b"\n")
                     yield {
@@ -221,10 +222,10 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
                         "completion": completion,
                         "query_id": benchmark.query_ids[row],
                         "context_set": context,
-                        "run": run,
-                        "cite_p": numbers.precision,
-                        "cite_r": numbers.recall,
-                        "cite_f1": f1(numbers),
+                        "run": answer.run,
+                        "cite_p": answer.numbers.precision,
+                        "cite_r": answer.numbers.recall,
+                        "cite_f1": f1(answer.numbers),
                     }
 
     return export.write(

@@ -6,9 +6,9 @@ numbers that the text has cited. Lines that start with a mark and say something 
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
 
 from citeforge.schemas.citations.label_words import AND
 
@@ -80,7 +80,8 @@ def find_lists(output: str, marks: Sequence[Mark]) -> list[Span]:
     return _Output(output, marks).lists()
 
 
-class _Line(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Line:
     """A line of an output.
 
     Attributes:

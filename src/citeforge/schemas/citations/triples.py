@@ -8,7 +8,6 @@ longest first, and only the rest is read by its punctuation.
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from citeforge.schemas.citations.grammar import Marker, Parsed
 from citeforge.schemas.kg import NAME, SAME_RELATIONS, Key, Triple, relation_key
@@ -41,14 +40,6 @@ def _spellings(relation: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((relation, *_ALSO.get(relation_key(relation), ()))))
 
 
-class _Fact(NamedTuple):
-    """Fact that may be cited: its possible spellings, and the graph's own."""
-
-    relation: str
-    value: str
-    key: Key
-
-
 def render(qid: str, facts: Iterable[tuple[str, str]]) -> str:
     """Write a citation of one entity's (relation, value) facts: ``[QID, relation: value]``."""
     return f"[{', '.join([qid, *(f'{relation}: {value}' for relation, value in facts)])}]"
@@ -70,20 +61,21 @@ class TripleGrammar:
             triples: triples of the shown graph.
             relations: further known relation names.
         """
-        self._facts: dict[str, list[_Fact]] = {}
+        # QID to (relation as it may be spelt, value, key in the graph's own spelling) of its facts
+        self._facts: dict[str, list[tuple[str, str, Key]]] = {}
         self._names: dict[str, set[str]] = {}
         labels = {NAME, *relations}
         for triple in triples:
             qid, name = triple.qid.upper(), squeeze(triple.name)
             facts, value = self._facts.setdefault(qid, []), squeeze(triple.value)
             key = Key(qid, triple.relation, triple.value)
-            facts += [_Fact(squeeze(r), value, key) for r in _spellings(triple.relation)]
+            facts += [(squeeze(r), value, key) for r in _spellings(triple.relation)]
             if name not in self._names.setdefault(qid, set()):
                 self._names[qid].add(name)
-                facts.append(_Fact(NAME, name, Key(qid, NAME, name)))
+                facts.append((NAME, name, Key(qid, NAME, name)))
             labels.add(triple.relation)
         for facts in self._facts.values():
-            facts.sort(key=lambda f: -len(f.relation + f.value))
+            facts.sort(key=lambda fact: -len(fact[0] + fact[1]))
         labels = {squeeze(spelling) for relation in labels for spelling in _spellings(relation)}
         self._relations = sorted(labels, key=lambda r: (-len(r), r))
         self.brackets: list[list[Key]] = []
@@ -131,12 +123,12 @@ class TripleGrammar:
 
     def _read_known_fact(self, text: str, at: int, qid: str) -> tuple[Key, int] | None:
         """Read a fact of the shown graph at a place: its key and its end; None if none is there."""
-        for fact in self._facts.get(qid, ()):
-            start = _behind_relation(text, at, fact.relation)
-            if start is not None and text.startswith(fact.value, start):
-                end = start + len(fact.value)
+        for relation, value, key in self._facts.get(qid, ()):
+            start = _behind_relation(text, at, relation)
+            if start is not None and text.startswith(value, start):
+                end = start + len(value)
                 if _FACT_END.match(text, end):
-                    return fact.key, end
+                    return key, end
         return None
 
     def _drop_name(self, qid: str, citations: list[Key]) -> list[Key]:
