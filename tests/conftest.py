@@ -31,7 +31,7 @@ from citeforge.package.kinds import kind_of_recipe
 from citeforge.schemas.errors import CiteforgeError, MissingExtraError
 from citeforge.schemas.recipes.answers import AlceRecipe, HagridRecipe
 from citeforge.schemas.recipes.authorship import AuthorshipRecipe, Selection
-from citeforge.schemas.recipes.base import Recipe, RunOptions
+from citeforge.schemas.recipes.base import SETTINGS, Recipe, RunOptions
 from citeforge.schemas.recipes.kalma import KalmaRecipe
 from citeforge.schemas.recipes.rage import RageRecipe
 from conftest_pages import browser, chromium  # noqa: F401 - fixtures
@@ -58,6 +58,9 @@ settings.load_profile(os.environ.get("CITEFORGE_HYPOTHESIS", "citeforge"))
 # Nothing in the tests may reach a network.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_DATASETS_OFFLINE"] = "1"
+# What a developer has set for commands is not for tests.
+for _name in (*SETTINGS, "config", "plugins"):
+    os.environ.pop(f"CITEFORGE_{_name.upper()}", None)
 # The Hub's client waits ten seconds for servers, which are ours here, and none of them hangs.
 os.environ["HF_HUB_DOWNLOAD_TIMEOUT"] = os.environ["HF_HUB_ETAG_TIMEOUT"] = "600"
 # Two workers share the cores with each other and with the commands that they start: a thread that
