@@ -15,7 +15,7 @@ from citeforge.engines.parallel import one_thread_each, return_free_memory
 from patience import patience
 from servers.float_work import WORK, make_models
 
-TESTS = Path(__file__).parents[2]
+TESTS = Path(__file__).parents[1]
 THREADS = (1, 3)
 MODELS = ("embedding", "judge", "perplexity", "bertscore", "mauve", "qa", "cross")
 

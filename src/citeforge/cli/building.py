@@ -152,7 +152,7 @@ class Builds(NamedCommands):
     noun = "kind"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse; ``--print-recipe`` and ``--from`` count as commands at any position."""
+        """Parse; ``--print-recipe`` and ``--from`` are sub-commands wherever they stand."""
         if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
             words = [
                 w

@@ -69,7 +69,7 @@ class Named(click.types.StringParamType):
 
 
 def _list_choices(declared: Iterable[choices.Choice]) -> Callable[[], list[str]]:
-    """Make the function that lists the names of choices; a name with an argument ends in ``:``."""
+    """Make a function that lists values for completion; those with an argument end in ``:``."""
     return lambda: [f"{c.name}:" if c.argument else c.name for c in declared if c.name]
 
 

@@ -156,7 +156,7 @@ def _echo_omitted(count: int, full: bool) -> None:
 
 
 def _show_query(package: Package, query: str, contexts: list[str], full: bool) -> None:
-    """Print a query with its labelled passages or graphs in each context set, and its twins."""
+    """Print a query with what each context set shows for it, and the passages' rewritten twins."""
     # The cells of a design show the same passages: their texts are printed once.
     is_design, printed = package.kind.is_design, set[str]()
     twins = {} if is_design else {row["_id"]: row for row in package.twins.to_pylist()}

@@ -265,7 +265,7 @@ def put_in_place(folder: Path, out: Path) -> None:
 
 @contextmanager
 def atomic_directory(out: Path, strangers: Strangers | None = None) -> Iterator[Path]:
-    """Make an empty folder that is renamed to ``out`` when the block ends without an error.
+    """Make an empty temporary folder; it becomes ``out`` when the block ends without an error.
 
     A folder that is replaced steps aside for the moment of the rename; when a process dies in that
     moment, the next one that works on ``out`` puts it back.

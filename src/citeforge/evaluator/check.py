@@ -375,7 +375,7 @@ class Marks:
 
     @property
     def other_forms(self) -> str:
-        """Sentence on answers that cite in other forms than the prompt's; empty if none does."""
+        """Warning about answers that cite in a form other than the prompt's; empty if none does."""
         if not self._n_other_forms:
             return ""
         return f"{self._n_other_forms:,} in other forms than {self._grammar.form}: {self._example}"

@@ -250,7 +250,7 @@ def _judged_entries(
 
 
 def _compute_by_labels(inputs: Inputs, judged: Judged, people: HumanLabels) -> dict[str, Sample]:
-    """Compute judged measures with people's labels as verdicts; without one, a judge failure."""
+    """Compute judged measures with people's labels as verdicts; one without a label fails."""
     session = JudgeSession(LabelJudge(people))
     tools = replace(inputs.tools, judge=session, levels=people.levels)
     measures = [m for m, *_ in judged.values() if isinstance(m, PassageMeasure)]

@@ -178,7 +178,7 @@ def _normalise(text: str) -> str:
 
 
 def _find_citation(label: Label, claim: Claim) -> int | None:
-    """Find the position of the passage that a label is about; None for all together."""
+    """Find the passage that a label judges, by position; None if it judges all cited ones."""
     if label.nth is not None:
         if label.nth >= len(claim.cited):
             raise label.error(

@@ -165,7 +165,7 @@ def _read_annotations(path: Path) -> Iterator[Label]:
 def _find_level(
     word: str | None, levels: Mapping[str, str | None], path: Path, line: int, field: str
 ) -> str | None:
-    """Look up the level of support of a label's word; None without a word, or if it has none.
+    """Look up the support level that a label's word stands for; None without a word or a level.
 
     Raises:
         InputError: the word is unknown; lists the known ones.

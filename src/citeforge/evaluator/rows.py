@@ -168,7 +168,7 @@ def is_trivial(file: ScoreFile, measure: str) -> bool:
 
 
 def marked_name(files: Iterable[ScoreFile], measure: str) -> str:
-    """Return the name of a measure, with a mark if it is trivial for one of the score files."""
+    """Return a measure's name, marked if any citation satisfies it in one of the score files."""
     return f"{measure} {TRIVIAL}" if any(is_trivial(f, measure) for f in files) else measure
 
 

@@ -116,7 +116,7 @@ class FactReader:
                 yield Triple(entity, name, prop, relation, text)
 
     def _texts(self, value: Term, rows: list[Row]) -> Iterator[str]:
-        """Yield a literal's text, with each unit of a quantity; empty if a unit has no label."""
+        """Yield a literal's text alone, or once with each unit of a quantity that has a label."""
         text = self.clean(value.value)
         if value.datatype in _NUMBERS:
             text = text.removeprefix("+")

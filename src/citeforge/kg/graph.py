@@ -394,7 +394,7 @@ def _translate_plain(engine: SparqlEngine, model: PlainModel, path: Path) -> Tra
 
 
 def _require_bound(rows: list[Row], *variables: str) -> list[Row]:
-    """Refuse rows with an unbound variable (the query asked for none); return the rows."""
+    """Return the rows of a reply; refuse one that lacks a value which the query asked for."""
     for row in rows:
         for name in variables:
             if name not in row:

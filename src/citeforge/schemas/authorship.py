@@ -47,7 +47,7 @@ class LabelSet(FrozenRecord):
 
     @model_validator(mode="after")
     def _check(self) -> "LabelSet":
-        """Refuse labels that cannot be told apart or shown."""
+        """Refuse labels that are equal but for case, empty, or of several lines."""
         for side in (self.first, self.second):
             if any(not label.strip() or "\n" in label for label in side):
                 raise ValueError("a label is empty or has several lines")

@@ -310,7 +310,7 @@ class AnswerDetail(Record):
         return {*self.cited, *(c for s in self.statements for c in s.cited)}
 
     @property
-    def all_wrong(self) -> int:
+    def n_not_shown(self) -> int:
         """Number of the answer's citations of passages that were not shown."""
         return self.wrong + sum(s.wrong for s in self.statements)
 

@@ -73,7 +73,7 @@ def best_of(
 def _recalls(
     tasks: Sequence[Task], replies: Replies, benchmark: Benchmark, judge: JudgeSession
 ) -> list[float]:
-    """Compute ALCE.CitRec of every answer, in [0, 1]; failures rank below all."""
+    """Compute ALCE's citation recall of each answer, in [0, 1]; below all for failed answers."""
     tools = ScoringTools(judge, SentenceSegmenter())
     inputs = Inputs(benchmark, [], benchmark.grammar, benchmark.data_set, tools)
     recalls = [-math.inf] * len(tasks)

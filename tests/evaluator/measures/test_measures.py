@@ -217,4 +217,4 @@ def test_citations_without_a_word_are_kept(package: Path) -> None:
     (answer, *_) = cf.score(rows, package, ["rage"], details=True).file.answers
     assert answer.statements == []
     assert (answer.cited, answer.wrong) == ([1, 0], 1)
-    assert (answer.all_cited, answer.all_wrong) == ({0, 1}, 1)
+    assert (answer.all_cited, answer.n_not_shown) == ({0, 1}, 1)

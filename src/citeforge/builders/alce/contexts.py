@@ -96,7 +96,7 @@ class ContextWriter:
     def add_oracle(
         self, coverage: Coverage, candidates: Named, lists: frozenset[str], k: int
     ) -> None:
-        """Add the oracle set: the k candidates that cover most gold (ALCE, appendix G.1).
+        """Add each query's oracle set: its k candidates that cover most gold answers (ALCE, G.1).
 
         Args:
             coverage: gold units that each candidate contains.

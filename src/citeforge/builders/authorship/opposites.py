@@ -139,7 +139,7 @@ def _find_swaps(before: Wording, after: Wording) -> list[list[tuple[int, int]]]:
 
 
 def _is_compared(text: Wording, place: int) -> bool:
-    """Whether "than" follows the token at an index, or "of" if it is a direction."""
+    """Whether the token at an index compares: "than" follows, or "of" behind a direction."""
     following = text.tokens[place + 1 : place + 6]
     is_direction = DIRECTION.match(text.tokens[place]) is not None
     is_told = "than" in following or text.tokens[place].endswith("_than")

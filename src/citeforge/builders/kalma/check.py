@@ -76,7 +76,15 @@ def _explain_wrong_places(
     words: RelationWords,
     within: slice = slice(None),
 ) -> str | None:
-    """Say why no mention of a triple's value is about its entity; None if one is."""
+    """Say why no mention of a triple's value says it of the triple's entity; None if one does.
+
+    Args:
+        mentions: mentions of entities in a text.
+        triple: the fact.
+        shapes: spellings of its value.
+        words: words for its relation.
+        within: part of the text to look at.
+    """
     places = mentions.places(shapes, within)
     if not places:
         return f"names {triple.value!r} only inside another name"
@@ -251,7 +259,7 @@ class ExtensionCheck:
 
 
 def _find_clash(sentence: str, fact: Triple, pool: Sequence[Triple]) -> str | None:
-    """Say how a sentence contradicts a single-valued fact by naming another value; None if not.
+    """Name the other value, of ``pool``, that a sentence gives a single-valued fact; None without.
 
     Dates: another year, and not the right one. Entities: a value that the same relation has for
     the pool's other entity, and not the right one.

@@ -197,7 +197,7 @@ class Evolver:
         return list(self._evolutions.values())
 
     def _active(self) -> dict[str, Evolution]:
-        """Map pair ids to the evolutions that are not dropped."""
+        """Map ids of entity pairs to their growing questions, without those given up."""
         return {name: e for name, e in self._evolutions.items() if not e.dropped}
 
     def _write_seeds(self) -> None:

@@ -91,8 +91,8 @@ class Planner:
         low, high = self._choices.min_facts, self._choices.max_facts
         wanted = generator(self._seed, "kalma facts", pair.id).randint(low, high)
 
-        def rank(cells: Sequence[Cell]) -> tuple[object, ...]:
-            """Make the sort key of a choice of themes; the best choice has the lowest one."""
+        def sort_key(cells: Sequence[Cell]) -> tuple[object, ...]:
+            """Make the sort key of a choice of (theme, entity) cells; the best has the lowest."""
             facts = [t for cell in cells for t in cell.facts]
             themes = [cell.theme for cell in cells]
             return (
@@ -111,7 +111,7 @@ class Planner:
             if low <= len(link) + sum(len(cell.facts) for cell in some) <= high
         ]
         second: tuple[Plan, Sequence[Cell]] | None = None
-        for some in sorted(fitting, key=rank):
+        for some in sorted(fitting, key=sort_key):
             plan = self._make_plan(pair, (*link, *(t for cell in some for t in cell.facts)))
             if plan is None or self._repeats_a_plan(plan) or self._has_restated(plan.facts):
                 continue

@@ -245,28 +245,28 @@ class SeeminglyRelevant:
         self,
         search: CertainSearch,
         exclusions: Exclusions,
-        numbers: npt.NDArray[np.int64] | None = None,
+        n_wanted: npt.NDArray[np.int64] | None = None,
     ) -> None:
-        """Set the search and the exclusions.
+        """Prepare to mine ``n_wanted`` passages of each query, without those to pass over.
 
         Args:
             search: search over the corpus, with the queries set.
             exclusions: passages to pass over.
-            numbers: passages wanted for each query; None for the mining's number.
+            n_wanted: passages wanted for each query; None for the mining's number.
         """
         self.search, self.exclusions = search, exclusions
         self.mining = exclusions.mining
         self.n_queries = len(exclusions.relevant)
-        if numbers is None:
-            numbers = np.full(self.n_queries, self.mining.seemingly_relevant)
-        self._numbers = numbers
+        if n_wanted is None:
+            n_wanted = np.full(self.n_queries, self.mining.seemingly_relevant)
+        self._n_wanted = n_wanted
         self.dropped: Counter[int] = Counter()
         self.above = Counter(dict.fromkeys(self._score_limits(np.empty(0, np.int64)), 0))
 
     def mine(self) -> list[list[Mined]]:
         """Find up to ``mining.seemingly_relevant`` passages of each query, in corpus order."""
         results: dict[int, _MinedQuery] = {}
-        open_rows = np.flatnonzero(self._numbers)
+        open_rows = np.flatnonzero(self._n_wanted)
         extra = min(max((len(f) for f in self.exclusions.forbidden), default=0), 32)
         k = self.mining.skip_top + self.mining.seemingly_relevant + _RESERVE_NOMINATIONS + extra
         while len(open_rows):
@@ -279,7 +279,7 @@ class SeeminglyRelevant:
             ]
             # Lists stand by the bounds: where these have grown, all are looked at again.
             grown = (self.search.bounds > bounds).any()
-            open_rows = np.flatnonzero(self._numbers) if grown else np.array(undecided, np.int64)
+            open_rows = np.flatnonzero(self._n_wanted) if grown else np.array(undecided, np.int64)
             k *= 4
         for chosen in results.values():
             self.dropped += chosen.dropped
@@ -305,7 +305,7 @@ class SeeminglyRelevant:
                 scores, bounds = (values[at : at + len(mine)] for values in known)
                 at += len(mine)
                 limits_of = {option: (low[i], high[i]) for option, (low, high) in limits.items()}
-                wanted = int(self._numbers[row])
+                wanted = int(self._n_wanted[row])
                 chosen = self._select_negatives(wanted, mine, pairs, scores, bounds, limits_of)
                 results[row] = chosen
                 if len(chosen.is_open) or chosen.is_limit_open:

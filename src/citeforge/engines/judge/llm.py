@@ -80,7 +80,7 @@ class LlmJudge:
         return {**own, "profile": profile_version(self.profile)}
 
     def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
-        """Estimate the tokens of the first request about each pair."""
+        """Estimate the prompt tokens of asking about each pair once, without retries."""
         requests = self._first_requests(pairs)
         return sum(estimate_prompt_tokens(r.payload(self.llm.model)) for r in requests)
 

@@ -184,20 +184,20 @@ class NliModel(ABC):
 
 
 def verdict_indices(
-    supported: Sequence[object], unsupported: Sequence[object], of: Any
+    supported: Sequence[object], unsupported: Sequence[object], indices_of: Any
 ) -> tuple[list[int], list[int]]:
-    """Find the model outputs that mean support, and those that mean none.
+    """Find the indices of a model's outputs that mean "supported", and of those that do not.
 
     Args:
         supported: texts or indices that mean support.
         unsupported: texts or indices that mean no support.
-        of: gives the indices of one.
+        indices_of: function that gives the output indices of one of these.
 
     Raises:
         ValueError: one of them is both.
     """
-    yes = sorted({i for one in supported for i in of(one)})
-    no = sorted({i for one in unsupported for i in of(one)})
+    yes = sorted({i for one in supported for i in indices_of(one)})
+    no = sorted({i for one in unsupported for i in indices_of(one)})
     both = sorted(set(yes) & set(no))
     if both:
         raise ValueError(

@@ -152,7 +152,7 @@ class TableJudge:
         return None
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        """Look up the verdict on every pair; pairs that are not in the table fail."""
+        """Look up the verdict on every pair; a pair without one is a failure of the judge."""
         missing = JudgeFailure(f"the pair is not in {self.path.name}")
         keep(
             [

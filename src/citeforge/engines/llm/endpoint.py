@@ -124,7 +124,12 @@ class Endpoint:
         return SentRequest(key, body, request.sample, difference(asked, body))
 
     def adapt(self, sent: Mapping[str, Any], reply: Reply, room: int) -> int | None:
-        """Learn from a refused request how to change it, and whether to send it again.
+        """Learn from the reply to a refused request how to change later ones.
+
+        Args:
+            sent: the request that was refused.
+            reply: what the server answered.
+            room: tokens for reasoning that it was sent with.
 
         Returns:
             Tokens for reasoning to ask again with; None to give up.

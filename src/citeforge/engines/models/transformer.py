@@ -76,7 +76,7 @@ class TransformerEmbedder:
 
     @cached_property
     def compute(self) -> Chosen:
-        """Numeric format of the model's weights."""
+        """Numeric format that the model computes in, such as bf16, by option or device."""
         if self._compute == "auto":
             return "bf16" if choose_compute("auto", self.device) == "bf16" else "fp32"
         return choose_compute(self._compute, self.device)

@@ -111,7 +111,7 @@ class CorpusModel:
 
     @property
     def passages(self) -> list[VectorShard]:
-        """Vectors of all passages; embedded at the first call."""
+        """Vectors of all passages, in shards; computed at the first call."""
         return self._embedded[0]
 
     @cached_property
@@ -382,7 +382,7 @@ class CertainSearch:
         return scores
 
     def _sample_pairs(self, passages: int, queries: int) -> tuple[Rows, Rows]:
-        """Draw passages and queries at random; return all pairs of them."""
+        """Draw passages and queries at random; return rows and positions of all pairs of them."""
         draw = generator(0, "sample of errors")
         positions = np.array(distinct_below(self.size, passages, draw, ()), np.int64)
         rows = np.array(distinct_below(len(self._queries), queries, draw, ()), np.int64)

@@ -86,7 +86,7 @@ def make_claim(text: str, numbers: Iterable[int], item: AnswerItem, inputs: Inpu
 
 
 def strict_items(item: AnswerItem, inputs: Inputs) -> list[ListItem]:
-    """Read the items of a list answer, as ``strict`` does."""
+    """Split a list answer at its separators into items, each with its citations."""
     text = answer_part(item.output, inputs)
     return list_items(text, inputs.grammar.parse(text, len(item.passages)).markers)
 
@@ -177,7 +177,7 @@ def _sums(inputs: Inputs) -> Floats:
 
 
 def _add_overcited(sums: Floats, several: list[tuple[int, Value, float]], highest: bool) -> None:
-    """Add statements with needless citations to ``sums``; their share is a bound from one side.
+    """Add statements with a needless citation to ``sums``, for a bound of their share.
 
     A statement that a failed judgement leaves open counts only where that moves the share.
     """
@@ -190,7 +190,7 @@ def _add_overcited(sums: Floats, several: list[tuple[int, Value, float]], highes
 
 
 def _options(tools: ScoringTools, protocol: str) -> str | None:
-    """Name the options, for the signature, that change citation scores under a protocol."""
+    """Name the options that change citation scores, for signatures; None if none does."""
     if protocol == "strict":
         return options(tools, protocol)
     most = tools.options.at_most_citations

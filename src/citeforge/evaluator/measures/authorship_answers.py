@@ -257,7 +257,7 @@ CONTEXT = "design"
 def read_design(
     submission: Submission, measures: Sequence[Measure], tools: ScoringTools
 ) -> Reading:
-    """Read a submission to an authorship benchmark and compute its measures, cell by cell.
+    """Compute the measures of a submission to an authorship benchmark, for each experimental cell.
 
     Raises:
         UsageError: other measures, single cells, or AttriEval's answers to passages that are not

@@ -322,7 +322,7 @@ def cited_table(files: Sequence[ScoreFile]) -> Table:
 
 
 def signature_lines(files: Sequence[ScoreFile]) -> list[str]:
-    """List the distinct signatures of score files, joined where only measure or cell differs."""
+    """List the distinct signatures of score files; those of all measures and cells share a line."""
     signatures = (entry.signature for file in files for entry in file.measures)
     return joined_signatures(re.sub(r"\|ctx:[^|]*", "|ctx:CELL", s) for s in signatures)
 

@@ -132,7 +132,7 @@ def reference_counts(reading: ParsedAnswer) -> CitedTriples:
 
 
 def counted_answers(inputs: KalmaInputs) -> list[tuple[int, ParsedAnswer]]:
-    """List (run, answer) of the answers that count; ``reference`` passes some over."""
+    """List (run, answer) of scored answers; ``reference`` leaves out unreadable ones."""
     return [
         (run, reading)
         for run, readings in enumerate(inputs.runs)

@@ -66,7 +66,7 @@ Scorer = Callable[[str, int, frozenset[int], dict[int, list[str]]], AnswerValues
 
 
 def worst(relevant: frozenset[int], answers: dict[int, list[str]]) -> AnswerValues:
-    """Get the values of a missing answer: 0 where they are defined, else NaN."""
+    """Get the scores of a missing answer: 0 where the query defines them, else NaN."""
     recall = 0.0 if relevant else math.nan
     return AnswerValues(0.0, recall, 0, 0, 0.0 if answers else math.nan, 0, 0)
 
@@ -90,7 +90,7 @@ def strict_scorer(grammar: Grammar) -> Scorer:
 
 
 def _shares(inside: set[int], distinct: int, relevant: frozenset[int]) -> tuple[float, float, int]:
-    """Compute (precision, recall, number) of an answer's distinct citations."""
+    """Compute precision, recall and number of distinct citations; ``inside`` are those shown."""
     hits = len(inside & relevant)
     recall = hits / len(relevant) if relevant else math.nan
     return hits / distinct if distinct else 0.0, recall, distinct
@@ -194,12 +194,12 @@ class RageScores:
 
     @cached_property
     def columns(self) -> RageColumns:
-        """Values of all answers, once all are read."""
+        """Scores of all answers as arrays, one array for each score."""
         return RageColumns(*self._kept.arrays())
 
     @property
     def judged(self) -> RageColumns:
-        """The same, for measures that ask which of the shown passages are relevant.
+        """The same arrays, for measures that ask which of the shown passages are relevant.
 
         Raises:
             CannotError: that is unknown.

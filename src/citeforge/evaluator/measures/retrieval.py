@@ -92,7 +92,7 @@ def _rank_values(inputs: Inputs, forms: Iterable[Form]) -> dict[Form, Rows]:
 
 
 def _reference_value(base: str, top: Collection[str], relevant: set[str]) -> float:
-    """Compute P@k or R@k of the first k passages as Attributed-IR's code does."""
+    """Compute P@k or R@k (``base``) of the first k passages as Attributed-IR's code does."""
     below = top if base == "P" else relevant
     return len(relevant.intersection(top)) / len(below) if below else 0.0
 

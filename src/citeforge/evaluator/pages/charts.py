@@ -93,7 +93,7 @@ def overlap_size(n_above: int) -> int:
 
 
 def domain(lows: Sequence[float], highs: Sequence[float], most: float | None) -> list[float]:
-    """Choose the ends of an axis that shows all intervals with a margin; at most 0 to ``most``."""
+    """Choose the ends of an axis: all intervals with a margin, within 0 and ``most`` if it can."""
     low, high = min(lows), max(highs)
     room = max(0.08 * (high - low), 3.0 if most else 0.04 * max(abs(low), abs(high), 1e-9))
     first = low - room if low < 0 else max(0.0, low - room)

@@ -116,8 +116,8 @@ def _answer_flags(answer: AnswerDetail | None) -> int:
     statements = answer.statements
     text = " ".join(s.text for s in statements)
     return (
-        (0 if answer.all_cited or answer.all_wrong else UNCITED)
-        | (OUTSIDE if answer.all_wrong else 0)
+        (0 if answer.all_cited or answer.n_not_shown else UNCITED)
+        | (OUTSIDE if answer.n_not_shown else 0)
         | (UNSUPPORTED if any(s.supported is False for s in statements) else 0)
         | (REFUSED if text and is_refusal(text, _REFUSALS) else 0)
     )
@@ -191,7 +191,7 @@ def _relevant_positions(answer: AnswerDetail) -> set[int]:
 def _precision(answer: AnswerDetail) -> Calculation | None:
     """Calculate citation precision in words; None without citations."""
     cited = answer.all_cited
-    hits, n = len(cited & _relevant_positions(answer)), len(cited) + answer.all_wrong
+    hits, n = len(cited & _relevant_positions(answer)), len(cited) + answer.n_not_shown
     return (f"{hits} relevant of {n} cited = {hits}/{n}", hits / n) if n else None
 
 

@@ -142,7 +142,10 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
 
 
 def _name_rows(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """Give files distinct system names, except that those of several context sets share a row."""
+    """Return score files with names of systems that tell them apart, but for their context sets.
+
+    Files of one system on several context sets keep one name, and share a row of the table.
+    """
     if len({(f.protocol, f.benchmark_hash) for f in files}) == 1:
         return marked_references(files)
     alike = [f.model_copy(update={"context": ""}) for f in files]

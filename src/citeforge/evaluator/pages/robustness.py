@@ -51,7 +51,7 @@ class Definition:
 
     @property
     def name(self) -> str:
-        """Name of the definition: measure, protocol, judge and further parts that differ."""
+        """Name of this way to score: measure, protocol, judge, and other options that differ."""
         return " · ".join(p for p in (self.measure, self.protocol, self.judge, self.other) if p)
 
 

@@ -180,7 +180,7 @@ def _apply_labels(
 
 
 def _shares(strata: "dict[str, Stratum]", by: str) -> tuple[EstimatedShare, EstimatedShare | None]:
-    """Estimate the share of relevant negatives, before and after decided ones are dropped.
+    """Estimate the share of negatives that are relevant: of all, and of those that stay.
 
     These negatives stay: those of the strata not called relevant, without the ones that people
     found relevant, and the ones of the stratum called relevant that people cleared.

@@ -100,7 +100,12 @@ def classify_citations(
     unsettled = dict.fromkeys((i, n) for i, s in enumerate(statements) for n in range(len(s.cited)))
 
     def settle(number: int, holds: Callable[[CitedStatement, int], bool | None]) -> None:
-        """Add class ``number`` to each open citation unless ``holds`` is False; True closes it."""
+        """Add an error class to each undecided citation, unless ``holds`` says that it is another.
+
+        Args:
+            number: the class.
+            holds: whether a citation is of the class; None where the judge failed. True decides it.
+        """
         for i, n in tuple(unsettled):
             answer = holds(statements[i], n)
             if answer is not False:

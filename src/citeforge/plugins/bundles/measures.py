@@ -307,7 +307,7 @@ def _says_the_same(before: CellAnswer, after: CellAnswer, gold: Sequence[str]) -
 
 
 def place_rates(cells: CellAnswers) -> Floats:
-    """Compute how often each place is cited over rotations, shape (places, runs, queries)."""
+    """Compute how often the passage at each place of the prompt is cited, over all rotations."""
     k = cells.bundle.k
 
     def rate(place: int) -> Floats:

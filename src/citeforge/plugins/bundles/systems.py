@@ -82,7 +82,15 @@ def _cite_evidence(cells: Cells, cell: str, row: int, rng: Random, *, is_faithfu
 
 
 def _cite_by_place(cells: Cells, cell: str, row: int, rng: Random, *, fall: float) -> Answer:
-    """Cite each passage at random: relevant ones more often, and later places less often."""
+    """Cite passages of a query's context at random: relevant ones more often, later ones less.
+
+    Args:
+        cells: context sets by name.
+        cell: name of the one that is shown.
+        row: row of the query.
+        rng: random numbers.
+        fall: share of the probability that is lost from the first place to the last.
+    """
     table = cells[cell]
     size = table.sizes[row]
     chances = [_CITES[p in table.relevant[row]] * (1 - fall * p / (size - 1)) for p in range(size)]

@@ -215,7 +215,7 @@ class DocumentFolder(PassagesAlone):
                     yield name, title, text, json.dumps(where, ensure_ascii=False)
 
     def _count_files(self, finder: RepeatFinder) -> dict[str, int]:
-        """Count files read, files skipped (by reason, with one name), and repeated passages."""
+        """Count files read, files skipped by reason (and the name of one), repeated passages."""
         counts = Counter({"files read": sum(d.problem is None for d in self.documents)})
         first: dict[str, str] = {}
         for document in self.documents:

@@ -110,7 +110,7 @@ def add(
 
 
 def _report_refused(refused: Sequence[str]) -> None:
-    """Raise the error that lists submissions and scores that a site is built without, if any.
+    """Raise an error that lists the submissions and scores left out of a site, if there are any.
 
     Raises:
         FailuresError: there are any.

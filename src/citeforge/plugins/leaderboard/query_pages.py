@@ -197,7 +197,7 @@ def _passage_view(
     notes: dict[tuple[str, str], str],
     twin_of_human: dict[str, str],
 ) -> PassageView:
-    """Make the view of a passage, with label, note, and differences from its twin."""
+    """Make a passage's record for a page: label, note, and differences from its rewritten twin."""
     name = doc["corpus-id"]
     title, text = texts[name]
     human: tuple[Piece, ...] = ()

@@ -279,7 +279,10 @@ def interact(setting: Setting[InteractOptions]) -> MakeSteps:
             return [full[n] for n in action.numbers if n in numbers][:_MOST_SHOWN]
 
         def prompt(done: Sequence[str], seen: Sequence[PromptDoc], forced: bool) -> str:
-            """Write the prompt for the next step."""
+            """Write the prompt for the next step, with the steps so far and the texts they showed.
+
+            With ``forced`` the model must answer now.
+            """
             more = {"demos": examples(task.run), "steps": done, "open": seen, "forced": forced}
             query = task.item.query
             return setting.fitted(task, short, lambda some: fill(query=query, docs=some, **more))
@@ -316,7 +319,10 @@ def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
             return [setting.docs(task.item, candidates.shown)[place]]
 
         def prompt(done: Sequence[str], seen: Sequence[PromptDoc], forced: bool) -> str:
-            """Write the prompt for the next step."""
+            """Write the prompt for the next step, with the steps so far and the texts they showed.
+
+            With ``forced`` the model must answer now.
+            """
             more = {"demos": examples(task.run), "steps": done, "forced": forced}
             query = task.item.query
             return setting.fitted(task, seen, lambda some: fill(query=query, open=some, **more))

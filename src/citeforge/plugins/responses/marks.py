@@ -128,7 +128,7 @@ def _apply(text: str, edits: Sequence[Edit]) -> Shift:
 
 
 def _bracketed(text: str, start: int, end: int, numbers: Iterable[int]) -> str:
-    """Write the marks of distinct numbers that replace the characters [start, end) of a text.
+    """Write the citation marks, each number once, that are to replace text[start:end].
 
     ``[1](so)`` would be a link, ``[1]-[4]`` a range, and ``[1]}`` and ``^[1]`` marks with a sign.
     """

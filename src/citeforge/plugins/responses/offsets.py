@@ -66,7 +66,7 @@ def _guess_unit(text: str, spans: Sequence[Span]) -> str:
     """Choose between characters and UTF-16 units: the unit in which more spans are links."""
 
     def count_links(unit: str) -> int:
-        """Count the spans that cover a Markdown link if offsets are in this unit."""
+        """Count the spans that cover a Markdown link if offsets are in ``unit`` (bytes, …)."""
         ends = ((_places(text, unit).get(a or 0), _places(text, unit).get(b)) for a, b in spans)
         return sum(
             link_span(text, first, last)[2]

@@ -264,18 +264,18 @@ def _select_good_answers(
 
 def _find_flaw(
     answer: SubmissionLine,
-    numbers: AnswerValues,
-    mine: Sequence[TrainingAnswer],
+    scores: AnswerValues,
+    kept: Sequence[TrainingAnswer],
     options: AnswerOptions,
 ) -> str | None:
-    """Get the reason why an answer is not used for training; None if it is."""
+    """Say why an answer is no training data, by its scores and the query's answers kept so far."""
     if answer.is_truncated:
         return "cut at the token limit"
     if not answer.output.strip():
         return "without a word"
-    if f1(numbers) < options.min_f1:
+    if f1(scores) < options.min_f1:
         return f"below F1 {options.min_f1:g}"
-    if any(k.output == answer.output for k in mine):
+    if any(one.output == answer.output for one in kept):
         return "in the words of another run"
     return None
 

@@ -140,7 +140,7 @@ class _Family:
     lowest: float = 0.0
 
     def points(self, inputs: Inputs) -> ValuedAnswers:
-        """List the answers to queries that have points, with these and their values.
+        """List answers with the nuggets or rubric criteria of their query, and how each is met.
 
         Raises:
             CannotError: no query has points, or there are neither labels nor a judge.

@@ -81,7 +81,7 @@ class Writing(Part):
 
     @model_validator(mode="after")
     def _require_llm_with_work(self) -> Self:
-        """Refuse an LLM without something to write, and texts without an LLM."""
+        """Refuse an LLM that no option gives texts to write, and such options without an LLM."""
         if (self.llm is None) == bool(self.sub_claims or self.condense):
             raise ValueError(
                 "--llm goes with --sub-claims or --condense, and each of these with --llm"
