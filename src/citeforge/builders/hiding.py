@@ -59,7 +59,7 @@ def secret_in(folder: Path, source: Path | None) -> bytes:
 
 
 def read_secret(folder: Path) -> bytes:
-    """Read the secret of a package with hidden labels, or of its gold half.
+    """Read the random key by which a package's labels are hidden; the gold half has it, too.
 
     Raises:
         InputError: there is none, or it is damaged.

@@ -386,7 +386,7 @@ def _rows(
 
 
 def _ends(a: MeasureScore, b: MeasureScore, estimate: Estimate, n: int) -> tuple[float, float]:
-    """Compute a difference's interval, also over runs and verdicts if there are several.
+    """Compute the 95 % interval of a difference; several runs or judgements widen it.
 
     Args:
         a: score of the first system.

@@ -291,7 +291,7 @@ def _collect_units(
     people: HumanLabels,
     clusters: npt.NDArray[np.int64] | None,
 ) -> Units:
-    """Collect each answer's sums, by the judge and by people.
+    """Collect what each answer adds to a measure's sums, by the judge and by people.
 
     Labels are of the first run; for answers without labels, the mean of their runs is taken.
     """

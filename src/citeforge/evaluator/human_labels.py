@@ -81,7 +81,7 @@ class LabelJudge:
         return None
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        """Pass the index and the decision of each pair to ``keep``."""
+        """Pass the index of each pair, and what people decided on it, to ``keep``."""
         keep([(i, self._decision(p)) for i, p in enumerate(pairs)])
 
     def _decision(self, pair: Pair) -> Decision:

@@ -116,7 +116,7 @@ class Repository:
         return next(filter(None, map(self._load, names)), None)
 
     def missing_error(self, *configs: str) -> InputError:
-        """Make the error for a data set without any of some configs, which lists its configs."""
+        """Make the error for a data set without a needed config; it lists those that it has."""
         import datasets
 
         try:

@@ -100,7 +100,7 @@ class DuplicateFinder:
     """
 
     def __init__(self) -> None:
-        """Start without hashes."""
+        """Start with no ids seen."""
         # Sorted, each longer than the next: an id is merged some log2(ids / block) times.
         self._runs: list[npt.NDArray[np.int64]] = []
 

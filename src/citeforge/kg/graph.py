@@ -184,7 +184,7 @@ class KnowledgeGraph:
         parts: Mapping[str, str],
         all_ids: bool = False,
     ) -> dict[str, list[str]]:
-        """Map names to ids; rows without an id are left out, or refused with ``all_ids``."""
+        """Look up the ids of names; a row without one is left out, or refused with ``all_ids``."""
         ids_of: dict[str, set[str]] = {n: set() for n in names}
 
         def ask(part: Sequence[str]) -> list[Row]:
@@ -266,7 +266,7 @@ class KnowledgeGraph:
     def _ask_once(
         self, text: str, *variables: str, ids: Sequence[str] = (), counted: bool = False
     ) -> list[Row]:
-        """Run a query that cannot be split; refuse rows with unbound variables or no ids."""
+        """Run a query in one request; raise if a row lacks a variable or an id."""
         try:
             rows = self.engine.select(text)
             if counted and len(rows) == 1 and {term.value for term in rows[0].values()} == {"0"}:

@@ -31,7 +31,7 @@ def write_submission(out: Path, header: Header, lines: Iterable[Mapping[str, Any
 def count_endings(
     answers: Sequence[LlmReply | Reply | Failure], most: int, logprobs: bool
 ) -> dict[str, int]:
-    """Count answers that were cut off, are empty, or have no log probabilities though asked for."""
+    """Count answers by fault: cut off at ``most`` tokens, empty, without log probabilities."""
     answered = [a for a in answers if not isinstance(a, Failure)]
     thoughts = [" ".join(a.thoughts) for a in answered]
     return {

@@ -98,7 +98,7 @@ class Asker:
     """
 
     def __init__(self, llm: Llm, choices: Choices, domain: Domain) -> None:
-        """Plan the attempts: those of the LLM, then one of the template with ``stand_in``."""
+        """Plan the attempts at each text: by the LLM, then by the template if it may stand in."""
         self.llm, self.choices = llm, choices
         self.refused, self.stood_in = Counter[str](), Counter[str]()
         template = TemplateWriter(embedded_templates(domain))

@@ -361,13 +361,13 @@ def control_questions(
             yield QuestionToCheck(text, tuple(gold), pair.pool, pair.link), absent
 
 
-def _question_values(e: Evolution) -> dict[str, Any]:
-    """Collect the values for the prompt that asks for a pair's questions."""
+def _question_values(evolution: Evolution) -> dict[str, Any]:
+    """Collect what fills in the prompt for the questions about a pair of entities."""
     relations: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    for triple in e.further_facts:
+    for triple in evolution.further_facts:
         relations[triple.name][triple.relation] = None
     return {
-        "plain": check.without_citations(e.paragraph, e.pair.pool),
-        "names": [g.name for g in e.pair.graphs],
+        "plain": check.without_citations(evolution.paragraph, evolution.pair.pool),
+        "names": [g.name for g in evolution.pair.graphs],
         "facts": [(name, list(mine)) for name, mine in relations.items()],
     }

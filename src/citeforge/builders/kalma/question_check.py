@@ -97,7 +97,7 @@ class QuestionCheck:
         return f"{signature_name(self.llm)}, prompt {writer_prompt('kalma/asks').sha256[:8]}"
 
     def check(self, askings: Sequence[QuestionToCheck]) -> list[AskedFacts]:
-        """Find what each question asks for; an LLM gets one call per question with all facts."""
+        """Find which facts each question asks for, by rule or with one LLM call per question."""
         if self.llm is None:
             return [self._by_rule(a) for a in askings]
         for attempt in range(_TRIES):

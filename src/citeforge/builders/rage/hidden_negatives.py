@@ -226,7 +226,7 @@ class _Plan:
                     self._assign(row, passage)
 
     def _free_candidate(self, row: int) -> bool:
-        """Give a query another near negative by reassigning others along an augmenting path."""
+        """Give a query one more near negative, if other queries can swap theirs; else False."""
         came_from: dict[str, int] = {}
         gives: dict[int, str] = {}
         waiting = deque([row])

@@ -124,7 +124,7 @@ class ReplayStore(Store):
     def keep(
         self, request: SentRequest, result: Result, batch: str = "", created: float | None = None
     ) -> bool:
-        """Store the result of a request, and its cost. A reply stays, whatever comes after it.
+        """Store the result of a request, and its cost; a stored reply is never replaced.
 
         Args:
             request: what was sent.
@@ -244,7 +244,7 @@ class ReplayStore(Store):
 
 
 def _exported_row(row: Sequence[Any]) -> ExportedRow:
-    """Make an exported row of values of the store."""
+    """Convert a row of the store's table to a line of ``llm export``."""
     sample, created, answer, *texts = row
     payload, changes = map(_decode_object, texts)
     key = request_key(payload, sample)

@@ -55,7 +55,7 @@ class Prefixes:
         return {"query": self.query, "passage": self.passage}[kind]
 
     def facts(self) -> dict[str, str]:
-        """Describe the prefixes for fingerprints."""
+        """Describe the texts put before queries and passages, for fingerprints of vectors."""
         return {
             "query_prefix": self.query, "passage_prefix": self.passage, "prefixes": self.origin
         }  # fmt: skip

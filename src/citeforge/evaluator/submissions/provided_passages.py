@@ -93,20 +93,20 @@ class ProvidedPassages:
     @cached_property
     def _judged(self) -> dict[str, _Key]:
         """Keys of the relevant passages in the corpus, by docid."""
-        return self._of_corpus({name for names in self._benchmark.relevant_ids for name in names})
+        return self._keys_in_corpus({name for names in self._benchmark.relevant_ids for name in names})
 
     @cached_property
     def _corpus_keys(self) -> dict[str, _Key]:
         """Corpus passages with the docids counted so far, by docid; the corpus is read once."""
-        return self._of_corpus({key.name for key in self._passages})
+        return self._keys_in_corpus({key.name for key in self._passages})
 
     @cached_property
     def _others(self) -> dict[_Key, int]:
         """Counts of passages whose docid has another text or title in the corpus."""
         return {k: n for k, n in self._passages.items() if k.differs(self._corpus_keys.get(k.name))}
 
-    def _of_corpus(self, names: set[str]) -> dict[str, _Key]:
-        """Read the keys of the corpus passages with these docids."""
+    def _keys_in_corpus(self, names: set[str]) -> dict[str, _Key]:
+        """Compute keys (docid, hashes of text and title) of corpus passages with these docids."""
         ids = pa.array(sorted(names), pa.string())
         keys: dict[str, _Key] = {}
         for batch in self._benchmark.passages(["_id", "title", "text"]) if names else ():

@@ -33,7 +33,7 @@ def _answer_cells(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, name: str, family: str,
     habit: Habit,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """Yield the lines of a submission to a bundle; ``habit`` makes each answer.
+    """Yield a control system's submission lines for a bundle; ``habit`` writes each answer.
 
     Raises:
         UsageError: the benchmark is no such bundle.

@@ -86,7 +86,7 @@ def _comparable(file: ScoreFile, name: str, signature: str) -> MeasureScore | No
 
 
 def compact(view: View) -> dict[str, object]:
-    """Make the data of a view inside the page: scores in hundredths, main intervals, facts."""
+    """Make the JSON of a ranking inside a page: names, scores in hundredths, intervals, facts."""
     columns = [name for name in ABOUT_FIELDS if any(about_text(f, name) for f in view.files)]
     return {
         "t": view.title,

@@ -117,7 +117,7 @@ class _Line:
         )
 
     def has_letters_after(self, at: int) -> bool:
-        """Whether the line has letters outside of marks after an offset in the output."""
+        """Whether letters follow an offset on its line, citation marks not counted."""
         place = at - self.start
         pieces = []
         for start, end, _ in self.marks:

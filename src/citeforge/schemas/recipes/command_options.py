@@ -188,7 +188,7 @@ class TableOptions(Part):
 
     @property
     def is_measures_alone(self) -> bool:
-        """Whether none of these options is set but ``--measures``, ``--across`` left aside."""
+        """Whether no option is set but ``--measures``; ``--across`` does not matter."""
         return self.model_copy(update={"measures": ()}).is_plain
 
     @property
