@@ -78,7 +78,9 @@ def kill_command(args: list[str], folder: Path, is_time: Callable[[], bool], **e
     with TemporaryDirectory() as written:
         process = start(_write_to, written, _command, args, folder, **env)
         while not is_time():
-            assert process.is_alive(), "it ended before it could be killed"
+            if not process.is_alive():
+                said = [(Path(written) / name).read_text() for name in ("1", "2")]
+                raise AssertionError(f"it ended before it could be killed: {said}")
             time.sleep(0.01)
         process.kill()
         process.join()

@@ -126,6 +126,11 @@ class Proxy:
             self.allowed = float("inf") if count is None else count
             self.lock.notify_all()
 
+    def answered(self) -> int:
+        """Number of requests whose answer was allowed; a client may have died before it came."""
+        with self.lock:
+            return self._answered
+
     def next_fault(self) -> str:
         """Wait until an answer is allowed; the fault of the next request."""
         with self.lock:
