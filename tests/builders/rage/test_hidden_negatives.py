@@ -1,6 +1,7 @@
 """Negatives that are chosen for all queries together."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -82,7 +83,7 @@ def test_a_passage_is_shown_for_each_query_that_it_is_relevant_to() -> None:
 def test_what_is_refused_goes_to_another_query() -> None:
     refused = {(row, f"p{i:04d}") for row in range(60) for i in range(row % 2, 300, 2)}
     queries = [
-        query._replace(far=[p for p in query.far if (row, p) not in refused])
+        replace(query, far=[p for p in query.far if (row, p) not in refused])
         for row, query in enumerate(sources(60, 300))
     ]
     chosen = choose_negatives(queries, SIZE, NEAR, 7, lambda pairs: pairs & refused)

@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
@@ -72,7 +71,8 @@ class SourcePassage:
     absent: tuple[tuple[str, ...], ...] = ()
 
 
-class TwinFigures(NamedTuple):
+@dataclass(frozen=True)
+class TwinFigures:
     """Lengths and similarities of a passage and its twin; NaN without a twin."""
 
     length_ratio: float = math.nan

@@ -2,10 +2,11 @@
 
 import re
 import tomllib
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from citeforge.engines.text.spacy_models import installed_pipeline, ner_model
 from citeforge.schemas.text import MONTHS
@@ -61,7 +62,8 @@ _AMBIGUOUS = frozenset({"one", "zero", "second", "first", "zeroth", "two", "hund
 """Number words that a rewrite may drop or add: "the latter of the two", "a second later"."""
 
 
-class Numbers(NamedTuple):
+@dataclass(frozen=True)
+class Numbers:
     """Numbers of a text, as digits.
 
     Attributes:

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -312,7 +312,7 @@ def _make_twin_rows(
                 "accepted": twin.report.accepted,
                 "failed": list(twin.report.failed),
                 "notes": [f"{k}: {v}" for k, v in twin.report.failed.items()],
-                **twin.report.measured._asdict(),
+                **asdict(twin.report.measured),
             }
         )
         if stays:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from citeforge.builders.authorship.facts import number_words
 
@@ -24,7 +23,8 @@ _ADVERBS = {"before": "earlier", "after": "later"}
 _BOUNDS = {"over": "more", "above": "more", "under": "less", "below": "less"}
 
 
-class Side(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Side:
     """One side of a group of opposites, such as "hot" of hot and cold."""
 
     group: int
@@ -187,9 +187,10 @@ class Wording:
             words = [word, *([_BOUNDS[word]] if is_bound and word in _BOUNDS else [])]
             if word == "most" and previous in ("the", "and", "its", "their"):
                 continue  # of a superlative
-            for group, side in (s for w in words for s in _sides(w)):
-                found.setdefault(Side(group, 1 - side if is_less and side < 2 else side),
-                                 []).append(place)  # fmt: skip
+            for side in (s for w in words for s in _sides(w)):
+                is_turned = is_less and side.side < 2
+                turned = Side(side.group, 1 - side.side) if is_turned else side
+                found.setdefault(turned, []).append(place)
         return found
 
 

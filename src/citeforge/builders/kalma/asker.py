@@ -3,7 +3,8 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from citeforge.builders.writer_prompts import writer_prompt
 from citeforge.engines.llm.records import Failure, Llm, Request
@@ -77,7 +78,8 @@ def check_each(wrong: Callable[[str, str], str | None]) -> Check:
     return lambda replies: {name: wrong(name, reply) for name, reply in replies.items()}
 
 
-class Replies(NamedTuple):
+@dataclass(frozen=True)
+class Replies:
     """Replies of a writer by pair id: accepted ones, and refused ones with reasons.
 
     Attributes:

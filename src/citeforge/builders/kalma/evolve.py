@@ -210,7 +210,7 @@ class Evolver:
             return None if link.name in reply and link.value in reply else "does not name both"
 
         facts = {n: {"fact": self.kg.domain.verbalise(e.pair.link)} for n, e in wanting.items()}
-        taken, _ = self.asker.ask("seed", facts, check_each(wrong))
+        taken = self.asker.ask("seed", facts, check_each(wrong)).taken
         for name, e in wanting.items():
             e.seed = taken.get(name, "")
             if not e.seed:
@@ -232,12 +232,13 @@ class Evolver:
                 reply, pair.pool, pair.link, self.extension.words
             )
 
-        taken, refused = self.asker.ask("annotate", values, check_each(wrong))
+        replies = self.asker.ask("annotate", values, check_each(wrong))
         for name, e in active.items():
-            if name not in taken:
+            if name not in replies.taken:
                 e.dropped = "the seed could not be annotated"
                 continue
-            cited = check.cited_triples(taken[name], e.pair.pool)
+            text = replies.taken[name]
+            cited = check.cited_triples(text, e.pair.pool)
             e.plan = planner.plan(e.pair, cited)
             if e.plan is None:
                 e.dropped = "no themes that earlier questions do not share have enough facts"
@@ -246,8 +247,8 @@ class Evolver:
             gold = tuple(t for t in e.plan.facts if t.key in cited or t == link)
             own = {t.key for t in (*gold, link)}
             left_out = [t for t in e.pair.pool if t.key in cited and t.key not in own]
-            notes = (*refused[name], *(f"not asked for: {marker(t)}" for t in left_out))
-            e.rounds.append(Round(1, taken[name], gold, (), notes))
+            notes = (*replies.refused[name], *(f"not asked for: {marker(t)}" for t in left_out))
+            e.rounds.append(Round(1, text, gold, (), notes))
 
     def _extend(
         self, number: int, active: Mapping[str, Evolution], perplexity: Perplexity,
@@ -270,9 +271,9 @@ class Evolver:
                 for name, scored in ranked.items()
                 if name not in written and turn < len(scored)
             }
-            taken, refused = self._request_extensions(waiting)
-            written |= {name: (turn, text) for name, text in taken.items()}
-            for name, texts in refused.items():
+            replies = self._request_extensions(waiting)
+            written |= {name: (turn, text) for name, text in replies.taken.items()}
+            for name, texts in replies.refused.items():
                 notes[name] += texts
         for name, e in active.items():
             if name not in written:
@@ -316,7 +317,8 @@ class Evolver:
                 name: {**_question_values(e), "question": getattr(e.plan, task)}
                 for name, e in active.items()
             }
-            taken, _ = self.asker.ask(task, values, partial(self._find_question_faults, task))
+            find_faults = partial(self._find_question_faults, task)
+            taken = self.asker.ask(task, values, find_faults).taken
             for name, e in active.items():
                 setattr(e, task, taken.get(name, ""))
                 if name not in taken:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 from citeforge.builders.kalma.mentions import contains_value, renderings
 from citeforge.builders.kalma.selection import EntityPair
@@ -13,7 +13,8 @@ _VERB = re.compile(r"(.+?) ((?:\{(?:did|past|was)\}|did) .+)")
 _WHO = re.compile(r"who \{was\} \{whose\} (.+)")
 
 
-class Clause(NamedTuple):
+@dataclass(frozen=True)
+class Clause:
     """One clause of a question.
 
     Attributes:
@@ -190,7 +191,7 @@ def _joined(clauses: Iterable[Clause]) -> list[Clause]:
     groups: dict[tuple[str, Clause], list[str]] = {}
     for clause in clauses:
         owner, verb = _WHO.fullmatch(clause.ask), _VERB.fullmatch(clause.ask)
-        bare = clause._replace(ask="")
+        bare = replace(clause, ask="")
         if clause.besides or not (owner or verb):
             groups["@", clause] = [clause.ask]
         elif owner:
@@ -201,7 +202,7 @@ def _joined(clauses: Iterable[Clause]) -> list[Clause]:
     for (frame, clause), parts in groups.items():
         text = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
         one = frame.replace("{were}", "{was}") if len(parts) == 1 else frame
-        joined.append(clause._replace(ask=one.replace("@", text)))
+        joined.append(replace(clause, ask=one.replace("@", text)))
     return joined
 
 

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
-from typing import NamedTuple
 
 from citeforge.builders.kalma.mentions import contains_value
 from citeforge.builders.kalma.phrasing import compose, find_given_away, find_phrase
@@ -23,7 +22,8 @@ _MOST_CELLS = 3
 _COST = 6
 
 
-class Cell(NamedTuple):
+@dataclass(frozen=True)
+class Cell:
     """All facts of one entity in one theme.
 
     Attributes:

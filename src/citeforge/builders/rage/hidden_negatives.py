@@ -19,7 +19,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +36,8 @@ Refused = Callable[[Pairs], Pairs]
 """Selects the pairs whose passage must not be a negative of the query."""
 
 
-class Candidates(NamedTuple):
+@dataclass(frozen=True)
+class Candidates:
     """Passages that may be shown for one query.
 
     Attributes:
