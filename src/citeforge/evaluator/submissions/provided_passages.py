@@ -93,7 +93,9 @@ class ProvidedPassages:
     @cached_property
     def _judged(self) -> dict[str, _Key]:
         """Keys of the relevant passages in the corpus, by docid."""
-        return self._keys_in_corpus({name for names in self._benchmark.relevant_ids for name in names})
+        return self._keys_in_corpus(
+            {name for names in self._benchmark.relevant_ids for name in names}
+        )
 
     @cached_property
     def _corpus_keys(self) -> dict[str, _Key]:
