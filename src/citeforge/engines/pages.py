@@ -20,7 +20,7 @@ _EACH_WRITTEN_OUT = {0, 3, 5, 6, 9}
 
 
 def unpacked(path: Path, file: pq.ParquetFile, columns: list[str]) -> tuple[int, int]:
-    """Bound the memory that columns of a Parquet file take, from its page headers.
+    """Bound the bytes of columns of a Parquet file: (of the largest page, of all values).
 
     Args:
         path: the file.

@@ -126,7 +126,7 @@ def _only_public_context(package: Package) -> str:
 
 
 def withheld_words(folder: Path) -> list[str]:
-    """Explain which context sets stay in the gold half; empty where all are public."""
+    """Explain which context sets are not published with hidden labels; empty where all are."""
     package = Package(folder)
     names = [name for name in package.contexts if name in package.kind.withheld]
     if not names:

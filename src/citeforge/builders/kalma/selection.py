@@ -70,7 +70,7 @@ class EntityPair:
 
     @property
     def owner(self) -> Graph:
-        """Sub-graph that has the link, which questions name first."""
+        """Sub-graph whose triple links the pair; questions name its entity first."""
         return self.first if self.link.qid == self.first.qid else self.second
 
     @property

@@ -86,7 +86,7 @@ class Planner:
     def _choose(
         self, pair: EntityPair, stated: Collection[Key], asks_link: bool
     ) -> tuple[Plan, Sequence[Cell]] | None:
-        """Choose a pair's best plan and its themes; one that names both entities if possible."""
+        """Choose the facts that the questions of a pair of entities ask for, grouped by theme."""
         link = (pair.link,) if asks_link else ()
         low, high = self._choices.min_facts, self._choices.max_facts
         wanted = generator(self._seed, "kalma facts", pair.id).randint(low, high)

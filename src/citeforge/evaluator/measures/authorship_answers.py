@@ -246,7 +246,7 @@ class CellScores:
         return self._kept.runs
 
     def columns(self) -> CellColumns:
-        """Get the values of all answers."""
+        """Get the scores of all answers to a cell as arrays, one array for each score."""
         return CellColumns(*self._kept.arrays())
 
 

@@ -217,7 +217,7 @@ class CitationJudging:
         return not item.passages[claim.cited[0]].text
 
     def _unneeded(self, claim: Claim, needed: Value) -> Value:
-        """Count needless citations of a claim (ALCE's code); else 1 if there are any, or 0."""
+        """Count a claim's needless citations: all, as ALCE's code does, or else one at most."""
         n = len(claim.cited)
         low, high = n - needed.high, n - needed.low
         return Value(low, high) if self._as_alce else Value(min(low, 1.0), min(high, 1.0))

@@ -194,7 +194,7 @@ ComputeGraphs = Callable[[KalmaInputs], Sample]
 
 
 def _strict_claims(inputs: KalmaInputs, reading: ParsedAnswer) -> list[TripleClaim]:
-    """Split an answer into statements with citations: see docs/definitions.md#statements."""
+    """Split an answer into its sentences, each with the triples that it cites (``strict``)."""
     assert inputs.tools.segmenter is not None
     grammar = TripleGrammar(reading.shown.triples, inputs.relations)
     split = strict_statements(reading.output, grammar, inputs.tools.segmenter, 0)

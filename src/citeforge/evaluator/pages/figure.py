@@ -77,7 +77,7 @@ class Figure:
         """Copy the figure with a measure's name replaced in all texts."""
 
         def replace_name(text: str) -> str:
-            """Replace the measure's name in one text."""
+            """Replace the measure's name in a text by the name that is printed."""
             return _name_pattern(measure).sub(name, text)
 
         return replace(

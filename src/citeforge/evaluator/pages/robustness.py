@@ -249,7 +249,7 @@ def _parse(signature: str) -> Definition:
 
 
 def _rank_systems(signature: str, entries: Sequence[tuple[ScoreFile, MeasureScore]]) -> Definition:
-    """Make the definition of a signature, with the ranks and certain differences of all systems."""
+    """Rank all systems by one signature (a way to score), with their significant differences."""
     from scipy.stats import rankdata
 
     measure = find_measure(parse_signature(signature)["measure"])

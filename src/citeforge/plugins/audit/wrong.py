@@ -100,7 +100,7 @@ def classify_citations(
     unsettled = dict.fromkeys((i, n) for i, s in enumerate(statements) for n in range(len(s.cited)))
 
     def settle(number: int, holds: Callable[[CitedStatement, int], bool | None]) -> None:
-        """Add an error class to each undecided citation, unless ``holds`` says that it is another.
+        """Add an error class to each undecided citation that it may have; ``holds`` says whether.
 
         Args:
             number: the class.

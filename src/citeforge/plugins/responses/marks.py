@@ -224,7 +224,7 @@ def _insert_marks(
 def _missing_numbers(
     text: str, spans: Sequence[tuple[int, int, int]], statements: Sequence[Statement]
 ) -> tuple[dict[int, list[int]], list[tuple[int, int]]]:
-    """Find the numbers that statements should cite but do not: (numbers by statement, others).
+    """Find the spans' numbers that statements lack as marks: (by statement, outside of statements).
 
     Spans outside all statements, such as headings, are returned apart, as (place, number): the
     grammar says to what a mark there belongs.

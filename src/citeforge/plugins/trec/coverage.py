@@ -165,7 +165,7 @@ _DRAGUN = _Family(
 
 
 def _of(family: _Family, formula: Formula, of_contradictions: bool = False) -> Compute:
-    """Make the function of a measure from the formula of one answer's points.
+    """Make the function of a measure from a formula over an answer's nuggets or criteria.
 
     Args:
         family: whose points it reads.

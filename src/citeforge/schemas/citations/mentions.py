@@ -94,7 +94,7 @@ def find_mentions(
 
 
 def find_loose_marks(output: str, base: int, n_docs: int, cited: Set[int]) -> list[tuple[int, int]]:
-    """Find mentions that are no words of a statement: ``.5️⃣``, and ``(5).`` if all are such.
+    """Find numbers that look like marks and are no part of a sentence: ``.5️⃣``, or ``(5).``.
 
     ``Norway (5), Sweden (3).`` is a list of numbers, and keeps them; they are counted alone.
     """

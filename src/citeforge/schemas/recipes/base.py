@@ -264,7 +264,7 @@ class Judging(Part):
 
 
 def checked(record: type[M], **values: Any) -> M:
-    """Make a record of these values; invalid ones raise UsageError.
+    """Make a record of a class from its fields' values; invalid ones raise UsageError.
 
     Raises:
         UsageError: one of them is not possible.

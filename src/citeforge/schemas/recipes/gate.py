@@ -120,7 +120,7 @@ class RequiredQuery(Part):
 
 
 def _by_name(value: Any) -> Any:
-    """Turn names of measures, or a list of them, into margins by name."""
+    """Turn a list of measures into margins by name: empty ones, which take the defaults."""
     if isinstance(value, list):
         if not all(isinstance(name, str) for name in value) or len(set(value)) < len(value):
             raise ValueError("expected names of measures, each once")
