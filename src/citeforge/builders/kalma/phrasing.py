@@ -67,7 +67,7 @@ class Speaker:
         return text
 
     def link(self) -> str:
-        """Write the clause ``who was B to A``, which asks for the link of the pair."""
+        """Write the clause that asks how two entities are related: ``who was B to A``."""
         pair = self._pair
         verb = "is" if _is_living(pair.other, self._phrasing) else "was"
         self._last = (pair.owner.qid, pair.other.qid)

@@ -200,7 +200,7 @@ class QaScores:
 
 
 def qa(inputs: Inputs) -> dict[Key, QaScores]:
-    """Let a QA model answer the questions of ASQA from every output."""
+    """Score each output by what a QA model answers from it to the sub-questions of ASQA."""
     from citeforge.engines.models.extractive_qa import ExtractiveQa
 
     texts = {

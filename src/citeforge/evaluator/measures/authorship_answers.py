@@ -217,12 +217,12 @@ def _reference_positions(output: str, tokens: Sequence[TokenLogprob]) -> list[in
 
 
 class CellScores:
-    """Values of the answers to one cell, computed one by one."""
+    """Scores of the answers under one condition (cell) of an experiment, computed one by one."""
 
     def __init__(
         self, grammar: Grammar, table: ContextTable, gold: Sequence[Sequence[str]], protocol: str
     ) -> None:
-        """Prepare to measure answers to one cell; ``protocol`` decides how they are read."""
+        """Prepare to score answers under one condition (cell) of an experiment, by a protocol."""
         self._measure = measure_strict if protocol == "strict" else measure_reference
         self._grammar, self._gold = grammar, gold
         self._sizes, self._relevant = table.sizes, table.relevant
