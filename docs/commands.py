@@ -45,7 +45,8 @@ def cli_page(note: str) -> str:
         # Sub-commands of the same options share a section.
         key = (parent, "" if " " in parent else name, *options)
         sections.setdefault(key, []).append(context)
-    parts = [_HEAD.format(note=note)]
+    top = _open(cli, "citeforge", None)
+    parts = [_HEAD.format(note=note), f"\n```\n{_definitions(_rows(top, cli.params))}\n```\n"]
     parts += [_render(same, *key[2:]) for key, same in sections.items()]
     parts.append("\n## Shared options\n")
     for title in SECTIONS:

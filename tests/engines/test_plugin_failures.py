@@ -110,7 +110,9 @@ def test_a_name_of_ours_is_not_taken_silently(judged: Callable[..., Any], plugin
     plugin.write_text(BAD.replace('"judges": [Choice("bad"', '"judges": [Choice("lexical"'))
     done = judged("lexical")
     assert done.returncode == 0
-    assert "warning: bad.py 7: there is a judge 'lexical' already; ours is used" in done.stderr
+    assert (
+        "warning: bad.py 7: there is a judge 'lexical' already; citeforge's is used" in done.stderr
+    )
 
 
 def test_names_that_are_no_texts(judged: Callable[..., Any], plugin: Path) -> None:

@@ -14,10 +14,11 @@ from citeforge.engines.judge.registry import JUDGES, make_judge
 from citeforge.engines.models.embed import make_embedder
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
+from citeforge.publishing.export import EXPORTS
 from citeforge.schemas.choices import Choice
 from citeforge.schemas.recipes.base import Judging
 from citeforge.systems.registry import SYSTEMS, as_system, systems
-from conftest import refused
+from conftest import Inline, refused
 
 JUDGE = """
 from citeforge.engines.judge.records import Verdict
@@ -217,3 +218,30 @@ def test_a_system_without_a_factory_is_left_out_and_refused_by_name(
         as_system(Choice("nofac", "", "nothing"))
     with refused("broken-plugin"):
         make_judge("nojudge")
+
+
+def test_a_plugin_that_takes_a_built_in_name_is_told(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (site / "p.py").write_text(
+        "from citeforge.schemas.choices import Choice\n"
+        "PLUGINS = {'systems': [Choice('random', '', 'mine', lambda *a: iter(()))]}\n"
+    )
+    (site / "broken.py").write_text("1 / 0\n")
+    plugins.add_file(site / "p.py")
+    plugins.add_file(site / "broken.py")
+    assert SYSTEMS.get("random").what != "mine"
+    told = capsys.readouterr().err
+    assert "there is a system 'random' already; citeforge's is used" in told
+    for unknown in (lambda: SYSTEMS.get("nobody"), lambda: EXPORTS.get("nobody")):
+        with refused("unknown-name") as caught:
+            unknown()
+        assert "ZeroDivisionError" in str(caught.value)
+
+
+def test_a_command_that_is_unknown_names_the_broken_plugin_file(inline: Inline, site: Path) -> None:
+    (site / "broken.py").write_text("1 / 0\n")
+    ran = inline("--plugin", site / "broken.py", "nothing")
+    assert ran.returncode == 2
+    assert "unknown command 'nothing'" in ran.stderr
+    assert ran.stderr.count("ZeroDivisionError") == 2  # the warning, and the error

@@ -92,8 +92,11 @@ class NamedCommands(click.Group):
         """Find the command; an unknown name is an error that lists the known ones.
 
         Raises:
-            UnknownValueError: there is none.
+            UsageError: there is none.
         """
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            raise UnknownValueError(self.noun, args[0], self.list_commands(ctx))
+            from citeforge.engines.plugins import with_broken_files
+
+            known = self.list_commands(ctx)
+            raise with_broken_files(UnknownValueError(self.noun, args[0], known))
         return super().resolve_command(ctx, args)

@@ -97,6 +97,7 @@ class Exports(NamedCommands):
         others = {
             name: f"An export of the plugin {origin}." if origin else EXPORTS.get(name).about
             for name, origin in EXPORTS.names().items()
+            if name not in _OWN
         }
         own = {name: command.get_short_help_str(90) for name, command in _OWN.items()}
         return {"Prompts and card": own, "Formats of other tools": others}

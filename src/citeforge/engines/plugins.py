@@ -121,6 +121,12 @@ def broken_files() -> list[str]:
     return [problem for _, problem in _file_entries() if problem]
 
 
+def with_broken_files(error: UsageError) -> UsageError:
+    """Add the problems of plugin files that cannot be loaded to the error for an unknown name."""
+    broken = broken_files()
+    return UsageError("; ".join([str(error), *broken]), code=error.code) if broken else error
+
+
 @cache
 def warn(text: str) -> None:
     """Print a warning to standard error, once per text."""

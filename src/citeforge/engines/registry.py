@@ -78,9 +78,15 @@ class Registry(Generic[D]):
             InputError: the plugin that gives it is broken.
         """
         if name in self._ours:
+            self._warn_of_hidden(name)
             return self._ours[name]
         entry = plugins.find_entry(self.group, name)
-        return None if entry is None else self._require_record(*entry)
+        if entry is None:
+            return None
+        value, origin = entry
+        if not origin:
+            self._warn_of_hidden(name)
+        return self._require_record(value, origin)
 
     def all(self) -> dict[str, D]:
         """Load all declarations, built-in ones first; a warning says which plugins are left out."""
@@ -105,6 +111,14 @@ class Registry(Generic[D]):
             names.setdefault(entry.name, entry.origin)
         return names
 
+    def _warn_of_hidden(self, name: str) -> None:
+        """Warn of plugins that declare the name of a built-in declaration, which is taken."""
+        for entry in plugins.entries_of(self.group):
+            if entry.origin and entry.name == name:
+                plugins.warn(
+                    f"{entry.origin}: there is a {self.noun} {name!r} already; citeforge's is used"
+                )
+
     def _require_record(self, value: object, origin: str) -> D:
         """Return what a plugin declares if it is of the registry's class; else InputError."""
         if isinstance(value, self._record):
@@ -115,10 +129,7 @@ class Registry(Generic[D]):
 
     def _unknown_name_error(self, name: str) -> UsageError:
         """Make the error for an unknown name, with the plugin files that failed to load."""
-        error, broken = self._unknown(name), plugins.broken_files()
-        if not broken:
-            return error
-        return UsageError("; ".join([str(error), *broken]), code="unknown-name")
+        return plugins.with_broken_files(self._unknown(name))
 
 
 class Makeable(Named, Protocol):
@@ -173,11 +184,7 @@ class MakerRegistry(Registry[M], Generic[M, T]):
         name, _, argument = spec.partition(":")
         ours = self._ours.get(name)
         if ours is not None and name and bool(ours.argument) == bool(argument):
-            for entry in plugins.entries_of(self.group):
-                if entry.origin and entry.name == name:
-                    plugins.warn(
-                        f"{entry.origin}: there is a {self.noun} {name!r} already; ours is used"
-                    )
+            self._warn_of_hidden(name)
             return self._bind_argument(ours, argument)
         theirs = None if ours is not None else plugins.find_entry(self.group, name)
         if theirs is not None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from citeforge.engines.plugins import with_broken_files
 from citeforge.engines.registry import MakerRegistry
 from citeforge.ir_convert.alce import open_alce
 from citeforge.ir_convert.attrieval import open_attrieval
@@ -147,6 +148,6 @@ def open_corpus(spec: str, split: str | None, options: ReadOptions, option: str)
             code="bad-option",
         )
     if SOURCES.find(name) is None:
-        error = _unknown(spec)
+        error = with_broken_files(_unknown(spec))
         raise UsageError(f"{option} {spec!r}: {error}", code=error.code)
     return SOURCES.maker(spec)(split, replace(options, passages_only=True))
