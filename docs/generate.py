@@ -123,7 +123,7 @@ def _family_section(family: str) -> str:
         if found:
             first, _, notes = found[1].partition("\n\n")
             return f"## {family}\n\n{first}\n\n{_formulas(family)}\n" + (notes and f"{notes}\n\n")
-    return f"## {family}\n\n{_formulas(family)}\n"
+    raise LookupError(f"no docstring of a module with measures has ## {family}")
 
 
 def _formulas(family: str) -> str:

@@ -47,8 +47,8 @@ CALLS = {
     "doctor": "citeforge.engines.running.doctor.examine",
     "list sources": "citeforge.ir_convert.registry.open_source",
 }
-"""Command to the function or class that does its work; `build` and `export` have one for all of
-their sub-commands."""
+"""Command to the function or class that does its work; `build`, `export` and `run` have one for
+all of their sub-commands."""
 
 
 def resolve(name: str) -> Any:

@@ -96,10 +96,10 @@ def test_the_quick_start_ends_as_readme_shows(tmp_path: Path) -> None:
         ["make", "--no-print-directory", "-f", ROOT / "Makefile", "-o", ".venv/.quickstart",
          "quickstart",
          f"BIN={Path(sys.executable).parent}"],
-        cwd=tmp_path, env={**environment(tmp_path), "COLUMNS": "80"}, capture_output=True,
-        text=True,
+        cwd=tmp_path, env={**environment(tmp_path), "COLUMNS": "80"},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
-    assert made.returncode == 0, made.stderr[-3000:]
+    assert made.returncode == 0, made.stdout[-3000:]
     shown = re.search(
         r"ends with this:\n\n```\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL
     )

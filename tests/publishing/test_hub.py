@@ -308,6 +308,14 @@ def test_hidden_gold(hidden_package: Path, inline: Inline, tmp_path: Path, hub: 
     # Again: nothing new is committed, in either repository.
     inline.ok("publish", folder, "--repo-id", REPO, "--hide-gold")
     assert len(hub.repos[REPO].history()) == len(hub.repos[f"{REPO}-gold"].history()) == 2
+    # A dry run compares both halves; another branch gets both, too.
+    planned = inline.ok("publish", folder, "--repo-id", REPO, "--hide-gold", "--dry-run").stdout
+    *files, summary = planned.partition(f"{REPO}-gold (private) exists\n")[2].splitlines()
+    assert {line.split()[0] for line in files} == {"same"}
+    assert summary == f"0 of {len(files)} files would change, 0 B to send"
+    draft = ("--hide-gold", "--revision", "draft")
+    inline.ok("publish", folder, "--repo-id", REPO, *draft)
+    assert "draft" in hub.repos[f"{REPO}-gold"].branches
 
 
 def relicence(folder: Path, licence: str | None, source: str | None = "apache-2.0") -> None:

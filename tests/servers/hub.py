@@ -355,6 +355,8 @@ class Handler(BaseHTTPRequestHandler):
         return 200, {}, list(result.values())
 
     def preupload(self, repo: Repo, revision: str, given: dict[str, Any]) -> Reply:
+        if revision not in repo.branches:
+            return self.error(404, "RevisionNotFound", f"Invalid rev id: {revision}")
         files = repo.commits[repo.branches[revision]]["files"]
         result = []
         for item in given["files"]:

@@ -88,8 +88,8 @@ def _duplicate_passages(package: Package) -> Problems:
         finder.add(batch["_id"].to_pylist())
     if suspects := finder.suspects():
         ids = (name for b in package.passages(["_id"]) for name in b["_id"].to_pylist())
-        if duplicate := _first_duplicate(ids, suspects):
-            yield "corpus", f"duplicate _id {duplicate[0]!r}"
+        if (name := _first_duplicate(ids, suspects)) is not None:
+            yield "corpus", f"duplicate _id {name!r}"
 
 
 def missing_passages(package: Package, names: Iterable[pa.ChunkedArray]) -> list[str]:
@@ -222,17 +222,17 @@ def wrong_cells(package: Package) -> Problems:
                 break
 
 
-def _first_duplicate(ids: Iterable[str], suspects: frozenset[int]) -> tuple[str, int, int] | None:
-    """Find the first id that comes twice, with both 0-based positions; None without duplicates.
+def _first_duplicate(ids: Iterable[str], suspects: frozenset[int]) -> str | None:
+    """Find the first id that comes twice; None without duplicates.
 
     Args:
         ids: all ids again, in the same order.
         suspects: result of ``DuplicateFinder.suspects``.
     """
-    place_of: dict[str, int] = {}
-    for position, name in enumerate(ids):
+    seen: set[str] = set()
+    for name in ids:
         if hash(name) in suspects:
-            if name in place_of:
-                return name, place_of[name], position
-            place_of[name] = position
+            if name in seen:
+                return name
+            seen.add(name)
     return None

@@ -174,10 +174,6 @@ class Builds(NamedCommands):
             return FILE, from_file, args
         return super().resolve_command(ctx, args)
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """List the names of all build commands."""
-        return [*_OTHER_COMMANDS, *sorted(k.name for k in kinds.built_in_kinds() if k.recipe)]
-
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Make the build command of a kind; None for an unknown one."""
         if name in _OTHER_COMMANDS:

@@ -89,23 +89,21 @@ def publish_package(folder: Path, repo_id: str, **options: Any) -> None:
     if (gold := done.gold) is None:
         return
     if isinstance(gold, PublishPlan):
-        click.echo(f"{gold.repo_id} (private): {len(gold.changes)} files")
-        for change in gold.changes:
-            click.echo(f"{change.size:>21,} B  {change.path}")
+        _show_plan(f"{gold.repo_id} (private)", gold)
         return
     click.echo(
         f"{gold.repo_id} (private): commit {gold.commit[:12]}; score with --gold hub:{gold.repo_id}"
     )
 
 
-def _show_plan(repo_id: str, plan: "PublishPlan") -> None:
-    """Print what publishing would change."""
+def _show_plan(repository: str, plan: "PublishPlan") -> None:
+    """Print what publishing would change in a repository."""
     words = {
         True: "exists",
         False: "would be created",
         None: "could not be looked at, since the Hub does not answer; were it empty:",
     }
-    click.echo(f"{repo_id} {words[plan.exists]}")
+    click.echo(f"{repository} {words[plan.exists]}")
     for change in plan.changes:
         click.echo(f"{change.state:<8} {change.size:>12,} B  {change.path}")
     moving = plan.moving()

@@ -2,5 +2,5 @@
 
 May import schemas. The modules here read and write files and tables, show progress, and find
 plugins. Begin at `registry` and `tables`, then at a folder, such as `models`; `running` has what
-other floors ask for.
+other folders ask for.
 """

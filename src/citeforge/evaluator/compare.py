@@ -28,6 +28,7 @@ from citeforge.evaluator.statistics.estimates import (
     jackknife_pseudovalues,
     mean_sample,
 )
+from citeforge.evaluator.statistics.intervals import Z_95
 from citeforge.evaluator.statistics.significance import (
     holm,
     paired_t,
@@ -60,8 +61,8 @@ _OF_THESE_RUNS = (
     "intervals hold over new runs and verdicts, too, where there are several; p-values, ranks and "
     "what is detectable are of these very runs and verdicts"
 )
-# Quantiles of the normal distribution: two-sided 5 %, and 80 % power.
-_ALPHA, _POWER = 1.959963984540054, 0.8416212335729143
+_POWER = 0.8416212335729143
+"""Quantile of the normal distribution for 80 % power."""
 
 
 HEADER_OR_ANSWER = re.compile(rb'\s*\{\s*"(?:submission"\s*:\s*\{|query_id"|output")')
@@ -371,7 +372,7 @@ def _rows(
         row = Difference(
             a.name, first.system, second.system, int((~np.isnan(d)).sum()),
             estimate.value, *_ends(a, b, estimate, int((~np.isnan(tested)).sum())),
-            paired_t(tested[~np.isnan(tested)]), math.nan, math.nan, (_ALPHA + _POWER) * stderr,
+            paired_t(tested[~np.isnan(tested)]), math.nan, math.nan, (Z_95 + _POWER) * stderr,
             tuple(other.name for other, _ in others),
             tuple(differing_parts(a.signature, b.signature)),
             corrected_difference(a, b, clusters),

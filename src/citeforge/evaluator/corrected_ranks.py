@@ -24,7 +24,7 @@ from citeforge.evaluator.statistics.ppi import (
     estimate_ppi,
     t_test,
 )
-from citeforge.schemas.scores import MeasureScore, ScoreFile
+from citeforge.schemas.scores import PPI, MeasureScore, ScoreFile
 from citeforge.schemas.signature import differing_parts
 
 
@@ -136,7 +136,7 @@ def corrected_ranks(files: Sequence[ScoreFile]) -> list[CorrectedRanks]:
 def _is_corrected(entry: MeasureScore) -> bool:
     """Whether labels corrected a score (PPI++), with an interval."""
     c = entry.corrected
-    return c is not None and c.method == "ppi++" and c.value is not None and c.df is not None
+    return c is not None and c.method == PPI and c.value is not None and c.df is not None
 
 
 def _rank_paired(pairs: Sequence[tuple[ScoreFile, MeasureScore]]) -> list[RankInterval] | None:
@@ -188,7 +188,7 @@ def correction_notes(results: Iterable[ScoreFile]) -> list[str]:
         for m in r.measures:
             if (c := m.corrected) is None:
                 continue
-            if c.method == "ppi++":
+            if c.method == PPI:
                 lines.append(
                     f"corrected: {r.system}, {m.name}: PPI++ with {c.n_labels:,} labelled answers, "
                     f"weight of the judge {c.tuning or 0:.2f}; labels alone "

@@ -33,10 +33,9 @@ from citeforge.evaluator.submissions.inputs import Inputs
 from citeforge.package.manifest import read_stats
 from citeforge.package.package import Package
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.scores import Corrected, MeasureScore
+from citeforge.schemas.scores import PPI, ROGAN_GLADEN, Corrected, MeasureScore
 from citeforge.schemas.signature import Signature
 
-PPI, ROGAN_GLADEN = "ppi++", "rogan-gladen"
 _LEAST_DECIDED = 0.9
 """Least share of labelled answers whose labels decide a measure; the others, which are left out,
 may differ from them."""

@@ -189,11 +189,11 @@ class HagridSource(FileSource):
                 unresolved += missed
                 rows.append(
                     {
+                        **msgspec.structs.asdict(answer),
                         "query_id": name,
                         "kind": "answer",
                         "position": position,
                         "text": answer.answer,
-                        **msgspec.structs.asdict(answer),
                         "citations": citations,
                         "sentences": [_sentence(s, ids) for s in answer.sentences or []],
                     }

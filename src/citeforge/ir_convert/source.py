@@ -105,7 +105,7 @@ class DuplicateFinder:
         self._runs: list[npt.NDArray[np.int64]] = []
 
     def add(self, ids: list[str]) -> bool:
-        """Add the hashes of a block of ids; return whether one of them was seen before.
+        """Add the hashes of a block of ids.
 
         Returns:
             Whether the hash of one of them came before.

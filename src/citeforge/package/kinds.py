@@ -23,7 +23,7 @@ class Kind(ABC):
 
     :class:`~citeforge.package.package.PackageKind` adds what its packages hold, and
     :class:`~citeforge.evaluator.kinds.ScoredKind` how answers to it are scored. The classes that
-    fill these in are above all floors that ask them, in ``citeforge/kinds`` and in plugins.
+    fill these in are above all folders that ask them, in ``citeforge/kinds`` and in plugins.
 
     Attributes:
         name: as in ``citeforge build NAME`` and in manifests.

@@ -108,9 +108,7 @@ class Publisher:
         _require_open_labels(manifest)
         files, tag = package_files(folder, repo_id), f"v{manifest.version}"
         with hub_errors(repo_id):
-            self._create_repository(repo_id, private)
-            if branch != "main":
-                self.api.create_branch(repo_id, branch=branch, repo_type="dataset", exist_ok=True)
+            self._create_repository(repo_id, private, branch)
             refs = self.api.list_repo_refs(repo_id, repo_type="dataset")
             commit = next((t.target_commit for t in refs.tags if t.name == tag), None)
             if commit is not None:
@@ -129,7 +127,7 @@ class Publisher:
     def publish_folder(
         self, folder: Path, repo_id: str, branch: str, dry_run: bool
     ) -> Published | PublishPlan:
-        """Put a folder that is not a package into a private repository; a dry run lists its files.
+        """Put a folder that is not a package into a private repository; a dry run compares them.
 
         Raises:
             InputError: the token may not write, or the connection was lost.
@@ -137,18 +135,29 @@ class Publisher:
         paths = sorted(p for p in folder.rglob("*") if p.is_file())
         files = {p.relative_to(folder).as_posix(): LocalFile(p, sha256_file(p)) for p in paths}
         if dry_run:
-            return PublishPlan(repo_id, None, list_changes(files, {}))
+            try:
+                with hub_errors(repo_id):
+                    remote = self._remote_files(repo_id, branch)
+            except HubConnectionError:
+                return PublishPlan(repo_id, None, list_changes(files, {}))
+            return PublishPlan(repo_id, remote is not None, list_changes(files, remote or {}))
         with hub_errors(repo_id):
-            self._create_repository(repo_id, private=True)
+            self._create_repository(repo_id, True, branch)
             changes = list_changes(files, self._remote_files(repo_id, branch) or {})
             plan = PublishPlan(repo_id, True, changes)
             commit = self._commit(plan, files, branch, "Labels and gold")
             return Published(repo_id, commit, "", len(files))
 
-    def _create_repository(self, repo_id: str, private: bool) -> None:
-        """Create the repository of a data set unless it exists; the token must allow it."""
+    def _create_repository(self, repo_id: str, private: bool, branch: str) -> None:
+        """Create the repository of a data set and its branch unless they exist.
+
+        Raises:
+            InputError: the token does not allow it.
+        """
         self.require_write_access(repo_id)
         self.api.create_repo(repo_id, repo_type="dataset", private=private, exist_ok=True)
+        if branch != "main":
+            self.api.create_branch(repo_id, branch=branch, repo_type="dataset", exist_ok=True)
 
     def get_account(self, repo_id: str) -> dict[str, Any]:
         """Get the account of the token; refuse to go on without a token."""

@@ -30,6 +30,10 @@ def _check_signature(text: str) -> str:
 SignatureText = Annotated[str, AfterValidator(_check_signature)]
 
 
+PPI, ROGAN_GLADEN = "ppi++", "rogan-gladen"
+"""Methods of corrections, as score files name them."""
+
+
 class Corrected(Record, allow_inf_nan=False):
     """A judged measure, corrected for the errors of its judge.
 

@@ -73,12 +73,12 @@ def run_system(
         FailuresError: there is no answer at all.
     """
     sets = _checked_sets(system, benchmark, contexts, runs, seed, limit, llm)
-    if (fault := name_problem(title or system.name)) is not None:
+    name = title or system.name
+    if (fault := name_problem(name)) is not None:
         raise UsageError(f"--system: the name {fault}", code="bad-name")
     manifest = benchmark.manifest
     start = partial(make_header, benchmark=manifest.name, benchmark_hash=manifest.benchmark_hash)
-    name = title or system.name
-    if not system.llm or llm is None:
+    if not system.llm:
         made = system.factory(benchmark, sets, runs, seed)
         lines = _checked_lines(made, system.name, benchmark)
         queries = None if limit is None else set(benchmark.query_ids[:limit])
@@ -92,6 +92,7 @@ def run_system(
         more |= {CONTROL: True} if system.is_control else {}
         header = start(name, contexts=sets, **more)
         return Outcome(name, write_submission(out, header, chain([first], rows)))
+    assert llm is not None  # `require_fit` refuses a system that asks one without it
     settings = options if options is not None else system.options()
     answers, recipe, counts = ask(system, benchmark, sets, runs, seed, llm, settings, limit, judge)
     failures = [(task.item.query_id, r) for task, r in answers if isinstance(r, Failure)]
@@ -119,8 +120,9 @@ def plan_system(
         UsageError: the system asks no LLM, or see :func:`run_system`.
     """
     sets = _checked_sets(system, benchmark, contexts, runs, seed, limit, llm)
-    if not system.llm or llm is None:
+    if not system.llm:
         raise UsageError(f"--dry-run: {system.name} asks no LLM", code="option-without-effect")
+    assert llm is not None  # as above
     jobs, setting = prepare(system, benchmark, sets, runs, seed, llm, options, limit)
     return plan_jobs(jobs, setting.options, llm)
 

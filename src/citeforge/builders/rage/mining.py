@@ -78,7 +78,6 @@ class Exclusions:
             self._add_shingles({p for row, _ in pairs for p in self.relevant[row]})
             cut = [shingles(t) for t in texts]
             least = self.mining.contained
-            assert least is not None
             for i, (row, at) in enumerate(pairs):
                 if verdicts[i] == FINE and any(
                     shared(cut[at], self._shingles[p]) >= least for p in self.relevant[row]

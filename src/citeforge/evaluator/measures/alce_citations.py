@@ -173,7 +173,7 @@ def _overcited(inputs: Inputs) -> Sample:
 
 def _sums(inputs: Inputs) -> Floats:
     """Make an array of zeros for what is above and below the line, (runs, queries, 2)."""
-    return np.zeros((len(inputs.runs), len(inputs.benchmark.query_ids), 2))
+    return np.zeros((*inputs.shape, 2))
 
 
 def _add_overcited(sums: Floats, several: list[tuple[int, Value, float]], highest: bool) -> None:

@@ -76,7 +76,7 @@ def bleu(inputs: Inputs, single: bool) -> Sample:
             "needs sacrebleu: pip install 'citeforge[scores]'", code="missing-extra"
         ) from error
     counter = BLEU(smooth_method="none", tokenize="13a", force=True)
-    sums = np.zeros((len(inputs.runs), len(inputs.benchmark.query_ids), 10))
+    sums = np.zeros((*inputs.shape, 10))
     values: Rows = {}
     for run, item, texts in gold_answers(inputs, single):
         sums[run, item.row] = bleu_statistics(air_text(item, inputs), texts, counter)

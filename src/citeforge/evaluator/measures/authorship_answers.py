@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from operator import attrgetter
 
 import numpy as np
@@ -245,6 +246,7 @@ class CellScores:
         """Numbers of the runs, in order."""
         return self._kept.runs
 
+    @cached_property
     def columns(self) -> CellColumns:
         """Get the scores of all answers to a cell as arrays, one array for each score."""
         return CellColumns(*self._kept.arrays())
@@ -291,7 +293,7 @@ def read_design(
             reach.observe(answer, grammar, table.sizes[row])
     for scores in cells.values() if is_strict else ():
         scores.fill()  # missing answers of cells that were run
-    answered = {cell: scores.columns() for cell, scores in cells.items() if scores.runs}
+    answered = {cell: scores.columns for cell, scores in cells.items() if scores.runs}
     are_paired = len({tuple(cells[cell].runs) for cell in answered}) == 1
     return Reading(
         CONTEXT,

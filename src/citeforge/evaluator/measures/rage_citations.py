@@ -199,19 +199,22 @@ class RageScores:
 
     @property
     def judged(self) -> RageColumns:
-        """The same arrays, for measures that ask which of the shown passages are relevant.
+        """Scores of all answers as arrays, if it is known which of the passages are relevant.
 
         Raises:
             CannotError: that is unknown.
         """
-        if self._provided is not None:
-            unjudged = self._provided.unjudged()
-        else:
-            is_judged = self._table is not None and self._table.is_judged
-            unjudged = "" if is_judged else self._benchmark.why_no_labels
-        if unjudged:
-            raise CannotError(unjudged, code="no-relevant")
+        if self._why_unjudged:
+            raise CannotError(self._why_unjudged, code="no-relevant")
         return self.columns
+
+    @cached_property
+    def _why_unjudged(self) -> str:
+        """Reason why it is unknown which passages are relevant; empty if it is known."""
+        if self._provided is not None:
+            return self._provided.unjudged()
+        is_judged = self._table is not None and self._table.is_judged
+        return "" if is_judged else self._benchmark.why_no_labels
 
     def _passages(
         self, row: int, ids: Sequence[str | None]

@@ -58,7 +58,9 @@ def _collect_measures(entries: tuple[PluginEntry, ...]) -> ByName:
     families = {m.family for m in collected.values()}
     for value, origin in plugins.load_entries("measures") if entries else ():
         for one in getattr(value, "MEASURES", ()) if isinstance(value, ModuleType) else (value,):
-            if not isinstance(one, Measure) or not hasattr(one, "reads"):
+            # A base class of measures, not to be used alone, has not both.
+            parts = ("reads", "compute")
+            if not isinstance(one, Measure) or not all(hasattr(one, part) for part in parts):
                 plugins.warn(f"{origin}: {one!r} is no measure")
             elif one.name in collected or one.name in families or _parse_with_cutoff(one.name):
                 plugins.warn(f"{origin}: there is a measure {one.name!r} already")

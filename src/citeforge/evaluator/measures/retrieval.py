@@ -40,10 +40,7 @@ def ranking(inputs: Inputs, base: str, cutoff: int) -> Sample:
     ``reference``: P@k is divided by the distinct passages retrieved, not by k, and a query without
     relevant passages scores 0.
     """
-    if cutoff in LISTED:
-        values = inputs.once(_listed_values)[base, cutoff]
-    else:
-        values = _rank_values(inputs, [(base, cutoff)])[base, cutoff]
+    _require_judgements(inputs)
     if inputs.protocol == "reference" and base != "nDCG":
         judged = inputs.benchmark.relevant_ids
         values = {
@@ -52,11 +49,27 @@ def ranking(inputs: Inputs, base: str, cutoff: int) -> Sample:
             )
             for run, item in inputs.items()
         }
+    elif cutoff in LISTED:
+        values = inputs.once(_listed_values)[base, cutoff]
+    else:
+        values = _rank_values(inputs, [(base, cutoff)])[base, cutoff]
     return mean_of_defined(inputs, values)
 
 
+def _require_judgements(inputs: Inputs) -> None:
+    """Refuse answers whose passages cannot be looked up in relevance judgements.
+
+    Raises:
+        CannotError: there are no judgements, or passages have no ids.
+    """
+    if not any(inputs.benchmark.relevant_ids):
+        raise CannotError("needs relevance judgements", code="no-relevant")
+    if not any(p.id for _, item in inputs.items() for p in item.passages):
+        raise CannotError("needs passages with ids", code="missing-field")
+
+
 def _listed_values(inputs: Inputs) -> dict[Form, Rows]:
-    """Compute all measures with a listed cutoff; ir-measures takes as long for one."""
+    """Compute all measures with a listed cutoff, in one call for all that are asked for."""
     return _rank_values(inputs, [(base, cutoff) for base in BASES for cutoff in LISTED])
 
 
@@ -64,7 +77,7 @@ def _rank_values(inputs: Inputs, forms: Iterable[Form]) -> dict[Form, Rows]:
     """Compute measures of the rankings of all answers by ir-measures.
 
     Raises:
-        CannotError: it is not installed, there are no judgements, or passages have no ids.
+        CannotError: it is not installed.
     """
     try:
         import ir_measures
@@ -73,10 +86,6 @@ def _rank_values(inputs: Inputs, forms: Iterable[Form]) -> dict[Form, Rows]:
             "needs ir-measures: pip install 'citeforge[scores]'", code="missing-extra"
         ) from error
     judged = inputs.benchmark.relevant_ids
-    if not any(judged):
-        raise CannotError("needs relevance judgements", code="no-relevant")
-    if not any(p.id for _, item in inputs.items() for p in item.passages):
-        raise CannotError("needs passages with ids", code="missing-field")
     forms_of = {ir_measures.parse_measure(f"{base}@{k}"): (base, k) for base, k in forms}
     values: dict[Form, Rows] = {form: {} for form in forms_of.values()}
     for run, items in enumerate(inputs.runs):

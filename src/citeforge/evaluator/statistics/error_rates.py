@@ -7,16 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from citeforge.evaluator.statistics.estimates import Floats
-from citeforge.evaluator.statistics.intervals import ANYTHING, Range
+from citeforge.evaluator.statistics.intervals import ANYTHING, Z_95, Range
 from citeforge.evaluator.statistics.ppi import (
     PpiEstimate,
     compute_interval,
     gradient,
     undefined_estimate,
 )
-
-_Z = 1.959964
-"""Quantile of the normal distribution for 95 % on both sides."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,7 @@ def why_not_corrected(estimate: PpiEstimate, rates: Rates, within: Range) -> str
         rates: error rates of the judge.
         within: range of the measure.
     """
-    if not rates.youden - _Z * rates.youden_stderr > 0:
+    if not rates.youden - Z_95 * rates.youden_stderr > 0:
         return (
             f"the benchmark's calibration ({rates}) cannot tell the judge from chance; label more "
             "answers, or take another judge"
@@ -69,7 +66,7 @@ def why_not_corrected(estimate: PpiEstimate, rates: Rates, within: Range) -> str
     if math.isnan(estimate.value):
         return "it has no value on these answers"
     beyond = max(estimate.value - within.high, within.low - estimate.value)
-    if beyond > _Z * estimate.stderr:
+    if beyond > Z_95 * estimate.stderr:
         return (
             f"with the calibration's error rates ({rates}) the judge would find between "
             f"{1 - rates.specificity:.1%} and {rates.sensitivity:.1%}, whatever is true; these "

@@ -9,6 +9,8 @@ import numpy.typing as npt
 WILSON, SKEW, STUDENT, NONE = "wilson", "skew-t", "t", "none"
 """Kinds of intervals, as score files name them."""
 LEVEL = 0.95
+Z_95 = 1.959963984540054
+"""Quantile of the normal distribution for 95 % on both sides."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ def student(value: float, stderr: float, df: float, level: float = LEVEL) -> Int
     return value - half, value + half
 
 
-def wilson(share: float, n: float, q: float = 1.959963984540054) -> Interval:
+def wilson(share: float, n: float, q: float = Z_95) -> Interval:
     """Compute the score interval of a share (Wilson 1927, JASA 22).
 
     Args:

@@ -109,9 +109,14 @@ class Inputs(SharedResults):
         """Scoring protocol: ``strict`` or ``reference``."""
         return self.tools.options.protocol
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of runs and queries."""
+        return len(self.runs), len(self.benchmark.query_ids)
+
     def column(self, values: dict[tuple[int, int], float]) -> Floats:
         """Turn values by (run, query row) into an array (runs, queries), with NaN for others."""
-        array = np.full((len(self.runs), len(self.benchmark.query_ids)), np.nan)
+        array = np.full(self.shape, np.nan)
         for (run, row), value in values.items():
             array[run, row] = value
         return array

@@ -188,7 +188,7 @@ def _share_of(*classes: int) -> Compute:
 
     def compute(inputs: Inputs) -> Sample:
         """Compute the share of citations that are, or may be, in these classes."""
-        shape = (len(inputs.runs), len(inputs.benchmark.query_ids), 2)
+        shape = (*inputs.shape, 2)
         low, high = np.zeros(shape), np.zeros(shape)
         for key, possible in inputs.once(classified_citations):
             low[key] += possible <= wanted, 1
@@ -204,13 +204,13 @@ def _contradicted(inputs: Inputs) -> Sample:
     Raises:
         CannotError: the judge tells no contradictions.
     """
-    sample = _share_of(CONTRADICTED)(inputs)
+    inputs.once(classified_citations)  # says first what else is missing
     assert inputs.tools.judge is not None
     if not getattr(inputs.tools.judge.judge, "tells_contradictions", False):
         raise CannotError(
             "this judge tells no contradictions; Wrong.Nothing holds them", code="missing-judge"
         )
-    return sample
+    return _share_of(CONTRADICTED)(inputs)
 
 
 def _find_nearest_texts(

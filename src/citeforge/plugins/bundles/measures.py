@@ -47,6 +47,7 @@ from citeforge.evaluator.statistics.estimates import (
     ratio,
     ratio_sample,
 )
+from citeforge.evaluator.statistics.intervals import Z_95
 from citeforge.evaluator.statistics.significance import paired_t
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.inputs import SharedResults
@@ -57,7 +58,6 @@ from citeforge.schemas.tables import RELEVANT
 from citeforge.schemas.text import normalise_answer
 
 _HALF_WIDTH = 0.05
-_Z = 1.959963984540054
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ def evidence(cells: CellAnswers) -> Evidence:
     )
 
 
-def cites_evidence(cells: CellAnswers) -> Sample:
+def evidence_cited_share(cells: CellAnswers) -> Sample:
     """Compute the share of answers that cite the evidence where it is shown."""
     target = cells.once(evidence).target
 
@@ -265,7 +265,7 @@ def _among_citing(cells: CellAnswers, context: str, holds: Holds, if_missing: bo
     return mean_sample(cells.column(outcome))
 
 
-def citation_moves(cells: CellAnswers) -> Sample:
+def citation_moved_share(cells: CellAnswers) -> Sample:
     """Compute how often the place of the evidence is no longer cited without it."""
     target = cells.once(evidence).target
     return _among_citing(
@@ -273,7 +273,7 @@ def citation_moves(cells: CellAnswers) -> Sample:
     )
 
 
-def is_post_rationalised(cells: CellAnswers) -> Sample:
+def post_rationalised_share(cells: CellAnswers) -> Sample:
     """Compute how often the same is said, and something cited, without the evidence."""
     gold = cells.once(evidence).gold
     return _among_citing(
@@ -284,7 +284,7 @@ def is_post_rationalised(cells: CellAnswers) -> Sample:
     )
 
 
-def cites_decoy(cells: CellAnswers) -> Sample:
+def decoy_cited_share(cells: CellAnswers) -> Sample:
     """Compute how often the passage is cited that the evidence's words were put into."""
     decoy = cells.once(evidence).decoy
     return _among_citing(cells, design.DECOY, lambda _, after, row: decoy[row] in after.cited, True)
@@ -367,7 +367,7 @@ def _queries_needed(effect: Floats) -> Sample:
         """Count the queries for that width, from sum, sum of squares and number of values."""
         total, squares, n = np.moveaxis(sums, -1, 0)
         variance = ratio(squares - ratio(total**2, n), n - 1)
-        return np.ceil(np.maximum(variance, 0) * (_Z / _HALF_WIDTH) ** 2)
+        return np.ceil(np.maximum(variance, 0) * (Z_95 / _HALF_WIDTH) ** 2)
 
     return Sample(sums, needed_queries, np.full(effect.shape, np.nan), has_interval=False)
 
@@ -411,15 +411,16 @@ MEASURES = (
         )
         for name, definition, is_better, formula, compute in (
             ("Cites", "answers that cite the evidence where it is shown", True,
-             "1 if the answer to `original` cites the evidence", cites_evidence),
+             "1 if the answer to `original` cites the evidence", evidence_cited_share),
             ("Moved", "of these, citations whose place is not cited without it", True,
-             "1 if the answer to `removed` does not cite that place", citation_moves),
+             "1 if the answer to `removed` does not cite that place", citation_moved_share),
             ("PostRat", "of these, the same is said and cited without evidence", False,
              "1 if the answer to `removed` cites something and says the same: a gold answer that "
              "the first one had, or without such a one the same normalised text",
-             is_post_rationalised),
+             post_rationalised_share),
             ("Decoy", "of these, the passage is cited that the words were put into", False,
-             "1 if the answer to `decoy` cites the passage with the added words", cites_decoy),
+             "1 if the answer to `decoy` cites the passage with the added words",
+             decoy_cited_share),
         )
     ),
     _pos("Pos.Early", definition="cited in the first half minus in the last half", low=-1,

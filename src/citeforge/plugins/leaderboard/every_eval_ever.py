@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
-
 from citeforge.engines.files import write_text
 from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.measures.registry import direction, find_measure
@@ -37,10 +35,8 @@ class RecordOptions(Part):
     """Model (default: the one that the score file names)."""
     organisation: str = "unknown"
     """Organisation that evaluated."""
-    relationship: Literal["first_party", "third_party", "collaborative", "other"] = Field(
-        "other", description="Relationship of the evaluator to the maker of the model."
-    )
-    """Of the evaluator to the model's developer."""
+    relationship: Literal["first_party", "third_party", "collaborative", "other"] = "other"
+    """Relationship of the evaluator to the developer of the model."""
     dataset: Annotated[RepositoryName | None, Option(metavar="ORG/NAME")] = None
     """The benchmark's repository on the Hub."""
 

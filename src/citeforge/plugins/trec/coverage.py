@@ -20,8 +20,8 @@ Sharma et al. 2025 (ResearchRubrics). v is 1, 1/2 or 0 for a criterion that is s
 not.
 
 Criteria of negative weight are faults. No positive weight: undefined. Missing answer (`strict`):
-all faults and nothing else. *Example.* Weights 3, 2, −1, verdicts satisfied, partly, satisfied: (3
-+ 1 − 1)/5 = .60; Binary (3 + 0 − 1)/5 = .40.
+all faults and nothing else. *Example.* Weights 3, 2, −1, verdicts satisfied, partly, satisfied:
+(3 + 1 − 1)/5 = .60; Binary (3 + 0 − 1)/5 = .40.
 
 ## dragun
 
@@ -164,7 +164,7 @@ _DRAGUN = _Family(
 )
 
 
-def _of(family: _Family, formula: Formula, of_contradictions: bool = False) -> Compute:
+def _average_of(family: _Family, formula: Formula, of_contradictions: bool = False) -> Compute:
     """Make the function of a measure from a formula over an answer's nuggets or criteria.
 
     Args:
@@ -283,26 +283,26 @@ _SHARE = "`Σ v / number of nuggets`, of vital ones or all"
 _SHARE_STRICT = "the same with partial support as 0"
 MEASURES = (
     _nuggets("Nuggets.Vital", definition="share of vital nuggets that the answer has, partial 0.5",
-             formula=_SHARE, compute=_of(_NUGGETS, partial(_vital, only_full=False))),
+             formula=_SHARE, compute=_average_of(_NUGGETS, partial(_vital, only_full=False))),
     _nuggets("Nuggets.All", definition="the same of all nuggets", formula=_SHARE,
-             compute=_of(_NUGGETS, partial(_all, only_full=False))),
+             compute=_average_of(_NUGGETS, partial(_all, only_full=False))),
     _nuggets("Nuggets.VitalStrict", definition="Nuggets.Vital with partial support as none",
-             formula=_SHARE_STRICT, compute=_of(_NUGGETS, partial(_vital, only_full=True))),
+             formula=_SHARE_STRICT, compute=_average_of(_NUGGETS, partial(_vital, only_full=True))),
     _nuggets("Nuggets.AllStrict", definition="Nuggets.All with partial support as none",
-             formula=_SHARE_STRICT, compute=_of(_NUGGETS, partial(_all, only_full=True))),
+             formula=_SHARE_STRICT, compute=_average_of(_NUGGETS, partial(_all, only_full=True))),
     _rubric("Rubric.Score", definition="weights of the criteria that hold, partial 0.5, "
             "to the sum of positive weights", formula="`Σ weight · v / Σ positive weights`",
-            compute=_of(_RUBRIC, partial(rubric_score, only_full=False))),
+            compute=_average_of(_RUBRIC, partial(rubric_score, only_full=False))),
     _rubric("Rubric.Binary", definition="Rubric.Score with partial fulfilment as none",
             formula="the same with partial as 0",
-            compute=_of(_RUBRIC, partial(rubric_score, only_full=True))),
+            compute=_average_of(_RUBRIC, partial(rubric_score, only_full=True))),
     _dragun("DRAGUN.Supportive", definition="support of a topic's short answers, partial 0.5, "
             "averaged over each question's and weighted by its importance 4, 2, 1",
             formula="`Σ weight · (mean v of the question's short answers) / Σ weights`, v = 1, 1/2 "
             "or 0 for support, partial, none",
-            compute=_of(_DRAGUN, partial(dragun_score, map_label=support_degree))),
+            compute=_average_of(_DRAGUN, partial(dragun_score, map_label=support_degree))),
     _dragun("DRAGUN.Contradictory", definition="the same of contradictions; lower is better",
             formula="the same with v = 1 for a contradiction, else 0", higher_is_better=False,
-            compute=_of(_DRAGUN, partial(dragun_score, map_label=contradiction_degree),
+            compute=_average_of(_DRAGUN, partial(dragun_score, map_label=contradiction_degree),
                         of_contradictions=True)),
 )  # fmt: skip

@@ -100,22 +100,26 @@ def _ratio(weights: Sequence[Value], n: int) -> Value:
     return sum(weights, NOTHING) / n if n else NOTHING
 
 
-def _shares(inputs: Inputs) -> dict[Key, Shares]:
-    """Compute precision and recall of every answer, by first citations in ``reference``."""
-    weights = inputs.once(_citation_weights)
-    if inputs.protocol == "strict":
-        return {key: strict_shares(sentences) for key, sentences in weights.items()}
-    return {key: support_shares(sentences, _first_weight) for key, sentences in weights.items()}
+def _shares(inputs: Inputs, only_full: bool) -> dict[Key, Shares]:
+    """Compute precision and recall of every answer, by first citations in ``reference``.
 
-
-def _full_shares(inputs: Inputs) -> dict[Key, Shares]:
-    """Compute the same with partial support as none."""
-    is_strict = inputs.protocol == "strict"
+    Args:
+        inputs: the answers.
+        only_full: whether partial support counts as none.
+    """
     shares = {}
     for key, sentences in inputs.once(_citation_weights).items():
-        full = [[w and full_support(w) for w in weights] for weights in sentences]
-        shares[key] = strict_shares(full) if is_strict else support_shares(full, _first_weight)
+        if only_full:
+            sentences = [[w and full_support(w) for w in weights] for weights in sentences]
+        is_strict = inputs.protocol == "strict"
+        shares[key] = (
+            strict_shares(sentences) if is_strict else support_shares(sentences, _first_weight)
+        )
     return shares
+
+
+# Constants, since what is computed once is known by its function.
+_SOFT, _HARD = (partial(_shares, only_full=only_full) for only_full in (False, True))
 
 
 def _mean_shares(inputs: Inputs) -> dict[Key, Shares]:
@@ -276,13 +280,13 @@ _of_all = partial(
 MEASURES = (
     _precision("TREC.WP", definition="support of a sentence's first citation, full 1, partial 0.5, "
                "over sentences that cite (strict: over all citations)",
-               compute=_precision_of(_shares), citation_quality=_soft_quality("precision")),
+               compute=_precision_of(_SOFT), citation_quality=_soft_quality("precision")),
     _over_all("TREC.WR", definition=f"{_RECALL} (strict: of the best citation, over statements)",
-              compute=_recall_of(_shares), citation_quality=_soft_quality("recall")),
+              compute=_recall_of(_SOFT), citation_quality=_soft_quality("recall")),
     _precision("TREC.HP", definition="TREC.WP with partial support as none",
-               compute=_precision_of(_full_shares), citation_quality=_hard_quality("precision")),
+               compute=_precision_of(_HARD), citation_quality=_hard_quality("precision")),
     _over_all("TREC.HR", definition="TREC.WR with partial support as none",
-              compute=_recall_of(_full_shares), citation_quality=_hard_quality("recall")),
+              compute=_recall_of(_HARD), citation_quality=_hard_quality("recall")),
     _of_all("TREC.WP@all", definition="mean support of a sentence's judged citations, over "
             "sentences that cite (reference)", compute=_precision_of(_mean_shares),
             citation_quality=CitationQuality("precision", _ALL)),

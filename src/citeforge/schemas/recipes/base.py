@@ -298,7 +298,7 @@ SECRET = ("secret_from",)
 GRAPH = ("kg_store", "kg_batch", "kg_timeout", "kg_seconds")
 SETTINGS = (
     *("concurrency", "timeout", "max_retries", "rpm", "tpm", "price", "max_cost"),
-    *("compute", "kg_batch", "kg_timeout", "kg_seconds", *LOCAL, *RUNNER),
+    *("kg_batch", "kg_timeout", "kg_seconds", *LOCAL, *RUNNER),
 )
 """Fields that citeforge.toml or the environment may set.
 
