@@ -111,7 +111,7 @@ def _field_comment(flag: Flag) -> str:
 
 
 def _value(flag: Flag, recipe: Recipe | None) -> Any:
-    """Get the value of a field for the file: the recipe's, or its default."""
+    """Get the value of a field as a recipe file has it: the recipe's, or the default."""
     if recipe is None and flag.field.is_required():
         return None
     return _to_yaml_value(flag.field.get_default() if recipe is None else flag.of(recipe))

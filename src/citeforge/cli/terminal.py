@@ -36,7 +36,7 @@ class SafeText(io.TextIOWrapper):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """Encoding of the stream; ASCII is reported as UTF-8, so that click does not bypass it."""
+        """Encoding of the stream; ASCII is reported as UTF-8, so that click writes through it."""
         # click would go around a stream in ASCII, and write UTF-8.
         return "utf-8" if codecs.lookup(super().encoding).name == "ascii" else super().encoding
 

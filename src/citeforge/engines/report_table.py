@@ -233,7 +233,7 @@ def _group_lines(groups: Sequence[str]) -> list[str]:
 
 
 def _widest_cell(rows: Sequence[Sequence[str]], width: int, keys: int) -> int:
-    """Compute the largest cell width at which the key columns fit beside any other column."""
+    """Compute the widest cells with which the key columns and any other column fit the width."""
     from rich.cells import cell_len
 
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]

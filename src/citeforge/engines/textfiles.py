@@ -250,7 +250,7 @@ def _fields_text(record: type[BaseModel], name: str) -> str:
 
 
 def yaml_line(path: Path, place: Sequence[int | str]) -> int | None:
-    """Find the line of a field in a YAML file, or of its innermost part that is there.
+    """Find the line of a field in a YAML file, or of the deepest parent that exists.
 
     Returns:
         None if the file is no YAML, or has nothing of the place.

@@ -200,7 +200,7 @@ class _Checker:
         return name
 
     def _report_missing(self) -> None:
-        """Warn of missing answers and authorship cells; add an error if no answer is there."""
+        """Warn of missing answers, and of cells without any; add an error if no answer is there."""
         places, warnings = self.places.missing, self.findings.warnings
         names = {name for name, _ in places}
         is_design = self.benchmark.kind.is_design

@@ -104,7 +104,7 @@ class CorrectedRanks:
 
 
 def corrected_ranks(files: Sequence[ScoreFile]) -> list[CorrectedRanks]:
-    """Rank systems by each measure that labels corrected and that has a direction.
+    """Rank systems by each measure that was corrected with labels and has a better direction.
 
     If the same queries were labelled for all systems, by tests of all corrected differences,
     adjusted by Holm; else by simultaneous intervals (Bonferroni), which need no common queries.

@@ -73,7 +73,7 @@ def limit_lines(files: Sequence[ScoreFile], measures: Collection[str] | None = N
 def report_lines(
     files: Sequence[ScoreFile], alike: Sequence[ScoreFile], measures: Collection[str] | None = None
 ) -> list[str]:
-    """List cautions, judges and counts to print below a table of scores; signatures are apart.
+    """List cautions, judges and counts to print below a table of scores, without signatures.
 
     Args:
         files: score files with distinct names.

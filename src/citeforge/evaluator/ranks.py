@@ -20,7 +20,7 @@ def rank_intervals(
     clusters: npt.NDArray[np.int64] | None = None,
     level: float = LEVEL,
 ) -> list[RankInterval | None]:
-    """Compute the ranks that each system may have, from 1; all at once with 95 % confidence.
+    """Compute the ranks that each system may have, from 1, in intervals that hold together.
 
     All pairs of systems are compared by paired t-tests over the queries that both define, adjusted
     by Holm over the pairs, so that the intervals hold at once for any number of systems. A system's

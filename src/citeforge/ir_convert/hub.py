@@ -355,7 +355,7 @@ class HubSource(Source):
         return _table(next(iter(splits.values())), GOLD, self.repo)
 
     def mined(self) -> dict[str, pa.Table]:
-        """Return the negatives of RAGE's ``mapping``, by label."""
+        """Return the mined negatives of a RAGE package (its table ``mapping``), by label."""
         return self._mined
 
     def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:

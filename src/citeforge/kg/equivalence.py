@@ -26,7 +26,7 @@ class Equivalence:
         stated: Mapping[str, Iterable[str]] | None = None,
         graphs: Iterable[Graph] = (),
     ) -> None:
-        """Collect inverse relations and groups.
+        """Collect pairs of inverse relations, and groups of relations with the same value.
 
         Args:
             domain: declares some of both.

@@ -203,7 +203,7 @@ def bench(
 
 
 def _require(systems: Sequence[System], unused: Mapping[str, Any]) -> None:
-    """Refuse to run no system, one twice, or with options of another one."""
+    """Refuse an empty list of systems, one that comes twice, and options that none of them has."""
     if not systems:
         raise UsageError(
             "--systems: name at least one; `citeforge list systems` lists them",

@@ -36,7 +36,7 @@ def task_id(context: str, measure: str) -> str:
 
 
 def render_evals(manifest: Manifest) -> str | None:
-    """Render ``eval.yaml``, which declares leaderboards to the Hub; None for a kind without any."""
+    """Render ``eval.yaml``, which declares leaderboards to the Hub; None if there are none."""
     kind = kind_of(manifest)
     tasks = [
         {"id": task_id(context, measure), "config": "contexts", "split": context}

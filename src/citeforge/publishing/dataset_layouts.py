@@ -80,7 +80,7 @@ def export_beir(folder: Path, out: Path, options: Part) -> DroppedFields:
 
 
 def _parse_metadata(row: dict[str, Any]) -> dict[str, Any]:
-    """Copy a row with its metadata parsed from JSON; an empty one is dropped."""
+    """Copy a row with its metadata parsed from JSON; without the field if that is empty."""
     flat = {k: v for k, v in row.items() if k != "metadata"}
     if row.get("metadata"):
         flat["metadata"] = json.loads(row["metadata"])

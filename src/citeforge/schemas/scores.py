@@ -99,7 +99,7 @@ class Variance(Record, allow_inf_nan=False):
 
     @model_validator(mode="after")
     def _fits(self) -> "Variance":
-        """Refuse a split without all sources, or with a wrong number of values.
+        """Refuse parts of a variance that lack one of its sources, or have too few values.
 
         Raises:
             ValueError: names what is wrong.

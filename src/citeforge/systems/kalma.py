@@ -63,7 +63,7 @@ def state_gold(
 
 
 def _domain(benchmark: Benchmark) -> Domain:
-    """Read the domain of a benchmark, which words its triples; a plain one if it has none."""
+    """Read a benchmark's domain, which puts triples into words; a plain one if it has none."""
     declared = benchmark.manifest.config.get("domain")
     return Domain.model_validate(declared) if isinstance(declared, dict) else _PLAIN
 

@@ -78,7 +78,7 @@ def choose_label_sets(
 
 
 def require_enough_labels(labels: LabelSet, k: int) -> None:
-    """Refuse a pool of distinct labels with fewer than k labels, the size of a context.
+    """Refuse a pool with fewer distinct labels than a context has passages (k).
 
     Raises:
         InputError: a context could not be labelled without a repeated label.

@@ -69,7 +69,7 @@ def _until_follows(text: Wording, place: int) -> bool:
 
 
 def _find_swapped_words(before: Wording, after: Wording) -> Iterator[tuple[str, str]]:
-    """Yield (word, opposite in its place); "did not open" for "stayed closed" is no swap."""
+    """Yield (word, opposite in its place), except where a negation keeps the meaning."""
     for pairs in [*_find_swaps(before, after), *_find_substitutions(before, after)]:
         if all(_is_denied(before, old) == _is_denied(after, new) for old, new in pairs):
             old, new = pairs[0]

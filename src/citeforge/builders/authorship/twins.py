@@ -142,7 +142,7 @@ def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
     temperature = recipe.attempts.at(0)
 
     def requests(ids: Iterable[str]) -> list[Request]:
-        """Make the first request for the twin of each passage."""
+        """Make the LLM requests that rewrite passages into their twins, at the first attempt."""
         texts = base.shown_texts(ids)
         return [twin_request(*both, temperature, 0) for both in texts.values()]
 

@@ -47,7 +47,7 @@ def cited_triples(paragraph: str, pool: Sequence[Triple]) -> list[Key]:
 
 
 def _contains_any(text: str, words: Iterable[str]) -> bool:
-    """Whether a text contains one of some words or names, as whole words."""
+    """Whether a text contains any of the given words or names, as whole words."""
     return any(any(words_in(text, [word])) for word in words)
 
 

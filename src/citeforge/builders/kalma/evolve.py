@@ -225,7 +225,7 @@ class Evolver:
             values[name] = {"paragraph": e.seed, "graphs": e.pair.graphs, "annotated": annotated}
 
         def wrong(name: str, reply: str) -> str | None:
-            """Say why an annotated seed sentence is refused; None if it is accepted."""
+            """Say why an LLM's seed sentence with citations is refused; None if it is accepted."""
             seed, pair = active[name].seed, active[name].pair
             changed = check.find_annotation_fault(reply, seed, pair.pool)
             return changed or check.find_misplaced_mark(

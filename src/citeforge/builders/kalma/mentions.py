@@ -166,7 +166,7 @@ def renderings(triple: Triple) -> list[str]:
 
 
 def annotate(text: str, pool: Sequence[Triple], link: Triple) -> str:
-    """Cite the triple that links two entities after the first mention of its value in a text."""
+    """Insert the citation of a linking triple where the text first mentions the triple's value."""
     for _, end in Mentions.of(text, pool).places(renderings(link)):
         return f"{text[:end]} {marker(link)}{text[end:]}"
     return text

@@ -35,7 +35,7 @@ class _RequestRecorder:
         return {"name": self.name}
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:
-        """Record the requests, and reply to each from the template."""
+        """Record the requests, and reply to each as the LLM ``template`` does."""
         self.requests += requests
         return self.template.complete(requests)
 

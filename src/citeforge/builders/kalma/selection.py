@@ -151,7 +151,7 @@ def read_stated(path: Path) -> list[StatedPair]:
 
 
 def disambiguate(kg: KnowledgeGraph, stated: Sequence[StatedPair]) -> SelectedPairs:
-    """Find the entity pair of each paragraph that the graph connects by the stated relation.
+    """Find for each paragraph the entity pair that the graph connects by the stated relation.
 
     All entities of each name are candidates; a pair is kept when exactly one combination of them is
     connected by an edge that agrees with the stated relation, in either direction.

@@ -60,7 +60,7 @@ class Planner:
     def __init__(
         self, domain: Domain, choices: Choices, seed: int, equivalence: Equivalence
     ) -> None:
-        """Start without plans, with the seed from which numbers of facts are drawn."""
+        """Start without plans; the seed draws how many facts each plan gets."""
         self._domain, self._choices, self._seed = domain, choices, seed
         self._equivalence = equivalence
         self._used = Counter[str]()

@@ -261,7 +261,7 @@ class _Plan:
 
 
 def _deal_far_negatives(plan: _Plan, refused: Refused) -> tuple[list[list[str]], int]:
-    """Deal irrelevant (far) passages to queries; count those that break the frequency plan.
+    """Assign irrelevant (far) passages to queries; count those not shown as planned.
 
     What is still to be shown is dealt out, and exchanged between queries until all may have what
     they got.

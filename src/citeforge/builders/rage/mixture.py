@@ -149,7 +149,7 @@ def _draw_filling(
 
 
 def too_few_error(query: str, n_found: int, mixture: Mixture, size: int) -> InputError:
-    """Make the error of a query with fewer passages than contexts of one size need."""
+    """Make the error for a query that has too few passages for a context of this size."""
     return InputError(
         f"--hidden: query {query!r} has {n_found} passages, mixture {mixture.name} needs {size}; "
         "contexts of unequal size would reveal how many are relevant",

@@ -83,7 +83,7 @@ def combined(rows: Sequence[Sequence[Decision]], mean: bool = False) -> Decision
 
 
 def sentence_chunks(premise: str, chunks: Chunks, count: Count) -> list[str]:
-    """Split a premise into chunks of whole sentences; a longer sentence is one chunk.
+    """Split a premise into parts of whole sentences that fit; a longer sentence is a part alone.
 
     ``even-words`` is AlignScore's way, ``nltk-words`` FactCG's (whose empty chunk before a first
     sentence that is too long is not kept), the others are MiniCheck's.

@@ -110,7 +110,7 @@ class HfJudge:
 
     @cached_property
     def _foundation(self) -> Located | None:
-        """Find the base model whose configuration and tokenizer are used; None if its own are."""
+        """Find the base model that lends its tokenizer and configuration; None if it needs none."""
         name = self.profile.foundation
         return None if name is None else find_model(name, None, _INSTEAD, weights="")
 

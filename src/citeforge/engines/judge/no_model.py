@@ -135,7 +135,7 @@ class TableJudge:
 
     @property
     def tells_contradictions(self) -> bool:
-        """Whether the table contains a contradiction, as distinct from no support."""
+        """Whether the table of verdicts tells contradictions from missing support."""
         return any(v.support == LEVELS["contradicts"] for v in self._verdicts.values())
 
     @property

@@ -217,7 +217,7 @@ class ReplayStore(Store):
     def import_rows(
         self, rows: Iterable[ExportedRow], source: Path | None = None
     ) -> tuple[int, int]:
-        """Take in exported rows; replies that are there stay.
+        """Store exported rows; replies stored before are kept.
 
         Returns:
             (rows added, rows that were there).

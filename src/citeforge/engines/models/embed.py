@@ -118,7 +118,7 @@ class LocalEmbedder:
     _made: dict[Compute, Embedder] = field(default_factory=dict, init=False)
 
     def at(self, compute: Compute) -> Embedder:
-        """Get the embedder in a numeric format such as ``int8``; models in others are unloaded."""
+        """Get the embedder in a format such as ``int8``, and unload models in other formats."""
         for other in self._made.keys() - {compute}:
             if isinstance(embedder := self._made[other], TransformerEmbedder):
                 embedder.release()

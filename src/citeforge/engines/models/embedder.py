@@ -37,7 +37,7 @@ class Refinable(Embedder, Protocol):
     """Embedder whose model can compute in several numeric formats; float32 unless asked."""
 
     def at(self, compute: Compute) -> Embedder:
-        """Get the same model in another numeric format; weights in other formats leave memory.
+        """Get the same model in another numeric format, and free the weights of all other formats.
 
         Args:
             compute: ``auto`` for what is quick where it runs.

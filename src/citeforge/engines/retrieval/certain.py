@@ -285,7 +285,7 @@ class CertainSearch:
         return [int((self._level >= level).sum()) for level in range(len(self.bounds))]
 
     def nominate(self, rows: Rows, k: int) -> tuple[Scores, Rows]:
-        """Find the k passages of some queries with the highest rough (level 0) cosines.
+        """Find the k passages with the highest rough cosines for each query (level 0 of precision).
 
         Args:
             rows: the queries.

@@ -161,7 +161,7 @@ def _several_supported(inputs: Inputs) -> Sample:
 
 
 def _overcited(inputs: Inputs) -> Sample:
-    """Compute the share of these supported statements that has a needless citation."""
+    """Compute which share of the statements that several citations support has a needless one."""
     low, high = _sums(inputs), _sums(inputs)
     rows = inputs.once(judged_citations)
     for run in range(len(inputs.runs)):

@@ -119,9 +119,10 @@ def measure_reference(
     relevant: frozenset[int],
     gold: Sequence[str],
 ) -> Values:
-    """Measure an answer as AttriEval's code does: ``[n]`` alone, from 0; out of range is ignored.
+    """Measure an answer as AttriEval's code does: only ``[n]`` cites, numbered from 0.
 
-    For confidence, though, every number that is not the relevant one is another passage.
+    Numbers beyond the passages are ignored. For confidence, though, every number that is not the
+    relevant one is another passage.
     """
     numbers = {read_number(n) for n in _REFERENCE.findall(answer.output)}
     inside = {n for n in numbers if n < n_docs}

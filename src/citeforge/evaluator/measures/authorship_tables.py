@@ -121,7 +121,7 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
 
 
 def sensitivity(files: Sequence[ScoreFile]) -> Table:
-    """Make the table of attribution sensitivity (CAS) per labelled cell (tables 2, 5, 7)."""
+    """Make the table of sensitivity to author labels (CAS), a row per cell (tables 2, 5, 7)."""
 
     def places(design: Design) -> Iterator[_Place]:
         """List the rows of the table with the names of their measures."""
@@ -322,7 +322,7 @@ def cited_table(files: Sequence[ScoreFile]) -> Table:
 
 
 def signature_lines(files: Sequence[ScoreFile]) -> list[str]:
-    """List the distinct signatures of score files; those of all measures and cells share a line."""
+    """List the signatures of score files, in one line where only measure or cell differ."""
     signatures = (entry.signature for file in files for entry in file.measures)
     return joined_signatures(re.sub(r"\|ctx:[^|]*", "|ctx:CELL", s) for s in signatures)
 

@@ -113,7 +113,7 @@ def bounded(inputs: Inputs, values: Mapping[Key, Value]) -> Sample:
 def values_by_answer(
     value: Callable[[AnswerItem, Inputs], T | None], needs: str = ""
 ) -> Callable[[Inputs], dict[Key, T]]:
-    """Make the function that computes a value of every answer where it is defined.
+    """Make the function that computes the value of every answer that has one.
 
     Args:
         value: an answer to its value, or several; None where they are not defined.

@@ -163,7 +163,7 @@ class Quotient:
     of_gold: bool = False
 
     def sums(self, inputs: KalmaInputs) -> Floats:
-        """List hits and total of every answer, shape (runs, queries, 2).
+        """List the two parts of each answer's share, hits and total: shape (runs, queries, 2).
 
         Raises:
             CannotError: the benchmark has no minimum knowledge sets, and it needs them.

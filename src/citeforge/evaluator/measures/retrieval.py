@@ -69,7 +69,7 @@ def _require_judgements(inputs: Inputs) -> None:
 
 
 def _listed_values(inputs: Inputs) -> dict[Form, Rows]:
-    """Compute all measures with a listed cutoff, in one call for all that are asked for."""
+    """Compute all measures at the cutoffs of ``LISTED``, in one call of the scoring library."""
     return _rank_values(inputs, [(base, cutoff) for base in BASES for cutoff in LISTED])
 
 

@@ -169,7 +169,7 @@ def compare_definitions(files: Sequence[ScoreFile], measures: Sequence[str] = ()
 
 
 def _is_wanted(name: str, names: set[str]) -> bool:
-    """Whether a measure is to be compared; measures without a better direction never are."""
+    """Whether a measure is to be compared; those without a better direction never are."""
     measure = find_measure(name)
     if measure is None or measure.higher_is_better is None:
         return False
@@ -235,7 +235,7 @@ def _add_score(
 
 
 def _parse(signature: str) -> Definition:
-    """Make a definition from a signature, without values and ranks."""
+    """Read the settings that a signature states; values and ranks of systems are added later."""
     parts = parse_signature(signature)
     measure = find_measure(parts["measure"])
     quality = None if measure is None else measure.citation_quality

@@ -46,7 +46,7 @@ class Rates:
         return math.nan if math.isnan(variance) else math.sqrt(max(0.0, variance))
 
     def __str__(self) -> str:
-        """Write both rates, for messages."""
+        """Write sensitivity and specificity, for messages."""
         return f"sensitivity {self.sensitivity:.3f}, specificity {self.specificity:.3f}"
 
 

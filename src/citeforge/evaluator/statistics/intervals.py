@@ -27,7 +27,7 @@ class Range:
 
     @property
     def interval(self) -> str:
-        """Choose the kind of interval for a measure with these values.
+        """Choose the kind of confidence interval for a measure with this range.
 
         Shares (and what else has two ends, neither below 0) get Wilson's, counts the one that
         allows for skewness; what may be negative is a difference, and gets Student's t, so that

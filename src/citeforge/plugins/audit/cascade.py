@@ -120,7 +120,7 @@ def _read_labels(path: Path) -> list[tuple[int, AuditLabel]]:
 def sum_up_decisions(
     base: Base, rows: Rows, stages: list[str], labels: Path | None
 ) -> tuple[Cascade, list[Decided]]:
-    """Summarise and list the decisions of judges and people about negatives.
+    """Summarise and list what judges and people decided about mined negatives.
 
     Args:
         base: the benchmark.

@@ -31,7 +31,7 @@ _OTHER_OPTIONS = [
 
 
 def _print_exploits(found: Exploits) -> None:
-    """Print the table of degenerate systems' scores, with notes and signatures below it."""
+    """Print what degenerate answers score, with notes and the measures' signatures below it."""
     from shutil import get_terminal_size
 
     from citeforge.builders.card import exploits_table

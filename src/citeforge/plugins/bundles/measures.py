@@ -311,7 +311,7 @@ def place_rates(cells: CellAnswers) -> Floats:
     k = cells.bundle.k
 
     def rate(place: int) -> Floats:
-        """Compute the share of rotated contexts that cite a place, shape (runs, queries)."""
+        """Compute how often answers cite the passage at a place, over all rotations."""
 
         def cited_share(run: int, row: int) -> float:
             """Compute the share of a query's rotated contexts in which this place is cited."""
@@ -332,14 +332,14 @@ def place_samples(cells: CellAnswers) -> list[Sample]:
 
 
 def _early(cells: CellAnswers) -> Floats:
-    """Compute how much more the first half of the places is cited than the last."""
+    """Compute how much more often the first half of the prompt is cited than the last."""
     rates, half = cells.once(place_rates), cells.bundle.k // 2
     early: Floats = rates[:half].mean(axis=0) - rates[-half:].mean(axis=0)
     return early
 
 
 def _ends(cells: CellAnswers) -> Floats:
-    """Compute how much more the first and last places are cited than those between."""
+    """Compute how much more often the first and last places are cited than those between."""
     rates = cells.once(place_rates)
     ends: Floats = (rates[0] + rates[-1]) / 2 - rates[1:-1].mean(axis=0)
     return ends
@@ -349,7 +349,7 @@ def _tested(effect: Callable[[CellAnswers], Floats]) -> Callable[[CellAnswers], 
     """Make the function that averages an effect over queries, with a t-test of its being 0."""
 
     def compute(cells: CellAnswers) -> Sample:
-        """Average the effect, and test it."""
+        """Average the effect over queries, and test it with a paired t-test."""
         values = effect(cells)
         means = np.nanmean(values, axis=0) if values.size else values
         return replace(mean_sample(values), p_t=paired_t(means[~np.isnan(means)]))

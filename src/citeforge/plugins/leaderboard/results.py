@@ -223,7 +223,7 @@ def _require_fit(path: Path, file: ScoreFile, target: Target) -> None:
 def _make_entries(
     path: Path, file: ScoreFile, target: Target, options: ResultsOptions
 ) -> tuple[list[EvalResultEntry], list[str]]:
-    """Make (entries of the values with a leaderboard, names of the other measures)."""
+    """Make (entries of measures that the Hub has a leaderboard for, names of the others)."""
     from huggingface_hub import EvalResultEntry
 
     entries, others = [], []

@@ -267,7 +267,7 @@ def _find_board(path: Path, boards: Boards, name: str | None) -> Board:
 
 
 def _read_hashes(board: Board) -> set[str]:
-    """Read the hashes of a board's benchmark: its own, and that of the whole package with gold."""
+    """Read the two hashes of a board's benchmark: of the public half, and with hidden labels."""
     manifest = load_manifest(package_folder(board.benchmark))
     return {manifest.benchmark_hash, str(manifest.config.get("joined_hash"))}
 

@@ -261,7 +261,7 @@ def interact(setting: Setting[InteractOptions]) -> MakeSteps:
         return f"Check: Document {marks}" if marks else ""
 
     def example(demo: Demonstration) -> str:
-        """Write a worked example with its check steps."""
+        """Write a worked example with the steps that check documents."""
         docs = demo.docs(o.k, base, short=True)
         return fill(query=demo.question, docs=docs, steps=_to_steps(demo, base, check))
 

@@ -45,7 +45,7 @@ def looks_like(form: str, path: Path, start: bytes) -> bool:
 
 @lru_cache(maxsize=4)
 def _recognise(path: Path, start: bytes) -> str | None:
-    """Name the format of a file by its first line; None for none of ours.
+    """Name the format of a file by its first line; None if no format that we read fits.
 
     Raises:
         InputError: responses of any tool, but not one per line.

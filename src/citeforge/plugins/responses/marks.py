@@ -224,10 +224,11 @@ def _insert_marks(
 def _missing_numbers(
     text: str, spans: Sequence[tuple[int, int, int]], statements: Sequence[Statement]
 ) -> tuple[dict[int, list[int]], list[tuple[int, int]]]:
-    """Find the spans' numbers that statements lack as marks: (by statement, outside of statements).
+    """Find citation numbers of annotated spans without a mark like [1] in the text.
 
-    Spans outside all statements, such as headings, are returned apart, as (place, number): the
-    grammar says to what a mark there belongs.
+    Returns:
+        (numbers by the statement that they belong to; (place, number) of spans outside all
+        statements, such as headings, where the grammar says to what a mark belongs).
     """
     places = [(s, e, i) for i, st in enumerate(statements) for s, e in st.spans]
     starts = [s for s, _, _ in places]

@@ -46,8 +46,9 @@ class Matching:
     """Matches cited sources with the passages of a context set."""
 
     def __init__(self, benchmark: Benchmark, way: str) -> None:
-        """Prepare a way of ``WAYS``, or ``url=FIELD``: the field of the passages' metadata that
-        holds their URL (``url`` unless it is named).
+        """Prepare to match sources to passages in a way of ``WAYS``, or by URL (``url=FIELD``).
+
+        FIELD is the field of the passages' metadata that holds their URL (``url`` by default).
 
         Raises:
             UnknownValueError: there is no such way.
@@ -124,7 +125,7 @@ class CitationPlacer:
 
     @cached_property
     def segmenter(self) -> Segmenter:
-        """Make the sentence segmenter that finds statements for marks, on first use."""
+        """Make, on first use, the segmenter that tells to what sentence a mark belongs."""
         from citeforge.engines.text.sentences import SentenceSegmenter
 
         return SentenceSegmenter()

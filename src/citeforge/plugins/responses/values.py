@@ -143,7 +143,7 @@ def nested(flat: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_lists(value: Any) -> Any:
-    """Convert all objects inside a value whose names are all numbers to lists."""
+    """Convert every object inside a value to a list if all its keys are numbers."""
     if isinstance(value, list):
         return [nested(v) if isinstance(v, dict) else v for v in value]
     if not isinstance(value, dict):
