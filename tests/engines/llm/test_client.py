@@ -8,7 +8,13 @@ import pytest
 from citeforge.engines.llm.budget import Bound
 from citeforge.engines.llm.records import Failure, LlmReply, Request
 from citeforge.engines.llm.replay import ReplayStore, SentRequest
-from citeforge.engines.llm.writers import OpenAiLlm, ReplayLlm, TemplateWriter, make_llm
+from citeforge.engines.llm.writers import (
+    OpenAiLlm,
+    ReplayLlm,
+    TemplateWriter,
+    make_llm,
+    require_askable,
+)
 from citeforge.schemas.recipes.base import RunOptions
 from conftest import refused
 from servers.running import Running, openai_server
@@ -198,6 +204,20 @@ def test_no_key_for_the_real_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     with refused("missing-key"):
         OpenAiLlm("m").complete([ask("x")])
+
+
+def test_without_a_key_only_a_model_with_stored_replies_may_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = ReplayStore(tmp_path / "s.db")
+    model = OpenAiLlm("m", store)
+    require_askable(model)
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with refused("missing-key"):
+        require_askable(None, model)
+    with openai_server(tmp_path / "log") as server:
+        llm(server, store=store).complete([ask("x")])
+    require_askable(None, model)
 
 
 def test_calls_that_are_throttled_get_there(

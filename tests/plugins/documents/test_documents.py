@@ -34,7 +34,7 @@ from citeforge.plugins.labels.sheets import export_sheet
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.tables import CORPUS
-from conftest import refused
+from conftest import Inline, refused
 from plugins.documents.village import (
     CAUGHT_BY,
     ERRORS,
@@ -250,6 +250,19 @@ def test_people_decide_what_the_models_could_not(tmp_path: Path) -> None:
     assert by_label["relevant"] <= relevant
     assert not by_label["not relevant"] & relevant
     assert again.manifest.counts["passages that people call relevant"] == -(-n // 2)
+
+
+def test_a_missing_key_is_told_before_documents_are_read(
+    inline: Inline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.md").write_text("# One\n\nA text.\n")
+    source = ("--source", "folder:texts", "--llm", "openai:m")
+    result = inline("build", "documents", *source, "--out", "made")
+    assert (result.returncode, result.code) == (1, "missing-key"), result.stderr
+    assert not list(tmp_path.rglob("*.parquet"))
 
 
 def test_labels_of_another_build_are_refused(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ from citeforge.engines.files import sha256_file
 from citeforge.engines.folders import beside
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
-from citeforge.engines.llm.writers import make_llm
+from citeforge.engines.llm.writers import make_llm, require_askable
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.running.setup import judge_session, replay_store
 from citeforge.engines.tables import rows_of, shard_paths, table_of
@@ -121,6 +121,7 @@ def build_retrieved(
         draft = build.draft(_recorded_config(recipe, models), infos, licence, models)
         if (finished := build.finished(draft)) is not None:
             return finished
+        require_askable(llm)
         questions = read_question_set(sources[0], recipe)
         corpus = _write_corpus(recipe, sources[-1], place)
         if recipe.corpus is None:

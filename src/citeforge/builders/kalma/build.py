@@ -32,7 +32,7 @@ from citeforge.engines.files import sha256_file
 from citeforge.engines.folders import beside
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import replayed_note
-from citeforge.engines.llm.writers import make_llm
+from citeforge.engines.llm.writers import make_llm, require_askable
 from citeforge.engines.models.perplexity import make_perplexity, perplexity_name
 from citeforge.engines.plugins import warn
 from citeforge.engines.running.setup import judge_session, replay_store
@@ -96,6 +96,7 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
         draft = build.draft(config, [source], recipe.licence, models, _GRAMMAR)
         if (finished := build.finished(draft)) is not None:
             return finished
+        require_askable(writer, asks.llm)
         selected = select_pairs(recipe, kg)
         equivalence = read_equivalence(kg, (g for p in selected.pairs for g in p.graphs))
         evolutions = evolver.evolve(selected.pairs, equivalence)

@@ -2,7 +2,9 @@
 
 import os
 import re
+from urllib.parse import urlsplit
 
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import RunOptions
 
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -24,6 +26,46 @@ def api_key() -> str:
 def base_url(options: RunOptions) -> str | None:
     """Get the endpoint's address from the options or the environment; None for OpenAI's own."""
     return options.base_url or os.environ.get(URL_VARIABLE)
+
+
+def require_access(options: RunOptions) -> tuple[str | None, str]:
+    """Get (address, key) of the endpoint; refuse what no request could be sent with.
+
+    Raises:
+        InputError: no key for OpenAI's own endpoint, or a wrong key or address.
+    """
+    url, key = base_url(options), api_key()
+    if not (key.isascii() and key.isprintable()):
+        raise InputError(
+            "is not a key: it contains characters that no key has",
+            path=KEY_VARIABLE,
+            allowed="set it to the key alone",
+            code="wrong-value",
+        )
+    if not key and not url:
+        raise InputError(
+            f"{KEY_VARIABLE} is not set",
+            allowed="set it, or name a local endpoint with --base-url; `citeforge doctor` lists "
+            "what needs neither",
+            code="missing-key",
+        )
+    if url and not _is_http(url):
+        raise InputError(  # without the URL, which may hold a password or a key
+            "is not an http(s) URL of an endpoint",
+            path="--base-url" if options.base_url else URL_VARIABLE,
+            allowed="e.g. http://localhost:8000/v1",
+            code="bad-option",
+        )
+    return url, key
+
+
+def _is_http(url: str) -> bool:
+    """Whether a text is a URL of HTTP with a host."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def shown_address(options: RunOptions) -> str:

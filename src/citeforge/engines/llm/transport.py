@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Mapping
 from contextlib import aclosing
 from functools import cache
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx2
 import msgspec
@@ -19,11 +18,8 @@ from citeforge.engines.http import retry_after
 from citeforge.engines.llm.adapting import is_lasting
 from citeforge.engines.llm.budget import CHARACTERS_PER_TOKEN
 from citeforge.engines.llm.options import (
-    KEY_VARIABLE,
-    URL_VARIABLE,
-    api_key,
-    base_url,
     one_line,
+    require_access,
     shown_address,
 )
 from citeforge.engines.llm.rate import RateGate
@@ -204,30 +200,9 @@ def make_client(options: RunOptions, gate: RateGate) -> AsyncOpenAI:
         gate: lets requests through at their rate.
 
     Raises:
-        InputError: no key for OpenAI's own endpoint, or no key or address at all.
+        InputError: see :func:`~citeforge.engines.llm.options.require_access`.
     """
-    url, key = base_url(options), api_key()
-    if not (key.isascii() and key.isprintable()):
-        raise InputError(
-            "is not a key: it contains characters that no key has",
-            path=KEY_VARIABLE,
-            allowed="set it to the key alone",
-            code="wrong-value",
-        )
-    if not key and not url:
-        raise InputError(
-            f"{KEY_VARIABLE} is not set",
-            allowed="set it, or name a local endpoint with --base-url; `citeforge doctor` lists "
-            "what needs neither",
-            code="missing-key",
-        )
-    if url and not _is_http(url):
-        raise InputError(  # without the URL, which may hold a password or a key
-            "is not an http(s) URL of an endpoint",
-            path="--base-url" if options.base_url else URL_VARIABLE,
-            allowed="e.g. http://localhost:8000/v1",
-            code="bad-option",
-        )
+    url, key = require_access(options)
     return AsyncOpenAI(
         api_key=key or "none",
         base_url=url,
@@ -235,12 +210,3 @@ def make_client(options: RunOptions, gate: RateGate) -> AsyncOpenAI:
         timeout=httpx2.Timeout(options.timeout, connect=min(options.timeout, _CONNECT_SECONDS)),
         http_client=EndpointClient(options, gate),
     )
-
-
-def _is_http(url: str) -> bool:
-    """Whether a text is a URL of HTTP with a host."""
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False

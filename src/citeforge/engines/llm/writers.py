@@ -13,7 +13,7 @@ from citeforge.engines.llm import smollm
 from citeforge.engines.llm.budget import Bound, RunPlan, bound_call, estimate_prompt_tokens
 from citeforge.engines.llm.endpoint import Endpoint, Route
 from citeforge.engines.llm.offline import OfflineLlm
-from citeforge.engines.llm.options import BATCH_PRICE
+from citeforge.engines.llm.options import BATCH_PRICE, require_access
 from citeforge.engines.llm.reading import Completion, read_completion
 from citeforge.engines.llm.records import Llm, LlmReply, Request, Result
 from citeforge.engines.llm.replay import OnResult, ReplayStore, Take
@@ -198,6 +198,19 @@ def make_llm(name: str, **settings: Any) -> Llm:
         InputError: a replay store that cannot be read, or a broken plugin.
     """
     return LLMS.maker(name)(LlmSettings(**settings))
+
+
+def require_askable(*llms: Llm | None) -> None:
+    """Refuse models that could not be asked, before a build does other work.
+
+    Models with stored replies are let through: they may need no request.
+
+    Raises:
+        InputError: no key, or a wrong key or address.
+    """
+    for llm in llms:
+        if isinstance(llm, OpenAiLlm) and not (llm.store and llm.store.stats().answers):
+            require_access(llm.options)
 
 
 def llm_for_dry_run(

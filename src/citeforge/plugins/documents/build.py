@@ -21,7 +21,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import replayed_note
-from citeforge.engines.llm.writers import llm_for_dry_run, make_llm
+from citeforge.engines.llm.writers import llm_for_dry_run, make_llm, require_askable
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.retrieval.certain import CorpusModel
 from citeforge.engines.retrieval.dense import DenseCorpus
@@ -96,6 +96,7 @@ def build_documents(
         draft = _draft(recipe, build, source, models)
         if (finished := build.finished(draft)) is not None:
             return finished
+        require_askable(models.asker.llm)
         info, corpus, tables = read_documents(recipe, source, build.workspace)
         folder = run.embeddings or build.workspace.stage("embeddings")
         passages = PassagePool(corpus, recipe.seed)
