@@ -1,4 +1,4 @@
-"""From sources to benchmarks: a folder per paper, recipes as files, and what all builds share.
+"""Builds of benchmarks from sources: one folder per paper, recipe files, and shared steps.
 
 May import schemas, engines, `ir_convert`, `kg` and `package`. Begin at `rage`, then `build`.
 """

@@ -1,4 +1,4 @@
-"""Licences of sources: which one is the most restrictive, and which cannot be combined.
+"""Licences of sources: the most restrictive one, and those that cannot be combined.
 
 Not legal advice: a rule of thumb over SPDX identifiers that stops the obvious mistakes.
 """

@@ -1,4 +1,4 @@
-"""The command line: one module a group of commands, no logic of its own.
+"""The command line: one module per group of commands, without logic of its own.
 
 May import everything but plugins. Begin at `main`, then `options`.
 """

@@ -218,7 +218,7 @@ def _checked_line(path: Path, number: int, line: bytes) -> bytes:
             f"the line is longer than {LONGEST_LINE >> 20} MiB",
             path=path,
             line=number,
-            allowed="one record a line",
+            allowed="one record per line",
             code="too-large",
         )
     return text

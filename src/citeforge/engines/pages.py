@@ -1,4 +1,4 @@
-"""Memory that the pages of a Parquet file can take, bounded by their headers.
+"""Upper bounds, from page headers, of the memory that pages of a Parquet file can take.
 
 A file's footer may say anything; a page that unpacks to another size than its own header says is
 refused by Arrow. No text is longer than the page, or the page of the dictionary, that it stands in.

@@ -1,4 +1,4 @@
-"""Registries: what citeforge and plugins declare under names, one registry for each sort."""
+"""Registries of named declarations by citeforge and plugins, one registry for each sort."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -137,7 +137,7 @@ class Makeable(Named, Protocol):
 
     @property
     def argument(self) -> str:
-        """What follows the name and a colon; empty if nothing does."""
+        """Part after the colon, as in ``name:argument``; empty if the name takes none."""
 
     @property
     def factory(self) -> Callable[..., Any] | None:
@@ -148,7 +148,7 @@ M = TypeVar("M", bound=Makeable)
 
 
 class MakerRegistry(Registry[M], Generic[M, T]):
-    """Registry of what is made of ``name:argument`` or ``name``, such as judges."""
+    """Registry of objects that are made from ``name:argument`` or ``name``, such as judges."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class MakerRegistry(Registry[M], Generic[M, T]):
         self._requires = requires.split()
 
     def maker(self, spec: str) -> Callable[..., T]:
-        """Find the function that makes what ``name:argument`` or ``name`` stands for, of settings.
+        """Find the function that makes the object for ``name:argument`` or ``name`` from settings.
 
         Raises:
             UsageError: nothing has such a name.

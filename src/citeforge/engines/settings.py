@@ -40,7 +40,7 @@ def read_settings(path: Path, names: Collection[str]) -> dict[str, str]:
     """Read a settings file; each value as it would be typed on a command line.
 
     Args:
-        path: TOML file with one value a key.
+        path: TOML file with one value per key.
         names: legal keys, names of options without the dashes.
 
     Raises:

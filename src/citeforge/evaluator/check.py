@@ -1,4 +1,4 @@
-"""``check``: what is wrong with a submission. It never changes a file."""
+"""``check``: lists errors and warnings about a submission; never changes a file."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Pass, fail, or not enough evidence (docs/gate.md).
+"""The gate's decision: pass, fail, or not enough evidence (docs/gate.md).
 
 A critical measure passes where the interval of the paired difference lies above its margin: all
 have to, so that each may be tested at full level (Berger 1982, Technometrics 24). A measure fails

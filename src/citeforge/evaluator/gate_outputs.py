@@ -1,4 +1,4 @@
-"""A decision for a terminal, a pull request, and tools that read JUnit XML or JSON."""
+"""Outputs of a gate decision: for terminals, pull requests, and readers of JUnit XML or JSON."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Read a policy; what is wrong in it is reported with its line."""
+"""Reading and checks of gate policies; errors name the line."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Rows of a decision, and those that need no test: what is compared with what, and counts."""
+"""Rows of a gate decision, pairs of score files, and rows that need no test (such as counts)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

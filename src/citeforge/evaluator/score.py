@@ -1,4 +1,4 @@
-"""``score``: from options and submissions to scores, one way for all kinds."""
+"""``score``: computes the scores of submissions, in the same way for all kinds of benchmark."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace

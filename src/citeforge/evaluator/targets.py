@@ -1,4 +1,4 @@
-"""Where the scores of each submission are written."""
+"""Paths of the files to which the scores of submissions are written."""
 
 import os
 from collections.abc import Sequence

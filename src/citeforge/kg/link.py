@@ -1,4 +1,4 @@
-"""KaLMA's retrieval (sections 3.1, 3.2): names in a question to entities and sub-graphs."""
+"""KaLMA's retrieval (sections 3.1, 3.2): from names in a question to entities and sub-graphs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _TYPES = {"Q5": ("PERSON", "PER")}
 
 @dataclass(frozen=True)
 class Candidate:
-    """One of the entities that have a name.
+    """An entity that a name may stand for.
 
     Attributes:
         qid: its id.

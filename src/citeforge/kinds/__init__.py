@@ -1,4 +1,4 @@
-"""What each kind of benchmark does: one class a kind.
+"""Kinds of benchmark, one class per kind.
 
 May import everything below it, inside methods. Begin at `rage`; the base is in `package.kinds`.
 """

@@ -1,4 +1,4 @@
-"""HAGRID and ALCE: questions with answers of people, as they were published."""
+"""HAGRID and ALCE: questions with gold answers, and quotes or retrieved documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Authorship: the same passages under every label of who wrote them."""
+"""Authorship: the same passages under labels that state different authors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class AuthorshipKind(TwinsKind):
-    """The cells of an experiment on who is said to have written a passage."""
+    """Authorship benchmarks: cells that state different authors for the same passages."""
 
     name = "authorship"
     recipe: type[Recipe] | None = AuthorshipRecipe

@@ -25,7 +25,7 @@ _NO_ANSWERS = "its gold is facts, not answers; echo-relevant writes them"
 
 
 class KalmaKind(ScoredKind):
-    """Questions that grew round by round from triples."""
+    """KaLMA benchmarks: questions whose answers must cite triples of a knowledge graph."""
 
     name = "kalma"
     recipe = KalmaRecipe

@@ -24,7 +24,7 @@ OTHER_TASKS = "the task looks at tables that it does not have"
 
 
 class RageKind(ScoredKind):
-    """Labelled passages; the other kinds of passages differ from it in little."""
+    """RAGE benchmarks: passages labelled for relevance; base class of the other passage kinds."""
 
     name = "rage"
     recipe: type[Recipe] | None = RageRecipe

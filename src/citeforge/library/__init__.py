@@ -1,4 +1,4 @@
-"""What ``import citeforge`` offers: benchmarks and scores from Python.
+"""The Python interface, ``import citeforge``: benchmarks, systems, scores and reports.
 
 May import everything below it. Begin at `scores`.
 """

@@ -1,4 +1,4 @@
-"""Answers that live in memory, as the file that checks and scores read."""
+"""Temporary submission files for answers that are Python objects."""
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Checks of answers in Python: of submission files, or of answers that live in memory."""
+"""Checks of answers in Python, of submission files or of answers that are Python objects."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A first look: the example data that come with the package, and what to do with them."""
+"""The demo: copies the example data of the package, and lists the commands to try on them."""
 
 import shutil
 from pathlib import Path

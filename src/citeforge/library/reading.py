@@ -1,4 +1,4 @@
-"""How an output is read: its citations, and its statements."""
+"""Citations and statements of one output, in Python."""
 
 from functools import lru_cache
 

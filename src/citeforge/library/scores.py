@@ -1,4 +1,4 @@
-"""Scores in Python: of submission files, or of answers that live in memory."""
+"""Scores in Python, of submission files or of answers that are Python objects."""
 
 from __future__ import annotations
 

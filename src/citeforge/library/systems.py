@@ -1,4 +1,4 @@
-"""Running systems from Python, and several of them with scores, comparison and report."""
+"""Running one system from Python, or several with scores, comparison and report."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Packages as they lie on disk: the one reader of their tables.
+"""Reader of packages on disk; no other folder knows where their tables are.
 
 May import schemas and engines. Begin at `package`, then `kinds`.
 """

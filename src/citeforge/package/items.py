@@ -1,4 +1,4 @@
-"""Records of a benchmark's queries: what systems are shown, and what would be right."""
+"""Records of a benchmark's queries: passages or triples shown, and gold answers."""
 
 import json
 import re
@@ -202,7 +202,7 @@ class Labelling:
 
     Attributes:
         note: what they say of the labels; an empty string for nothing.
-        labels: query id to one label a passage, in order; empty without labels.
+        labels: query id to one label per passage, in order; empty without labels.
         own: finds such labels in the passages' own texts, which must not pass for real ones.
     """
 

@@ -1,4 +1,4 @@
-"""The manifest of a package: read, and held against the files."""
+"""Reading of a package's manifest, and comparison of the package's files with it."""
 
 import json
 import os
@@ -59,7 +59,7 @@ def damaged(
     field: str | None = None,
     allowed: str = f"{FRESH_COPY}; see: citeforge verify",
 ) -> InputError:
-    """Make the error for a package whose content only a fresh copy mends."""
+    """Make the error for a damaged package, of which the user needs a fresh copy."""
     return InputError(message, path=path, field=field, allowed=allowed, code=code)
 
 

@@ -1,4 +1,4 @@
-"""Publishing benchmarks: card, Hub, hidden gold, exports. Renders, decides nothing.
+"""Publishing of benchmarks: card, Hub, hidden gold and exports.
 
 May import everything below it. Begin at `hub`, then `card`.
 """

@@ -1,5 +1,4 @@
-"""What can be named on the command line: judges, embedders, retrievers, LLMs, perplexity models,
-segmenters, knowledge graphs and formats of prediction files.
+"""Names for the command line: judges, embedders, retrievers, LLMs, other engines, and formats.
 
 Help texts, error messages and lookups all come from these declarations.
 """

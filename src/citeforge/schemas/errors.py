@@ -1,4 +1,4 @@
-"""Errors that are shown to the user as one clear line; of a missing module, which extra brings it.
+"""Errors that users see as one clear line; for a missing module it names the extra to install.
 
 Exit codes: 1 the input is at fault, 2 wrong usage, 3 finished with counted failures, 4 not enough
 evidence.

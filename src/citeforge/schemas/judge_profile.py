@@ -1,4 +1,4 @@
-"""What a judge model was trained to read and to say: one declaration a model family."""
+"""Judge profiles: the prompt of a model family, and the replies that mean each verdict."""
 
 from collections import Counter
 from typing import Any, Literal, Self
@@ -25,7 +25,7 @@ class Chunks(FrozenRecord):
     """Way to cut a long premise; its best chunk decides.
 
     Attributes:
-        size: most units a chunk.
+        size: most units per chunk.
         of: units: ``words`` between white space, ``tokens`` of the model, ``nltk-words`` of NLTK's
             word tokenizer, or ``even-words``: as many sentences in each chunk as make it about
             ``size`` words.

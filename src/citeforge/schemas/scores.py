@@ -265,7 +265,7 @@ class PassageDetail(Record):
 
 
 class CitedWords(Record):
-    """Words that a system itself cites for, and what it quotes, where its submission has spans.
+    """Words of an answer that a citation is for, and its quotations, from a submission's spans.
 
     Attributes:
         statement: number of the statement, from 0; None where a citation is for no words.

@@ -1,4 +1,4 @@
-"""The one-line recipe printed with every score (after sacreBLEU's habit)."""
+"""Signatures: the line printed with a score that says how it was computed (as in sacreBLEU)."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _PREFIX = {
 
 @dataclass(frozen=True)
 class Signature:
-    """Everything that must agree before two scores may be compared.
+    """Everything that must be equal for two scores to be comparable.
 
     Attributes:
         measure: declared name, e.g. ``CiteF1``.

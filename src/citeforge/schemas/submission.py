@@ -51,7 +51,7 @@ class OwnPassage(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 class CitedSpan(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """One citation of a system that says which words it cites for, and which words it quotes.
+    """One citation, with the words of the answer that it is for, and the words that it quotes.
 
     Offsets count Unicode characters and exclude the end. What the measures read are the marks of
     the output; spans are kept beside them.

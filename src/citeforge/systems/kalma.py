@@ -18,7 +18,7 @@ _PLAIN = Domain(name="any", entity_class="Q0")
 
 @dataclass(frozen=True)
 class Marks:
-    """How often a system marks a fact as absent, [NA].
+    """Probabilities with which a system marks a fact as absent, [NA].
 
     Attributes:
         present: probability for a fact that is shown.

@@ -1,4 +1,4 @@
-"""What systems are shown: whole sub-graphs, sub-graphs with holes, and wrong sub-graphs.
+"""Context sets of KaLMA: whole sub-graphs, those without some gold facts, and wrong ones.
 
 ``absent_n`` is KaLMA's conscious incompetence (section 4.4): n facts of the minimum knowledge set
 are missing. ``retrieval_p`` is its retrieval accuracy (section 5.5): p % of all sub-graphs are the

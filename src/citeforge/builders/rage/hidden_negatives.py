@@ -1,4 +1,4 @@
-"""Negatives of hidden contexts: how often, and where else, a passage is shown tells no label.
+"""Negatives of hidden contexts, chosen so that how often a passage is shown reveals no label.
 
 A reader of the public half can count in how many contexts a passage is shown. Drawn query by query,
 negatives come from the whole corpus and relevant passages do not, so rare passages are relevant.

@@ -1,4 +1,4 @@
-"""Mining of seemingly relevant passages (RAGE, section 3.1), and which passages are excluded."""
+"""Mining of seemingly relevant passages (RAGE, section 3.1), and the passages to exclude."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -287,7 +287,7 @@ class JudgeSession:
                 f"decided pair {index} of {total:,} (counted from 0)", "the pairs that it was given"
             )
         if index not in waiting:
-            raise self._wrong(f"decided pair {index} twice", "one decision a pair")
+            raise self._wrong(f"decided pair {index} twice", "one decision per pair")
         if not isinstance(decision, JudgeFailure) and not _is_verdict(decision):
             raise self._wrong(f"decided {decision!r}", _VERDICT)
 

@@ -1,4 +1,4 @@
-"""What servers refuse, and how requests are changed for them, once per model.
+"""Changes to requests that a model's server requires, learnt once per model from its refusals.
 
 o-series and gpt-5 take no ``max_tokens`` and no temperature; DeepSeek takes no ``json_schema``, LM
 Studio no ``json_object``; some chat templates have no system message.

@@ -1,4 +1,4 @@
-"""What a run will cost, and stopping before it costs too much."""
+"""Estimates of a run's cost, and a budget that stops the run before its limit is exceeded."""
 
 import math
 from collections.abc import Mapping, Sequence

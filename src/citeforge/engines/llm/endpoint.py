@@ -1,4 +1,4 @@
-"""An endpoint: each distinct request made once, stored, budgeted, adapted and counted."""
+"""Client of a model's endpoint: sends each distinct request once, within rate and cost limits."""
 
 import asyncio
 import sys

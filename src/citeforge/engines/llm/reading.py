@@ -1,4 +1,4 @@
-"""What endpoints reply: answers, and errors in the shapes of several providers."""
+"""Reader of endpoint replies: answers, and errors in the formats of several providers."""
 
 import re
 from collections.abc import Iterable

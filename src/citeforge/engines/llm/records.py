@@ -146,7 +146,7 @@ class LlmReply(Struct, frozen=True, omit_defaults=True):
 
 
 class Failure(Struct, frozen=True, omit_defaults=True):
-    """Why a request has no answer.
+    """Reason why a request has no answer.
 
     Attributes:
         reason: what kind of failure it is.

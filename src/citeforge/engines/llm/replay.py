@@ -1,4 +1,4 @@
-"""The replay store: every reply paid for, found again by the hash of its request."""
+"""The replay store: keeps every paid reply, and finds it by the hash of its request."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -96,7 +96,7 @@ class StoreStats:
 
 
 class ReplayStore(Store):
-    """One table: replies, failures, the tokens that they cost, and a judge's verdicts.
+    """Store of replies, failures, the tokens that they cost, and judges' verdicts, in one table.
 
     A reply is stored before it is used.
 

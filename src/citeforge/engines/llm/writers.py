@@ -135,7 +135,7 @@ class ReplayLlm(ChatLlm):
 
 
 class TemplateWriter:
-    """The embedded default where no LLM is at hand: fills in templates, and says so.
+    """Default writer of KaLMA builds, which calls no LLM: fills in templates.
 
     Deterministic. Manifests and cards name it ``template``; its texts are no model's.
     """
@@ -183,7 +183,7 @@ class TemplateWriter:
 
 @dataclass(frozen=True)
 class LlmSettings:
-    """What an LLM is made with, besides its argument: ``templates`` are those of the command."""
+    """Settings of an LLM besides its argument; ``templates`` are for the template writer."""
 
     store: ReplayStore | None = None
     options: RunOptions = field(default_factory=RunOptions)

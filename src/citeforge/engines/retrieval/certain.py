@@ -1,4 +1,4 @@
-"""Vector search of a corpus; results equal exact arithmetic, whatever numeric format comes first.
+"""Vector search of a corpus in any numeric format; its results equal those of exact arithmetic.
 
 A cosine is known up to a bound. Vectors of all passages are made in whatever numbers are quick
 (bfloat16, int8, float32). Where the bounds of two passages overlap and their order matters, both
@@ -77,7 +77,7 @@ class CorpusModel:
         corpus: Parquet files of the passages (schema CORPUS).
         folder: folder for vectors of passages.
         compute: numbers that all passages are embedded in; the lists do not depend on it.
-        shard_rows: texts a shard of vectors.
+        shard_rows: texts per shard of vectors.
         first_stage: function that searches vectors in float32.
         query_folder: folder for all other vectors; None for ``folder``, which no other process
             may then use.
@@ -211,7 +211,7 @@ class CorpusModel:
 
 
 class CertainSearch:
-    """Cosines of queries and passages with error bounds, made finer where the bounds leave doubt.
+    """Search by cosines with error bounds; doubtful ones are computed again in finer formats.
 
     A passage has a level: 0 for the vectors that all have, then finer ones. Vectors that were
     given, or that a server made, are the only ones there are: their cosines have no error.

@@ -97,7 +97,7 @@ class _LocalReranker(ABC):
         """Score pairs in batches, longest first; return the scores in the order of the pairs.
 
         Raises:
-            InputError: the model is none that gives one score a pair.
+            InputError: the model is none that gives one score per pair.
         """
         import torch
 

@@ -1,4 +1,4 @@
-"""Engines as options of commands ask for them: models, judges and stores, here or on a cluster.
+"""Models, judges and stores made from run options, on this machine or a Ray cluster.
 
 May import all of `engines`. Begin at `setup`, then `runner` and `ray_runner`.
 """

@@ -1,4 +1,4 @@
-"""Engines as recipes and run options ask for them: stores, embedders, judges, and runners.
+"""Stores, embedders, judges and runners, made from recipes and run options.
 
 A runner spreads embedding, judging and searching over processes or machines.
 """

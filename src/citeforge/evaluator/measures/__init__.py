@@ -1,4 +1,4 @@
-"""Measures, one family a file; `registry` collects them, and `passages` reads submissions for them.
+"""Measures, one family per file; `registry` collects them, `passages` reads submissions for them.
 
 May import `submissions` and `statistics`. Begin at `declared`, then `columns`.
 """

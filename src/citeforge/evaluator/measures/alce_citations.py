@@ -1,5 +1,4 @@
-"""ALCE's reading of answers, and the quality of their citations (Gao et al. 2023, sections 3 and 4,
-and their code).
+"""ALCE's reading of answers, and the quality of their citations (Gao et al. 2023, and its code).
 
 ## alce
 

@@ -1,5 +1,4 @@
-"""Correctness of ALCE: by words (short answers, lists, length, ROUGE), and by models (MAUVE, a QA
-model, a judge of gold claims)."""
+"""Correctness of ALCE: by words (such as ROUGE), and by models (MAUVE, QA, a judge of claims)."""
 
 import re
 import string
@@ -50,7 +49,7 @@ def length_of(item: AnswerItem, inputs: Inputs) -> float:
 
 @dataclass(frozen=True)
 class AnsweredPairs:
-    """The share of a question's qa_pairs that an answer answers, and whether these are all."""
+    """Share of a question's qa_pairs that an answer answers, and whether it answers all."""
 
     share: float
     are_all: bool
@@ -77,7 +76,7 @@ def str_em_of(item: AnswerItem, inputs: Inputs) -> AnsweredPairs | None:
 
 @dataclass(frozen=True)
 class ListScores:
-    """Values of a list answer; of recall, ``5`` is that of at most five gold answers."""
+    """Scores of a list answer; for ``recall5`` and ``f15``, five gold answers are enough."""
 
     precision: float
     recall: float
@@ -192,7 +191,7 @@ def token_f1(prediction: str, answer: str) -> float:
 
 @dataclass(frozen=True)
 class QaScores:
-    """How well a QA model answers the questions of one output: exactly, by tokens, all exactly."""
+    """Scores of a QA model on one output: exact matches, F1 of tokens, and whether all match."""
 
     exact: float
     f1: float

@@ -1,5 +1,4 @@
-"""Attributed-IR's reading of answers, and their citations, held against statements and against the
-gold answers' (Djeddal et al. 2024, and their code).
+"""Attributed-IR's reading of answers, and measures of their citations (Djeddal et al. 2024).
 
 ## attributed_ir
 

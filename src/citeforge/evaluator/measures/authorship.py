@@ -1,4 +1,4 @@
-"""Measures of all cells of the design, and what labels change: CAS, CAB, their significance.
+"""Measures per cell of the authorship design, and effects of labels: CAS, CAB, significance.
 
 ## authorship
 

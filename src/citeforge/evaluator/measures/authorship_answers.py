@@ -1,4 +1,4 @@
-"""Answers to the cells of an authorship benchmark: what one is worth, and all of them, read."""
+"""Values of single answers in an authorship benchmark, and the reader of whole submissions."""
 
 import math
 import re

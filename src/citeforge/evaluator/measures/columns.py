@@ -1,4 +1,4 @@
-"""Values by (run, query row), between bounds where a judgement failed, as samples."""
+"""Values by run and query, with bounds where a judgement failed, and samples made of them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

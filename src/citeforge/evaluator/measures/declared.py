@@ -1,4 +1,4 @@
-"""What a measure is: its declaration, and the function that computes it."""
+"""Declaration of a measure, and the function that computes it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Answers = TypeVar("Answers")
 
 
 class CannotError(CiteforgeError):
-    """A measure's needs are missing; the message says which."""
+    """A measure cannot be computed: the message says what is missing."""
 
 
 @dataclass(frozen=True)

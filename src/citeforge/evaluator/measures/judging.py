@@ -113,7 +113,7 @@ def premise(
 
 
 class CitationJudging:
-    """Citation recall and precision of many answers, in three waves of questions.
+    """Citation recall and precision of many answers, in three rounds of questions to the judge.
 
     First every statement against all its passages; then, where that holds and several are cited,
     each passage alone; then, where one alone does not suffice, the others without it.

@@ -70,11 +70,11 @@ from citeforge.schemas.kg import Key
 
 @dataclass(frozen=True)
 class Share:
-    """What one answer adds to a quotient of sums.
+    """Numbers that one answer adds to a ratio of sums.
 
     Attributes:
-        hits: above the line.
-        total: below it.
+        hits: added to the numerator.
+        total: added to the denominator.
     """
 
     hits: float

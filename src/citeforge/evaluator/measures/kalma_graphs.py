@@ -1,4 +1,4 @@
-"""Answers that cite triples: what each was shown and cites, and a submission of them, read."""
+"""Reader of submissions that cite triples: each answer with its citations and its shown graph."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence

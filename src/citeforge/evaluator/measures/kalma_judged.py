@@ -188,7 +188,7 @@ REFERENCE_ANSWERS = 400
 
 @dataclass(frozen=True)
 class AlignedCitations:
-    """How many citations of one answer their statements entail.
+    """Citations of one answer that their statements entail: number and share.
 
     Attributes:
         hits: their number, between bounds.
@@ -253,7 +253,7 @@ def _is_asked(text: str, citation: Key, strict: bool) -> bool:
 
 @dataclass(frozen=True)
 class NaStatements:
-    """What the [NA] statements of one answer entail.
+    """Counts of one answer's [NA] statements, and of the absent triples that they entail.
 
     Attributes:
         precise: those that entail an absent triple or answer nothing, between bounds.

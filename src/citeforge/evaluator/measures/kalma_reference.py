@@ -1,4 +1,4 @@
-"""How KaLMA's own code reads an answer (its ``extract_citations``, found by running it).
+"""KaLMA's own reading of an answer: ``extract_citations``, whose behaviour was found by running it.
 
 Its reading is by punctuation alone: a bracket ends at the first ``]`` of its line, pieces are cut
 at colons, and a relation is what follows the last comma before a colon.

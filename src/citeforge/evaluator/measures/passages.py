@@ -1,4 +1,4 @@
-"""Answers that cite passages, of a frozen context set or of their own."""
+"""Reader of submissions that cite passages, from a frozen context set or their own."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""RAGE's measures (docs/definitions.md#rage): a few numbers of one answer at a time.
+"""RAGE's measures (docs/definitions.md#rage), from a few numbers per answer.
 
 ## rage
 

@@ -1,4 +1,4 @@
-"""From the lines of a submission to samples: what all ways of reading have in common.
+"""Shared parts of all submission readers: from lines of answers to samples of measures.
 
 A way of reading is one function: it goes through the lines of a submission, keeps what its measures
 need, computes them, and counts answers and faults. A kind has one for each of its ``readings``.

@@ -1,5 +1,4 @@
-"""Reports as pages: plots of score files, the explorer of answers, robustness of rankings; and
-tables for papers.
+"""Reports as pages: plots, explorer of answers, robustness of rankings; and tables for papers.
 
 Begin at `report`; `choose` has the list of plots, and `charts` their shared helpers.
 """

@@ -1,5 +1,7 @@
-"""The explorer of answers: a section of a page, and its data in chunks, inside the page or in files
-beside it, which the page loads when it shows them, also from a disk."""
+"""The explorer of answers: a section of a page, whose data are in the page or in files beside it.
+
+The page loads such a file when it shows its data, also from a disk.
+"""
 
 import json
 import math

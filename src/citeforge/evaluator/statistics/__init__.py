@@ -1,4 +1,4 @@
-"""Values of queries made means, intervals and tests.
+"""Means, intervals and tests, computed from values per query.
 
 May import schemas and engines. Begin at `estimates`, then `significance`.
 """

@@ -1,4 +1,4 @@
-"""95 % intervals of a value with a standard error, by what values the measure can have."""
+"""95 % intervals of a value with a standard error, chosen by the range of the measure."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Whether the values of a score file agree with each other."""
+"""Check that a measure's value in a score file agrees with its values per query."""
 
 import math
 

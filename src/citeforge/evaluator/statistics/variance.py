@@ -1,8 +1,9 @@
 """Uncertainty of a mean over queries, runs, judges and their repeats, and its sources.
 
-A crossed design with one value a cell and random effects: components by the closed formulas of the
-analysis of variance. Mean squares of all other sources are pooled (Satterthwaite 1946); two numbers
-that make coverage .95 in normal theory join them with those of queries (docs/definitions.md).
+A crossed design with one value per cell and random effects: components by the closed formulas of
+the analysis of variance. Mean squares of all other sources are pooled (Satterthwaite 1946); two
+numbers that make coverage .95 in normal theory join them with those of queries
+(docs/definitions.md).
 """
 
 import math

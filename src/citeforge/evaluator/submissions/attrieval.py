@@ -1,4 +1,4 @@
-"""AttriEval's own outputs, one saved data set a cell, as lines of one submission."""
+"""Reader of AttriEval's own outputs (one saved data set per cell) as one submission."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -40,7 +40,7 @@ class _Row(msgspec.Struct):
 def read_cells(path: Path, benchmark: Benchmark) -> Iterator[tuple[int, SubmissionLine]]:
     """Yield (row, answer) of every cell in a folder of AttriEval's outputs.
 
-    The folder has one folder a cell, each saved by ``datasets``, and called after the cell
+    The folder has one folder per cell, each saved by ``datasets``, and called after the cell
     (``hl_human_llm_informed``, also with something before it: ``llama3_hl_human_llm_informed``),
     or after AttriEval's RAG mode (``…_vanilla``, ``…_base``, ``…_cf``), the origins then being
     those of the passages in it. One saved data set, called so, will do too.

@@ -1,4 +1,4 @@
-"""Outside prediction files, read as they are: ALCE's, Attributed-IR's, AttriEval's, …"""
+"""Prediction files of other tools, read without conversion: ALCE's, AttriEval's, …"""
 
 import ast
 from collections.abc import Callable
@@ -55,7 +55,7 @@ def detect(path: Path) -> str:
 
 
 class _OurNames(msgspec.Struct):
-    """Fields that tell an answer in citeforge's own format."""
+    """Fields by which an answer in citeforge's own format is recognised."""
 
     query_id: Any
     output: Any

@@ -1,4 +1,4 @@
-"""A submission, opened: what it is, and its answers, read as few times as can be."""
+"""An open submission: format, header and answers, read in as few passes as possible."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Whether a submission answers this benchmark, where its header is silent: what citations tell."""
+"""Signs in a submission's citations that it was made on another build of the benchmark."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Passages that answers bring themselves: which of them does the benchmark know?"""
+"""Passages that submissions supply themselves, matched with the benchmark's corpus."""
 
 import hashlib
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Reading submissions: streamed, with the line of everything that is wrong."""
+"""Streaming reader of submissions; errors name the line."""
 
 import re
 from array import array

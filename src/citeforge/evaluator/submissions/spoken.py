@@ -1,4 +1,4 @@
-"""Answers as they are said to the user: without thoughts, and out of JSON and fences."""
+"""Removal of model thoughts, JSON wrappers and code fences around answers."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""How reports cite: links, numbers with a list of references, bare URLs.
+"""Citations in reports: links, numbers with a list of references, bare URLs.
 
 What is read, outside code and images:
 

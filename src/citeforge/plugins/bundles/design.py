@@ -1,4 +1,4 @@
-"""Bundles: experiments whose conditions (cells) are context sets of one package. With recipes."""
+"""Bundles: experiments whose conditions (cells) are context sets of one package; their recipes."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -129,7 +129,7 @@ Holds = Callable[[CellAnswer, CellAnswer, int], bool]
 
 @dataclass(frozen=True)
 class Refusals:
-    """Which answers are refusals (1 or 0, NaN where undefined), by run and query.
+    """Refusals among the answers (1 or 0, NaN where undefined), by run and query.
 
     Attributes:
         right: where nothing relevant is shown.
@@ -203,7 +203,7 @@ def _judge_refusals(cells: CellAnswers) -> dict[str, bool]:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Where each query's passages differ between cells, and its normalised gold answers.
+    """Positions, per query, of evidence and decoy among the passages; normalised gold answers.
 
     Attributes:
         target: place of the evidence that the cell ``removed`` lacks.

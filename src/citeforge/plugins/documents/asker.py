@@ -25,7 +25,7 @@ _WARM_TEMPERATURE = 0.7
 
 @dataclass(frozen=True, slots=True)
 class TextReply:
-    """Text of an LLM's reply, or why there is none.
+    """Text of an LLM's reply, or the reason why there is none.
 
     Attributes:
         text: text of the reply, without its last line if it was cut off; empty without a reply.

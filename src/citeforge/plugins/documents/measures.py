@@ -48,7 +48,7 @@ def absent_rows(package: Package) -> npt.NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Refusals:
-    """Which answers are refusals (1 or 0), by run and query; NaN where there is no answer.
+    """Refusals among the answers (1 or 0), by run and query; NaN where there is no answer.
 
     Attributes:
         right: of questions that the documents do not answer; NaN of others.

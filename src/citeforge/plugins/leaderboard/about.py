@@ -1,5 +1,4 @@
-"""Texts of the pages about a benchmark (description, facts, links), and the page of definitions of
-all measures."""
+"""Texts of pages about a benchmark (description, facts, links), and the page of definitions."""
 
 import datetime
 import re

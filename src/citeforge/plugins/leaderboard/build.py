@@ -1,5 +1,4 @@
-"""Builds sites of one benchmark, or of several with a table of all, from score files that stored
-submissions back."""
+"""Sites of one benchmark, or of several with a table of all, from scores of stored submissions."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -46,7 +46,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True)
 class Site:
-    """Numbers of a written site.
+    """Counts of the systems and pages of a written site.
 
     Attributes:
         systems: number of distinct systems on all benchmarks.

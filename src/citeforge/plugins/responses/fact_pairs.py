@@ -1,4 +1,4 @@
-"""Statement–URL pairs of a report: what FACT asks a judge about (arXiv 2506.11763, section 3.2)."""
+"""Statement–URL pairs of a report, for FACT's judge (arXiv 2506.11763, section 3.2)."""
 
 import re
 from collections import deque

@@ -129,7 +129,7 @@ def read_output(output: ModelOutput, grammar: Grammar) -> Response:
 
 
 def _has_marks_alone(block: Mapping[str, Any], grammar: Grammar) -> bool:
-    """Whether a block says by marks, and by no cited words, what its citations are for."""
+    """Whether a block gives its citations only as marks in the text, without ``cited_text``."""
     citations = block.get("citations") or ()
     has_words = any(citation["cited_text"] is not None for citation in citations)
     return not has_words and any(m.numbers for m in grammar.parse(block.get("text", ""), 1).markers)

@@ -226,7 +226,7 @@ class PartPaths(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Declarations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All that is declared of the files of tools.
+    """Declarations of the files of all tools: their layouts, and paths that layouts share.
 
     Attributes:
         line: values beside a response.

@@ -1,4 +1,4 @@
-"""Measures of how much of the points of a good answer a report contains: nuggets, rubrics, DRAGUN.
+"""Measures of coverage: how many points of a good answer (nuggets, rubrics) a report contains.
 
 Labels come from files of assessors or of their tools (``--assessments``), else a judge decides for
 every nugget, criterion or short answer whether the answer supports it.

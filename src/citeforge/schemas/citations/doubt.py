@@ -1,4 +1,4 @@
-"""What looks like a mark and may be something else: subscripts, pinpoints, powers, enumerators."""
+"""Text that looks like a citation mark, but may be a subscript, pinpoint, power or enumerator."""
 
 import re
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Mentions of passages that are no marks: `Document 5 states`, `passage five`, `(5)` at an end.
+"""Mentions of passages that are not marks: `Document 5 states`, `passage five`, `(5)` at an end.
 
 They are counted as unread: what looks like a citation is never passed over without a warning.
 """

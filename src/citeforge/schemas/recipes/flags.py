@@ -1,4 +1,4 @@
-"""A record as options of a command line, and back: one flattening for every kind."""
+"""Conversion of a record to options of a command line and back, the same for every kind."""
 
 import types
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Systems that answer benchmarks: what is declared of one, and what it may be called."""
+"""Declarations of systems that answer benchmarks, and checks of their names."""
 
 import unicodedata
 from collections.abc import Callable, Iterable
