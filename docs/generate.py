@@ -123,7 +123,10 @@ def _family_section(family: str) -> str:
         if found:
             first, _, notes = found[1].partition("\n\n")
             return f"## {family}\n\n{first}\n\n{_formulas(family)}\n" + (notes and f"{notes}\n\n")
-    raise LookupError(f"no docstring of a module with measures has ## {family}")
+    raise LookupError(
+        f"no docstring of the modules of the measures {family!r} has a line '## {family}', "
+        "below which it says what docs/definitions.md is to say"
+    )
 
 
 def _formulas(family: str) -> str:

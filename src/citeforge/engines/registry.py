@@ -169,6 +169,8 @@ class MakerRegistry(Registry[M], Generic[M, T]):
             requires: attributes that each object must have, separated by spaces.
         """
         super().__init__(group, noun, record, ours, unknown)
+        for name in factories.keys() ^ {one.name for one in ours if one.factory is None}:
+            raise LookupError(f"{noun} {name!r} needs a declaration and a function that makes it")
         for name, factory in factories.items():
             self._ours[name] = replace(cast(Any, self._ours[name]), factory=factory)
         self._requires = requires.split()

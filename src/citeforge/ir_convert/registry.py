@@ -46,14 +46,21 @@ def declared_sources(
         folder: folder with ``sources.toml``, one table per source, and ``sources.bib``, which these
             cite.
         openers: source to the function that opens it.
+
+    Raises:
+        LookupError: a source has no declaration, no function, or a citation without an entry.
     """
     bib = (folder / "sources.bib").read_text(encoding="utf-8").strip().split("\n\n")
     entries = {"": "", **{entry.partition("{")[2].partition(",")[0]: entry for entry in bib}}
     rows = tomllib.loads((folder / "sources.toml").read_text(encoding="utf-8"))
-    return {
-        name: Declaration(
-            name=name, factory=openers[name], citation=entries[row.pop("citation", "")], **row
+    cited = {name: row.pop("citation", "") for name, row in rows.items()}
+    if lacking := [*(rows.keys() ^ openers.keys()), *(set(cited.values()) - set(entries))]:
+        raise LookupError(
+            f"{lacking[0]!r} needs a table in {folder}/sources.toml and a function that opens it; "
+            "as a citation, an entry in sources.bib"
         )
+    return {
+        name: Declaration(name=name, factory=openers[name], citation=entries[cited[name]], **row)
         for name, row in rows.items()
     }
 

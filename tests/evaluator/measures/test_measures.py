@@ -1,5 +1,6 @@
 """Measures as objects: a stranger's, names with parameters, what is collected."""
 
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,10 @@ __version__ = "1.2"
 
 
 def has_digit(item):
-    """1 where the output has a digit; undefined for an empty answer that was given."""
+    """1 where the output has a digit, or none at all; undefined for an empty answer."""
     if not item.output and not item.is_missing:
         return None
-    return float(any(c.isdigit() for c in item.output))
+    return float(item.is_missing or any(c.isdigit() for c in item.output))
 
 
 def passages(item):
@@ -40,7 +41,8 @@ MEASURES = (
     PassageMeasure(
         "Digit", "strange", "answers with a digit", source="here", compute=per_answer(has_digit)
     ),
-    count("Shown", "strange", "passages shown", source="here", compute=per_answer(passages)),
+    count("Shown", "strange", "passages shown", source="here",
+          compute=per_answer(passages, missing=None)),
 )
 PLUGINS = {"measures": MEASURES}
 '''
@@ -72,6 +74,24 @@ def test_a_strangers_measure_is_one_file(package: Path) -> None:
     assert shown.value == pytest.approx(sum(sizes) / len(sizes))
     assert "|plug:stranger.py 1.2|" in digit.signature
     assert "plug" not in result["CiteP"].signature
+
+
+@pytest.mark.usefixtures("stranger")
+def test_a_missing_answer_has_the_worst_value(package: Path) -> None:
+    """Whatever a plugin's function says of an empty output; measures of retrieval see no answer."""
+    benchmark = cf.load(package)
+    half = len(benchmark.query_ids) // 2
+    lines = [{"query_id": q, "output": "In 1831 [1]."} for q in benchmark.query_ids[:half]]
+    names = [
+        m.name for m in measures().values()
+        if m.reads == "passages" and m.higher_is_better and m.family not in ("retrieval", "strange")
+    ]  # fmt: skip
+    result = cf.score(lines, benchmark, ["Digit", *names], judge="lexical")
+    assert {"Digit", "CiteP", "ALCE.CitRec", "NLI.prec", "TREC.HP"} <= set(result)
+    for entry in result.file.measures:
+        worst = 0.0 if entry.name == "Digit" else find_measure(entry.name).low
+        values = {v for v in entry.per_query[half:] if not math.isnan(v)}
+        assert values <= {worst}, entry.name
 
 
 @pytest.mark.usefixtures("stranger")

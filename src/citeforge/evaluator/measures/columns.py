@@ -167,11 +167,19 @@ def bounded_mean_of(
     return compute
 
 
-def per_answer(value: Callable[[AnswerItem], float | None]) -> Compute:
+def per_answer(value: Callable[[AnswerItem], float | None], missing: float | None = 0.0) -> Compute:
     """Make the function that averages one number of each answer over queries.
 
     Args:
         value: an answer with its query, passages and gold to its raw value; None where the measure
             is not defined. A missing answer comes with an empty output and ``is_missing``.
+        missing: value of a missing answer where one is defined, which should be the worst; None for
+            what ``value`` makes of it.
     """
-    return mean_of(values_by_answer(lambda item, inputs: value(item)), lambda number: number)
+
+    def or_missing(item: AnswerItem, inputs: Inputs) -> float | None:
+        """Compute the value of an answer; the fixed one if the answer is missing."""
+        number = value(item)
+        return number if number is None or missing is None or not item.is_missing else missing
+
+    return mean_of(values_by_answer(or_missing), lambda number: number)

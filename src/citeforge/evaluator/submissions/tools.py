@@ -7,9 +7,10 @@ from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.text.segment import Segmenter
+from citeforge.schemas.choices import JUDGES, listed
 from citeforge.schemas.recipes.command_options import ScoreOptions
 
-NO_JUDGE = "needs a judge: --judge hf:MODEL, openai:MODEL, table:FILE or lexical"
+NO_JUDGE = f"needs a judge: --judge {listed(JUDGES)}"
 
 
 @dataclass(frozen=True)
