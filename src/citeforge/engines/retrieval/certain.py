@@ -77,7 +77,7 @@ class CorpusModel:
         corpus: Parquet files of the passages (schema CORPUS).
         folder: folder for vectors of passages.
         compute: numbers that all passages are embedded in; the lists do not depend on it.
-        shard_rows: texts a shard of vectors.
+        shard_rows: texts per shard of vectors.
         first_stage: function that searches vectors in float32.
         query_folder: folder for all other vectors; None for ``folder``, which no other process
             may then use.
