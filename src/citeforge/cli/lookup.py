@@ -254,7 +254,7 @@ def source_words(system: System) -> str:
 
 @click.group("list", cls=NamedCommands)
 def lists() -> None:
-    """List what can be named: sources, systems, measures."""
+    """List the known sources, systems and measures."""
 
 
 @lists.command("sources")
@@ -301,7 +301,7 @@ def systems() -> None:
 @path_option("--store", help="Replay store to look at.")
 @click.option("--offline", is_flag=True, help="Ask no network.")
 def doctor(base_url: str | None, store: Path | None, offline: bool) -> None:
-    """Tell what is installed, what answers, and what to type next.
+    """Check installation, endpoint, Hub and store; say what to do.
 
     Never shows a key. Exit code 1 when a store is there and cannot be read.
     """

@@ -52,8 +52,8 @@ COMMANDS = {
     },
     "Look up": {
         "show": ("lookup.show", "Summarise a package, or show one query in context."),
-        "list": ("lookup.lists", "List what can be named: sources, systems, measures."),
-        "doctor": ("lookup.doctor", "Tell what is installed, what answers, and what to type next."),
+        "list": ("lookup.lists", "List the known sources, systems and measures."),
+        "doctor": ("lookup.doctor", "Check installation, endpoint, Hub and store; say what to do."),
     },
     "Advanced": {
         "llm": ("llm.llm", "Ask an LLM, and keep its answers: run, stats, export, import, forget.")

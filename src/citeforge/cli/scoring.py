@@ -80,7 +80,7 @@ _OTHER_OPTIONS = [
     "--name",
     "names",
     multiple=True,
-    help="Name of the system (default: the submission's, else the file's); one a submission.",
+    help="System's name (default: the submission's, else the file's); repeat once per submission.",
 )
 @path_option("--gold", help="Gold half of publish --hide-gold, also hub:.")
 @add_options(field_options(ScoreOptions, _MAIN_OPTIONS))

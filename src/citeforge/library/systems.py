@@ -52,7 +52,7 @@ def run(
         llm: what is asked, as ``openai:MODEL`` or an object with the protocol ``Llm``; None for
             systems that need none. Answers of a served model are kept beside ``out``.
         contexts: context sets; none for the command's default.
-        runs: answers a query.
+        runs: answers per query.
         seed: seed of all draws.
         limit: answer the first so many queries.
         options: of the system.
@@ -154,7 +154,7 @@ def bench(
         llm: as for :func:`run`.
         measures: measures or families; none for those that fit the benchmark.
         context: context set; None or ``all`` for all.
-        runs: answers a query.
+        runs: answers per query.
         seed: seed of all draws.
         limit: answer the first so many queries, and score these alone.
         judge: decides entailment, in scores and for ``rerank``.

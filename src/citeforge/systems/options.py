@@ -18,7 +18,7 @@ class LlmOptions(Part):
     top_p: float | None = Field(None, gt=0, le=1)
     """Nucleus sampling (default: not sent)."""
     max_answer: int = Field(512, ge=1)
-    """Most tokens of a reply."""
+    """Maximum tokens per reply."""
     logprobs: bool = False
     """Keep log probabilities of citation tokens."""
     window: int | None = Field(None, ge=16)
@@ -32,7 +32,7 @@ class LlmOptions(Part):
 
     @property
     def later_calls(self) -> int:
-        """Most LLM calls that an answer takes after its first round."""
+        """Maximum number of LLM calls that an answer takes after its first round."""
         return 0
 
 

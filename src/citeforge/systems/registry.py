@@ -52,7 +52,7 @@ DECLARED = (
     ),
     _gold(
         "all-gold",
-        what="all of HAGRID's own answers, one a run",
+        what="all of HAGRID's own answers, one per run",
         factory=partial(copy_gold, all_answers=True),
     ),
     _top(
@@ -98,7 +98,7 @@ DECLARED = (
     ),
     _authorship(
         "authorship",
-        what="every cell of the experiment, with what it says of authors",
+        what="every cell of the experiment, with its author labels",
         factory=partial(from_passages, "authorship"),
         options=LlmOptions,
         paper="attrieval",

@@ -153,7 +153,7 @@ def test_shares_of_all_citations(tmp_path: Path, inline: Inline) -> None:
     assert found == {"Wrong": 75.0, "Wrong.Shown": 25.0, "Wrong.Corpus": 25.0,
                      "Wrong.Nothing": 0.0, "Wrong.Absent": 25.0}  # fmt: skip
     (absent,) = scores["not_computed"]
-    assert absent["name"] == "Wrong.Contradicted" and "tells no contradictions" in absent["reason"]
+    assert absent["name"] == "Wrong.Contradicted" and "reports no contradiction" in absent["reason"]
     assert "opt:candidates:5,offline" in scores["measures"][0]["signature"]
     result = inline(*command, "--judge", "lexical", "--embedder", "nowhere/model")
     assert result.returncode == 2 and "the corpus cannot be searched" in result.stderr

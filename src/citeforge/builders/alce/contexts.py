@@ -102,7 +102,7 @@ class ContextWriter:
             coverage: gold units that each candidate contains.
             candidates: query to them, best first.
             lists: queries whose gold is a list of answers.
-            k: passages a context.
+            k: passages per context.
         """
         best = {
             query: [row[i] for i in choose_oracle(coverage.of(query, row), k)]
@@ -124,7 +124,7 @@ class ContextWriter:
             table: schema CONDENSED.
             ids_of: candidates that were condensed.
             texts: (title, text) of these candidates.
-            k: passages a context.
+            k: passages per context.
             where: description of the candidates.
         """
         self._writer.add("condensed", form, table)

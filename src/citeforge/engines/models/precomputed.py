@@ -36,7 +36,7 @@ class PrecomputedVectors:
         path: as the user named it.
         files: the files in order.
         rows: vectors in all of them.
-        dimension: values a vector.
+        dimension: values per vector.
         sha256: hash of the file, or of the folder's files.
     """
 

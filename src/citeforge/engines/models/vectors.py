@@ -38,7 +38,7 @@ class VectorShard:
     Attributes:
         path: raw little-endian floats, row after row.
         rows: number of vectors.
-        dimension: values a vector.
+        dimension: values per vector.
         key: digest of texts, embedder and format that the vectors were made from.
         offset: bytes before the first value.
         dtype: NumPy's name of the floats.
@@ -97,7 +97,7 @@ def ensure_shards(
     Args:
         folder: folder of the shards.
         name: first part of their file names.
-        shards_of_texts: string arrays, one a shard, cut at fixed places by the caller.
+        shards_of_texts: string arrays, one per shard, cut at fixed places by the caller.
         embedder: called only for missing shards.
         kind: whether the texts are queries or passages.
         advance: called with the number of texts done.

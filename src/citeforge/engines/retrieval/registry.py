@@ -32,7 +32,7 @@ class RetrieverSettings:
         embedder: makes the embedder of dense retrieval, when it is needed.
         folder: folder for its vectors.
         compute: numbers that all passages are embedded in.
-        shard_rows: passages a shard of vectors.
+        shard_rows: passages per shard of vectors.
         first_stage: function that searches them.
     """
 

@@ -288,14 +288,14 @@ MEASURES = (
         "ALCE.ROUGE-Lsum", "alce",
         "ROUGE-Lsum F of the better long answer (ASQA) or of the answer (ELI5), stemmed",
         formula="the best ROUGE-Lsum F over the long answers (ASQA) or the answers (ELI5): lower "
-        "case, Porter stemmer, one sentence a line",
+        "case, Porter stemmer, one sentence per line",
         edge_cases="`reference`: the first two long answers",
         needs=f"{_LONG}, rouge-score", source=APPENDIX, uses=("segmenter",), compute=rouge_of,
     ),
     PassageMeasure(
         "MAUVE", "alce", "closeness of question and answer texts to human ones",
         formula='MAUVE of "question answer" texts against gold ones: 100 words, trailing '
-        "punctuation cut, GPT-2-large", edge_cases="one number a run, no interval",
+        "punctuation cut, GPT-2-large", edge_cases="one number per run, no interval",
         needs="answers or long answers, mauve-text, gpt2-large", source=ALCE, uses=("mauve",),
         compute=mauve, options=lambda tools, protocol: Path(tools.options.mauve_model).name,
     ),

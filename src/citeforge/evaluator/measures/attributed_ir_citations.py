@@ -307,7 +307,7 @@ MEASURES = (
         formula="mean over statements of the largest `φ(p, s)` over all passages shown",
         edge_cases="no statement: 0",
         compute=bounded_mean_of(_OF_SHOWN, lambda best: best.over_all),
-        unlabelled="it looks at all passages shown, and labels are of cited ones",
+        unlabelled="it reads all passages shown, and labels cover cited ones only",
     ),
     _nli("NLI.rec", definition="CitRec with passage texts as premises", linear=True,
          compute=citation_recall(judged_citations),
@@ -327,6 +327,6 @@ MEASURES = (
     _overlap("Overlap.R", definition="passages of the gold answer that are cited",
              compute=mean_of(overlaps, lambda both: both.recall),
              formula="the same ÷ passages cited by the gold answer",
-             edge_cases="as above. `reference`: queries whose gold answer is empty leave",
+             edge_cases="as above. `reference`: queries with empty gold answers are left out",
              citation_quality=_overlap_quality("recall")),
 )  # fmt: skip

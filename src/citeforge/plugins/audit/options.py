@@ -15,24 +15,24 @@ class AuditOptions(Judging):
     """Options of ``audit``: optional checks, and the models that make them."""
 
     judge: Annotated[str | None, Option(input=True)] = Field(
-        None, description=f"Do negatives entail gold answers? {listed(JUDGES)}."
+        None, description=f"Judge of whether negatives entail gold answers: {listed(JUDGES)}."
     )
-    """What decides whether negatives entail gold answers."""
+    """Judge of whether negatives entail gold answers."""
     against: tuple[Path, ...] = Field((), description="Another split, for leaks; repeatable.")
     """Other splits, for leaks."""
     cross_encoder: str | None = None
     """Model that scores negatives: a folder or a Hub id."""
     least_score: float = 0.5
-    """Score from which the cross-encoder finds a negative relevant."""
+    """Minimum score at which the cross-encoder finds a negative relevant."""
     strong_judge: Annotated[str | None, Option(input=True)] = Field(
-        None, description=f"Judge that decides on what rules and --judge suspect: {listed(JUDGES)}."
+        None, description=f"Judge that decides on suspects of rules and --judge: {listed(JUDGES)}."
     )
-    """Decides on suspects; its decisions are kept row by row, for --decided of build rage."""
+    """Judge of suspects; its decisions are kept row by row, for --decided of build rage."""
     checker: Annotated[str, Option(input=True)] = RULE
     """Checker that questions about a graph ask for their gold: `rule` (words of the relations),
     `openai:MODEL` or `replay:FILE`."""
     contained: float = Field(CONTAINED, gt=0, le=1)
-    """Share of text in common with a relevant passage from which a negative is suspect."""
+    """Minimum share of text in common with a relevant passage for a negative to be a suspect."""
     exploits: bool = False
     """Score degenerate systems, too: empty answers, refusals, copies, all or no citations, random
     ones, instructions to a judge. Measures that need a judge ask --judge."""

@@ -202,13 +202,13 @@ def _contradicted(inputs: Inputs) -> Sample:
     """Compute the share of citations whose passage contradicts their statement.
 
     Raises:
-        CannotError: the judge tells no contradictions.
+        CannotError: the judge reports no contradictions.
     """
     inputs.once(classified_citations)  # says first what else is missing
     assert inputs.tools.judge is not None
     if not getattr(inputs.tools.judge.judge, "tells_contradictions", False):
         raise CannotError(
-            "this judge tells no contradictions; Wrong.Nothing holds them", code="missing-judge"
+            "this judge reports no contradictions; Wrong.Nothing has them", code="missing-judge"
         )
     return _share_of(CONTRADICTED)(inputs)
 
@@ -272,7 +272,7 @@ def _options(tools: ScoringTools, protocol: str) -> str:
 _wrong = partial(
     PassageMeasure, family="wrong", needs="a judge, and an embedder (--embedder)", source="ours",
     uses=("judge", "segmenter"), options=_options, higher_is_better=False,
-    unlabelled="it looks at passages beside the cited ones, and labels are of cited ones",
+    unlabelled="it reads passages that are not cited, and labels cover cited ones only",
 )  # fmt: skip
 MEASURES = (
     _wrong("Wrong", definition="citations that support their statement neither alone nor together",
@@ -281,16 +281,16 @@ MEASURES = (
     _wrong("Wrong.Shown", definition="of all citations, unsupported ones whose statement another "
            "passage shown supports", compute=_share_of(SHOWN),
            formula="another passage shown entails the statement"),
-    _wrong("Wrong.Corpus", definition="likewise, that another passage of the corpus supports",
-           compute=_share_of(CORPUS),
+    _wrong("Wrong.Corpus", definition="of all citations, unsupported ones whose statement another "
+           "passage of the corpus supports", compute=_share_of(CORPUS),
            formula="one of the 5 nearest other passages of the corpus does (`--embedder` finds "
            "them, the judge decides)"),
-    _wrong("Wrong.Contradicted", definition="likewise, that nothing supports and the cited passage "
-           "contradicts (of judges that tell contradictions)", compute=_contradicted,
-           formula="the passage contradicts the statement; only of [judges that say so]"
-           "(models.md#judge-profiles), else in `Wrong.Nothing`"),
-    _wrong("Wrong.Nothing", definition="likewise, that nothing supports", formula="the others",
-           compute=_share_of(NOTHING)),
+    _wrong("Wrong.Contradicted", definition="of all citations, unsupported ones whose statement no "
+           "passage supports and the cited one contradicts (of judges that say so)",
+           compute=_contradicted, formula="the passage contradicts the statement; only of "
+           "[judges that say so](models.md#judge-profiles), else in `Wrong.Nothing`"),
+    _wrong("Wrong.Nothing", definition="of all citations, unsupported ones whose statement no "
+           "passage supports", compute=_share_of(NOTHING), formula="the others"),
     _wrong("Wrong.Absent", definition="citations of passages that do not exist, or were not shown",
            compute=_share_of(ABSENT),
            formula="of a passage that does not exist or was not shown"),

@@ -53,7 +53,7 @@ class DeflectionRecipe(BundleRecipe):
     kind: ClassVar[str] = "deflection"
 
     refusals: Annotated[str, AfterValidator(checked_detector)] = "rules:en"
-    """How refusals are detected: rules:LANG[,LANG…] (de, en, es, fr, it, nl, pt, zh), or judge."""
+    """Detector of refusals: rules:LANG[,LANG…] (de, en, es, fr, it, nl, pt, zh), or judge."""
 
 
 class FaithfulnessRecipe(BundleRecipe):

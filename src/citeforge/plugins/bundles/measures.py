@@ -390,7 +390,7 @@ MEASURES = (
              lambda r: _ratio(r.right, r.right + r.wrong)),
             ("R", "refused among questions without a relevant passage", True, "`mean r`",
              lambda r: mean_sample(r.right)),
-            ("F1", "of both, over all answers", True,
+            ("F1", "harmonic mean of Refusal.P and Refusal.R, over all answers", True,
              "`2 Σ r / Σ (1 + r + a)`, the harmonic mean of both",
              lambda r: _ratio(2 * r.right, 1 + r.right + r.wrong)),
             ("Balanced", "mean of refused without, and answered with evidence", True,

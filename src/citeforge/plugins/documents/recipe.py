@@ -31,7 +31,7 @@ documents do not answer."""
 
 
 class QuestionShares(Part):
-    """How many questions of each form, in proportion."""
+    """Proportions of the forms of questions."""
 
     single: int = Field(50, ge=0)
     """Share of questions that one passage answers."""
@@ -51,14 +51,14 @@ class QuestionShares(Part):
 
 
 class Asking(Part):
-    """How many questions are written and how strictly they are checked."""
+    """Limits of writing and checking questions."""
 
     tries: int = Field(3, ge=1)
-    """Questions written at most for each one wanted."""
+    """Maximum questions written for each one wanted."""
     closed_book: int = Field(3, ge=0)
     """Tries of the LLM without any passage; a question that it then answers is dropped."""
     longest_copy: int = Field(7, ge=1)
-    """Most words in a row that a question takes from its passage."""
+    """Maximum words in a row that a question takes from its passage."""
     neighbours: int = Field(50, ge=1)
     """Nearest passages of a question in which the answer is looked for."""
     shown: int = Field(5, ge=1)
@@ -86,11 +86,11 @@ class DocumentsRecipe(Licensed):
     n_queries: Annotated[int, Option("--queries")] = Field(200, ge=1)
     """Number of questions."""
     shares: QuestionShares = QuestionShares()
-    """How many questions of each form."""
+    """Proportions of the forms of questions."""
     seed: int = 0
     """Seed of every draw."""
     asking: Asking = Asking()
-    """How many questions are written and how strictly they are checked."""
+    """Limits of writing and checking questions."""
     judging: Judging = Judging()
     """Judge that decides whether passages entail answers."""
     embedder: Annotated[str, Option(input=True)] = Field(
@@ -100,11 +100,11 @@ class DocumentsRecipe(Licensed):
     embedder_revision: str | None = None
     """Commit, tag or branch of a Hub model."""
     passage_size: int = Field(PASSAGE_SIZE, ge=100)
-    """Most characters of a passage."""
+    """Maximum characters per passage."""
     largest_file: int = Field(MOST_MEGABYTES, ge=1)
-    """Megabytes up to which a file is read; JSON Lines is read at any size."""
+    """Maximum megabytes of a file; larger ones are left out. JSON Lines is read at any size."""
     mining: Mining = Mining()
-    """How negatives are found."""
+    """Mining of negatives."""
     mixtures: Annotated[tuple[Mixture, ...], Option("--mixture", metavar="NAME=REL,IRR,SEEM")] = (
         Field((DEFAULT_MIXTURE,), min_length=1)
     )

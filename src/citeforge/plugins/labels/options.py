@@ -31,7 +31,7 @@ class MetaEvalOptions(LabelFiles):
     against: tuple[Path, ...] = ()
     """Score files of the same systems by another judge, or by people: compares the orders."""
     preferences: tuple[Path, ...] = ()
-    """Which of two answers people prefer, one file per annotator: compares them with --measure."""
+    """Preferences between two answers, one file per annotator: compares them with --measure."""
     people: str = "preference"
     """Field of --preferences with the human scores of both answers."""
     tie_threshold: float | None = None
@@ -62,7 +62,7 @@ class LabelPlanOptions(JudgeOptions):
     correlation: float | None = Field(None, ge=0, le=1)
     """Correlation of the judge's values with people's, without a pilot (score --labels)."""
     design: Literal["random", "stratified"] = "random"
-    """How answers are drawn: at random, or evenly over the judge's values; all equally likely."""
+    """Design of the draw: at random, or evenly over the judge's values; all equally likely."""
     seed: int = Field(0, description="")
     """Seed of the draw."""
     out: Path | None = None

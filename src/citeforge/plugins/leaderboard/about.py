@@ -85,7 +85,7 @@ class Presentation(Part):
     """Description, links and dates of a benchmark or leaderboard (``leaderboard.yaml``)."""
 
     description: str | None = Field(default=None, min_length=1)
-    """What it is, in a paragraph (default: that of the package's card)."""
+    """Description in a paragraph (default: that of the package's card)."""
     organisation: str | None = Field(default=None, min_length=1)
     """Organisation that maintains it (default: that of hub:ORG/NAME)."""
     date: datetime.date | None = None
@@ -93,7 +93,7 @@ class Presentation(Part):
     links: dict[str, str] = Field(default_factory=dict)
     """Names to addresses (https://…), such as those of paper and code."""
     submit: str = ""
-    """How to submit: an address (https://…), or a sentence."""
+    """Instructions to submit: an address (https://…), or a sentence."""
 
     @field_validator("date", mode="before")
     @classmethod

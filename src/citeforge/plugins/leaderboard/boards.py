@@ -27,9 +27,9 @@ class Board(Part):
     benchmark: str = Field(min_length=1)
     """Package: folder, or hub:ORG/NAME@REVISION."""
     title: str | None = None
-    """What pages call it (default: the benchmark's name)."""
+    """Name on the pages (default: the benchmark's name)."""
     about: Presentation = Presentation()
-    """What its first page says of it."""
+    """Introduction on its first page."""
     gold: str | None = None
     """Gold half of publish --hide-gold: folder, or hub:ORG/NAME-gold."""
     submissions: Path | None = None
@@ -90,7 +90,7 @@ class Boards(Part):
     title: str | None = None
     """Title of the pages (default: the benchmark's name, where there is one)."""
     about: Presentation = Presentation()
-    """What the first page says, where there are several benchmarks."""
+    """Introduction on the first page, where there are several benchmarks."""
     site: Path = Path("site")
     """Folder of the site."""
     boards: tuple[Board, ...] = Field(min_length=1)

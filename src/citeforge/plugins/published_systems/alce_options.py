@@ -14,7 +14,7 @@ class ShotOptions(EditedOptions):
     temperature: float = Field(0.5, ge=0, allow_inf_nan=False)
     """Sampling temperature: 0 takes the likeliest token."""
     max_answer: int = Field(300, ge=1)
-    """Most tokens of a reply."""
+    """Maximum tokens per reply."""
     shots: int = Field(2, ge=0)
     """Worked examples in front of the question, drawn anew for each run."""
     demos: Path | None = None
@@ -50,7 +50,7 @@ class InteractOptions(ShotOptions):
     show: Literal["summary", "snippet"] = "summary"
     """Short versions that are shown at first."""
     turns: int = Field(10, ge=1)
-    """Most steps of an answer."""
+    """Maximum steps per answer."""
     bare: bool = False
     """A reply that names no step is a sentence of the answer, or a check where it names documents
     and nothing else (ALCE's code ends there)."""
@@ -69,7 +69,7 @@ class SearchOptions(ShotOptions):
     depth: int = Field(100, ge=1)
     """Passages of the query that are searched."""
     turns: int = Field(10, ge=1)
-    """Most steps of an answer."""
+    """Maximum steps per answer."""
     bare: bool = False
     """A reply that names no step is a sentence of the answer (ALCE's code ends there)."""
 

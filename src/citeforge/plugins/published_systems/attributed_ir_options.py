@@ -58,7 +58,7 @@ class QueryGenOptions(VanillaOptions):
     """Options of ``rtg-query-gen``."""
 
     queries: int = Field(4, ge=1)
-    """Most sub-queries that the LLM is asked for."""
+    """Maximum number of sub-queries that the LLM is asked for."""
     shots: int = Field(4, ge=0, le=4)
     """Demonstrations of sub-queries."""
     fusion: str = "rerank"

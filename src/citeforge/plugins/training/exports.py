@@ -71,7 +71,7 @@ class AnswerOptions(PromptOptions):
     submission: Path
     """Answers that a model is to learn from."""
     min_f1: float = Field(ge=0, le=1)
-    """Least citation F1 of one answer, 0 to 1 (harmonic mean of its CiteP and CiteR)."""
+    """Minimum citation F1 per answer, 0 to 1 (harmonic mean of its CiteP and CiteR)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +321,7 @@ SFT = Export(
 )
 RL_PROMPTS = Export(
     "rl-prompts",
-    "Prompts for reinforcement learning, with what answers are held against.",
+    "Prompts for reinforcement learning, with the data that rewards need.",
     export_rl,
     PromptOptions,
 )

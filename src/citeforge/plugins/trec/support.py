@@ -8,9 +8,9 @@ none; `H` measures: 1, 0, 0.
 
 The unit of `reference` is the run's own sentence object, whatever its text holds, else a statement;
 where citations carry confidences, the first is the most confident one. A sentence whose first
-citation (`@all`: any citation) nobody judged leaves numerator and denominator. An empty denominator
-gives 0. A citation is unjudged where labels say so, or where there is no such passage or it has no
-text. Labels (`--assessments`) come before the judge.
+citation (`@all`: every citation) is unjudged is left out of numerator and denominator. An empty
+denominator gives 0. A citation is unjudged where labels say so, or where there is no such passage
+or it has no text. Labels (`--assessments`) come before the judge.
 
 *Example.* Sentence 1 cites a partial and a full passage, sentence 2 one without support, sentence 3
 nothing. `strict`: WP = (.5 + 1 + 0)/3 = .50, WR = (1 + 0 + 0)/3 = .33. `reference`: WP = (.5 + 0)/2
@@ -252,7 +252,7 @@ _trec = partial(
     options=labels_signature,
 )
 _RECALL = "the same over all sentences"
-_FIRST = "The track looks at a sentence's first citation alone, and leaves out what nobody judged."
+_FIRST = "The track reads first citations only; sentences whose first one is unjudged are left out."
 _ALL = "Every judged citation of a sentence has the same weight, the first and the last."
 _soft_quality, _hard_quality = (
     partial(

@@ -48,13 +48,13 @@ class Retrieving(Part):
             description=f"{listed(RETRIEVERS)}; repeatable, contexts are made of the first one's.",
         )
     )
-    """What finds candidates."""
+    """Retrievers of candidates."""
     depth: int = Field(DEPTH, ge=1)
     """Candidates per question."""
     embedder: Annotated[str, Option(input=True)] = Field(
         "offline", description=f"For --retriever dense: {listed(EMBEDDERS)}."
     )
-    """What turns texts into vectors."""
+    """Embedder."""
     embedder_revision: str | None = None
     """Commit, tag or branch of a Hub model."""
 
@@ -65,7 +65,7 @@ class Writing(Part):
     llm: Annotated[str | None, Option(input=True)] = Field(
         None, description=f"Writes sub-claims, summaries and snippets: {listed(ANSWERING)}."
     )
-    """What writes."""
+    """LLM that writes."""
     sub_claims: int = Field(0, ge=0)
     """Claims of each long answer (the paper: 3); those that it entails by --judge become gold."""
     condense: Annotated[
@@ -113,7 +113,7 @@ class AlceRecipe(Licensed, Hideable, Sourced):
     chunk: int | None = Field(None, ge=1)
     """Cut the corpus into passages of this many words (the paper: 100)."""
     retrieving: Retrieving = Retrieving()
-    """Which passages of a corpus are found for a question."""
+    """Retrieval of passages from a corpus."""
     passages: Literal["retrieved", "all"] = "retrieved"
     """Keep the passages that were retrieved or judged, or the whole corpus."""
     k: int = Field(5, ge=1)
@@ -121,9 +121,9 @@ class AlceRecipe(Licensed, Hideable, Sourced):
     oracle: bool = False
     """Also the K documents that cover most of the gold (always with --corpus)."""
     writing: Writing = Writing()
-    """What a language model adds."""
+    """Texts that an LLM adds."""
     judging: Judging = Judging()
-    """Which judge decides what passages and answers entail."""
+    """Judge of what passages and answers entail."""
     skip_empty: bool = False
     """Skip, and count, passages without text."""
     skip_dangling: bool = False

@@ -67,7 +67,7 @@ class AuthorshipRecipe(Recipe):
     embedder: Annotated[str, Option(input=True)] = "offline"
     """For --candidates dense."""
     selection: Selection = Selection()
-    """Which queries and passages."""
+    """Selection of queries and passages."""
     base: Literal[0, 1] = 0
     """Number that prompts give to the first passage."""
 

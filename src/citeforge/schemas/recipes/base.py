@@ -139,7 +139,7 @@ Temperature = Annotated[
 Words = Annotated[tuple[str, ...], BeforeValidator(_split_commas)]
 """Several words; as text with commas between them."""
 Ratio = Annotated[tuple[float, float], _pair("LOW,HIGH, e.g. 0.8,1.25")]
-"""Least and greatest share; as text ``LOW,HIGH``."""
+"""Minimum and maximum share; as text ``LOW,HIGH``."""
 Prices = Annotated[tuple[float, float], _pair("IN,OUT per million tokens, e.g. 0.15,0.60")]
 """Prices of a million prompt and completion tokens; as text ``IN,OUT``."""
 
@@ -218,7 +218,7 @@ class Licensed(Recipe):
     """A recipe of a benchmark that gets a licence of its own."""
 
     licence: Licence = None
-    """Licence identifier of the Hub, such as cc-by-4.0, when the source does not say."""
+    """Licence, a Hub identifier such as cc-by-4.0; `publish` needs it if the source states none."""
 
 
 class Sourced(Recipe):
@@ -240,17 +240,17 @@ class Judging(Part):
     """Judge that checks texts, and its settings."""
 
     judge: Annotated[str | None, Option(input=True)] = Field(
-        None, description=f"Does one text entail another? {listed(JUDGES)}."
+        None, description=f"Judge of entailment: {listed(JUDGES)}."
     )
-    """What decides whether one text entails another."""
+    """Judge of entailment."""
     revision: str | None = None
     """Commit, tag or branch of a Hub model."""
     judge_profile: Annotated[str | None, Option(input=True)] = None
-    """How a model is asked: FILE.yaml, or the name of a built-in profile (docs/models.md)."""
+    """Profile that says how to ask a model: FILE.yaml, or a built-in name (docs/models.md)."""
     threshold: float | None = Field(None, ge=0, le=1)
-    """Least probability of support (default: the profile's)."""
+    """Minimum probability of support (default: the profile's)."""
     max_tokens: int | None = Field(None, ge=8)
-    """Longest input of a local model."""
+    """Maximum input tokens of a local model."""
     runtime: Runtime = "torch"
     """Library that computes a classifier or cross-encoder on a CPU; openvino (extra fast) is
     faster."""
@@ -328,8 +328,8 @@ class RunOptions(Part):
     embeddings: Path | None = None
     """Keep and reuse shards here."""
     compute: Compute = "auto"
-    """Numbers that a local embedder begins with (auto: the quickest here). Only the time
-    depends on it: what is near is decided in float32, and float64."""
+    """Numeric format in which a local embedder computes first (auto: the fastest here). It changes
+    only the time: close cosines are computed again in float32 or float64."""
     shard_rows: int = Field(8192, ge=1)
     """Passages per embedding shard; a killed build resumes at the next shard."""
     batch_size: int | None = Field(None, ge=1)
@@ -356,8 +356,7 @@ class RunOptions(Part):
     store: Path | None = None
     """Replay store (SQLite)."""
     thinking_tokens: int = Field(4096, ge=0)
-    """Tokens that replies of judges, markers and writers get for thoughts, beside what an answer
-    needs."""
+    """Tokens for thoughts of judges, markers and writers, in addition to those of the answer."""
     reasoning_effort: str | None = None
     """Effort asked of models that think: low, medium, high, or what the provider knows."""
     batch: bool = False
@@ -366,7 +365,7 @@ class RunOptions(Part):
     secret_from: Path | None = None
     """With --hidden: take the secret of this package or gold half, not a new one."""
     engine: str = "local"
-    """Where models run and vectors are searched: local (in this process) or ray (a Ray cluster)."""
+    """Runner of models and vector search: local (in this process) or ray (a Ray cluster)."""
     engine_options: dict[str, dict[str, Any]] = {}
     """Name of that runner to its options by name."""
     kg_store: Path | None = None

@@ -19,7 +19,7 @@ from citeforge.schemas.recipes.base import Judging, Option, Part, Temperature, W
 Protocol = Literal["strict", "reference"]
 
 MOST_CITATIONS = 3
-"""Citations of a statement that ALCE's evaluator looks at by default."""
+"""Maximum citations per statement that ALCE's evaluator reads by default."""
 QA_MODEL = "gaotianyu1350/roberta-large-squad"
 BERTSCORE_MODEL = "roberta-large"
 BERTSCORE_LAYER = 17
@@ -80,7 +80,7 @@ class ScoreOptions(JudgeOptions):
     cot: bool = False
     """QAMPARI: answers follow the first colon."""
     at_most_citations: int = Field(MOST_CITATIONS, ge=1)
-    """reference: citations of a statement that ALCE's measures look at."""
+    """Maximum citations per statement that ALCE's measures read (--protocol reference)."""
     labels: Annotated[tuple[Path, ...], Option(input=True)] = Field(
         (),
         description="Labels of people, which correct judged measures: of labels import, in "
@@ -89,7 +89,7 @@ class ScoreOptions(JudgeOptions):
     """Labels of people."""
     assessments: Annotated[tuple[Path, ...], Option(input=True)] = Field(
         (),
-        description="What answers are held against, with labels or for the judge: TREC's support, "
+        description="Assessments to score answers by, labelled or for the judge: TREC's support, "
         "nuggets, rubrics, DRAGUN's; file or folder, repeatable.",
     )
     """Support, nuggets, rubrics, DRAGUN's questions."""
@@ -151,7 +151,7 @@ class PromptingOptions(Part):
     temperature: Temperature = 0.0
     """Sampling temperature; none leaves it out of requests."""
     max_answer: int = Field(512, ge=1)
-    """Most tokens of an answer."""
+    """Maximum tokens per answer."""
     logprobs: bool = False
     """Keep log probabilities of citation tokens."""
 

@@ -50,7 +50,7 @@ Bound = Annotated[
     BeforeValidator(_bound),
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, _PERCENT, {"type": "null"}]}),
 ]
-"""Most answers of a kind: a number (int), or a share of all answers (float)."""
+"""Maximum answers of a kind: a number (int), or a share of all answers (float)."""
 Points = Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 
@@ -59,9 +59,9 @@ class Margin(Part):
     """Largest allowed loss of a measure."""
 
     margin: Points | None = None
-    """Largest drop allowed, in points as displayed, such as 2 (default: the policy's)."""
+    """Maximum drop, in points as displayed, such as 2 (default: the policy's)."""
     relative: Share | None = None
-    """Largest drop allowed as a share of the baseline's value, such as 20%; the smaller of the two
+    """Maximum drop as a share of the baseline's value, such as 20%; the smaller of the two
     holds (default: the policy's)."""
 
 
@@ -105,9 +105,9 @@ class RequiredQuery(Part):
     measure: str
     """Name of the measure that is looked at, such as CiteR."""
     at_least: Number | None = None
-    """Least value as displayed, such as 100 (default: the baseline's value)."""
+    """Minimum value as displayed, such as 100 (default: the baseline's value)."""
     at_most: Number | None = None
-    """Largest value as displayed, for measures of which lower is better."""
+    """Maximum value as displayed, for measures of which lower is better."""
     context: str | None = None
     """Context set (default: every one that is scored)."""
 
@@ -149,9 +149,9 @@ class GatePolicy(Part):
     gate: Literal[1] = 1
     """Version of the format: 1."""
     margin: Points = 3.0
-    """Largest drop allowed, in points as displayed, such as 2."""
+    """Maximum drop, in points as displayed, such as 2."""
     relative: Share = Field("20%", validate_default=True)
-    """Largest drop allowed as a share of the baseline's value, such as 20%; it holds where it is
+    """Maximum drop as a share of the baseline's value, such as 20%; it holds where it is
     smaller than the margin, which is where the baseline is low."""
     critical: Margins = {}
     """Measures that must be shown not to fall by more than their margin, such as `CiteF1: {margin:

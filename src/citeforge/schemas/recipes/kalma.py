@@ -28,11 +28,11 @@ class Choices(Part):
     """Choices that decide how questions evolve."""
 
     min_facts: int = Field(4, ge=1)
-    """Fewest facts of a question; the number is drawn from a range."""
+    """Minimum facts per question; the number is drawn from a range."""
     max_facts: int = Field(8, ge=1)
-    """Most facts of a question."""
+    """Maximum facts per question."""
     max_shared: int = Field(2, ge=0)
-    """Largest number of facts that two questions may have in common."""
+    """Maximum number of facts that two questions may have in common."""
     alpha: float = Field(0.5, ge=0, le=1)
     """Weight of specificity; 0.5 is ours, the paper gives none."""
     attempts: int = Field(3, ge=1)
@@ -84,18 +84,18 @@ class KalmaRecipe(Licensed):
     gold_later: Annotated[Path | None, Option(input=True)] = None
     """File with the minimum knowledge sets of --source, without facts of round 1."""
     writer: Annotated[str, Option(input=True)] = Field("template", description=f"{listed(LLMS)}.")
-    """What writes paragraphs and questions."""
+    """Writer of paragraphs and questions."""
     perplexity: Annotated[str, Option(input=True)] = Field(
         "ngram", description=f"{listed(PERPLEXITY)}."
     )
-    """What measures perplexity."""
+    """Perplexity model."""
     judging: Judging = Judging()
-    """Which judge checks that a sentence says its fact."""
+    """Judge that checks that a sentence says its fact."""
     checker: Annotated[str, Option(input=True)] = RULE
-    """What checks that a model's questions ask for their facts: `rule` (words of the relations),
+    """Checker that a model's questions ask for their facts: `rule` (words of the relations),
     `openai:MODEL` or `replay:FILE`."""
     choices: Choices = Choices()
-    """How questions evolve."""
+    """Settings of the evolution of questions."""
     retrieved: bool = False
     """Freeze what the baseline's retrieval finds, too: the context set `retrieved`."""
     ner: Annotated[str | None, Option(metavar="MODEL", input=True)] = None

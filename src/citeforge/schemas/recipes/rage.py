@@ -115,7 +115,7 @@ class Mining(Part):
     skip_top: int = Field(0, ge=0)
     """Pass over this many nearest candidates."""
     max_score: float | None = Field(None, ge=-1, le=1)
-    """Highest cosine of a seemingly relevant passage."""
+    """Maximum cosine of a seemingly relevant passage."""
     margin: float | None = Field(None, allow_inf_nan=False)
     """Keep candidates with cosine ≤ best relevant − margin."""
     relative_margin: float | None = Field(None, gt=0, le=1)
@@ -125,7 +125,7 @@ class Mining(Part):
     exclude_contained: bool = False
     """Drop negatives that share text with a relevant passage: its pieces, overlapping chunks."""
     contained: float = Field(CONTAINED, gt=0, le=1)
-    """Share of the shorter text's runs of five words from which two passages share text."""
+    """Minimum share of the shorter text's five-word runs for two passages to share text."""
     keep_self: bool = False
     """Let a passage with the query's own text or id be a negative."""
 
@@ -147,7 +147,7 @@ class RageRecipe(Licensed, Hideable, Sourced):
     extra_prefix: str = ""
     """Text before the ids of --extra-corpus, which may clash with the source's."""
     extra_licence: Licence = None
-    """Licence identifier of the Hub, of --extra-corpus, when it does not say."""
+    """Licence of --extra-corpus, a Hub identifier; `publish` needs it if the corpus states none."""
     limit: int | None = Field(None, ge=1)
     """Sample this many queries."""
     seed: int = 0
@@ -155,7 +155,7 @@ class RageRecipe(Licensed, Hideable, Sourced):
     embedder: Annotated[str, Option(input=True)] = Field(
         DEFAULT_EMBEDDER, description=f"{listed(EMBEDDERS)}."
     )
-    """What turns texts into vectors."""
+    """Embedder."""
     embedder_revision: str | None = None
     """Commit, tag or branch of a Hub model."""
     query_prefix: str | None = None
@@ -165,19 +165,19 @@ class RageRecipe(Licensed, Hideable, Sourced):
     vectors: Annotated[Path | None, Option(metavar="FILE.npy|FILE.parquet|FOLDER", input=True)] = (
         None
     )
-    """Vectors of all passages, made elsewhere, in their order (Parquet: columns _id, vector)."""
+    """Precomputed vectors of all passages, in corpus order (Parquet: columns _id, vector)."""
     query_vectors: Annotated[
         Path | None, Option(metavar="FILE.npy|FILE.parquet|FOLDER", input=True)
     ] = None
-    """Vectors of all queries (Parquet: in any order)."""
+    """Precomputed vectors of all queries (Parquet: in any order)."""
     vectors_model: str | None = None
-    """Name of what made --vectors, for manifest and card."""
+    """Name of the model that computed --vectors, for manifest and card."""
     mining: Mining = Mining()
-    """How negatives are found."""
+    """Mining of negatives."""
     candidates: Annotated[str | None, Option(metavar="run:FILE", input=True)] = None
     """Take seemingly relevant passages from a TREC run, or by bm25, not by embeddings."""
     judging: Judging = Judging()
-    """Which judge decides relevance where the source has claims instead (ALCE's ELI5)."""
+    """Judge of relevance where the source has claims instead (ALCE's ELI5)."""
     remine: bool = False
     """Replace the negatives that a rage: source brings."""
     mixtures: Annotated[tuple[Mixture, ...], Option("--mixture", metavar="NAME=REL,IRR,SEEM")] = (

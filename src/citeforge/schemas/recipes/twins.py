@@ -68,17 +68,17 @@ class TwinsRecipe(Hideable):
     benchmark: Annotated[Path, Option(input=True)]
     """Package."""
     llm: Annotated[str, Option(input=True)] = Field(description=f"{listed(ANSWERING)}.")
-    """What writes the twins."""
+    """LLM that writes the twins."""
     contexts: Annotated[tuple[str, ...], Option("--context")] = ()
     """Context sets (default: all)."""
     attempts: Attempts = Attempts()
-    """How often and how a twin is asked for."""
+    """Attempts at a twin."""
     thresholds: Thresholds = Thresholds()
-    """What a twin must keep to."""
+    """Limits that a twin must keep to."""
     ner: Annotated[str | None, Option(input=True)] = None
     """Installed spaCy model for named entities, or auto: the one of the extra `ner` where it is
     installed (default: rules)."""
     judging: Judging = Judging()
-    """Which judge checks entailment both ways."""
+    """Judge that checks entailment both ways."""
     keep_failed: bool = False
     """Keep queries without an accepted twin."""
