@@ -52,8 +52,9 @@ quickstart: $(READY)  ## build, check and score benchmarks from examples/
 	@cat examples/quickstart.txt
 
 NEW := tests/test_architecture.py tests/test_layers.py tests/test_docs.py tests/test_definitions.py tests/test_fuzzing.py \
-  tests/cli/test_names.py tests/systems/test_run.py tests/evaluator/measures/test_measures.py
-test-new: $(STAMP)  ## run the tests that find what a new source, measure, system or command is missing (half a minute)
+  tests/cli/test_names.py tests/cli/test_commands.py tests/engines/test_plugins.py tests/systems/test_run.py \
+  tests/evaluator/measures/test_measures.py
+test-new: $(STAMP)  ## run the tests that find what a new source, judge, measure, system, export or command is missing (half a minute)
 	$(BIN)/python -m pytest -q -m 'not slow and not ray' $(NEW)
 
 test: $(STAMP)  ## run the quick tests (minutes)

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import fuzzing.worker
+from citeforge.ir_convert.registry import SOURCES
+from citeforge.publishing.export import EXPORTS
 from citeforge.schemas.errors import InputError
 from fuzzing.__main__ import Session, report
 from fuzzing.cases import run_case
@@ -31,6 +33,15 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         for module in (sources, embed):
             patch.setitem(vars(module), "make_embedder", embed.make_embedder)
         yield make_world(tmp_path_factory.mktemp("fuzzing") / "world")
+
+
+def test_every_local_source_and_export_is_tried_with_damaged_files() -> None:
+    commands = " ".join(c for target in TARGETS.values() for c in target.commands)
+    over_network = {name for name in SOURCES.all() if name.endswith("-hub")} | {"ir-datasets"}
+    of_reports = {name for name in EXPORTS.all() if name.startswith("trec-")}
+    sources = {n for n in SOURCES.all() if f" {n}:" not in commands} - over_network
+    exports = {n for n in EXPORTS.all() if f"export {n} " not in commands} - of_reports
+    assert not sources | exports, "add these to tests/fuzzing/targets.py"
 
 
 @pytest.mark.slow

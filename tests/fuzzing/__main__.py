@@ -120,7 +120,9 @@ def main(args: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, help="first seed (default: from the clock)")
     parser.add_argument("--workers", type=int, default=max(1, os.cpu_count() or 1))
     parser.add_argument("--limit", type=float, default=30.0, help="processor seconds of a case")
-    parser.add_argument("--target", action="append", choices=TARGETS, help="only these")
+    parser.add_argument(
+        "--target", action="append", choices=TARGETS, metavar="NAME", help="only these"
+    )
     parser.add_argument("--world", type=Path, help="folder of whole files, made when it is absent")
     parser.add_argument("--case", help="TARGET:SEED, once; its folder is kept")
     given = parser.parse_args(args)
