@@ -161,4 +161,4 @@ def test_what_a_plugin_returns_is_looked_at(
     done = inline("--plugin", plugin, *args.format(**known).split())
     assert done.returncode == 1
     assert said in done.stderr
-    assert "mend the plugin" in done.stderr
+    assert "fix the plugin" in done.stderr

@@ -96,7 +96,7 @@ def test_broken_plugins_are_named_and_stop_nobody_else(
     for name, reason in (
         ("gone", "ModuleNotFoundError: No module named 'cf_nowhere'"),
         ("other", "it calls itself 'verbatim'"),
-        ("half", "it lacks signature, comparable, identity, count_tokens, decide"),
+        ("half", "missing attributes: signature, comparable, identity, count_tokens, decide"),
         ("late:x", "ZeroDivisionError"),
     ):
         with refused("broken-plugin") as caught:

@@ -84,7 +84,7 @@ def test_intervals_hold_over_runs_too() -> None:
     # Each adds 6 / 3 of 2 degrees of freedom; (2 + 2)² / (2² / 2 + 2² / 2) = 4, t = 2.776.
     assert row.high - row.difference == pytest.approx(2.776 * math.sqrt(2 + 2), rel=1e-3)
     assert row.difference - row.low == pytest.approx(row.high - row.difference)
-    assert any("p-values, ranks and what is detectable" in line for line in result.cautions)
+    assert any("p-values, ranks and detectable differences" in line for line in result.cautions)
     assert not any("one run" in line for line in result.cautions)
     result = compare_many([with_runs(files[0], components), files[1]])
     assert result.cautions[-1].startswith("b: one run, judged once")

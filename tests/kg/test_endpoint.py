@@ -181,7 +181,7 @@ def test_a_cut_connection_is_tried_again(expected: dict[str, Graph]) -> None:
     [
         ({"then": "403"}, "endpoint-refused", "CITEFORGE_CONTACT"),
         ({"then": "429"}, "endpoint-refused", "throttled the query 4 times"),
-        ({"then": "429", "retry_after": 100_000}, "endpoint-refused", "to wait 100,000 s"),
+        ({"then": "429", "retry_after": 100_000}, "endpoint-refused", "for a wait of 100,000 s"),
         ({"then": "400"}, "endpoint-refused", "refused the query: 400"),
         ({"then": "rows"}, "endpoint-failed", "does not answer even for Q9"),
     ],

@@ -219,7 +219,7 @@ def test_a_dry_run_needs_no_network(
     words = ("publish", small, "--repo-id", REPO)
     result = inline.ok(*words, "--dry-run", HF_TOKEN="t")
     n = len(load_intact(small).files) + 1
-    assert f"{REPO} could not be looked at, since the Hub does not answer" in result.stdout
+    assert f"{REPO} cannot be read because the Hub does not answer" in result.stdout
     assert f"{n} of {n} files would change" in result.stdout
     inline.fails(1, "hub-failed", *words, HF_TOKEN="t")
 

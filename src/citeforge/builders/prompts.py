@@ -173,8 +173,8 @@ def write_stub(package: Package, contexts: Sequence[str], path: Path) -> None:
         InputError: the file exists, or cannot be written.
     """
     if path.exists():
-        raise InputError("exists, and may hold answers", path=path, allowed="a new name for --stub",
-                         code="output-exists")  # fmt: skip
+        raise InputError("exists, and may contain answers", path=path, code="output-exists",
+                         allowed="a new name for --stub")  # fmt: skip
     manifest = package.manifest
     header = make_header(path.stem, manifest.name, manifest.benchmark_hash, contexts)
     rows = (

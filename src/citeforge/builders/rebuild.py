@@ -95,7 +95,7 @@ def refuse(uses: Sequence[str]) -> None:
         UsageError: always; lists what is used.
     """
     raise UsageError(
-        f"this recipe reads {'; '.join(uses)}; pass --trust (Python: trust=True) to allow it",
+        f"this recipe uses {'; '.join(uses)}; pass --trust (Python: trust=True) to allow it",
         code="untrusted",
     )
 

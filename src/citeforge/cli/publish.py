@@ -101,7 +101,7 @@ def _show_plan(repository: str, plan: "PublishPlan") -> None:
     words = {
         True: "exists",
         False: "would be created",
-        None: "could not be looked at, since the Hub does not answer; were it empty:",
+        None: "cannot be read because the Hub does not answer; if it is empty:",
     }
     click.echo(f"{repository} {words[plan.exists]}")
     for change in plan.changes:

@@ -59,7 +59,7 @@ def _pages(data: mmap.mmap, column: pq.ColumnChunkMetaData) -> Iterator[tuple[in
         at = column.dictionary_page_offset
     end = at + column.total_compressed_size
     if not 0 <= at <= end:
-        raise pa.ArrowInvalid("a column begins or ends nowhere")
+        raise pa.ArrowInvalid("a column has a negative offset or size")
     while at < end:
         try:
             header, at = _read_struct(data, at, 1)
@@ -68,7 +68,7 @@ def _pages(data: mmap.mmap, column: pq.ColumnChunkMetaData) -> Iterator[tuple[in
             values = old.get(1, 0) + new.get(1, 0)
             encodings = {old.get(2, 0), new.get(4, 0)}
             if min(size, stored, values) < 0 or max(size, stored, values) >= 1 << 32:
-                raise pa.ArrowInvalid("the header of a page has sizes that no page has")
+                raise pa.ArrowInvalid("the header of a page has impossible sizes")
         except (AttributeError, IndexError, KeyError, TypeError) as error:
             raise pa.ArrowInvalid("a page has no header") from error
         yield max(size, stored), values, not encodings <= _EACH_WRITTEN_OUT
@@ -104,7 +104,7 @@ def _read_struct(data: mmap.mmap, at: int, depth: int) -> tuple[dict[int, Any], 
         elif wire_type in _SIZES:
             at += _SIZES[wire_type]
         else:
-            raise pa.ArrowInvalid("the header of a page holds what no header holds")
+            raise pa.ArrowInvalid("the header of a page has a field of an unexpected type")
     return fields, at + 1
 
 
@@ -119,7 +119,7 @@ def _read_varint(data: mmap.mmap, at: int) -> tuple[int, int]:
             return number, at
         shift += 7
         if shift > 63:
-            raise pa.ArrowInvalid("the header of a page holds an endless number")
+            raise pa.ArrowInvalid("the header of a page has an integer that does not end")
 
 
 def _decode_zigzag(number: int) -> int:

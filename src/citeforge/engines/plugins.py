@@ -111,7 +111,7 @@ def broken_plugin(what: str, origin: str, error: BaseException) -> InputError:
         )
     return InputError(
         f"cannot load {what}: the plugin {origin} is broken ({reason})",
-        allowed="mend the plugin, or uninstall it",
+        allowed="fix the plugin, or uninstall it",
         code="broken-plugin",
     )
 

@@ -225,9 +225,9 @@ class MakerRegistry(Registry[M], Generic[M, T]):
                 raise
             except BaseException as error:  # a stranger's code may raise anything
                 raise plugins.broken_plugin(label, origin, error) from error
-            lacking = [name for name in self._requires if not hasattr(product, name)]
-            if lacking:
-                problem = TypeError(f"it lacks {', '.join(lacking)}")
+            missing = [name for name in self._requires if not hasattr(product, name)]
+            if missing:
+                problem = TypeError(f"missing attributes: {', '.join(missing)}")
                 raise plugins.broken_plugin(label, origin, problem)
             return cast(T, plugins.PluginProxy(product, origin)) if origin else product
 

@@ -35,7 +35,7 @@ _PIECE_BYTES = 1 << 29
 """Most bytes in memory of rows decoded at once, unless a single row has more."""
 _ZSTD_LEVEL = 1
 _DAMAGED = "a fresh copy; citeforge verify says which files of a package are damaged"
-_FAR_LESS = f"a table of a benchmark holds far less; {_DAMAGED}"
+_FAR_LESS = f"a table of a benchmark contains far less; {_DAMAGED}"
 
 
 class TableWriter:

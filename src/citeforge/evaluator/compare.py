@@ -58,8 +58,8 @@ def _hint(parts: Iterable[str]) -> str:
 
 
 _OF_THESE_RUNS = (
-    "intervals hold over new runs and verdicts, too, where there are several; p-values, ranks and "
-    "what is detectable are of these very runs and verdicts"
+    "intervals also cover new runs and verdicts where several were scored; p-values, ranks and "
+    "detectable differences hold for these runs and verdicts only"
 )
 _POWER = 0.8416212335729143
 """Quantile of the normal distribution for 80 % power."""
@@ -228,7 +228,7 @@ def run_lines(files: Sequence[ScoreFile], names: Collection[str]) -> list[str]:
     if not any(several.values()):
         return []
     single = ", ".join(system for system, has in several.items() if not has)
-    text = f"{single}: one run, judged once, so that no interval holds over its new runs"
+    text = f"{single}: one run, judged once, so that no interval covers its new runs"
     return [_OF_THESE_RUNS, text] if single else [_OF_THESE_RUNS]
 
 

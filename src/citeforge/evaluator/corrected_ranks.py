@@ -206,7 +206,7 @@ def order_notes(results: Sequence[ScoreFile]) -> list[str]:
     """Describe the ranks that corrected values allow, for the notes below a report."""
     return [
         f"ranks by {order.measure} corrected (at once, 95 %"
-        + ("" if order.paired else "; other queries were labelled of each")
+        + ("" if order.paired else "; unpaired: pairing needs labels on the same queries")
         + "): "
         + ", ".join(f"{system} {rank_text(ranks)}" for system, ranks in order.ranks.items())
         for order in corrected_ranks(results)

@@ -81,7 +81,7 @@ def _require_own(target: Path, submission: Path, name: str | None) -> None:
     system = name or (submission.name if submission.is_dir() else system_name(submission))
     if (there.submission, there.system) != (submission.name, system):
         raise InputError(
-            f"holds the scores of {there.submission} ({there.system}), not of {submission}",
+            f"contains the scores of {there.submission} ({there.system}), not of {submission}",
             path=target,
             allowed="name another --out, rename the submission, or remove the file",
             code="output-exists",

@@ -192,7 +192,7 @@ def open_alce(argument: str, split: str | None, options: ReadOptions) -> "AlceSo
     source = load_alce(argument, split, options)
     if source.task == "eli5" and options.judge is None:
         raise InputError(
-            "holds ELI5 items; which passages support their claims needs an entailment judge, "
+            "contains ELI5 items; which passages support their claims needs an entailment judge, "
             "and short answers decide relevance here",
             path=argument,
             allowed="ASQA or QAMPARI items, or --judge",

@@ -42,7 +42,7 @@ def read_saved(path: Path, row_type: type[Row]) -> Iterator[tuple[int, Row]]:
         raise _not_saved(path, error) from error
     if isinstance(data, datasets.DatasetDict):
         raise InputError(
-            "holds several splits",
+            "contains several splits",
             path=path,
             allowed=", ".join(str(path / n) for n in data),
             code="missing-option",

@@ -165,7 +165,7 @@ def find_qrels(folder: Path, split: str) -> Path:
             files.setdefault(name, path)
     if not files:
         raise InputError(
-            "holds no judgements",
+            "contains no judgements",
             path=folder / "qrels",
             allowed="qrels/SPLIT.tsv",
             code="missing-file",

@@ -67,7 +67,7 @@ def open_corpus_files(argument: str, split: str | None, options: ReadOptions) ->
             if (folder / "queries.jsonl").is_file():  # a BEIR folder: that is no corpus
                 files = [p for p in files if p.name.startswith("corpus.")]
     if not files:
-        raise InputError("holds no passages", path=path, allowed=ALLOWED, code="empty-file")
+        raise InputError("contains no passages", path=path, allowed=ALLOWED, code="empty-file")
     return CorpusFiles(files, argument, options)
 
 

@@ -169,7 +169,7 @@ def _number_rounds(
     alone = next((key for key, n in rest.items() if n > 0), None)
     if alone is not None:
         raise InputError(
-            f"has {alone.qid}, {alone.relation}, {alone.value}, which the gold of all rounds lacks",
+            f"has {alone.qid}, {alone.relation}, {alone.value}, which no round of the gold has",
             path=path,
             field=f"entry {entry}",
             allowed="facts of the file given with --gold",

@@ -331,7 +331,7 @@ class Source(Protocol):
 def without_queries(spec: str, contents: str = "passages") -> InputError:
     """Make the error for a source of passages alone that is asked for queries."""
     return InputError(
-        f"holds {contents} alone, without queries",
+        f"contains {contents} but no queries",
         path=spec,
         allowed="--extra-corpus beside a --source with queries, or build alce --corpus",
         code="no-queries",
@@ -437,7 +437,7 @@ class JudgedSource(FileSource):
         missing = [pair for pair in self.judged.scores if pair[0] not in self.texts]
         if missing and not self.options.skip_dangling:
             raise InputError(
-                f"names the query {missing[0][0]!r}, which the topics lack",
+                f"names the query {missing[0][0]!r}, which is not in the topics",
                 path=self.judged.path,
                 line=self.judged.lines[missing[0]],
                 field="query-id",

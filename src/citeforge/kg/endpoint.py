@@ -221,7 +221,7 @@ class EndpointEngine:
             return parse_rows(body, variables_of(query))
         except TruncatedError as error:
             raise InputError(
-                f"holds a damaged reply ({error})",
+                f"contains a damaged reply ({error})",
                 path=self.store.path,
                 allowed="the file as it was written; or remove it, and ask the endpoint again",
                 code="bad-reply",
@@ -288,7 +288,8 @@ class EndpointEngine:
             raise TooLongError(f"the endpoint answered {refusal.status}")
         if refusal.status == 403:
             raise self._error(
-                "refuses us (403): Wikimedia bans clients without a contact, or that were too fast",
+                "refused the request (403): Wikimedia bans clients that give no contact or send "
+                "too many requests",
                 f"set {CONTACT_VARIABLE} to a mail address or page, and wait",
             )
         if refusal.status not in (429, 503):
@@ -301,7 +302,7 @@ class EndpointEngine:
         seconds = _UNREADABLE_WAIT if wait is None else wait
         if seconds > self.options.longest_wait:
             advice = "try again then; what was answered is kept with --kg-store"
-            raise self._error(f"asks us to wait {seconds:,.0f} s", advice)
+            raise self._error(f"asks for a wait of {seconds:,.0f} s", advice)
         return seconds
 
 
@@ -321,7 +322,7 @@ class ReplayEngine(EndpointEngine):
         urls = store.endpoints()
         if len(urls) != 1:
             raise InputError(
-                f"holds replies of {len(urls)} endpoints", path=path, code="wrong-value"
+                f"contains replies of {len(urls)} endpoints", path=path, code="wrong-value"
             )
         super().__init__(urls[0], store=store)
         self._path = path

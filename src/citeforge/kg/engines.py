@@ -92,7 +92,7 @@ class StoreEngine:
             InputError: missing, not well-formed (with the line), or without triples.
         """
         if len(self._store) == 0:
-            raise InputError("holds no triples", path=self.path, code="empty-file")
+            raise InputError("contains no triples", path=self.path, code="empty-file")
 
     @cached_property
     def _store(self) -> Store:

@@ -133,7 +133,7 @@ class KnowledgeGraph:
         for entity in part:
             for kind, counts in counted.items():
                 if counts.get(entity) != received[entity, kind]:
-                    raise TooLongError(f"the reply lacks rows of {entity}")
+                    raise TooLongError(f"rows of {entity} are missing from the reply")
         _require_bound([r for r in rows if "value" in r], "prop")
         return rows
 

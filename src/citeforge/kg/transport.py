@@ -61,7 +61,7 @@ def require_address(url: str) -> None:
         is_web = False
     if has_user:
         raise InputError(
-            "holds a user name or a password, which would go into manifests and messages",
+            "contains a user name or a password, which would go into manifests and messages",
             path=without_credentials(url),
             allowed=f"an address without them, {example}",
             code="bad-option",

@@ -211,7 +211,7 @@ def _require(systems: Sequence[System], unused: Mapping[str, Any]) -> None:
         )
     names = [system.name for system in systems]
     if len(set(names)) < len(names):
-        raise UsageError(f"--systems: {', '.join(names)}: one comes twice", code="bad-option")
+        raise UsageError(f"--systems: duplicate system ({', '.join(names)})", code="bad-option")
     if unused:
         raise UsageError(
             f"options of {', '.join(unused)}, which are not among --systems", code="bad-option"

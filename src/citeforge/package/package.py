@@ -204,7 +204,7 @@ class Package(Displayed):
         """
         form = self.kind.other_questions.get(context, self.kind.questions)
         if form not in self.forms:
-            message = f"lacks the {form} queries, which the context set {context} asks"
+            message = f"the {form} queries are missing, which the context set {context} asks"
             raise damaged(message, self.folder, "missing-field")
         return self.forms[form]
 

@@ -132,8 +132,8 @@ def withheld_words(folder: Path) -> list[str]:
     if not names:
         return []
     return [
-        f"the context sets {', '.join(names)} stay in the gold half: what they leave out tells "
-        "what is gold"
+        f"the context sets {', '.join(names)} stay in the gold half: the passages that they leave "
+        "out would reveal the gold"
     ]
 
 

@@ -373,7 +373,7 @@ def _require_same_contexts(
     """
     if any(name.split("/")[0] in ("mapping", "gold") for name in remote):
         raise InputError(
-            "holds the gold of an earlier release",
+            "contains the gold of an earlier release",
             path=repo_id,
             allowed="another repository, with queries whose gold was never public",
             code="hidden-gold",
@@ -431,7 +431,7 @@ def local_folder(name: Path) -> Path:
         return name
     if not (folder / MANIFEST).is_file():
         raise InputError(
-            f"holds no {MANIFEST}: not a benchmark, or not yet published whole",
+            f"contains no {MANIFEST}: not a benchmark, or not yet published whole",
             path=name,
             allowed="a data set that citeforge publish has finished",
             code="not-a-package",

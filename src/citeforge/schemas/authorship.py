@@ -58,7 +58,7 @@ class LabelSet(FrozenRecord):
                 "towards one of them can be seen"
             )
         if "{label}" not in self.phrase:
-            raise ValueError("phrase lacks {label}")
+            raise ValueError("phrase: {label} is missing")
         return self
 
 

@@ -63,7 +63,7 @@ JUDGES = (
     ),
     Choice("openai", "MODEL", "an LLM"),
     Choice("vllm", "MODEL", "an LLM behind a server of your own, by default on this machine"),
-    Choice("table", "FILE", "verdicts of others"),
+    Choice("table", "FILE", "a file of precomputed verdicts"),
     Choice("lexical", "", "share of common words; not comparable with published numbers"),
 )
 EMBEDDERS = (
@@ -83,8 +83,8 @@ RETRIEVERS = (
 )
 LLMS = (
     Choice("openai", "MODEL", "a served model"),
-    Choice("offline", "", "SmolLM2-135M-Instruct, embedded: small, it shows the way", needs="gguf"),
-    Choice("replay", "FILE", "a store's"),
+    Choice("offline", "", "SmolLM2-135M-Instruct, embedded: for trials, not results", needs="gguf"),
+    Choice("replay", "FILE", "stored replies"),
     Choice("template", "", "fills in templates"),
 )
 ANSWERING = tuple(choice for choice in LLMS if choice.name != "template")
@@ -99,7 +99,7 @@ SEGMENTERS = (Choice("nupunkt", "", "with our rules"), Choice("punkt", "", "NLTK
 GRAPHS = (
     Choice("file", "PATH (.nt, .ttl, .gz)", "an embedded store"),
     Choice("sparql", "URL (such as sparql:https://query.wikidata.org/sparql)", "an endpoint"),
-    Choice("replay", "FILE", "what an endpoint once said"),
+    Choice("replay", "FILE", "stored replies of an endpoint"),
 )
 FORMATS = tuple(
     Choice(name, "", "a format of prediction files")

@@ -112,11 +112,11 @@ class JudgeProfile(FrozenRecord):
         texts = [m.text for m in self.messages] + ([] if self.prompt is None else [self.prompt])
         for place in ("{premise}", "{hypothesis}"):
             if texts and sum(t.count(place) for t in texts) != 1:
-                raise ValueError(f"the prompt must hold {place} once")
+                raise ValueError(f"the prompt must contain {place} once")
         if self.architecture in ("seq2seq", "token-classifier") and self.prompt is None:
             raise ValueError(f"prompt: a {self.architecture} needs one")
         if (self.architecture == "json-llm") != bool(self.field):
-            raise ValueError("field: the member of a json-llm's reply, and of no other's")
+            raise ValueError("field: required for json-llm (a member of its reply), else refused")
         for name in ("partial", "contradicted", "undecided"):
             if getattr(self, name) and self.architecture != "json-llm":
                 raise ValueError(f"{name}: only a json-llm replies with more than two levels")
@@ -125,7 +125,7 @@ class JudgeProfile(FrozenRecord):
     def _refuse_overlapping_verdicts(self) -> None:
         """Refuse verdicts that are equal as words, and flags unless the model replies in JSON."""
         if self.architecture != "json-llm" and any(isinstance(v, bool) for v in self.verdicts):
-            raise ValueError("a verdict is a flag; in YAML, Yes and No are words in quotes alone")
+            raise ValueError("a verdict is true or false, not text: quote Yes and No in YAML")
         words = [str(v).strip().lower() for v in self.verdicts]
         twice = [text for text, n in Counter(words).items() if n > 1]
         if twice:

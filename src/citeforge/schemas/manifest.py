@@ -89,7 +89,7 @@ class ContextSet(Record):
 COMPARED = "seemingly relevant passages compared with random and relevant ones"
 """Count of mined passages with a known distance to their query."""
 FAR = "seemingly relevant passages nearer to random ones than to relevant ones"
-"""Count of those whose cosine is not above the middle between random and relevant passages."""
+"""Count of those whose cosine is at most the midpoint of random and relevant passages."""
 
 
 class Manifest(MaybeOfPlugin):

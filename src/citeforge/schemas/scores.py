@@ -111,7 +111,7 @@ class Variance(Record, allow_inf_nan=False):
             raise ValueError("components: names another source")
         layers = n["judges"] * n["runs"] * n["repeats"]
         if self.values and [len(row) for row in self.values] != [n["queries"]] * layers:
-            raise ValueError("values: there is not one a query, run and verdict")
+            raise ValueError("values: expected one value per query, run and verdict")
         return self
 
 
@@ -414,9 +414,9 @@ class ScoreFile(Record):
             ValueError: names the measure or the answer.
         """
         if len(set(self.query_ids)) < len(self.query_ids):
-            raise ValueError("query_ids: an id comes twice")
+            raise ValueError("query_ids: duplicate id")
         if len({m.name for m in self.measures}) < len(self.measures):
-            raise ValueError("measures: a name comes twice")
+            raise ValueError("measures: duplicate name")
         n = len(self.query_ids)
         for measure in self.measures:
             lists = {"per_query": measure.per_query, "influence": measure.influence}
@@ -437,9 +437,9 @@ class ScoreFile(Record):
             if not known or not all(r < n for r in part.rows) or lengths - {len(part.rows)}:
                 raise ValueError(f"slices: {part.field} {part.value} does not fit the whole")
         if self.gold == "withheld" and (self.slices or self.query_ids or self.answers):
-            raise ValueError("gold: is withheld, and the file tells of single queries")
+            raise ValueError("gold: is withheld, but the file contains values of single queries")
         if self.clusters and (len(self.clusters) != n or not 0 <= min(self.clusters) < n):
-            raise ValueError("clusters: there is not one for each query")
+            raise ValueError("clusters: expected one valid number per query")
         for answer in self.answers:
             rows = range(len(answer.passages))
             if any(c not in rows for c in answer.all_cited):

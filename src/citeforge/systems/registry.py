@@ -133,7 +133,7 @@ def as_system(declared: Choice) -> System:
     if declared.factory is None:
         raise InputError(
             f"the system {declared.name!r} is declared without a factory",
-            allowed="mend the plugin that declares it",
+            allowed="fix the plugin that declares it",
             code="broken-plugin",
         )
     if isinstance(declared, System):

@@ -169,7 +169,7 @@ def _checked_lines(
         if reason:
             raise InputError(
                 f"the system {name!r} wrote the line {line!r:.80}: {reason}",
-                allowed="mend the plugin that defines it",
+                allowed="fix the plugin that defines it",
                 code="broken-plugin",
             )
         yield line

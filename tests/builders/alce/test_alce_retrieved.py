@@ -270,13 +270,13 @@ def test_answers_without_claims_are_enough_for_sub_claims(tmp_path: Path) -> Non
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"corpus": None, "chunk": 5}, "--chunk is about --corpus"),
+    ({"corpus": None, "chunk": 5}, "--chunk requires --corpus"),
     ({"chunk": 0}, "greater than or equal to 1"),
-    ({"writing": {"sub_claims": 3}}, "--llm goes with"),
-    ({"writing": {"llm": "openai:m"}}, "--llm goes with"),
+    ({"writing": {"sub_claims": 3}}, "--llm requires --sub-claims"),
+    ({"writing": {"llm": "openai:m"}}, "--llm requires --sub-claims"),
     ({"writing": {"llm": "openai:m", "sub_claims": 3}}, "needs --judge"),
     ({"writing": {"llm": "openai:m", "condense": "extract"}}, "unknown form"),
-    ({"corpus": None, "retrieving": {"retrievers": ("dense",)}}, "--retriever is about"),
+    ({"corpus": None, "retrieving": {"retrievers": ("dense",)}}, "--retriever requires --corpus"),
 ]
 
 

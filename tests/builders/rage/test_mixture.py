@@ -73,7 +73,7 @@ def test_presets_of_appendix_b() -> None:
 
 @pytest.mark.parametrize("text", ["mix", "mix=1,2", "a-b=1,1,1", "m=1,1,-1", "=1,1,1", "m=0,0,0"])
 def test_wrong_mixtures(text: str) -> None:
-    with pytest.raises(ValidationError, match=r"expected NAME=REL,IRR,SEEM|holds no passages"):
+    with pytest.raises(ValidationError, match=r"expected NAME=REL,IRR,SEEM|contains no passages"):
         Mixture.model_validate(text)
 
 

@@ -80,7 +80,7 @@ def test_bad_candidates_are_refused(tmp_path: Path) -> None:
     given = world(tmp_path, "q Q0 c 1 7 t\nq Q0 gone 2 6 t\n")
     with refused("unknown-id", path=tmp_path / "run.txt", line=2):
         cf.build(cf.RageRecipe.model_validate(given), tmp_path / "o")
-    with pytest.raises(ValueError, match="--margin is about cosines"):
+    with pytest.raises(ValueError, match="--margin limits cosines"):
         cf.RageRecipe.model_validate({**given, "mining": {"margin": 0.1}})
     recipe = cf.RageRecipe.model_validate({**given, "candidates": str(tmp_path / "run.txt")})
     with refused("unknown-name", cf.UsageError):

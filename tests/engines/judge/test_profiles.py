@@ -217,7 +217,7 @@ def test_hhem(tmp_path: Path) -> None:
     save_file({"t5.classifier.bias": state["classifier.bias"]}, own / "model.safetensors")
     with refused("bad-model", path=own) as caught:
         JudgeSession(cpu_judge(own, str(file)))
-    assert "weights lack" in str(caught.value)
+    assert "the weights do not contain" in str(caught.value)
 
 
 def test_alignscore(tmp_path: Path) -> None:
@@ -365,12 +365,12 @@ GOOD = {"name": "mine", "architecture": "seq2seq", "prompt": "{premise} {hypothe
     [
         (["supported: ['1']", "unsupported: ['1']"], "wrong-value", "two verdicts"),
         (["supported: ['Yes', ' yes']"], "wrong-value", "two verdicts"),
-        (["supported: [Yes]"], "wrong-value", "words in quotes"),
+        (["supported: [Yes]"], "wrong-value", "quote Yes and No in YAML"),
         (["supported: []"], "wrong-value", "at least 1"),
-        (["supported: ['1']", "prompt: '{premise}'"], "wrong-value", "hold {hypothesis} once"),
+        (["supported: ['1']", "prompt: '{premise}'"], "wrong-value", "contain {hypothesis} once"),
         (["supported: ['1']", "architecture: causal"], "wrong-value", "messages: a causal has"),
         (["supported: ['1']", "partial: ['2']"], "wrong-value", "only a json-llm"),
-        (["supported: ['1']", "field: x"], "wrong-value", "field: the member of"),
+        (["supported: ['1']", "field: x"], "wrong-value", "field: required for json-llm"),
         (["supported: ['1']", "colour: red"], "unknown-field", "colour"),
         (["supported: ['1']", "threshold: 2"], "out-of-range", "threshold"),
         (["supported: ['1'"], "bad-yaml", ""),

@@ -204,5 +204,5 @@ def test_detectors_that_are_refused(given: str, message: str, base: Path) -> Non
 
 def test_names_that_submissions_use_are_no_mixtures() -> None:
     for name in ("own", "none"):
-        with pytest.raises(ValueError, match="cannot be scored"):
+        with pytest.raises(ValueError, match="is reserved: in submissions it means answers with"):
             Mixture(name=name, relevant=1, irrelevant=0, seemingly_relevant=0)

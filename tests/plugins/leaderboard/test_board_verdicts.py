@@ -186,7 +186,8 @@ def test_a_changed_file_of_another_system(board: Path) -> None:
     submission(there, {"system": "good"}, cited=2)
     done = add_submissions([], board)
     assert (done.refused, sum(bool(p.files) for p in done.submissions)) == ([], 1)
-    assert "is it theirs?" in done.submissions[0].findings.warnings[-1].message
+    warning = done.submissions[0].findings.warnings[-1].message
+    assert warning == "replaces the submission of 'good': are both from the same people?"
 
 
 def forged(change: Callable[[dict[str, Any]], None]) -> Callable[[Path], None]:

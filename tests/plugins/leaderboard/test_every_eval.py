@@ -52,7 +52,7 @@ def test_values_intervals_and_single_answers(package: Path, tmp_path: Path) -> N
     )
     assert export_every_eval(path, tmp_path / "out", options) == [
         "s.json: single values of measures that have no best value: Distinct, Length",
-        "s.json: the words of answers: their statements stand there with citations",
+        "s.json: the original text of answers; records contain their statements with citations",
     ]
     aggregate, lines = records(tmp_path / "out")
     assert aggregate["model_info"]["id"] == "org/m"
@@ -197,4 +197,4 @@ def test_the_command_takes_a_folder(package: Path, tmp_path: Path, inline: Inlin
     scored(package, tmp_path)
     done = inline.ok("export", "every-eval-ever", ".", "--out", "out", "--model", "org/m")
     assert "out: 2 files" in done.stdout
-    assert "not carried: s.json: the words of answers" in done.stdout
+    assert "not carried: s.json: the original text of answers" in done.stdout

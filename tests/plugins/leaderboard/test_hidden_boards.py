@@ -163,7 +163,7 @@ def test_figures_of_few_queries_are_left_out(board: Board) -> None:
     shown = withhold_scores(file.model_copy(update={"measures": [few]}))
     assert shown.measures == []
     assert shown.not_computed[-1].name == few.name
-    with pytest.raises(ValueError, match="tells of single queries"):
+    with pytest.raises(ValueError, match="contains values of single queries"):
         ScoreFile.model_validate(file.model_dump() | {"gold": "withheld"})
 
 

@@ -195,7 +195,7 @@ class TokenClassifierModel(ClassifierModel):
         missing = model.load_state_dict(own, strict=False).missing_keys
         # The embedding of the encoder is the shared one under another name.
         if lost := [k for k in missing if not k.endswith("embed_tokens.weight")]:
-            raise ValueError(f"weights lack {lost[0]}")
+            raise ValueError(f"the weights do not contain {lost[0]}")
         return model
 
     def _logits(self, ids: Any, mask: Any, types: Any) -> Any:
@@ -244,7 +244,7 @@ def _weights(settings: NliSettings) -> dict[str, Any]:
     files = [settings.folder / name] if name else sorted(settings.folder.glob("*.safetensors"))
     path = next((f for f in files if f.is_file()), None)
     if path is None:
-        raise ValueError(f"it holds no {name or 'model.safetensors'}")
+        raise ValueError(f"it contains no {name or 'model.safetensors'}")
     if path.suffix == ".safetensors":
         from safetensors.torch import load_file
 
@@ -262,7 +262,7 @@ def _checkpoint(path: Path) -> dict[str, Any]:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise ValueError(
-            f"{path.name} holds more than tensors, and would run code of its own; keep its "
+            f"{path.name} contains more than tensors, and would run code of its own; keep its "
             "state_dict alone, as .safetensors"
         ) from error
     return dict(state.get("state_dict", state))

@@ -123,7 +123,7 @@ class TableJudge:
         ):
             if (text is None) == (sha is None):
                 raise InputError(
-                    "is missing, or is there as text and as sha256",
+                    "is missing, or given both as text and as sha256",
                     path=self.path,
                     line=line,
                     field=name,

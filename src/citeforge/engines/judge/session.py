@@ -245,8 +245,8 @@ class JudgeSession:
         if not pairs:
             return
         if self.only_plans:
-            nobody = JudgeFailure("nobody was asked")
-            self._known.update(((self.repeat, pair), nobody) for pair in pairs)
+            unasked = JudgeFailure("the judge was not asked")
+            self._known.update(((self.repeat, pair), unasked) for pair in pairs)
             return
         start = time.monotonic()
         waiting = set(range(len(pairs)))

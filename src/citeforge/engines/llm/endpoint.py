@@ -255,11 +255,11 @@ class _Run:
 
         if self._open_batches():
             raise InputError(  # asked directly, they would be paid twice
-                "has a batch under way: with some of these requests, or at a cost that --max-cost "
-                "has to count",
+                "contains an unfinished batch with some of these requests, or with a cost that "
+                "counts towards --max-cost",
                 path=self.store and self.store.path,
-                allowed="run again with --batch to fetch the replies (of a cancelled batch those "
-                "that there are), or name another --store",
+                allowed="run again with --batch to fetch the replies (of a cancelled batch "
+                "those that exist), or name another --store",
                 code="open-batch",
             )
         under_way: dict[asyncio.Task[Reply], SentRequest] = {}

@@ -173,7 +173,7 @@ def _require_directions(
         raise InputError(
             f"gives {kind} {name_of(start + row)!r} {what} ({len(bad)} of {len(vectors)} here)",
             path=str(fingerprint["name"]),
-            allowed="another --embedder, or --compute fp32; or mend that text",
+            allowed="another --embedder, or --compute fp32; or fix that text",
             code="bad-vectors",
         )
 

@@ -141,7 +141,7 @@ def _embedded_llm() -> Finding:
         gguf_file()
     except CiteforgeError as error:
         return Finding("offline LLM", None, str(error), INSTALL)
-    return Finding("offline LLM", True, f"{MODEL}, weights verified (small: it shows the way)")
+    return Finding("offline LLM", True, f"{MODEL}, weights verified (for trials, not results)")
 
 
 def _hub() -> Finding:

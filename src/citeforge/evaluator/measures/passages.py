@@ -138,7 +138,7 @@ def _require_range(measure: Measure, sample: Sample, query_ids: Sequence[str]) -
                 raise InputError(
                     f"{measure.name} of the query {query!r} is {value:g}, and its range is "
                     f"{low:g} to {high:g}",
-                    allowed="mend the plugin that defines the measure",
+                    allowed="fix the plugin that defines the measure",
                     code="broken-plugin",
                 )
 

@@ -73,9 +73,9 @@ def summary_sentences(result: Robustness) -> Iterator[str]:
     certain = sum(p.is_contradicted and p.is_certain for p in result.pairs)
     if result.n_flips:
         yield (
-            f"For {certain} of these both orders are certain: one definition has the one system "
-            "better, another the other (paired t-tests over queries, Holm over the pairs of each "
-            "definition)."
+            f"For {certain} of these pairs both orders are significant: one definition ranks the "
+            "first system higher, another the second (paired t-tests over queries, Holm over the "
+            "pairs of each definition)."
         )
     n = len(result.definitions)
     yield f"All {n} definitions order {len(alike)} of {len(result.pairs)} alike."

@@ -162,8 +162,8 @@ class BoardCheck:
             if holder != event.submission:
                 yield Finding(
                     "duplicate-id",
-                    f"{event.system!r} comes twice: it is the system of {holder} (context "
-                    f"{context}); another name for another system, or replace that file",
+                    f"{event.system!r} is already the system of {holder} (context {context}); "
+                    "choose another name for another system, or replace that file",
                 )
                 break
         others = [s for n, s in self._systems.items() if n != event.submission]
@@ -171,7 +171,7 @@ class BoardCheck:
             holder == event.submission
             and (twin := find_lookalike(event.system, others)) is not None
         ):
-            text = f"{event.system!a} looks like {twin!a}, which is there; another name"
+            text = f"{event.system!a} looks like {twin!a} on the board; choose another name"
             yield Finding("bad-name", text)
         before = self._scored.get(event.submission)
         if before is not None and before.sha256 != event.sha256:
@@ -179,9 +179,9 @@ class BoardCheck:
                 yield Finding(
                     "foreign-file",
                     f"is the submission of {before.system!r}, and now names {event.system!r}; "
-                    "another file for another system, or --replace",
+                    "choose another file for another system, or pass --replace",
                 )
-            text = f"takes the place of what {before.system!r} submitted: is it theirs?"
+            text = f"replaces the submission of {before.system!r}: are both from the same people?"
             findings.warnings.append(Finding("replaced-file", text))
         limit = self._board.submissions_per_system
         if limit is None and (self._board.gold is not None or self._benchmark.has_hidden_gold):

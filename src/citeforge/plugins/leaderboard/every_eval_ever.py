@@ -148,7 +148,7 @@ class _RecordWriter:
         unbounded = [m.score.name for m in self.measures if m.best is None]
         if unbounded:
             yield f"single values of measures that have no best value: {', '.join(unbounded)}"
-        yield "the words of answers: their statements stand there with citations"
+        yield "the original text of answers; records contain their statements with citations"
         if self.file.counts.n_runs > 1:
             yield "answers of all runs but the first; single values are means over runs"
 

@@ -380,7 +380,7 @@ def publish_results(
         "opened": f"pull request opened: {sent.url}",
         "updated": f"pull request brought up to date: {sent.url}",
         "there": f"the pull request is open already: {sent.url}",
-        "merged": f"{options.model} holds these values already",
+        "merged": f"{options.model} contains these values already",
     }
     for name in sent.replaced:
         click.echo(

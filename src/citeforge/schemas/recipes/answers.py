@@ -84,7 +84,7 @@ class Writing(Part):
         """Refuse an LLM that no option gives texts to write, and such options without an LLM."""
         if (self.llm is None) == bool(self.sub_claims or self.condense):
             raise ValueError(
-                "--llm goes with --sub-claims or --condense, and each of these with --llm"
+                "--llm requires --sub-claims or --condense, and each of these requires --llm"
             )
         return self
 
@@ -135,9 +135,9 @@ class AlceRecipe(Licensed, Hideable, Sourced):
         if self.corpus is None:
             for name, value in (("--chunk", self.chunk), ("--corpus-split", self.corpus_split)):
                 if value is not None:
-                    raise ValueError(f"{name} is about --corpus, which is not given")
+                    raise ValueError(f"{name} requires --corpus")
             if self.retrieving.retrievers != ("bm25",):
-                raise ValueError("--retriever is about --corpus, which is not given")
+                raise ValueError("--retriever requires --corpus")
         if self.writing.sub_claims and self.judging.judge is None:
             raise ValueError("--sub-claims needs --judge: a claim must follow from its answer")
         return self

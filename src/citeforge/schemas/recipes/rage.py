@@ -70,11 +70,11 @@ class Mixture(Part):
         """Refuse a mixture without passages, or with a name that submissions use otherwise."""
         if self.name in RESERVED:
             raise ValueError(
-                f"{self.name!r} cannot be scored: submissions call by that name answers "
-                f"{RESERVED[self.name]}; give the mixture another one"
+                f"{self.name!r} is reserved: in submissions it means answers "
+                f"{RESERVED[self.name]}; choose another name"
             )
         if self.total == 0:
-            raise ValueError("holds no passages")
+            raise ValueError("contains no passages")
         return self
 
     def __str__(self) -> str:
@@ -208,7 +208,7 @@ class RageRecipe(Licensed, Hideable, Sourced):
         for name in ("max_score", "margin", "relative_margin"):
             if self.candidates is not None and getattr(self.mining, name) is not None:
                 flag = f"--{name.replace('_', '-')}"
-                raise ValueError(f"{flag} is about cosines, and --candidates has none")
+                raise ValueError(f"{flag} limits cosines, which --candidates does not compute")
         options = {
             "--vectors": self.vectors,
             "--query-vectors": self.query_vectors,
@@ -232,5 +232,5 @@ class RageRecipe(Licensed, Hideable, Sourced):
         """Refuse two mixtures of one name."""
         names = [m.name for m in mixtures]
         if len(set(names)) != len(names):
-            raise ValueError(f"a name comes twice ({', '.join(names)})")
+            raise ValueError(f"duplicate mixture name ({', '.join(names)})")
         return mixtures

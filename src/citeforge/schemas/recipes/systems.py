@@ -90,12 +90,12 @@ def name_problem(name: str) -> str | None:
         category = unicodedata.category(character)
         if character in _INVISIBLE or (category in _FORBIDDEN and character != " "):
             label = unicodedata.name(character, "a control character")
-            return f"{name!a} holds U+{ord(character):04X} ({label}), which nobody sees"
+            return f"{name!a} contains the invisible character U+{ord(character):04X} ({label})"
         marks = marks + 1 if category in ("Mn", "Me") else 0
         if marks > _MOST_MARKS:
-            return f"{name!a} holds more than {_MOST_MARKS} accents on one character"
+            return f"{name!a} has more than {_MOST_MARKS} accents on one character"
     if name != " ".join(name.split()):
-        return f"{name!r} begins or ends with a space, or holds two in a row"
+        return f"{name!r} begins or ends with a space, or has two in a row"
     return None
 
 
