@@ -130,7 +130,7 @@ def test_measures_that_labels_of_statements_do_not_decide(
     wanted = select(["AutoAIS.psg", "TREC.WP", "TREC.WR"])
     file = score(tmp_path / "one.jsonl", benchmark, wanted, tools=tools, correction=correction)
     assert entry(file, "AutoAIS.psg").corrected is None
-    assert any("AutoAIS.psg is not corrected: it looks at all passages" in w for w in file.warnings)
+    assert any("AutoAIS.psg is not corrected: it reads all passages" in w for w in file.warnings)
     precision, recall = (entry(file, name).corrected for name in ("TREC.WP", "TREC.WR"))
     assert precision is not None and recall is not None
     # Citations: full, full and not of 3; not, partial (half) and not. The best of each statement,
@@ -261,8 +261,14 @@ def test_labels_of_unknown_answers(tmp_path: Path, benchmark: Benchmark) -> None
     "rows, words",
     [
         (labels(9), "9 labelled answers; 10 are needed"),
-        ([{**r, "label": "full"} for r in labels(12)], "say the same of all 12 labelled answers"),
-        ([{**r, "label": "full"} for r in labels(12)], "all labels say 'full': how the judge errs"),
+        (
+            [{**r, "label": "full"} for r in labels(12)],
+            "all 12 labelled answers have the same value",
+        ),
+        (
+            [{**r, "label": "full"} for r in labels(12)],
+            "all labels say 'full', so that the judge's errors",
+        ),
         ([r for r in labels(12) if "citation" not in r], "CitPrec is not .* decide 0 of 12"),
         ([{**r, "label": None} if i < 20 else r for i, r in enumerate(labels(20))], "20 labels"),
     ],

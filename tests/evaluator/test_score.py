@@ -129,7 +129,7 @@ def test_passages_that_nobody_judged(tmp_path: Path) -> None:
             "CiteP", "CiteR", "CiteF1", "CiteF1@query", "ShortEM", "Reward"
         }  # fmt: skip
         assert {n.reason for n in result.not_computed} == {
-            "nobody judged which passages are relevant"
+            "the benchmark has no relevance judgements"
         }
         assert result["Distinct"].value == 1
     with refused("no-relevant", cf.UsageError):

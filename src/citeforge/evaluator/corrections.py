@@ -174,8 +174,8 @@ class RateCorrection:
                 continue
             if not measure.linear:
                 why = measure.unlabelled or (
-                    "error rates correct shares of verdicts, and it is none; give labels of these "
-                    "answers (--labels)"
+                    "it is no share of verdicts, and error rates correct only these; give labels "
+                    "of these answers (--labels)"
                 )
                 warnings.append(f"{name} is not corrected: {why}")
                 continue
@@ -272,8 +272,8 @@ def _label_warnings(people: HumanLabels) -> list[str]:
     labels = {*people.verdicts.values(), *people.levels.values()}
     if len(labels) == 1 and not people.contested:
         warnings.append(
-            f"all labels say {labels.pop()!r}: how the judge errs on statements of another sort is "
-            "not to be seen in them; label answers drawn at random (labels plan)"
+            f"all labels say {labels.pop()!r}, so that the judge's errors on other statements "
+            "cannot be estimated; label answers drawn at random (labels plan)"
         )
     if people.n_unplaced:
         warnings.append(
@@ -330,8 +330,8 @@ def _explain_failure(units: Units, people: HumanLabels, sample: Sample) -> str:
     values = values[~np.isnan(values)]
     if len(values) < 2 or np.ptp(values) < 1e-12:  # all (1 of 1, 2 of 2, …) are alike
         return (
-            f"people say the same of all {n:,} labelled answers, which tells nothing of how "
-            "much they vary; label more"
+            f"all {n:,} labelled answers have the same value, so that their variance cannot be "
+            "estimated; label more"
         )
     return ""
 

@@ -110,7 +110,7 @@ class Benchmark(Package):
         """Reason, as text, why relevance of the passages shown is unknown."""
         if self.manifest.config.get("hidden_gold") and not self.also_known:
             return "the labels of this benchmark are hidden; give its gold half with --gold"
-        return "nobody judged which passages are relevant"
+        return "the benchmark has no relevance judgements"
 
     @property
     def data_set(self) -> str:
